@@ -1,0 +1,35 @@
+"""The root of the command line: one line for each group of verbs."""
+
+from typing import Annotated
+
+import typer
+
+import shim
+
+__all__ = ["app", "main"]
+
+app = typer.Typer(
+    name="heddle",
+    help="One YARN ResourceManager in front of many YARN clusters.",
+    no_args_is_help=True,
+    pretty_exceptions_show_locals=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _print_version(*, value: bool) -> None:
+    if value:
+        typer.echo(f"heddle {shim.__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    *, _version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False
+) -> None:
+    """Options that every verb has."""
+
+
+def main() -> None:
+    """Run the command line."""
+    app()

@@ -1,0 +1,65 @@
+"""Applications: their states and the fields by which lists are filtered.
+
+Source: `org.apache.hadoop.yarn.api.records.{YarnApplicationState,FinalApplicationStatus}`.
+"""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from shim.domain.ids import ApplicationId, SubClusterId
+
+__all__ = ["ApplicationSummary", "FinalStatus", "YarnApplicationState"]
+
+
+class YarnApplicationState(Enum):
+    """State of an application as clients see it, in the order of Hadoop's enumeration."""
+
+    NEW = "NEW"
+    NEW_SAVING = "NEW_SAVING"
+    SUBMITTED = "SUBMITTED"
+    ACCEPTED = "ACCEPTED"
+    RUNNING = "RUNNING"
+    FINISHED = "FINISHED"
+    FAILED = "FAILED"
+    KILLED = "KILLED"
+
+    @property
+    def is_final(self) -> bool:
+        """Whether the state is never left again; documents in a final state are immutable."""
+        return self in _FINAL
+
+
+_FINAL = frozenset({YarnApplicationState.FINISHED, YarnApplicationState.FAILED, YarnApplicationState.KILLED})
+
+
+class FinalStatus(Enum):
+    """How an application ended, as its ApplicationMaster or the ResourceManager says."""
+
+    UNDEFINED = "UNDEFINED"
+    SUCCEEDED = "SUCCEEDED"
+    FAILED = "FAILED"
+    KILLED = "KILLED"
+    ENDED = "ENDED"
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationSummary:
+    """What Heddle decides and filters on; the whole document travels beside it, untouched.
+
+    Attributes:
+        tags: Lower-cased, as the ResourceManager keeps them.
+        started_at_ms: Milliseconds since the epoch by the clock of the home ResourceManager; 0 if hidden.
+        finished_at_ms: The same; 0 while the application lives.
+    """
+
+    application_id: ApplicationId
+    home_subcluster: SubClusterId
+    user: str
+    name: str
+    queue: str
+    state: YarnApplicationState
+    final_status: FinalStatus
+    application_type: str
+    tags: tuple[str, ...] = ()
+    started_at_ms: int = 0
+    finished_at_ms: int = 0

@@ -1,0 +1,50 @@
+"""Resource vectors: memory, virtual cores and whatever else a cluster counts."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+__all__ = ["ResourceVector"]
+
+_NONE: Mapping[str, int] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class ResourceVector:
+    """An amount of each resource type.
+
+    Attributes:
+        memory_mib: Memory in MiB (`memory-mb` of YARN).
+        vcores: Virtual cores.
+        others: Further resource types by name, in the unit that the cluster counts them in.
+    """
+
+    memory_mib: int = 0
+    vcores: int = 0
+    others: Mapping[str, int] = field(default=_NONE)
+
+    def __add__(self, other: "ResourceVector") -> "ResourceVector":
+        names = {*self.others, *other.others}
+        return ResourceVector(
+            self.memory_mib + other.memory_mib,
+            self.vcores + other.vcores,
+            {name: self.others.get(name, 0) + other.others.get(name, 0) for name in sorted(names)},
+        )
+
+    def __sub__(self, other: "ResourceVector") -> "ResourceVector":
+        negated = {name: -amount for name, amount in other.others.items()}
+        return self + ResourceVector(-other.memory_mib, -other.vcores, negated)
+
+    def fits_in(self, room: "ResourceVector") -> bool:
+        """Whether every resource type of this vector is there in `room` in at least the same amount."""
+        return (
+            self.memory_mib <= room.memory_mib
+            and self.vcores <= room.vcores
+            and all(amount <= room.others.get(name, 0) for name, amount in self.others.items())
+        )
+
+    def dominant_share_of(self, capacity: "ResourceVector") -> float:
+        """Largest share of any resource type of `capacity`; types that `capacity` lacks are ignored."""
+        pairs = [(self.memory_mib, capacity.memory_mib), (self.vcores, capacity.vcores)]
+        pairs += [(amount, capacity.others.get(name, 0)) for name, amount in self.others.items()]
+        return max((used / total for used, total in pairs if total > 0), default=0.0)
