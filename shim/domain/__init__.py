@@ -14,19 +14,42 @@ from shim.domain.ids import (
     NodeId,
     SubClusterId,
 )
+from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import (
+    Admission,
+    ApplicationDocument,
+    HaState,
+    NodeReport,
+    SubClusterReport,
+    SubClusterState,
+)
+from shim.domain.submissions import Candidate, HomeDecision, Submission, SubmissionRecord, SubmissionState
 
 __all__ = [
+    "Admission",
     "ApplicationAttemptId",
+    "ApplicationDocument",
     "ApplicationId",
     "ApplicationSummary",
+    "Candidate",
     "ContainerId",
     "FinalStatus",
     "GlobalMasterId",
+    "HaState",
+    "HomeDecision",
     "LocalMasterId",
     "MalformedIdError",
     "NodeId",
+    "NodeReport",
+    "QueueReport",
+    "QueueState",
     "ResourceVector",
     "SubClusterId",
+    "SubClusterReport",
+    "SubClusterState",
+    "Submission",
+    "SubmissionRecord",
+    "SubmissionState",
     "YarnApplicationState",
 ]

@@ -1,0 +1,43 @@
+"""Queues as a sub-cluster's scheduler reports them."""
+
+from dataclasses import dataclass, field
+from enum import Enum
+
+from shim.domain.resources import ResourceVector
+
+__all__ = ["QueueReport", "QueueState"]
+
+
+class QueueState(Enum):
+    """State of a queue; Hadoop's `QueueState`."""
+
+    RUNNING = "RUNNING"
+    DRAINING = "DRAINING"
+    STOPPED = "STOPPED"
+
+
+@dataclass(frozen=True, slots=True)
+class QueueReport:
+    """One queue of one sub-cluster.
+
+    Attributes:
+        path: Full path, `root.prod`.
+        is_leaf: Whether applications can be submitted to it.
+        capacity: Guaranteed amount, in the resources of the whole sub-cluster.
+        maximum: Most that it may hold.
+        used: What it holds.
+        pending: Asked for and not granted.
+        labels: Node labels that the queue may ask for; `*` for all.
+        applications: How many applications it holds; `maximum_applications` is the limit, 0 for none.
+    """
+
+    path: str
+    state: QueueState
+    is_leaf: bool
+    capacity: ResourceVector
+    maximum: ResourceVector
+    used: ResourceVector
+    pending: ResourceVector = field(default_factory=ResourceVector)
+    labels: tuple[str, ...] = ()
+    applications: int = 0
+    maximum_applications: int = 0

@@ -1,0 +1,111 @@
+"""Sub-clusters: what a Local Master reports of one, and whether it may take applications."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+from shim.domain.applications import ApplicationSummary
+from shim.domain.ids import ApplicationId, NodeId, SubClusterId
+from shim.domain.queues import QueueReport
+from shim.domain.resources import ResourceVector
+
+__all__ = ["Admission", "ApplicationDocument", "HaState", "NodeReport", "SubClusterReport", "SubClusterState"]
+
+
+class SubClusterState(Enum):
+    """What is known of a sub-cluster's ResourceManager at the time of asking.
+
+    The wire names are those of Hadoop's `SubClusterState`.
+    """
+
+    NEW = "SC_NEW"
+    """Configured, never heard of."""
+    RUNNING = "SC_RUNNING"
+    """Its newest heartbeat is in time and its ResourceManager was ACTIVE."""
+    RECOVERING = "SC_UNHEALTHY"
+    """It answers, but is not ACTIVE: it lists nothing, and a submission that reaches it now can end it."""
+    LOST = "SC_LOST"
+    """Its heartbeat is late; what was last known of it is still listed, with its age."""
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether applications may be sent there."""
+        return self is SubClusterState.RUNNING
+
+
+class HaState(Enum):
+    """`haState` of a ResourceManager's `/info`."""
+
+    INITIALIZING = "INITIALIZING"
+    ACTIVE = "ACTIVE"
+    STANDBY = "STANDBY"
+    STOPPED = "STOPPED"
+
+
+class Admission(Enum):
+    """An operator's word on whether a sub-cluster takes new applications."""
+
+    OPEN = "open"
+    CORDONED = "cordoned"
+    """No new applications."""
+    DRAINING = "draining"
+    """No new applications, and somebody waits for the running ones to end."""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeReport:
+    """One NodeManager as its ResourceManager reports it."""
+
+    node: NodeId
+    rack: str
+    state: str
+    total: ResourceVector
+    used: ResourceVector
+    labels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationDocument:
+    """An application's summary and, untouched, the JSON object that its home answered.
+
+    Attributes:
+        raw: The value of `app`: a JSON object, UTF-8.
+        as_of_s: When the home said so; seconds since the epoch by Heddle's clock.
+    """
+
+    summary: ApplicationSummary
+    raw: bytes
+    as_of_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SubClusterReport:
+    """One heartbeat of a Local Master: everything that one poll of its ResourceManager told.
+
+    Attributes:
+        sequence: Counts from 1 for each life of the Local Master; a report is applied only if it is newer.
+        polled_at_s: When the poll began; seconds since the epoch by the Local Master's clock.
+        started_on_ms: `startedOn` of the ResourceManager; changes when it restarts or fails over.
+        clock_skew_s: The ResourceManager's clock less ours, as measured by its `Date` header.
+        documents: Raw JSON answers by name: `info`, `metrics`, `nodes`, `scheduler`.
+        applications: Live applications, and those that became final since the last report.
+        is_complete: Whether `applications` lists every live one; only then is absence worth a look.
+    """
+
+    subcluster: SubClusterId
+    sequence: int
+    polled_at_s: float
+    ha_state: HaState
+    started_on_ms: int
+    version: str
+    capacity: ResourceVector
+    used: ResourceVector
+    maximum_allocation: ResourceVector
+    clock_skew_s: float = 0.0
+    nodes: tuple[NodeReport, ...] = ()
+    queues: tuple[QueueReport, ...] = ()
+    labels: tuple[str, ...] = ()
+    documents: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
+    applications: Mapping[ApplicationId, ApplicationDocument] = field(default_factory=lambda: MappingProxyType({}))
+    is_complete: bool = True

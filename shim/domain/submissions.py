@@ -1,0 +1,89 @@
+"""Submissions: what a client asked to run, what was decided, and how far it got."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+
+__all__ = ["Candidate", "HomeDecision", "Submission", "SubmissionRecord", "SubmissionState"]
+
+
+class SubmissionState(Enum):
+    """How far a submission got. Moves: INTENDED to SUBMITTED or REJECTED; never back."""
+
+    INTENDED = "intended"
+    """In the store, and possibly at its home: the home is asked before anything is sent again."""
+    SUBMITTED = "submitted"
+    """The home acknowledged it."""
+    REJECTED = "rejected"
+    """The home refused it; it runs nowhere."""
+
+
+@dataclass(frozen=True, slots=True)
+class Submission:
+    """A submission context: the fields that decide, and the bytes that travel.
+
+    Attributes:
+        queue: As asked for; empty means the default queue.
+        resource: Of the ApplicationMaster's container.
+        label: Node label expression of the ApplicationMaster, empty for none.
+        body: The context as the client sent it, in the form that `content_type` names.
+    """
+
+    application_id: ApplicationId
+    user: str
+    name: str
+    queue: str
+    resource: ResourceVector
+    label: str
+    is_unmanaged: bool
+    body: bytes
+    content_type: str
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One sub-cluster as it was weighed for an application.
+
+    Attributes:
+        score: Higher is better; None when it was not eligible.
+        reason: Why not, or what the score is made of; for people.
+        age_s: How old the view of it was.
+    """
+
+    subcluster: SubClusterId
+    score: float | None
+    reason: str
+    age_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class HomeDecision:
+    """The choice of a home and everything that it rested on: what `heddle app why` prints."""
+
+    home_subcluster: SubClusterId | None
+    reason: str
+    candidates: tuple[Candidate, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionRecord:
+    """A submission as the store keeps it.
+
+    Attributes:
+        content_hash: SHA-256 of the context; the same id with another hash is refused.
+        home_started_on_ms: `startedOn` of the home when the intent was written: another value, with the id
+            unknown there, proves that the request is gone.
+        intended_at_ms: Milliseconds since the epoch.
+        rejection: What the home answered when it refused; empty otherwise.
+    """
+
+    submission: Submission
+    content_hash: bytes
+    home_subcluster: SubClusterId
+    home_started_on_ms: int
+    state: SubmissionState
+    intended_at_ms: int
+    decision: HomeDecision
+    rejection: str = ""

@@ -1,0 +1,71 @@
+"""The door of one sub-cluster: its ResourceManager's web services."""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from shim.domain.ids import SubClusterId
+
+__all__ = ["ResourceManager", "RestAnswer", "RestRequest"]
+
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RestRequest:
+    """A request to a ResourceManager.
+
+    Attributes:
+        path: Percent-encoded path, from `/`.
+        query: Raw query string without `?`; never holds `user.name` or `doAs`: the adapter adds identity.
+        user: On whose behalf; None for Heddle itself.
+        headers: Those that travel (`Accept`, `Content-Type`, ...), nothing hop-by-hop, no cookies.
+    """
+
+    method: str
+    path: str
+    query: str = ""
+    user: str | None = None
+    headers: Headers = ()
+    body: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class RestAnswer:
+    """What the ResourceManager answered, body decompressed; header names as received."""
+
+    status: int
+    headers: Headers
+    body: bytes
+
+    def header(self, name: str) -> str | None:
+        """First value of a header, by name without regard to case."""
+        wanted = name.lower()
+        return next((value for key, value in self.headers if key.lower() == wanted), None)
+
+
+class ResourceManager(Protocol):
+    """The active ResourceManager of one sub-cluster, wherever it is now."""
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """Whose ResourceManager this is."""
+        ...
+
+    async def exchange(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+        """Send a request and return the answer, whatever its status.
+
+        Args:
+            request: What to send.
+            timeout_s: Seconds for the whole exchange; None for the configured time-out.
+
+        Raises:
+            NeverReachedError: The request cannot have been seen.
+            NoAnswerError: It may have been seen; no whole answer came in time.
+            StandbyError: No active ResourceManager was found.
+            MalformedAnswerError: The answer was too large or broken.
+        """
+        ...
+
+    async def close(self) -> None:
+        """Give up the connections."""
+        ...
