@@ -1,0 +1,105 @@
+"""One run: a setting, a workload, and the engine, network and ledger that every simulated scheduler uses.
+
+A simulated scheduler is a function `(Run) -> Outcome`: it puts arrivals into the engine (`Run.start_arrivals`), runs
+it, and returns `Run.outcome(name)`, to which it adds its own counters.
+"""
+
+import random
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from shim.simulation.engine import Engine, seeded
+from shim.simulation.network import HOP_S, Network
+from shim.simulation.results import JobLedger, Outcome
+from shim.simulation.traces import Job, Workload
+
+__all__ = ["Run", "Setting", "SimulatedScheduler"]
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """What a run is made with.
+
+    Attributes:
+        n_workers: Workers, numbered from 0.
+        slots_per_worker: Tasks that a worker runs at the same time.
+        n_gms: Global Masters; for other systems, their distributed schedulers.
+        n_lms: Local Masters; for other systems, their groups of workers (contiguous ranges of worker numbers).
+        seed: Seed of every random source of the run.
+        heartbeat_s: Interval of the LMs' heartbeats in seconds.
+        hop_s: Latency of one hop in seconds.
+        loss: Probability that a message is lost.
+        uses_estimates: Whether a policy that could learn durations is told the trace's mean instead.
+        worker_constraints: For each worker, the bits of the constraints it satisfies; empty when there are none.
+    """
+
+    n_workers: int
+    slots_per_worker: int = 1
+    n_gms: int = 4
+    n_lms: int = 25
+    seed: int = 1
+    heartbeat_s: float = 30.0
+    hop_s: float = HOP_S
+    loss: float = 0.0
+    uses_estimates: bool = False
+    worker_constraints: tuple[int, ...] = field(default=(), repr=False)
+
+    @property
+    def n_slots(self) -> int:
+        """Slots of all workers."""
+        return self.n_workers * self.slots_per_worker
+
+
+class Run:
+    """The parts of one run, wired together.
+
+    Attributes:
+        workload: The jobs.
+        setting: Sizes, seed and the rules of the network.
+        engine: The queue of actions.
+        network: Delivers and counts messages.
+        ledger: Books starts and ends of tasks.
+    """
+
+    def __init__(self, workload: Workload, setting: Setting, on_job_end: Callable[[], object] = lambda: None) -> None:
+        self.workload = workload
+        self.setting = setting
+        self.engine = Engine(workload.jobs[0].arrival_s)
+        self.network = Network(self.engine, self.rng("network"), hop_s=setting.hop_s, loss=setting.loss)
+        self.ledger = JobLedger(workload, setting.n_slots, on_job_end)
+
+    def rng(self, purpose: str) -> random.Random:
+        """A random source of its own for one purpose, seeded by the run's seed."""
+        return seeded(self.setting.seed, purpose)
+
+    def start_arrivals(self, on_arrival: Callable[[Job], object]) -> None:
+        """Call `on_arrival` for each job at its arrival; at any time only the next arrival waits in the queue."""
+        self._arrive(0, on_arrival)
+
+    def _arrive(self, index: int, on_arrival: Callable[[Job], object]) -> None:
+        jobs = self.workload.jobs
+        while index < len(jobs) and jobs[index].arrival_s <= self.engine.now_s:
+            on_arrival(jobs[index])
+            index += 1
+        if index < len(jobs):
+            self.engine.at(jobs[index].arrival_s, self._arrive, index, on_arrival)
+
+    def outcome(self, policy: str, *, uses_estimates: bool = False) -> Outcome:
+        """The ledger's outcome with the network's counts.
+
+        Raises:
+            InvariantViolationError: If jobs have not ended.
+        """
+        outcome = self.ledger.outcome(policy, uses_estimates=uses_estimates)
+        outcome.messages = self.network.traffic.messages
+        outcome.size_bytes = self.network.traffic.size_bytes
+        return outcome
+
+
+class SimulatedScheduler(Protocol):
+    """A scheduler as the registry holds it."""
+
+    def __call__(self, run: Run, /) -> Outcome:
+        """Run the whole workload and give what was measured."""
+        ...
