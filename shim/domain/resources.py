@@ -21,7 +21,7 @@ class ResourceVector:
 
     memory_mib: int = 0
     vcores: int = 0
-    others: Mapping[str, int] = field(default=_NONE)
+    others: Mapping[str, int] = field(default_factory=lambda: _NONE, hash=False)
 
     def __add__(self, other: "ResourceVector") -> "ResourceVector":
         names = {*self.others, *other.others}
