@@ -1,0 +1,295 @@
+"""The configuration: one frozen tree, read once, passed down.
+
+`load` reads `heddle.toml` and `HEDDLE_SECTION_KEY` variables; nothing else of Heddle reads either. The classes below
+are the reference: docs/configuration.md is made of them by scripts/configuration_page.py.
+"""
+
+# ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
+
+import ipaddress
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from shim.config_tree import Key, key, overlay, read, section
+from shim.errors import ConfigError
+
+__all__ = [
+    "VARIABLE_PREFIX",
+    "Config",
+    "LogConfig",
+    "PollConfig",
+    "ProxyUserConfig",
+    "SecurityConfig",
+    "ServerConfig",
+    "StoreConfig",
+    "SubClusterConfig",
+    "is_loopback",
+    "load",
+    "parse",
+    "split_address",
+]
+
+VARIABLE_PREFIX = "HEDDLE_"
+
+_ADDRESS = r"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}"
+_ADDRESS_FORM = 'an address; write "host:port"'
+_WEB = r"https?://[^\s/?#@]+/?"
+_USER = r"[^\s/?#&:]+"
+_ID = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_MIB = 1024 * 1024
+
+
+def _address(meaning: str) -> Key:
+    return Key(meaning, pattern=_ADDRESS, form=_ADDRESS_FORM)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """Where clients find Heddle, and how much each may ask for."""
+
+    rest: str = key("127.0.0.1:8088", about=_address("Web services and pages; port 0 takes a free one."))
+    client_rpc: str = key(
+        "127.0.0.1:8032", about=_address("Address that `/conf` tells clients for `yarn.resourcemanager.address`.")
+    )
+    scheduler_rpc: str = key(
+        "127.0.0.1:8030",
+        about=_address("Address that `/conf` tells for `yarn.resourcemanager.scheduler.address`."),
+    )
+    admin_rpc: str = key(
+        "127.0.0.1:8033", about=_address("Address that `/conf` tells for `yarn.resourcemanager.admin.address`.")
+    )
+    allow_remote: bool = key(
+        default=False,
+        about=Key("Whether an address that other machines reach may be bound. Without it only loopback is."),
+    )
+    max_body_bytes: int = key(_MIB, about=Key("Largest request body; more is 413.", least=1024))
+    max_header_bytes: int = key(
+        64 * 1024, about=Key("Largest request line and headers together; more is 431.", least=1024)
+    )
+    request_timeout_s: float = key(
+        10.0, about=Key("A client that has not sent its whole request by then is cut off.", least=0.1)
+    )
+    keep_alive_s: float = key(75.0, about=Key("An idle connection is closed after this time.", least=1))
+    staleness_s: float = key(
+        1.0, about=Key("A live application's document older than this is fetched again when asked for.", least=0)
+    )
+    answer_within_s: float = key(
+        2.0, about=Key("How long a client may wait for a sub-cluster that does not answer.", least=0.1, most=60)
+    )
+    shutdown_s: float = key(5.0, about=Key("How long requests under way may go on after a SIGTERM.", least=0))
+
+
+@dataclass(frozen=True, slots=True)
+class StoreConfig:
+    """Where submissions, homes and operators' words survive."""
+
+    url: str = key(
+        "sqlite:///heddle.db",
+        about=Key(
+            "`sqlite:///FILE` (relative to the working folder) or `postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE`.",
+            pattern=r"(sqlite|postgresql)(\+[a-z]+)?://.*",
+            form='a store; write "sqlite:///heddle.db" or "postgresql+asyncpg://user:password@host/database"',
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyUserConfig:
+    """Whom one service user may act for, as Hadoop's `hadoop.proxyuser.USER.*`. `*` allows all, nothing allows none."""
+
+    hosts: tuple[str, ...] = key((), about=Key("Addresses or networks (`10.0.0.0/8`) that it calls from."))
+    users: tuple[str, ...] = key((), about=Key("Users that it may act for."))
+    groups: tuple[str, ...] = key((), about=Key("Groups of this machine whose members it may act for."))
+
+
+def _no_proxy_users() -> Mapping[str, ProxyUserConfig]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityConfig:
+    """Who may do what."""
+
+    allow_anonymous: bool = key(
+        default=False,
+        about=Key("Whether a changing call may come without a user; it then acts as `static_user`."),
+    )
+    static_user: str = key(
+        "dr.who", about=Key("Whom a call without a user counts as.", pattern=_USER, form="a user name")
+    )
+    admins: tuple[str, ...] = key(
+        (), about=Key("Users that may cordon and drain, beside the one that Heddle runs as; `*` for all.")
+    )
+    proxyuser: Mapping[str, ProxyUserConfig] = section(
+        _no_proxy_users, Key("`[security.proxyuser.NAME]`: the users whose `doAs` is believed.")
+    )
+    secret_file: Path | None = key(
+        None,
+        about=Key(
+            "File (mode 0600) with the secret that signs `hadoop.auth` cookies; without it each start makes one."
+        ),
+    )
+    cookie_validity_s: float = key(36000.0, about=Key("How long a `hadoop.auth` cookie is good.", least=1))
+
+
+@dataclass(frozen=True, slots=True)
+class PollConfig:
+    """How the sub-clusters are asked."""
+
+    interval_s: float = key(2.0, about=Key("From the start of one poll of a sub-cluster to the next.", least=0.05))
+    late_after_s: float = key(
+        6.0, about=Key("A sub-cluster that told nothing for this long is LOST: listed, not chosen.", least=0.1)
+    )
+    connect_timeout_s: float = key(1.0, about=Key("For opening a connection to a ResourceManager.", least=0.05))
+    timeout_s: float = key(10.0, about=Key("For a whole answer of a ResourceManager to a poll.", least=0.1))
+    max_answer_bytes: int = key(
+        256 * _MIB, about=Key("A ResourceManager's answer larger than this is cut and not believed.", least=1024)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SubClusterConfig:
+    """One YARN cluster: its id, and its Hadoop configuration folder or its addresses."""
+
+    id: str = key(
+        about=Key(
+            "Its name: stable for ever, as the store refers to it.",
+            pattern=_ID,
+            form="an id; it has lower-case letters, digits and inner dashes, at most 63",
+        )
+    )
+    conf: Path | None = key(
+        None, about=Key("Folder with the cluster's `yarn-site.xml`: addresses, https and HA ids are read from there.")
+    )
+    web: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Web address of its ResourceManager, or a list of them under HA; goes before `conf`.",
+            pattern=_WEB,
+            form='a web address; write "http://host:port"',
+        ),
+    )
+    client_rpc: tuple[str, ...] = key(
+        (), about=_address("Client RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
+    )
+    scheduler_rpc: tuple[str, ...] = key(
+        (), about=_address("Scheduler RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
+    )
+    verify_tls: bool = key(default=True, about=Key("Whether the certificate of an https address is checked."))
+    ca_file: Path | None = key(None, about=Key("Certificates to trust for https, instead of the machine's."))
+    auth: str = key(
+        "simple",
+        about=Key(
+            "How its ResourceManager learns the user: `simple` sends `user.name=USER`, "
+            "`proxy` sends `user.name=` Heddle's own user and `doAs=USER`.",
+            choices=("simple", "proxy"),
+        ),
+    )
+    user: str = key(
+        "heddle", about=Key("Heddle's own user there, for polls and for `proxy`.", pattern=_USER, form="a user name")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """What Heddle writes about itself, on standard error."""
+
+    level: str = key(
+        "info", about=Key("Least severe level that is written.", choices=("debug", "info", "warning", "error"))
+    )
+    format: str = key(
+        "auto",
+        about=Key(
+            "`json` a line, `console` for people, or `auto`: console on a terminal, else json.",
+            choices=("auto", "json", "console"),
+        ),
+    )
+    audit_file: Path | None = key(
+        None, about=Key("File to which audit lines are appended; without it they are in the log.")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All of it."""
+
+    server: ServerConfig = section(ServerConfig, Key("Addresses and limits."))
+    store: StoreConfig = section(StoreConfig, Key("The database."))
+    security: SecurityConfig = section(SecurityConfig, Key("Users."))
+    poll: PollConfig = section(PollConfig, Key("Heartbeats."))
+    log: LogConfig = section(LogConfig, Key("Logs."))
+    subclusters: tuple[SubClusterConfig, ...] = key(
+        (), about=Key("`[[subcluster]]`, one for each YARN cluster.", name="subcluster")
+    )
+
+
+def load(path: Path | str, environment: Mapping[str, str] | None = None) -> Config:
+    """Read a configuration file and the variables that override it.
+
+    Args:
+        path: The TOML file.
+        environment: Variables; only those that begin with `HEDDLE_` and a section's name are looked at.
+
+    Raises:
+        ConfigError: If the file cannot be read, a key is unknown or missing, or a value is not allowed.
+    """
+    source = str(path)
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError(source, "(file)", f"cannot be read: {exc}. `heddle serve -c FILE` names another") from exc
+    return parse(text, source=source, environment=environment or {})
+
+
+def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
+    """As `load`, from a text; `source` is what messages call it, and relative paths start in its folder."""
+    try:
+        tables: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
+        raise ConfigError(source, "(file)", f"is not TOML: {exc}") from exc
+    origin = overlay(Config, tables, VARIABLE_PREFIX, environment, source)
+    config = read(Config, tables, origin)
+    _check_subclusters(config.subclusters, source)
+    _check_binding(config.server, source)
+    return config
+
+
+def split_address(address: str) -> tuple[str, int]:
+    """Host (without brackets) and port of a `host:port`."""
+    host, _, port = address.rpartition(":")
+    return host.strip("[]"), int(port)
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches a `host:port`. A name other than localhost may be anything, so it is not."""
+    host, _ = split_address(address)
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _check_subclusters(subclusters: tuple[SubClusterConfig, ...], source: str) -> None:
+    if not subclusters:
+        raise ConfigError(source, "subcluster", "there is none: write [[subcluster]] with an id and conf or web")
+    seen: set[str] = set()
+    for number, subcluster in enumerate(subclusters):
+        if subcluster.id in seen:
+            raise ConfigError(source, f"subcluster[{number}].id", f"{subcluster.id!r} is there twice")
+        seen.add(subcluster.id)
+        if subcluster.conf is None and not subcluster.web:
+            message = (
+                f"sub-cluster {subcluster.id} has neither conf (a folder with yarn-site.xml) nor web (http://host:port)"
+            )
+            raise ConfigError(source, f"subcluster[{number}]", message)
+
+
+def _check_binding(server: ServerConfig, source: str) -> None:
+    """Anonymous submission is how ResourceManagers on the open network are abused: reaching out is a decision."""
+    if not is_loopback(server.rest) and not server.allow_remote:
+        message = f"{server.rest} is reachable from other machines; set server.allow_remote = true if that is meant"
+        raise ConfigError(source, "server.rest", message)

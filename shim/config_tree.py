@@ -1,0 +1,304 @@
+"""Reads a tree of frozen dataclasses from TOML tables and environment variables.
+
+A configuration class declares each key with `key(...)`: its default, its meaning and what is allowed. From that one
+declaration come the reading, the checks, the error messages and docs/configuration.md. Everything that cannot be read
+is a `ConfigError` that names the file (or variable), the key and what is allowed there.
+"""
+
+import dataclasses
+import difflib
+import re
+import types
+import typing
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from shim.errors import ConfigError
+
+__all__ = ["Key", "Origin", "is_table", "item_type", "key", "key_of", "overlay", "read", "section"]
+
+T = TypeVar("T")
+
+_METADATA = "key"
+
+
+@dataclass(frozen=True, slots=True)
+class Key:
+    """What a configuration class says about one of its keys.
+
+    Attributes:
+        meaning: One or two sentences for docs/configuration.md.
+        name: Name in the file, where it differs from the attribute's.
+        least: Smallest number allowed.
+        most: Largest number allowed.
+        choices: The values allowed, if they are few.
+        pattern: Regular expression that the whole of a text (or each text of a list) matches.
+        form: `pattern` in words, for messages.
+    """
+
+    meaning: str
+    name: str = ""
+    least: float | None = None
+    most: float | None = None
+    choices: tuple[str, ...] = ()
+    pattern: str = ""
+    form: str = ""
+
+
+def key(default: Any = dataclasses.MISSING, *, about: Key) -> Any:
+    """Declare a key of a configuration class; without a default it must be given."""
+    return dataclasses.field(default=default, metadata={_METADATA: about})
+
+
+def section(factory: Callable[[], T], about: Key) -> T:
+    """Declare a key that holds a table with defaults of its own, which `factory` makes."""
+    declared: T = dataclasses.field(default_factory=factory, metadata={_METADATA: about})
+    return declared
+
+
+def key_of(field: "dataclasses.Field[Any]") -> Key:
+    """What was declared about a field, its name filled in."""
+    declared: Key = field.metadata[_METADATA]
+    return dataclasses.replace(declared, name=declared.name or field.name)
+
+
+@dataclass(frozen=True, slots=True)
+class Origin:
+    """Where values come from, for messages and for relative paths.
+
+    Attributes:
+        source: The file's name as the operator wrote it.
+        folder: Relative paths start here.
+        variables: Dotted key to the environment variable that set it.
+    """
+
+    source: str
+    folder: Path
+    variables: Mapping[str, str] = dataclasses.field(default_factory=dict)
+
+    def error(self, path: str, message: str) -> ConfigError:
+        """An error about the value at a dotted key."""
+        return ConfigError(self.variables.get(path, self.source), path, message)
+
+
+def is_table(declared: Any) -> bool:
+    """Whether a declared type is a configuration class."""
+    return isinstance(declared, type) and dataclasses.is_dataclass(declared)
+
+
+def item_type(declared: Any) -> Any:
+    """Of `tuple[T, ...]` and `Mapping[str, T]` the T, of anything else None."""
+    origin, arguments = typing.get_origin(declared), typing.get_args(declared)
+    if origin is tuple:
+        return arguments[0]
+    return arguments[1] if origin is Mapping else None
+
+
+def read(cls: type[T], table: Mapping[str, Any], origin: Origin, path: str = "") -> T:
+    """Make an instance of a configuration class from a TOML table.
+
+    Raises:
+        ConfigError: If a key is unknown or missing, or a value is not allowed.
+    """
+    declared = _declared(cls)
+    for name in table:
+        if name not in declared:
+            raise origin.error(_join(path, name), _unknown("key", name, declared))
+    values = {}
+    for name, (field, type_) in declared.items():
+        where = _join(path, name)
+        if name in table:
+            values[field.name] = _value(type_, table[name], key_of(field), origin, where)
+        elif field.default is dataclasses.MISSING and field.default_factory is dataclasses.MISSING:
+            raise origin.error(where, f"is missing: {key_of(field).meaning}")
+    return cls(**values)
+
+
+def overlay(cls: type, table: dict[str, Any], prefix: str, environment: Mapping[str, str], source: str) -> Origin:
+    """Put the values of environment variables into a tree of TOML tables, in place.
+
+    `PREFIX_SECTION_KEY` sets `section.key`. Items of an array of tables are named by their first key
+    (`PREFIX_SUBCLUSTER_EAST_WEB`), with anything but letters and digits written `_`. A variable of a section that does
+    not exist is somebody else's (Kubernetes sets `HEDDLE_PORT` for a service called heddle) and left alone.
+
+    Raises:
+        ConfigError: If a variable names a section, but no key of it.
+    """
+    variables: dict[str, str] = {}
+    sections = _declared(cls)
+    for variable in sorted(environment):
+        words = variable.removeprefix(prefix).lower()
+        section = next((name for name in sections if words.startswith(f"{name}_")), None)
+        if not variable.startswith(prefix) or section is None:
+            continue
+        path = _place(cls, table, words, environment[variable])
+        if path is None:
+            known = _spellings(sections[section][1], table.get(section, {}), section)
+            raise ConfigError(variable, section, _unknown("variable", variable, [prefix + n.upper() for n in known]))
+        variables[path] = variable
+    return Origin(source, Path(source).resolve().parent, variables)
+
+
+def _declared(cls: Any) -> "dict[str, tuple[dataclasses.Field[Any], Any]]":
+    hints = typing.get_type_hints(cls)
+    return {key_of(field).name: (field, hints[field.name]) for field in dataclasses.fields(cls)}
+
+
+def _join(path: str, name: str) -> str:
+    return f"{path}.{name}" if path else name
+
+
+def _unknown(what: str, name: str, known: typing.Iterable[str]) -> str:
+    names = sorted(known)
+    near = difflib.get_close_matches(name, names, n=1)
+    hint = f" Did you mean {near[0]}?" if near else ""
+    return f"unknown {what}.{hint} Allowed: {', '.join(names)}"
+
+
+def _value(type_: Any, raw: Any, about: Key, origin: Origin, path: str) -> Any:
+    """Convert and check one value; tables and lists by recursion."""
+    if is_table(type_):
+        return read(type_, _table(raw, origin, path), origin, path)
+    item = item_type(type_)
+    if typing.get_origin(type_) is Mapping:
+        named = _table(raw, origin, path).items()
+        return types.MappingProxyType(
+            {name: _value(item, value, about, origin, _join(path, name)) for name, value in named}
+        )
+    if item is not None:
+        if is_table(item) and not isinstance(raw, list):
+            raise origin.error(path, f"is not a list of tables: write [[{path}]]")
+        # one value may stand for a list of one; variables separate by commas
+        values = raw if isinstance(raw, list) else [part.strip() for part in str(raw).split(",") if part.strip()]
+        return tuple(
+            _value(item, value, about, origin, f"{path}[{number}]" if is_table(item) else path)
+            for number, value in enumerate(values)
+        )
+    if isinstance(type_, types.UnionType):  # T | None: absence is None, presence is a T
+        type_ = next(part for part in typing.get_args(type_) if part is not types.NoneType)
+    return _check(_scalar(type_, raw, origin, path), about, origin, path)
+
+
+def _table(raw: Any, origin: Origin, path: str) -> Mapping[str, Any]:
+    if not isinstance(raw, Mapping):
+        raise origin.error(path, f"{raw!r} is not a table: write [{path}]")
+    return raw
+
+
+def _boolean(raw: Any) -> bool:
+    if isinstance(raw, bool):
+        return raw
+    return {"true": True, "false": False}[str(raw).lower()]
+
+
+def _integer(raw: Any) -> int:
+    if isinstance(raw, bool | float):
+        raise TypeError
+    return int(raw)
+
+
+def _number(raw: Any) -> float:
+    if isinstance(raw, bool):
+        raise TypeError
+    return float(raw)
+
+
+def _text(raw: Any) -> str:
+    if not isinstance(raw, str):
+        raise TypeError
+    return raw
+
+
+_SCALARS: Mapping[Any, tuple[Callable[[Any], Any], str]] = {
+    bool: (_boolean, "true or false"),
+    int: (_integer, "a whole number"),
+    float: (_number, "a number"),
+    str: (_text, "a text in quotes"),
+    Path: (_text, "a path in quotes"),
+}
+
+
+def _scalar(type_: Any, raw: Any, origin: Origin, path: str) -> Any:
+    convert, wanted = _SCALARS[type_]
+    try:
+        value = convert(raw)
+    except (KeyError, TypeError, ValueError) as exc:
+        raise origin.error(path, f"{raw!r} is not {wanted}") from exc
+    return origin.folder / Path(value).expanduser() if type_ is Path else value
+
+
+def _check(value: Any, about: Key, origin: Origin, path: str) -> Any:
+    if about.choices and value not in about.choices:
+        raise origin.error(path, _unknown(f"value {value!r}", str(value), about.choices))
+    if about.pattern and re.fullmatch(about.pattern, str(value)) is None:
+        raise origin.error(path, f"{value!r} is not {about.form}")
+    if about.least is not None and value < about.least:
+        raise origin.error(path, f"{value} is too small: at least {about.least:g} is allowed")
+    if about.most is not None and value > about.most:
+        raise origin.error(path, f"{value} is too large: at most {about.most:g} is allowed")
+    return value
+
+
+def _variable_name(text: str) -> str:
+    return re.sub("[^a-z0-9]", "_", text.lower())
+
+
+def _place(cls: Any, table: Any, words: str, value: str) -> str | None:
+    """Set the key that `words` spells and return its dotted path, or None if there is none."""
+    if not isinstance(table, dict):  # `read` will say so
+        return None
+    for name, (_, type_) in _declared(cls).items():
+        item, rest = item_type(type_), words.removeprefix(f"{name}_")
+        if words == name and not is_table(type_) and not is_table(item):
+            table[name] = value
+            return name
+        if rest == words:
+            continue
+        if is_table(type_):
+            below = _place(type_, table.setdefault(name, {}), rest, value)
+        elif is_table(item):
+            below = _place_in_items(item, table.get(name, ()), rest, value)
+        else:
+            below = None
+        if below is not None:
+            return name + below if below.startswith("[") else f"{name}.{below}"
+    return None
+
+
+def _place_in_items(item: Any, tables: Any, words: str, value: str) -> str | None:
+    named = _named_items(item, tables)
+    for label, (path, table) in named.items():
+        if words.startswith(f"{label}_"):
+            below = _place(item, table, words.removeprefix(f"{label}_"), value)
+            if below is not None:
+                return f"{path}.{below}"
+    return None
+
+
+def _named_items(item: Any, tables: Any) -> dict[str, tuple[str, dict[str, Any]]]:
+    """Tables of an array or mapping by the name they have in variables, with their place in a dotted path."""
+    if isinstance(tables, Mapping):
+        return {_variable_name(name): (name, table) for name, table in tables.items()}
+    first = next(iter(_declared(item)))
+    items = [(n, table) for n, table in enumerate(tables) if isinstance(table, dict)]
+    return {_variable_name(str(table.get(first))): (f"[{n}]", table) for n, table in items}
+
+
+def _spellings(type_: Any, table: Any, prefix: str) -> list[str]:
+    """Names of all variables below a section, in lower case."""
+    item = item_type(type_)
+    if is_table(type_):
+        return [
+            spelling
+            for name, (_, below) in _declared(type_).items()
+            for spelling in _spellings(below, table.get(name, {}), f"{prefix}_{name}")
+        ]
+    if is_table(item):
+        return [
+            spelling
+            for label, (_, one) in _named_items(item, table).items()
+            for spelling in _spellings(item, one, f"{prefix}_{label}")
+        ]
+    return [prefix]
