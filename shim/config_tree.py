@@ -135,7 +135,7 @@ def overlay(cls: type, table: dict[str, Any], prefix: str, environment: Mapping[
             continue
         path = _place(cls, table, words, environment[variable])
         if path is None:
-            known = _spellings(sections[section][1], table.get(section, {}), section)
+            known = _spellings(sections[section][1], table.get(section), section)
             raise ConfigError(variable, section, _unknown("variable", variable, [prefix + n.upper() for n in known]))
         variables[path] = variable
     return Origin(source, Path(source).resolve().parent, variables)
@@ -245,10 +245,8 @@ def _variable_name(text: str) -> str:
     return re.sub("[^a-z0-9]", "_", text.lower())
 
 
-def _place(cls: Any, table: Any, words: str, value: str) -> str | None:
+def _place(cls: Any, table: dict[str, Any], words: str, value: str) -> str | None:
     """Set the key that `words` spells and return its dotted path, or None if there is none."""
-    if not isinstance(table, dict):  # `read` will say so
-        return None
     for name, (_, type_) in _declared(cls).items():
         item, rest = item_type(type_), words.removeprefix(f"{name}_")
         if words == name and not is_table(type_) and not is_table(item):
@@ -257,9 +255,9 @@ def _place(cls: Any, table: Any, words: str, value: str) -> str | None:
         if rest == words:
             continue
         if is_table(type_):
-            below = _place(type_, table.setdefault(name, {}), rest, value)
+            below = _place(type_, _as_table(table.setdefault(name, {})), rest, value)
         elif is_table(item):
-            below = _place_in_items(item, table.get(name, ()), rest, value)
+            below = _place_in_items(item, table.get(name), rest, value)
         else:
             below = None
         if below is not None:
@@ -277,13 +275,18 @@ def _place_in_items(item: Any, tables: Any, words: str, value: str) -> str | Non
     return None
 
 
+def _as_table(value: Any) -> dict[str, Any]:
+    """The table, or an empty one in the place of something else: `read` refuses that later, with its place."""
+    return value if isinstance(value, dict) else {}
+
+
 def _named_items(item: Any, tables: Any) -> dict[str, tuple[str, dict[str, Any]]]:
     """Tables of an array or mapping by the name they have in variables, with their place in a dotted path."""
-    if isinstance(tables, Mapping):
-        return {_variable_name(name): (name, table) for name, table in tables.items()}
-    first = next(iter(_declared(item)))
-    items = [(n, table) for n, table in enumerate(tables) if isinstance(table, dict)]
-    return {_variable_name(str(table.get(first))): (f"[{n}]", table) for n, table in items}
+    if isinstance(tables, list):
+        first = next(iter(_declared(item)))
+        items = [(f"[{number}]", _as_table(table)) for number, table in enumerate(tables)]
+        return {_variable_name(str(table.get(first))): (path, table) for path, table in items}
+    return {_variable_name(name): (name, _as_table(table)) for name, table in _as_table(tables).items()}
 
 
 def _spellings(type_: Any, table: Any, prefix: str) -> list[str]:
@@ -293,7 +296,7 @@ def _spellings(type_: Any, table: Any, prefix: str) -> list[str]:
         return [
             spelling
             for name, (_, below) in _declared(type_).items()
-            for spelling in _spellings(below, table.get(name, {}), f"{prefix}_{name}")
+            for spelling in _spellings(below, _as_table(table).get(name), f"{prefix}_{name}")
         ]
     if is_table(item):
         return [
