@@ -5,6 +5,7 @@ from typing import Annotated
 import typer
 
 import shim
+from shim.cli import lab
 
 __all__ = ["app", "main"]
 
@@ -15,6 +16,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.add_typer(lab.app, name="lab")
 
 
 def _print_version(*, value: bool) -> None:

@@ -1,0 +1,23 @@
+"""Real YARN clusters as processes of this machine: for trying Heddle out, for its tests and for its benchmarks.
+
+Nothing here knows Heddle's services or doors; a lab is what they are pointed at.
+"""
+
+from shim.lab.hadoop_conf import FrontAddresses
+from shim.lab.lifecycle import BootStep, Cluster, DaemonStatus, Lab, default_folder
+from shim.lab.spec import DEFAULT_VERSION, SUPPORTED_VERSIONS, ClusterSpec, LabSpec, SchedulerKind, Tuning
+
+__all__ = [
+    "DEFAULT_VERSION",
+    "SUPPORTED_VERSIONS",
+    "BootStep",
+    "Cluster",
+    "ClusterSpec",
+    "DaemonStatus",
+    "FrontAddresses",
+    "Lab",
+    "LabSpec",
+    "SchedulerKind",
+    "Tuning",
+    "default_folder",
+]

@@ -1,0 +1,106 @@
+"""Finding ports and loopback addresses that nobody has: another lab, or any other program."""
+
+import contextlib
+import errno
+import fcntl
+import os
+import socket
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+
+from shim.errors import LabError
+from shim.lab.layout import PORTS_PER_LAB, ClusterLayout, lay_out
+from shim.lab.spec import LabSpec
+from shim.lab.state import STATE_FILE
+
+__all__ = ["SLOTS", "claim_slot", "exclusive", "first_taken", "release_slot"]
+
+SLOTS = 12
+"""How many labs can run side by side on one machine."""
+
+_FIRST_PORT = 20_000
+# below 127.0.10.* lie addresses that machines like to name (Debian: 127.0.1.1 is the host itself)
+_FIRST_OCTET = 10
+_OCTETS_PER_SLOT = 10
+
+
+@contextlib.contextmanager
+def exclusive(path: Path) -> Iterator[None]:
+    """Hold the lock file `path`; waits for whoever holds it."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.open("a") as file:
+        fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def first_taken(addresses: Iterable[str]) -> str | None:
+    """The first of `addresses` (`host:port`) that cannot be listened on; `None` if all are free."""
+    for address in addresses:
+        host, _, port = address.rpartition(":")
+        with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as probe:
+            # as the JVM does: a connection that is only waiting to be forgotten is no obstacle
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((host, int(port)))
+            except OSError as exc:
+                if exc.errno in {errno.EADDRINUSE, errno.EACCES, errno.EADDRNOTAVAIL}:
+                    return address
+                raise
+    return None
+
+
+def claim_slot(spec: LabSpec, folder: Path, registry: Path) -> tuple[ClusterLayout, ...]:
+    """Take a slot (a block of ports and of loopback networks) for the lab in `folder` and lay it out there.
+
+    Args:
+        spec: The lab; its `base_port`, if given, is used as it is.
+        folder: The lab's folder; what it held before is given up.
+        registry: Folder with one file per slot in use. A slot whose lab is gone is free.
+
+    Raises:
+        LabError: If the ports asked for are taken, or no slot is free.
+    """
+    with exclusive(registry / "lock"):
+        release_slot(folder, registry)
+        taken: str | None = None
+        for slot in range(SLOTS):
+            claim = registry / f"slot-{slot}"
+            if _is_held(claim):
+                continue
+            base = spec.base_port if spec.base_port is not None else _FIRST_PORT + PORTS_PER_LAB * slot
+            layouts = lay_out(spec, base_port=base, first_octet=_FIRST_OCTET + _OCTETS_PER_SLOT * slot)
+            taken = first_taken(tuple(address for layout in layouts for address in layout.addresses()))
+            if taken is None:
+                claim.write_text(f"{os.getpid()}\n{folder}\n", encoding="utf-8")
+                return layouts
+            if spec.base_port is not None and taken.startswith(("127.0.0.1:", "0.0.0.0:")):
+                break  # another slot would change the nodes' networks, not these
+    if spec.base_port is not None and taken is not None:
+        raise LabError(f"port {taken} is taken by another program: end it, or choose another --base-port")
+    raise LabError(f"all {SLOTS} slots for labs are in use or their ports taken (see {registry}): end a lab first")
+
+
+def release_slot(folder: Path, registry: Path) -> None:
+    """Give back the slot of the lab in `folder`, if it has one."""
+    for claim in registry.glob("slot-*"):
+        held = _read(claim)
+        if held is not None and held[1] == folder:
+            claim.unlink(missing_ok=True)
+
+
+def _read(claim: Path) -> tuple[int, Path] | None:
+    """Who claimed, and for which lab; `None` if nobody did."""
+    try:
+        pid, folder = claim.read_text(encoding="utf-8").splitlines()
+        return int(pid), Path(folder)
+    except (OSError, ValueError):
+        return None
+
+
+def _is_held(claim: Path) -> bool:
+    """Whether the claimer is still starting its lab, or the lab has a state file (`down` removes it)."""
+    held = _read(claim)
+    if held is None:
+        return False
+    pid, folder = held
+    return (folder / STATE_FILE).exists() or Path(f"/proc/{pid}").exists()

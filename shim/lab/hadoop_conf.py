@@ -1,0 +1,248 @@
+"""The configuration folders of a lab's clusters: tables of Hadoop properties, rendered as Hadoop's XML. Pure.
+
+Every property that is not listed keeps Hadoop's default.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from xml.sax.saxutils import escape
+
+from shim.lab.layout import ClusterLayout, NodeLayout, ResourceManagerLayout
+from shim.lab.spec import ClusterSpec, SchedulerKind
+
+__all__ = ["JAVA_OPENS", "FrontAddresses", "Surroundings", "client_files", "cluster_files", "node_files", "to_xml"]
+
+JAVA_OPENS = tuple(
+    f"--add-opens=java.base/{package}=ALL-UNNAMED"
+    for package in ("java.lang", "java.util", "java.lang.reflect", "java.net", "java.util.concurrent")
+)
+"""Hadoop reflects into these packages of Java 17."""
+
+QUEUES = {"default": 40, "prod": 40, "dev": 20}
+"""Leaf queues under root, with their share in percent."""
+
+_NODE_MEMORY_MIB = 4096
+_NODE_VCORES = 4
+_RM = "org.apache.hadoop.yarn.server.resourcemanager"
+_SCHEDULER_CLASS = {
+    SchedulerKind.CAPACITY: f"{_RM}.scheduler.capacity.CapacityScheduler",
+    SchedulerKind.FAIR: f"{_RM}.scheduler.fair.FairScheduler",
+}
+
+Properties = dict[str, str]
+Files = dict[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Surroundings:
+    """What a cluster's configuration must know of the machine.
+
+    Attributes:
+        folder: The cluster's own folder; state, logs and local directories lie below it.
+        jars: Folder of its Hadoop jars.
+        proxy_users: Users that may act for others, such as the one that runs Heddle.
+    """
+
+    folder: Path
+    jars: Path
+    proxy_users: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class FrontAddresses:
+    """Where Heddle listens, for clients: a ResourceManager's usual ports unless said otherwise."""
+
+    rest: str = "127.0.0.1:8088"
+    client_rpc: str = "127.0.0.1:8032"
+    scheduler_rpc: str = "127.0.0.1:8030"
+
+
+def cluster_files(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings, *, ha_id: str | None = None) -> Files:
+    """The configuration of a cluster by file name: its ResourceManager's, and what Heddle and clients read.
+
+    Args:
+        spec: What the cluster is.
+        layout: Its addresses.
+        around: Its place on the machine.
+        ha_id: Which of a pair of ResourceManagers this folder is for.
+    """
+    yarn = _yarn_site(spec, layout, around)
+    if ha_id is not None:
+        yarn["yarn.resourcemanager.ha.id"] = ha_id
+    tables = {
+        "core-site.xml": _core_site(around),
+        "yarn-site.xml": yarn,
+        "mapred-site.xml": _mapred_site(around),
+        "capacity-scheduler.xml": _capacity_scheduler(),
+    }
+    return _render(tables, spec) | {"fair-scheduler.xml": _FAIR_ALLOCATIONS, "log4j.properties": _LOG4J}
+
+
+def node_files(spec: ClusterSpec, layout: ClusterLayout, node: NodeLayout, around: Surroundings) -> Files:
+    """The configuration of one NodeManager by file name."""
+    tables = {
+        "core-site.xml": _core_site(around),
+        "yarn-site.xml": _yarn_site(spec, layout, around) | _node_manager(node, around),
+        "mapred-site.xml": _mapred_site(around) | {"mapreduce.shuffle.port": str(node.shuffle_port)},
+    }
+    return _render(tables, spec) | {"log4j.properties": _LOG4J}
+
+
+def client_files(front: FrontAddresses, around: Surroundings) -> Files:
+    """The configuration of a client that knows one address: Heddle's."""
+    yarn = {
+        "yarn.resourcemanager.hostname": front.rest.rpartition(":")[0],
+        "yarn.resourcemanager.address": front.client_rpc,
+        "yarn.resourcemanager.scheduler.address": front.scheduler_rpc,
+        "yarn.resourcemanager.webapp.address": front.rest,
+        "yarn.resourcemanager.connect.retry-interval.ms": "500",
+        "yarn.application.classpath": _class_path(around),
+    }
+    tables = {"core-site.xml": _core_site(around), "yarn-site.xml": yarn, "mapred-site.xml": _mapred_site(around)}
+    return {name: to_xml(properties) for name, properties in tables.items()} | {"log4j.properties": _LOG4J}
+
+
+def to_xml(properties: Mapping[str, str]) -> str:
+    """`properties` as a Hadoop configuration file."""
+    rows = "".join(
+        f"  <property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"
+        for name, value in properties.items()
+    )
+    return f'<?xml version="1.0" encoding="UTF-8"?>\n<configuration>\n{rows}</configuration>\n'
+
+
+def _render(tables: Mapping[str, Properties], spec: ClusterSpec) -> Files:
+    return {name: to_xml(properties | dict(spec.overrides.get(name, {}))) for name, properties in tables.items()}
+
+
+def _class_path(around: Surroundings) -> str:
+    return f"$HADOOP_CONF_DIR,{around.jars}/*"
+
+
+def _core_site(around: Surroundings) -> Properties:
+    proxy = {
+        f"hadoop.proxyuser.{user}.{what}": "*" for user in around.proxy_users for what in ("hosts", "groups", "users")
+    }
+    return {"fs.defaultFS": "file:///", "hadoop.tmp.dir": str(around.folder / "tmp")} | proxy
+
+
+def _mapred_site(around: Surroundings) -> Properties:
+    java = " ".join(("-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *JAVA_OPENS))
+    return {
+        "mapreduce.framework.name": "yarn",
+        "mapreduce.application.classpath": f"{around.jars}/*",
+        "yarn.app.mapreduce.am.staging-dir": str(around.folder.parent / "staging"),
+        "yarn.app.mapreduce.am.resource.mb": "512",
+        "yarn.app.mapreduce.am.command-opts": f"-Xmx256m {java}",
+        "mapreduce.map.memory.mb": "256",
+        "mapreduce.map.java.opts": f"-Xmx160m {java}",
+        "mapreduce.reduce.memory.mb": "256",
+        "mapreduce.reduce.java.opts": f"-Xmx160m {java}",
+        "mapreduce.task.io.sort.mb": "16",
+    }
+
+
+def _yarn_site(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings) -> Properties:
+    return {
+        "yarn.resourcemanager.hostname": "127.0.0.1",
+        **_addresses(layout.resource_managers),
+        "yarn.resourcemanager.cluster-id": layout.id,
+        "yarn.resourcemanager.epoch": str(layout.epoch),
+        "yarn.resourcemanager.scheduler.class": _SCHEDULER_CLASS[spec.scheduler],
+        "yarn.scheduler.fair.allocation.file": str(around.folder / "conf" / "fair-scheduler.xml"),
+        "yarn.scheduler.minimum-allocation-mb": "128",
+        "yarn.scheduler.maximum-allocation-mb": str(_NODE_MEMORY_MIB),
+        "yarn.scheduler.maximum-allocation-vcores": str(_NODE_VCORES),
+        "yarn.resourcemanager.recovery.enabled": "true",
+        "yarn.resourcemanager.work-preserving-recovery.enabled": "true",
+        "yarn.resourcemanager.work-preserving-recovery.scheduling-wait-ms": "500",
+        "yarn.resourcemanager.store.class": f"{_RM}.recovery.FileSystemRMStateStore",
+        "yarn.resourcemanager.fs.state-store.uri": f"file://{around.folder}/state",
+        "yarn.node-labels.enabled": "true",
+        "yarn.node-labels.fs-store.root-dir": f"file://{around.folder}/labels",
+        "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "500",
+        # nodes and ApplicationMasters that meet a dead ResourceManager try again soon: 10 s to recover instead of 30 s
+        "yarn.resourcemanager.connect.retry-interval.ms": "500",
+        # a ResourceManager that was paused for a while shall not find all its nodes expired
+        "yarn.nm.liveness-monitor.expiry-interval-ms": "60000",
+        "yarn.application.classpath": _class_path(around),
+        # its classes are in a jar that the class path does not have
+        "yarn.webapp.api-service.enable": "false",
+    }
+
+
+def _addresses(resource_managers: Sequence[ResourceManagerLayout]) -> Properties:
+    if len(resource_managers) == 1:
+        return _addresses_of(resource_managers[0], suffix="")
+    ids = [f"rm{number}" for number in range(1, len(resource_managers) + 1)]
+    properties = {
+        "yarn.resourcemanager.ha.enabled": "true",
+        "yarn.resourcemanager.ha.automatic-failover.enabled": "false",
+        "yarn.resourcemanager.ha.rm-ids": ",".join(ids),
+    }
+    for id_, layout in zip(ids, resource_managers, strict=True):
+        properties |= {f"yarn.resourcemanager.hostname.{id_}": "127.0.0.1"} | _addresses_of(layout, suffix=f".{id_}")
+    return properties
+
+
+def _addresses_of(layout: ResourceManagerLayout, *, suffix: str) -> Properties:
+    return {
+        f"yarn.resourcemanager.address{suffix}": layout.client_rpc,
+        f"yarn.resourcemanager.scheduler.address{suffix}": layout.scheduler_rpc,
+        f"yarn.resourcemanager.resource-tracker.address{suffix}": layout.tracker_rpc,
+        f"yarn.resourcemanager.admin.address{suffix}": layout.admin_rpc,
+        f"yarn.resourcemanager.webapp.address{suffix}": layout.web,
+    }
+
+
+def _node_manager(node: NodeLayout, around: Surroundings) -> Properties:
+    home = around.folder / node.name
+    return {
+        "yarn.nodemanager.hostname": node.host,
+        "yarn.nodemanager.address": node.rpc,
+        "yarn.nodemanager.localizer.address": node.localizer,
+        "yarn.nodemanager.webapp.address": node.web,
+        "yarn.nodemanager.collector-service.address": node.collector,
+        "yarn.nodemanager.local-dirs": str(home / "local"),
+        # must be absolute, else containers die with exit code -1
+        "yarn.nodemanager.log-dirs": str(home / "containers"),
+        "yarn.nodemanager.resource.memory-mb": str(_NODE_MEMORY_MIB),
+        "yarn.nodemanager.resource.cpu-vcores": str(_NODE_VCORES),
+        "yarn.nodemanager.pmem-check-enabled": "false",
+        "yarn.nodemanager.vmem-check-enabled": "false",
+        # a disk that is nearly full shall not make a node of a lab unhealthy
+        "yarn.nodemanager.disk-health-checker.enable": "false",
+        "yarn.nodemanager.aux-services": "mapreduce_shuffle",
+        "yarn.nodemanager.aux-services.mapreduce_shuffle.class": "org.apache.hadoop.mapred.ShuffleHandler",
+    }
+
+
+def _capacity_scheduler() -> Properties:
+    root = "yarn.scheduler.capacity.root"
+    properties = {
+        f"{root}.queues": ",".join(QUEUES),
+        "yarn.scheduler.capacity.maximum-am-resource-percent": "0.8",
+        "yarn.scheduler.capacity.node-locality-delay": "-1",
+        "yarn.scheduler.capacity.resource-calculator": (
+            "org.apache.hadoop.yarn.util.resource.DominantResourceCalculator"
+        ),
+    }
+    for queue, percent in QUEUES.items():
+        properties[f"{root}.{queue}.capacity"] = str(percent)
+        properties[f"{root}.{queue}.maximum-capacity"] = "100"
+    return properties
+
+
+_FAIR_ALLOCATIONS = (
+    '<?xml version="1.0"?>\n<allocations>\n'
+    + "".join(f'  <queue name="{queue}"><weight>{percent}</weight></queue>\n' for queue, percent in QUEUES.items())
+    + "</allocations>\n"
+)
+
+_LOG4J = """\
+log4j.rootLogger=INFO,console
+log4j.appender.console=org.apache.log4j.ConsoleAppender
+log4j.appender.console.layout=org.apache.log4j.PatternLayout
+log4j.appender.console.layout.ConversionPattern=%d{ISO8601} %p %c{1}: %m%n
+"""

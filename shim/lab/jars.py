@@ -1,0 +1,125 @@
+"""The Hadoop jars: resolved by Maven once per version, kept in the user's cache folder, compared with committed checksums."""
+
+import hashlib
+import os
+import shutil
+import subprocess
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+
+from shim.errors import LabError
+from shim.lab.spec import DEFAULT_VERSION
+
+__all__ = ["cache_folder", "checksum_list", "ensure_jars", "verify"]
+
+_HERE = Path(__file__).resolve().parent
+_MAVEN_TIMEOUT_S = 900
+_SHOWN_LINES = 15
+
+
+def _build_folder() -> Path:
+    """Folder with the pom and the checksums: inside the installed package, else in the repository."""
+    packaged = _HERE / "hadoop"
+    return packaged if packaged.is_dir() else _HERE.parent.parent / "docker" / "hadoop"
+
+
+def cache_folder() -> Path:
+    """Where jars are kept: `$XDG_CACHE_HOME/heddle/hadoop`, else `~/.cache/heddle/hadoop`."""
+    home = os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
+    return Path(home) / "heddle" / "hadoop"
+
+
+def checksum_list(version: str) -> dict[str, str]:
+    """SHA-256 of each jar of `version` by file name, as committed."""
+    text = (_build_folder() / "checksums" / f"{version}.sha256").read_text(encoding="utf-8")
+    pairs = (line.split(maxsplit=1) for line in text.splitlines())
+    return {name.strip(): digest for digest, name in pairs}
+
+
+def verify(folder: Path, expected: dict[str, str]) -> list[str]:
+    """What is wrong with the jars in `folder`: one phrase per file; empty when all is as expected."""
+    present = {path.name for path in folder.glob("*.jar")}
+    problems = [f"{name} is missing" for name in sorted(expected.keys() - present)]
+    problems += [f"{name} is not in the checksum list" for name in sorted(present - expected.keys())]
+    problems += [
+        f"{name} has another checksum"
+        for name in sorted(present & expected.keys())
+        if _digest(folder / name) != expected[name]
+    ]
+    return problems
+
+
+def _digest(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def ensure_jars(version: str, say: Callable[[str], None]) -> Path:
+    """The folder with the jars of Hadoop `version`, fetched first if the cache has none.
+
+    Args:
+        version: One of `SUPPORTED_VERSIONS`.
+        say: Told what takes long.
+
+    Raises:
+        LabError: If Maven is missing or fails, or a jar is not the one that the checksum list names.
+    """
+    target = cache_folder() / version
+    expected = checksum_list(version)
+    if target.is_dir():
+        problems = verify(target, expected)
+        if not problems:
+            return target
+        say(f"Hadoop {version}: {target} is damaged ({problems[0]}), fetching it again")
+    else:
+        say(f"Hadoop {version}: fetching {len(expected)} jars by Maven (once)")
+    target.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{version}-") as scratch:
+        fetched = Path(scratch) / "jars"
+        _run_maven(version, fetched)
+        problems = verify(fetched, expected)
+        if problems:
+            raise LabError(
+                f"Hadoop {version}: Maven's jars are not those of the checksum list: {'; '.join(problems[:5])}"
+            )
+        _move_into_place(fetched, target, Path(scratch) / "old")
+    return target
+
+
+def _move_into_place(fetched: Path, target: Path, old: Path) -> None:
+    """Swap by renames, so that nobody ever sees half a folder; somebody else's good copy is as good as ours."""
+    if target.is_dir():
+        target.rename(old)
+    try:
+        fetched.rename(target)
+    except OSError:
+        if not target.is_dir():
+            raise
+
+
+def _run_maven(version: str, target: Path) -> None:
+    maven = shutil.which("mvn")
+    if maven is None:
+        raise LabError(f"Maven is needed to fetch Hadoop {version}: install it (Debian: apt-get install maven)")
+    command = [
+        maven,
+        "--batch-mode",
+        "--quiet",
+        "--strict-checksums",
+        f"--file={_build_folder() / 'pom.xml'}",
+        f"-Dhadoop.version={version}",
+        *(["-Pextras"] if version == DEFAULT_VERSION else []),
+        "dependency:copy-dependencies",
+        "-DincludeScope=runtime",
+        f"-DoutputDirectory={target}",
+    ]
+    try:
+        result = subprocess.run(  # noqa: S603 - a fixed command; the version was checked against the supported ones
+            command, capture_output=True, text=True, timeout=_MAVEN_TIMEOUT_S, check=False
+        )
+    except subprocess.TimeoutExpired as exc:
+        raise LabError(f"Hadoop {version}: Maven took longer than {_MAVEN_TIMEOUT_S} s; try again") from exc
+    if result.returncode != 0:
+        tail = "\n".join((result.stdout + result.stderr).splitlines()[-_SHOWN_LINES:])
+        raise LabError(f"Hadoop {version}: Maven failed ({result.returncode}):\n{tail}")

@@ -1,0 +1,33 @@
+"""Fixtures of the whole suite: real YARN clusters and a real PostgreSQL, started when the first test asks for them."""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from shim.lab import Lab, LabSpec
+
+
+@pytest.fixture(scope="session")
+def lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Two clusters of two nodes, shared by the session: a test leaves its daemons alone."""
+    with Lab(tmp_path_factory.mktemp("lab")) as shared:
+        shared.up(LabSpec.of())
+        yield shared
+
+
+@pytest.fixture
+def fresh_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Callable[..., Lab]]:
+    """Start a lab of one's own: `fresh_lab(clusters=1, nodes=1, ...)` takes what `LabSpec.of` takes."""
+    labs: list[Lab] = []
+
+    def start(**spec: object) -> Lab:
+        folder: Path = tmp_path_factory.mktemp("fresh-lab")
+        started = Lab(folder)
+        labs.append(started)
+        started.up(LabSpec.of(**({"nodes": 1} | spec)))  # type: ignore[arg-type]  # LabSpec.of checks them
+        return started
+
+    yield start
+    for started in labs:
+        started.down()
