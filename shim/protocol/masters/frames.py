@@ -1,0 +1,119 @@
+"""The frames between masters, and their msgpack form: one WebSocket message each.
+
+Every frame names the life of the Local Master that it belongs to: a restarted one counts its reports from 1 again.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+
+import msgspec
+
+from shim.domain import ApplicationDocument, ApplicationId, SubClusterReport
+from shim.errors import RemoteProtocolError
+from shim.protocol.masters.deltas import ReportDelta
+
+__all__ = [
+    "MAX_FRAME_BYTES",
+    "DeltaFrame",
+    "Frame",
+    "HelloFrame",
+    "ReportFrame",
+    "ResyncFrame",
+    "VerdictFrame",
+    "VerifyFrame",
+    "decode_frame_untrusted",
+    "encode_frame",
+]
+
+MAX_FRAME_BYTES = 256 * 1024 * 1024
+"""10,000 nodes and 10,000 applications are some 40 MB; more than this is no report."""
+
+
+class HelloFrame(msgspec.Struct, frozen=True, tag="hello"):
+    """Global Master to Local Master, first: who I am, and the last report that I have of which life of yours."""
+
+    global_master: str
+    life: str = ""
+    sequence: int = 0
+
+
+class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
+    """Local Master to Global Master: a whole report; its applications stand beside it."""
+
+    life: str
+    report: SubClusterReport
+    applications: tuple[ApplicationDocument, ...]
+
+    @classmethod
+    def of(cls, life: str, report: SubClusterReport) -> "ReportFrame":
+        """The frame that carries a report."""
+        return cls(life, replace(report, applications={}), tuple(report.applications.values()))
+
+    def whole(self) -> SubClusterReport:
+        """The report that it carries."""
+        return replace(self.report, applications={d.summary.application_id: d for d in self.applications})
+
+
+class DeltaFrame(msgspec.Struct, frozen=True, tag="delta"):
+    """Local Master to Global Master: what changed since the report before."""
+
+    life: str
+    delta: ReportDelta
+
+
+class ResyncFrame(msgspec.Struct, frozen=True, tag="resync"):
+    """Global Master to Local Master: a report is missing, send a whole one."""
+
+
+class VerifyFrame(msgspec.Struct, frozen=True, tag="verify"):
+    """Global Master to Local Master: may this application have its home with you?
+
+    Repeating a request under the same id repeats the verdict and reserves nothing twice.
+    """
+
+    request: str
+    application_id: ApplicationId
+    queue: str
+    memory_mib: int
+    vcores: int
+    label: str
+
+
+class VerdictFrame(msgspec.Struct, frozen=True, tag="verdict"):
+    """Local Master to Global Master: yes, or why not. A fresh report precedes a refusal."""
+
+    request: str
+    is_accepted: bool
+    reason: str = ""
+
+
+Frame = HelloFrame | ReportFrame | DeltaFrame | ResyncFrame | VerifyFrame | VerdictFrame
+
+
+def _mappings_are_dicts(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise NotImplementedError(f"a frame cannot hold a {type(value).__name__}")
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=_mappings_are_dicts)
+_DECODER = msgspec.msgpack.Decoder(Frame)
+
+
+def encode_frame(frame: Frame) -> bytes:
+    """The bytes of a frame."""
+    return _ENCODER.encode(frame)
+
+
+def decode_frame_untrusted(data: bytes) -> Frame:
+    """Read a frame.
+
+    Raises:
+        RemoteProtocolError: If the bytes are no frame, or too many.
+    """
+    if len(data) > MAX_FRAME_BYTES:
+        raise RemoteProtocolError(f"a frame of {len(data)} bytes; the limit is {MAX_FRAME_BYTES}")
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.DecodeError, RecursionError) as exc:
+        raise RemoteProtocolError(f"not a frame between masters: {exc}") from exc

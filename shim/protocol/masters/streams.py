@@ -1,0 +1,108 @@
+"""The two ends of a report stream.
+
+publisher                                   follower
+publish(report 1)  ── whole report 1 ──▶    has 1
+publish(report 2)  ── delta on 1 ──────▶    has 2
+publish(report 3)  ── delta on 2 ──✗
+publish(report 4)  ── delta on 3 ──────▶    gap: asks for a whole one
+                   ◀── resync ──────────
+                   ── whole report 4 ──▶    has 4
+"""
+
+from shim.domain import SubClusterReport
+from shim.errors import RemoteProtocolError
+from shim.protocol.masters.deltas import DeltaMismatchError, apply_delta, delta_between
+from shim.protocol.masters.frames import DeltaFrame, HelloFrame, ReportFrame, ResyncFrame
+
+__all__ = ["ReportFollower", "ReportPublisher"]
+
+
+class ReportPublisher:
+    """A Local Master's end: keeps the newest report, and makes one frame of it for all followers that are up to date.
+
+    Attributes:
+        life: Names this life of the Local Master; another one never has the same.
+    """
+
+    def __init__(self, life: str) -> None:
+        self.life = life
+        self._newest: SubClusterReport | None = None
+
+    def publish(self, report: SubClusterReport) -> ReportFrame | DeltaFrame:
+        """Take a report, and return what to send to every follower that has the one before.
+
+        Raises:
+            ValueError: If the report is not newer than the last one.
+        """
+        before, self._newest = self._newest, report
+        if before is None:
+            return ReportFrame.of(self.life, report)
+        if report.sequence <= before.sequence:
+            self._newest = before
+            raise ValueError(f"report {report.sequence} is not newer than {before.sequence}")
+        return DeltaFrame(self.life, delta_between(before, report))
+
+    def greet(self, hello: HelloFrame) -> ReportFrame | None:
+        """What to send to a follower that says hello: nothing if it is up to date, or nothing was reported yet."""
+        newest = self._newest
+        if newest is None or (hello.life == self.life and hello.sequence == newest.sequence):
+            return None
+        return ReportFrame.of(self.life, newest)
+
+    def resync(self) -> ReportFrame | None:
+        """What to send to a follower that missed a report; nothing if there is none yet."""
+        return None if self._newest is None else ReportFrame.of(self.life, self._newest)
+
+
+class ReportFollower:
+    """A Global Master's end, for one sub-cluster: frames in, reports out, and a resync when one is missing."""
+
+    def __init__(self, global_master: str) -> None:
+        self._global_master = global_master
+        self._life = ""
+        self._newest: SubClusterReport | None = None
+        self._awaits_whole = False
+
+    def hello(self) -> HelloFrame:
+        """The first frame of a new connection."""
+        self._awaits_whole = False
+        return HelloFrame(self._global_master, self._life, self._newest.sequence if self._newest else 0)
+
+    def receive(self, frame: ReportFrame | DeltaFrame) -> SubClusterReport | ResyncFrame | None:
+        """Take a frame.
+
+        Returns:
+            The report that is now the newest; a resync to send when one is missing; None for a frame that is older
+            than what is known, or that a resync which is under way makes useless.
+
+        Raises:
+            RemoteProtocolError: If the frame is about another sub-cluster than those before.
+        """
+        if isinstance(frame, ReportFrame):
+            return self._take_whole(frame)
+        newest = self._newest
+        if newest is not None and frame.life == self._life and frame.delta.head.sequence <= newest.sequence:
+            return None
+        if newest is None or frame.life != self._life:
+            return self._ask()
+        try:
+            self._newest = apply_delta(newest, frame.delta)
+        except DeltaMismatchError:
+            return self._ask()
+        return self._newest
+
+    def _take_whole(self, frame: ReportFrame) -> SubClusterReport | None:
+        report, newest = frame.whole(), self._newest
+        if newest is not None and newest.subcluster != report.subcluster:
+            raise RemoteProtocolError(f"a report of {report.subcluster} on the stream of {newest.subcluster}")
+        self._awaits_whole = False
+        if newest is not None and frame.life == self._life and report.sequence <= newest.sequence:
+            return None
+        self._life, self._newest = frame.life, report
+        return report
+
+    def _ask(self) -> ResyncFrame | None:
+        if self._awaits_whole:
+            return None
+        self._awaits_whole = True
+        return ResyncFrame()
