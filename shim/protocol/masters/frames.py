@@ -97,7 +97,7 @@ def _mappings_are_dicts(value: object) -> object:
 
 
 _ENCODER = msgspec.msgpack.Encoder(enc_hook=_mappings_are_dicts)
-_DECODER = msgspec.msgpack.Decoder(Frame)
+_DECODER: msgspec.msgpack.Decoder[Frame] = msgspec.msgpack.Decoder(Frame)
 
 
 def encode_frame(frame: Frame) -> bytes:
