@@ -1,0 +1,20 @@
+"""What Heddle tells about itself: log lines, audit lines, metrics. Knows the ports, and no service or door."""
+
+from shim.telemetry.audit import AuditEntry, AuditTrail
+from shim.telemetry.logs import configure_logs
+from shim.telemetry.metrics import Metrics, SubClusterGauges
+from shim.telemetry.observed import ObservedResourceManager, ObservedStateStore
+from shim.telemetry.redaction import REDACTED, escape, redact
+
+__all__ = [
+    "REDACTED",
+    "AuditEntry",
+    "AuditTrail",
+    "Metrics",
+    "ObservedResourceManager",
+    "ObservedStateStore",
+    "SubClusterGauges",
+    "configure_logs",
+    "escape",
+    "redact",
+]

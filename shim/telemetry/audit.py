@@ -1,0 +1,70 @@
+"""One line for each call that changes something: who, for whom, from where, what, and how it ended."""
+
+import datetime as dt
+import logging
+import logging.handlers
+from dataclasses import asdict, dataclass
+from pathlib import Path
+
+import msgspec
+import structlog
+
+from shim.ports.clock import Clock
+from shim.telemetry.redaction import escape, redact
+
+__all__ = ["AuditEntry", "AuditTrail"]
+
+
+@dataclass(frozen=True, slots=True)
+class AuditEntry:
+    """A changing call.
+
+    Attributes:
+        operation: What was asked for: method and path pattern of the endpoint, or the RPC method.
+        real_user: Who called; empty if nobody said.
+        effective_user: As whom the call ran.
+        address: Where the call came from.
+        result: `allowed`, `refused` (the caller's mistake or right) or `failed` (ours, or a sub-cluster's).
+        status: HTTP status of the answer.
+        subcluster: The sub-cluster that it touched, empty for none or unknown.
+        target: Application, container, node, queue or sub-cluster that it was about.
+        reason: Why it was refused or failed.
+    """
+
+    request_id: str
+    operation: str
+    real_user: str
+    effective_user: str
+    address: str
+    result: str
+    status: int
+    subcluster: str = ""
+    target: str = ""
+    reason: str = ""
+
+
+class AuditTrail:
+    """Where audit lines go: a file of their own, which is only ever appended to, or the log."""
+
+    def __init__(self, clock: Clock, file: Path | None = None) -> None:
+        self._clock = clock
+        self._log = structlog.get_logger("heddle.audit")
+        # notices when the file was rotated away, and opens the new one
+        self._file = None if file is None else logging.handlers.WatchedFileHandler(file, encoding="utf-8")
+        if file is not None:
+            file.chmod(0o600)
+
+    def record(self, entry: AuditEntry) -> None:
+        """Write one line."""
+        fields = {key: escape(value) if isinstance(value, str) else value for key, value in asdict(entry).items()}
+        if self._file is None:
+            self._log.info("audit", **fields)
+            return
+        time = dt.datetime.fromtimestamp(self._clock.now_s(), dt.UTC).isoformat()
+        line = msgspec.json.encode(redact({"time": time, **fields})).decode()
+        self._file.handle(logging.LogRecord("heddle.audit", logging.INFO, "", 0, line, None, None))
+
+    def close(self) -> None:
+        """Give up the file."""
+        if self._file is not None:
+            self._file.close()

@@ -1,0 +1,107 @@
+"""Structured logs: one JSON object a line, or coloured lines for people at a terminal.
+
+Everybody logs with `structlog.get_logger("heddle.PART")` and key-value pairs; whoever handles a request binds its
+`request_id` with `structlog.contextvars`. Lines of libraries that use `logging` take the same way.
+"""
+
+import logging
+import sys
+from collections.abc import Callable
+from functools import partial
+from typing import Any, TextIO
+
+import msgspec
+import structlog
+from structlog.typing import EventDict, Processor, WrappedLogger
+
+from shim.telemetry.redaction import escape, redact
+
+__all__ = ["configure_logs"]
+
+_LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
+_QUIET = {"uvicorn.access": logging.CRITICAL, "alembic": logging.WARNING, "asyncio": logging.WARNING}
+
+
+def configure_logs(*, level: str = "info", style: str = "auto", stream: TextIO | None = None) -> None:
+    """Set up logging for this process.
+
+    Args:
+        level: `debug`, `info`, `warning` or `error`.
+        style: `json`, `console`, or `auto`: console on a terminal, else json.
+        stream: Where lines go; standard error if None.
+    """
+    target = stream or sys.stderr
+    is_console = style == "console" or (style == "auto" and target.isatty())
+    renderer = _for_people(colors=target.isatty()) if is_console else [_one_line, _as_json]
+    structlog.configure(
+        processors=[
+            structlog.contextvars.merge_contextvars,
+            structlog.processors.add_log_level,
+            _add_name,
+            structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
+            structlog.processors.format_exc_info,
+            _without_secrets,
+            *renderer,
+        ],
+        wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
+        logger_factory=partial(_NamedLogger, target),
+        cache_logger_on_first_use=False,
+    )
+    root = logging.getLogger()
+    root.handlers = [_ToStructlog()]
+    root.setLevel(_LEVELS[level])
+    for name, least in _QUIET.items():
+        logging.getLogger(name).setLevel(least)
+
+
+class _NamedLogger(structlog.WriteLogger):
+    """Writes lines, and knows the name that it was asked for by."""
+
+    def __init__(self, target: TextIO, name: str = "heddle") -> None:
+        super().__init__(target)
+        self.name = name
+
+
+def _add_name(logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    event.setdefault("logger", logger.name)
+    return event
+
+
+class _ToStructlog(logging.Handler):
+    """Passes the lines of libraries on."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        structlog.get_logger(record.name).log(record.levelno, record.getMessage(), exc_info=record.exc_info or None)
+
+
+def _without_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    return {key: redact(value, key=key) for key, value in event.items()}
+
+
+def _one_line(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    return {key: _escaped(value, escape) for key, value in event.items()}
+
+
+def _as_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
+    return msgspec.json.encode(event).decode()
+
+
+def _for_people(*, colors: bool) -> list[Processor]:
+    return [_readable, structlog.dev.ConsoleRenderer(colors=colors, exception_formatter=structlog.dev.plain_traceback)]
+
+
+def _readable(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    # a traceback stays on many lines, each indented: none of them can pass for a line of the log
+    trace = event.pop("exception", None)
+    shown = {key: _escaped(value, escape) for key, value in event.items()}
+    if trace is not None:
+        shown["exception"] = "\n".join(f"  | {escape(line)}" for line in str(trace).splitlines())
+    return shown
+
+
+def _escaped(value: Any, how: Callable[[str], str]) -> Any:
+    if isinstance(value, str):
+        return how(value)
+    if isinstance(value, dict):
+        return {how(str(key)): _escaped(below, how) for key, below in value.items()}
+    return [_escaped(below, how) for below in value] if isinstance(value, list) else value

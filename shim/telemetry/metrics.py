@@ -1,0 +1,138 @@
+"""Metrics for Prometheus, in a registry of their own; a scrape renders at most once a second."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram, ProcessCollector, generate_latest
+from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.registry import Collector
+
+from shim.ports.clock import Clock
+
+__all__ = ["CONTENT_TYPE", "Metrics", "SubClusterGauges"]
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+
+_FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+_SLOW = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_SCRAPE_CACHE_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class SubClusterGauges:
+    """What is told of one sub-cluster at the time of a scrape.
+
+    Attributes:
+        age_s: Of the newest heartbeat; None if there was none.
+        state: Hadoop's name of the sub-cluster's state, `SC_RUNNING`.
+        admission: Whether it takes applications: `open`, `cordoned`, `draining`.
+    """
+
+    subcluster: str
+    age_s: float | None
+    state: str
+    admission: str
+    nodes: int
+    live_applications: int
+
+
+class Metrics:
+    """Counts and times; the names and labels are in docs/operations.md.
+
+    Args:
+        clock: For the age of a scrape.
+        version: Heddle's.
+        subclusters: Called at a scrape for the state of the sub-clusters.
+    """
+
+    def __init__(self, clock: Clock, *, version: str, subclusters: Callable[[], Iterable[SubClusterGauges]]) -> None:
+        self._clock = clock
+        self._registry = CollectorRegistry()
+        self._scrape: tuple[float, bytes] | None = None
+        registry = self._registry
+        self._requests = Counter(
+            "heddle_http_requests", "Requests that were answered", ("endpoint", "method", "status"), registry=registry
+        )
+        self._request_seconds = Histogram(
+            "heddle_http_request_seconds", "From request to answer", ("endpoint",), buckets=_FAST, registry=registry
+        )
+        self._rm_seconds = Histogram(
+            "heddle_resourcemanager_request_seconds",
+            "Exchanges with ResourceManagers",
+            ("subcluster", "outcome"),
+            buckets=_SLOW,
+            registry=registry,
+        )
+        self._polls = Histogram(
+            "heddle_poll_seconds",
+            "Whole polls of sub-clusters",
+            ("subcluster", "outcome"),
+            buckets=_SLOW,
+            registry=registry,
+        )
+        self._submissions = Counter(
+            "heddle_submissions", "Submissions by how they ended", ("outcome", "home"), registry=registry
+        )
+        self._store_seconds = Histogram(
+            "heddle_store_seconds", "Store operations", ("operation", "outcome"), buckets=_SLOW, registry=registry
+        )
+        Gauge("heddle_build_info", "Always 1", ("version",), registry=registry).labels(version).set(1)
+        ProcessCollector(registry=registry)
+        registry.register(_SubClusterCollector(subclusters))
+
+    def request(self, endpoint: str, method: str, status: int, duration_s: float) -> None:
+        """Count an answered request; `endpoint` is a path pattern, never a path with ids."""
+        self._requests.labels(endpoint, method, str(status)).inc()
+        self._request_seconds.labels(endpoint).observe(duration_s)
+
+    def exchange(self, subcluster: str, outcome: str, duration_s: float) -> None:
+        """Count an exchange with a ResourceManager: `answered`, or the name of the error."""
+        self._rm_seconds.labels(subcluster, outcome).observe(duration_s)
+
+    def poll(self, subcluster: str, outcome: str, duration_s: float) -> None:
+        """Count a whole poll: `reported`, or the name of the error."""
+        self._polls.labels(subcluster, outcome).observe(duration_s)
+
+    def submission(self, outcome: str, home: str) -> None:
+        """Count a submission: `submitted`, `intended`, `rejected` or `refused`; `home` is empty if none was chosen."""
+        self._submissions.labels(outcome, home).inc()
+
+    def store(self, operation: str, outcome: str, duration_s: float) -> None:
+        """Count a store operation: `done`, or the name of the error."""
+        self._store_seconds.labels(operation, outcome).observe(duration_s)
+
+    def scrape(self) -> bytes:
+        """The text for `/metrics`, at most a second old."""
+        now_s = self._clock.monotonic_s()
+        if self._scrape is None or now_s - self._scrape[0] >= _SCRAPE_CACHE_S:
+            self._scrape = (now_s, generate_latest(self._registry))
+        return self._scrape[1]
+
+
+class _SubClusterCollector(Collector):
+    """Gauges that are read off the view when somebody asks, so that an age is an age."""
+
+    def __init__(self, subclusters: Callable[[], Iterable[SubClusterGauges]]) -> None:
+        self._subclusters = subclusters
+
+    def describe(self) -> Iterator[Metric]:
+        # registering must not ask for a view that is not there yet
+        return iter(())
+
+    def collect(self) -> Iterator[Metric]:
+        rows = list(self._subclusters())
+        age = GaugeMetricFamily("heddle_subcluster_age_seconds", "Age of the newest heartbeat", labels=["subcluster"])
+        state = GaugeMetricFamily("heddle_subcluster_state", "1 for the state it is in", labels=["subcluster", "state"])
+        admission = GaugeMetricFamily(
+            "heddle_subcluster_admission", "1 for what an operator said", labels=["subcluster", "admission"]
+        )
+        nodes = GaugeMetricFamily("heddle_subcluster_nodes", "NodeManagers listed", labels=["subcluster"])
+        live = GaugeMetricFamily("heddle_subcluster_live_applications", "Not final", labels=["subcluster"])
+        for row in rows:
+            if row.age_s is not None:
+                age.add_metric([row.subcluster], row.age_s)
+            state.add_metric([row.subcluster, row.state], 1)
+            admission.add_metric([row.subcluster, row.admission], 1)
+            nodes.add_metric([row.subcluster], row.nodes)
+            live.add_metric([row.subcluster], row.live_applications)
+        return iter((age, state, admission, nodes, live))

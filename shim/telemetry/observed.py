@@ -1,0 +1,113 @@
+"""Ports with a stop-watch: each wraps another and tells the metrics how long its calls took and how they ended."""
+
+from collections.abc import AsyncIterator, Callable, Sequence
+from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from functools import partial
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import Admission
+from shim.domain.submissions import SubmissionRecord, SubmissionState
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.ports.state_store import StateStore
+from shim.telemetry.metrics import Metrics
+
+__all__ = ["ObservedResourceManager", "ObservedStateStore"]
+
+
+@asynccontextmanager
+async def _timed(clock: Clock, well: str, tell: Callable[[str, float], None]) -> AsyncIterator[None]:
+    """Tell how the block ended (`well`, or the name of its error) and how long it took."""
+    began_s, outcome = clock.monotonic_s(), well
+    try:
+        yield
+    except BaseException as exc:
+        outcome = type(exc).__name__
+        raise
+    finally:
+        tell(outcome, clock.monotonic_s() - began_s)
+
+
+class ObservedResourceManager:
+    """A `ResourceManager` whose exchanges are counted."""
+
+    def __init__(self, inner: ResourceManager, metrics: Metrics, clock: Clock) -> None:
+        self._inner, self._metrics, self._clock = inner, metrics, clock
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """See `ResourceManager`."""
+        return self._inner.subcluster
+
+    async def exchange(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+        """See `ResourceManager`."""
+        async with _timed(self._clock, "answered", partial(self._metrics.exchange, self._inner.subcluster)):
+            return await self._inner.exchange(request, timeout_s=timeout_s)
+
+    async def close(self) -> None:
+        """See `ResourceManager`."""
+        await self._inner.close()
+
+
+class ObservedStateStore:
+    """A `StateStore` whose operations are counted."""
+
+    def __init__(self, inner: StateStore, metrics: Metrics, clock: Clock) -> None:
+        self._inner, self._metrics, self._clock = inner, metrics, clock
+
+    def _operation(self, name: str) -> AbstractAsyncContextManager[None]:
+        return _timed(self._clock, "done", partial(self._metrics.store, name))
+
+    async def federation_timestamp_ms(self) -> int:
+        """See `StateStore`."""
+        async with self._operation("federation_timestamp_ms"):
+            return await self._inner.federation_timestamp_ms()
+
+    async def reserve_sequences(self, count: int) -> range:
+        """See `StateStore`."""
+        async with self._operation("reserve_sequences"):
+            return await self._inner.reserve_sequences(count)
+
+    async def insert_intent(self, record: SubmissionRecord) -> SubmissionRecord:
+        """See `StateStore`."""
+        async with self._operation("insert_intent"):
+            return await self._inner.insert_intent(record)
+
+    async def settle(self, application_id: ApplicationId, state: SubmissionState, *, rejection: str = "") -> None:
+        """See `StateStore`."""
+        async with self._operation("settle"):
+            await self._inner.settle(application_id, state, rejection=rejection)
+
+    async def rehome(self, record: SubmissionRecord, *, was: SubClusterId) -> SubmissionRecord:
+        """See `StateStore`."""
+        async with self._operation("rehome"):
+            return await self._inner.rehome(record, was=was)
+
+    async def find(self, application_id: ApplicationId) -> SubmissionRecord | None:
+        """See `StateStore`."""
+        async with self._operation("find"):
+            return await self._inner.find(application_id)
+
+    async def unfinished(self) -> Sequence[SubmissionRecord]:
+        """See `StateStore`."""
+        async with self._operation("unfinished"):
+            return await self._inner.unfinished()
+
+    async def mark_final(self, application_ids: Sequence[ApplicationId]) -> None:
+        """See `StateStore`."""
+        async with self._operation("mark_final"):
+            await self._inner.mark_final(application_ids)
+
+    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> None:
+        """See `StateStore`."""
+        async with self._operation("set_admission"):
+            await self._inner.set_admission(subcluster, admission, by=by)
+
+    async def admissions(self) -> dict[SubClusterId, Admission]:
+        """See `StateStore`."""
+        async with self._operation("admissions"):
+            return await self._inner.admissions()
+
+    async def close(self) -> None:
+        """See `StateStore`."""
+        await self._inner.close()

@@ -1,0 +1,65 @@
+"""Takes secrets and control characters out of what is about to be written.
+
+Secrets are known by the name of their key, and inside free text by the shapes that they have in Hadoop's web services
+(cookies, `delegation=` parameters, authorization headers) and in addresses (`//user:password@host`).
+"""
+
+import re
+import unicodedata
+from collections.abc import Mapping
+from typing import Any
+
+__all__ = ["REDACTED", "escape", "redact"]
+
+REDACTED = "[redacted]"
+
+_SECRET_KEY = re.compile(
+    r"password|passwd|secret|token|cookie|authorization|credential|signature|private.?key", re.IGNORECASE
+)
+_SECRET_TEXT = (
+    # name=value and name: value, as in queries, cookies, headers and error messages; a quoted value ends at its quote
+    re.compile(
+        r"""(?P<keep>(?:password|passwd|secret|token|delegation|authorization|cookie|hadoop\.auth|signature)
+            ["']?\s*[=:]\s*(?:(?:negotiate|basic|bearer)\s+)?)
+            (?:"[^"]*"|'[^']*'|[^\s;,&"'])+""",
+        re.IGNORECASE | re.VERBOSE,
+    ),
+    re.compile(r"(?P<keep>\b(?:negotiate|basic|bearer)\s+)[A-Za-z0-9+/=._~-]{8,}", re.IGNORECASE),
+    re.compile(r"(?P<keep>://[^\s/:@]*:)[^\s/@]+(?=@)"),
+)
+_SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
+_HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})  # control, format (bidi), line and paragraph ends, lone surrogates
+_DEEPEST = 8
+
+
+def redact(value: Any, *, key: str = "", depth: int = 0) -> Any:
+    """The value without secrets: the whole of it if its key names one, else its texts, at any depth."""
+    if key and value and _SECRET_KEY.search(key):
+        return REDACTED
+    if isinstance(value, bytes):
+        value = value.decode("utf-8", "replace")
+    if isinstance(value, str):
+        for shape in _SECRET_TEXT:
+            value = shape.sub(rf"\g<keep>{REDACTED}", value)
+        return value
+    if depth == _DEEPEST:
+        return REDACTED
+    if isinstance(value, Mapping):
+        return {name: redact(below, key=str(name), depth=depth + 1) for name, below in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [redact(below, depth=depth + 1) for below in value]
+    return value if isinstance(value, int | float | None) else redact(str(value), depth=depth + 1)
+
+
+def escape(text: str) -> str:
+    """The text on one line: whatever could end it, hide in it or drive a terminal is written as an escape."""
+    if text.isprintable():
+        return text
+    return "".join(_escape_one(character) for character in text)
+
+
+def _escape_one(character: str) -> str:
+    if unicodedata.category(character) not in _HIDDEN:
+        return character
+    code = ord(character)
+    return _SHORT.get(character) or (f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}")  # noqa: PLR2004 - one byte

@@ -1,0 +1,75 @@
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shim.telemetry import REDACTED, escape, redact
+
+CANARY = "c4n4ry-S3cr3t.Value"
+
+CARRIERS = {
+    "a key that names it": {"password": CANARY},
+    "a key in another spelling": {"X-Hadoop-Token": CANARY, "Set-Cookie": CANARY, "AUTHORIZATION": CANARY},
+    "a key deep down": {"request": {"headers": [{"authorization": CANARY}]}},
+    "a query": {"url": f"http://h:1/ws?delegation={CANARY}&user.name=ada"},
+    "a cookie in a text": {"error": f"bad cookie hadoop.auth={CANARY}; Path=/"},
+    "a quoted cookie": {"error": f'Set-Cookie: hadoop.auth="u=ada&s={CANARY}"; Path=/'},
+    "a header in a text": {"error": f"sent Authorization: Bearer {CANARY}"},
+    "a negotiate header": {"error": f"got 401 for Negotiate {CANARY}"},
+    "JSON in a text": {"body": f'{{"am-password": "{CANARY}"}}'},
+    "bytes": {"body": f"token={CANARY}".encode()},
+    "an address with a password": {"url": f"postgresql+asyncpg://heddle:{CANARY}@db/heddle"},
+    "an exception": {"error": ValueError(f"postgresql://heddle:{CANARY}@db refused")},
+    "a tuple in a list": {"all": [("x", f"secret={CANARY}")]},
+}
+
+
+@pytest.mark.parametrize("event", CARRIERS.values(), ids=CARRIERS)
+def test_takes_a_secret_out_of(event):
+    written = msgspec.json.encode(redact(event)).decode()
+    assert CANARY not in written
+    assert REDACTED in written
+
+
+@pytest.mark.parametrize(
+    "harmless",
+    [
+        "application_1_0001 of ada in root.prod",
+        "http://rm:8088/ws/v1/cluster/apps?user=ada",
+        "3 tokens",
+        "",
+        7,
+        None,
+        1.5,
+    ],
+)
+def test_leaves_what_is_no_secret(harmless):
+    assert redact({"event": harmless}) == {"event": harmless}
+
+
+def test_ends_at_a_depth_that_no_line_needs():
+    value: object = CANARY
+    for _ in range(100):
+        value = [value]
+    assert CANARY not in str(redact(value))
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("plain", "plain"),
+        ("a\r\nb", "a\\r\\nb"),
+        ("\x1b[31mred", "\\x1b[31mred"),
+        ("line\u2028end", "line\\u2028end"),
+        ("right\u202eleft", "right\\u202eleft"),
+        ("nul\x00", "nul\\x00"),
+        ("é 漢 ✓", "é 漢 ✓"),
+    ],
+)
+def test_writes_what_could_forge_a_line_as_an_escape(text, expected):
+    assert escape(text) == expected
+
+
+@given(st.text())
+def test_an_escaped_text_is_one_line(text):
+    assert len(escape(text).splitlines()) <= 1
