@@ -14,6 +14,7 @@ from shim.domain.ids import (
     NodeId,
     SubClusterId,
 )
+from shim.domain.leases import Lease
 from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import (
@@ -38,6 +39,7 @@ __all__ = [
     "GlobalMasterId",
     "HaState",
     "HomeDecision",
+    "Lease",
     "LocalMasterId",
     "MalformedIdError",
     "NodeId",

@@ -1,7 +1,8 @@
 """What the services need from the world, as small protocols: the shells implement them, tests double them."""
 
 from shim.ports.clock import Clock
+from shim.ports.lease_store import LeaseStore
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.state_store import StateStore
 
-__all__ = ["Clock", "ResourceManager", "RestAnswer", "RestRequest", "StateStore"]
+__all__ = ["Clock", "LeaseStore", "ResourceManager", "RestAnswer", "RestRequest", "StateStore"]
