@@ -1,0 +1,6 @@
+"""The ResourceManager's web services as documents: negotiation, filters, merges, XML, errors, submission contexts.
+
+Bytes and values in, bytes and values out. Nothing here knows a socket, a clock or where an answer comes from.
+"""
+
+__all__: list[str] = []

@@ -1,0 +1,276 @@
+"""Which applications and nodes a list shows, by the ResourceManager's rules, its error texts and their order.
+
+Source: `RMWebServices.getApps`, `ApplicationsRequestBuilder`, `ClientRMService.getApplications`,
+`RMWebServices.getNodes`, and the recorded answers of Hadoop 3.4.2. One rule differs on purpose: `limit` keeps the
+newest of all that match, where a ResourceManager cuts the order of a hash table.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
+from shim.domain.ids import SubClusterId
+from shim.protocol.rest.errors import JavaError
+from shim.protocol.rest.queries import Query, java_long, split_values
+
+__all__ = [
+    "DESELECTABLE",
+    "NODE_STATES",
+    "ApplicationFilter",
+    "QueueScope",
+    "parse_application_filter",
+    "parse_deselects",
+    "parse_node_states",
+]
+
+_LONGEST = 2**63 - 1
+_TRUSTED_SKEW_MS = 2000
+"""Clock skews below this are within what a `Date` header of whole seconds can tell: no slack is given for them."""
+
+NODE_STATES = (
+    "NEW",
+    "RUNNING",
+    "UNHEALTHY",
+    "DECOMMISSIONED",
+    "LOST",
+    "REBOOTED",
+    "DECOMMISSIONING",
+    "SHUTDOWN",
+)
+"""`org.apache.hadoop.yarn.api.records.NodeState`."""
+
+DESELECTABLE: Mapping[str, str | None] = MappingProxyType(
+    {
+        "resourceRequests": "resourceRequests",
+        "timeouts": "timeouts",
+        "appNodeLabelExpression": None,
+        "amNodeLabelExpression": "amNodeLabelExpression",
+        "resourceInfo": "resourceInfo",
+    }
+)
+"""Words of `deSelects`, and the member of an application that each leaves out (the third leaves none out)."""
+
+_BY_LOWER_CASE = {word.lower(): word for word in DESELECTABLE}
+_STATES = {state.name: state for state in YarnApplicationState}
+
+
+@dataclass(frozen=True, slots=True)
+class QueueScope:
+    """A queue that exists.
+
+    Attributes:
+        path: Full path.
+        is_leaf: A leaf shows finished applications too, a parent only live ones.
+    """
+
+    path: str
+    is_leaf: bool
+
+    def holds(self, application: ApplicationSummary) -> bool:
+        """Whether a list of this queue shows the application."""
+        if application.queue == self.path:
+            return True
+        return not self.is_leaf and not application.state.is_final and application.queue.startswith(f"{self.path}.")
+
+
+FindQueue = Callable[[str], QueueScope | None]
+
+
+@dataclass(frozen=True, slots=True)
+class _Range:
+    begin: int = 0
+    end: int = _LONGEST
+
+    def includes(self, moment_ms: int, skew_ms: int) -> bool:
+        """Whether a moment, told by a clock that is `skew_ms` ahead of ours, is inside by either clock."""
+        return self.begin <= moment_ms <= self.end or (
+            skew_ms != 0 and moment_ms > 0 and self.begin <= moment_ms - skew_ms <= self.end
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationFilter:
+    """What `GET /apps` asks for; `None` and empty sets filter nothing.
+
+    Attributes:
+        queue: None for all; a scope that holds nothing is expressed by `is_impossible`.
+        final_status: As asked, not yet checked: the ResourceManager checks it at the first application it meets.
+        deselects: As asked, likewise.
+    """
+
+    states: frozenset[YarnApplicationState] = frozenset()
+    user: str | None = None
+    queue: QueueScope | None = None
+    is_impossible: bool = False
+    limit: int = _LONGEST
+    started: _Range = field(default_factory=_Range)
+    finished: _Range = field(default_factory=_Range)
+    types: frozenset[str] = frozenset()
+    tags: frozenset[str] = frozenset()
+    name: str | None = None
+    final_status: str | None = None
+    deselects: tuple[str, ...] = ()
+
+    def select(
+        self,
+        applications: Iterable[ApplicationSummary],
+        *,
+        skews_ms: Mapping[SubClusterId, int] = MappingProxyType({}),
+    ) -> tuple[list[ApplicationSummary], frozenset[str]]:
+        """The matching applications, newest first, cut at the limit, and the members to leave out of each.
+
+        Args:
+            applications: Of all sub-clusters, in any order.
+            skews_ms: How far each sub-cluster's clock is ahead of ours.
+
+        Raises:
+            JavaError: If `finalStatus` or `deSelects` is wrong and there is an application to apply it to.
+        """
+        slack = {home: skew for home, skew in skews_ms.items() if abs(skew) > _TRUSTED_SKEW_MS}
+        found = [] if self.is_impossible else [item for item in applications if self._matches(item, slack)]
+        if found and self.final_status:
+            wanted = _final_status(self.final_status)
+            found = [item for item in found if item.final_status is wanted]
+        left_out = parse_deselects(self.deselects) if found else frozenset[str]()
+        found.sort(key=_newest_first, reverse=True)
+        return found[: self.limit], left_out
+
+    def _matches(self, item: ApplicationSummary, slack: Mapping[SubClusterId, int]) -> bool:
+        skew_ms = slack.get(item.home_subcluster, 0)
+        return (
+            (not self.states or item.state in self.states)
+            and (self.user is None or item.user == self.user)
+            and (self.queue is None or self.queue.holds(item))
+            and (not self.types or item.application_type.lower() in self.types)
+            and (not self.tags or not self.tags.isdisjoint(item.tags))
+            and (self.name is None or item.name == self.name)
+            and self.started.includes(item.started_at_ms, skew_ms)
+            and self.finished.includes(item.finished_at_ms, skew_ms)
+        )
+
+
+def _newest_first(item: ApplicationSummary) -> tuple[int, int]:
+    return item.application_id.cluster_timestamp, item.application_id.sequence
+
+
+def _final_status(text: str) -> FinalStatus:
+    try:
+        return FinalStatus(text)
+    except ValueError:
+        raise JavaError.illegal_argument(
+            f"No enum constant org.apache.hadoop.yarn.api.records.FinalApplicationStatus.{text}"
+        ) from None
+
+
+def parse_application_filter(query: Query, *, find_queue: FindQueue, unknown_queue_is_error: bool) -> ApplicationFilter:
+    """Read the parameters of `GET /apps`; the first mistake in the ResourceManager's order is the one that is told.
+
+    Args:
+        query: Decoded parameters; unknown ones are ignored.
+        find_queue: The queue that a leaf name or a full path names.
+        unknown_queue_is_error: True under the CapacityScheduler; the others answer an empty list.
+
+    Raises:
+        JavaError: For a value that the ResourceManager refuses.
+    """
+    ranges = {
+        name: java_long(text, name)
+        for name in ("startedTimeBegin", "startedTimeEnd", "finishedTimeBegin", "finishedTimeEnd")
+        if (text := query.first(name))
+    }
+    queue_text = query.first("queue")
+    queue = find_queue(queue_text) if queue_text else None
+    if queue_text and queue is None and unknown_queue_is_error:
+        raise JavaError.bad_request(f"Unknown queue: {queue_text}")
+    limit = _limit(query.first("limit"))
+    started = _range(ranges, "startedTime", "startedTime", "startTimeBegin")
+    finished = _range(ranges, "finishedTime", "finishTime", "finishTimeBegin")
+    state = query.first("state")
+    return ApplicationFilter(
+        states=_states((*((state,) if state else ()), *query.all("states"))),
+        user=query.first("user") or None,
+        queue=queue,
+        is_impossible=bool(queue_text) and queue is None,
+        limit=limit,
+        started=started,
+        finished=finished,
+        types=frozenset(value.lower() for value in split_values(query.all("applicationTypes"))),
+        tags=frozenset(value.lower() for value in split_values(query.all("applicationTags"))),
+        name=query.first("name"),
+        final_status=query.first("finalStatus"),
+        deselects=query.all("deSelects"),
+    )
+
+
+def _limit(text: str | None) -> int:
+    if not text:
+        return _LONGEST
+    limit = java_long(text, "limit")
+    if limit <= 0:
+        raise JavaError.bad_request("limit value must be greater then 0")
+    return limit
+
+
+def _range(values: Mapping[str, int], parameter: str, shown: str, shown_begin: str) -> _Range:
+    begin, end = values.get(f"{parameter}Begin", 0), values.get(f"{parameter}End", _LONGEST)
+    if begin < 0:
+        raise JavaError.bad_request(f"{shown}Begin must be greater than 0")
+    if end < 0:
+        raise JavaError.bad_request(f"{shown}End must be greater than 0")
+    if begin > end:
+        raise JavaError.bad_request(f"{shown}End must be greater than {shown_begin}")
+    return _Range(begin, end)
+
+
+def _states(values: tuple[str, ...]) -> frozenset[YarnApplicationState]:
+    found = set()
+    for word in split_values(values):
+        state = _STATES.get(word.upper())
+        if state is None:
+            raise JavaError.bad_request(
+                f"Invalid application-state {word} specified. It should be one of [{', '.join(_STATES)}]"
+            )
+        found.add(state)
+    return frozenset(found)
+
+
+def parse_deselects(values: tuple[str, ...]) -> frozenset[str]:
+    """The members of an application that `deSelects` leaves out.
+
+    Raises:
+        JavaError: If a word is none that can be left out.
+    """
+    left_out = set()
+    for word in split_values(values):
+        known = _BY_LOWER_CASE.get(word.lower())
+        if known is None:
+            raise JavaError.bad_request(
+                f"Invalid deSelects string {word} specified. It should be one of [{', '.join(DESELECTABLE)}]"
+            )
+        member = DESELECTABLE[known]
+        if member is not None:
+            left_out.add(member)
+    return frozenset(left_out)
+
+
+def parse_node_states(query: Query) -> frozenset[str] | None:
+    """The node states that `GET /nodes` asks for; None for all, which is not the same as an empty set.
+
+    Raises:
+        JavaError: If a value is no state; a blank counts.
+    """
+    text = query.first("states")
+    if text is None:
+        return None
+    words = text.split(",")
+    while len(words) > 1 and not words[-1]:  # Java's split drops empty strings at the end
+        words.pop()
+    if words == [""] and text:
+        return frozenset()
+    for word in words:
+        if word.upper() not in NODE_STATES:
+            raise JavaError.illegal_argument(
+                f"No enum constant org.apache.hadoop.yarn.api.records.NodeState.{word.upper()}"
+            )
+    return frozenset(word.upper() for word in words)

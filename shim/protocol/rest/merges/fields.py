@@ -1,0 +1,202 @@
+"""Rules by which one field of several documents becomes one field.
+
+A rule takes the values of a field with the weight of the document that each is from. Numbers of the "mapped" objects of
+Jersey 1 are strings of digits: a rule that computes answers in the form that it was given.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from shim.domain.ids import SubClusterId
+
+__all__ = [
+    "Part",
+    "Rule",
+    "Weighted",
+    "all_true",
+    "any_true",
+    "average",
+    "decode",
+    "encode",
+    "first",
+    "keyed",
+    "largest",
+    "merge_objects",
+    "nested",
+    "resource_largest",
+    "resource_total",
+    "saturating_total",
+    "smallest",
+    "total",
+    "union",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One sub-cluster's document.
+
+    Attributes:
+        document: JSON as its ResourceManager answered.
+        weight: Size of the sub-cluster, memory in MiB: how much its percentages count.
+    """
+
+    subcluster: SubClusterId
+    document: bytes
+    weight: float = 1.0
+
+
+Weighted = Sequence[tuple[Any, float]]
+Rule = Callable[[Weighted], Any]
+
+_INT32_MAX = 2**31 - 1
+_DECIMALS = 6
+
+
+def decode(document: bytes) -> Any:
+    """Parse a document that is to be computed with."""
+    return msgspec.json.decode(document)
+
+
+def encode(value: Any) -> bytes:
+    """Write a computed document."""
+    return msgspec.json.encode(value)
+
+
+def first(values: Weighted) -> Any:
+    """The value of the first sub-cluster that has one."""
+    return values[0][0]
+
+
+def total(values: Weighted) -> Any:
+    """The sum."""
+    return _like(values, sum(_number(value) for value, _ in values))
+
+
+def saturating_total(values: Weighted) -> Any:
+    """The sum, where the largest int32 means that there is no limit."""
+    return min(_INT32_MAX, total(values))
+
+
+def largest(values: Weighted) -> Any:
+    """The peak."""
+    return _like(values, max(_number(value) for value, _ in values))
+
+
+def smallest(values: Weighted) -> Any:
+    """The least."""
+    return _like(values, min(_number(value) for value, _ in values))
+
+
+def average(values: Weighted) -> Any:
+    """The mean by weight; that of equal weights if all are zero."""
+    weights = [weight for _, weight in values]
+    if not any(weights):
+        weights = [1.0] * len(values)
+    mean = sum(_number(value) * weight for (value, _), weight in zip(values, weights, strict=True)) / sum(weights)
+    is_whole = all(isinstance(value, int) for value, _ in values)
+    return _like(values, round(mean) if is_whole else round(float(mean), _DECIMALS))
+
+
+def any_true(values: Weighted) -> Any:
+    """True if one is; strings `"true"` and `"false"` stay strings."""
+    return _truth(values, any)
+
+
+def all_true(values: Weighted) -> Any:
+    """True if all are."""
+    return _truth(values, all)
+
+
+def union(values: Weighted) -> list[Any]:
+    """Every item of the lists, once."""
+    found: dict[Any, None] = {}
+    for value, _ in values:
+        found.update(dict.fromkeys(value if isinstance(value, list) else [value]))
+    return list(found)
+
+
+def nested(rules: Mapping[str, Rule], *, default: Rule = first) -> Rule:
+    """Merge objects field by field."""
+
+    def rule(values: Weighted) -> Any:
+        return merge_objects(values, rules, default=default)
+
+    return rule
+
+
+def keyed(key: str, rules: Mapping[str, Rule]) -> Rule:
+    """Merge lists of objects by the value of one of their fields."""
+
+    def rule(values: Weighted) -> list[Any]:
+        groups: dict[Any, list[tuple[Any, float]]] = {}
+        for value, weight in values:
+            for item in value if isinstance(value, list) else [value]:
+                groups.setdefault(item.get(key), []).append((item, weight))
+        return [merge_objects(group, rules) for group in groups.values()]
+
+    return rule
+
+
+def merge_objects(values: Weighted, rules: Mapping[str, Rule], *, default: Rule = first) -> dict[str, Any]:
+    """Merge objects: each field by its rule; resources are summed wherever they stand without one."""
+    present: dict[str, list[tuple[Any, float]]] = {}
+    for value, weight in values:
+        for name, member in (value or {}).items():
+            present.setdefault(name, []).append((member, weight))
+    return {name: _apply(rules.get(name), members, default) for name, members in present.items()}
+
+
+def _apply(rule: Rule | None, members: list[tuple[Any, float]], default: Rule) -> Any:
+    known = [member for member in members if member[0] is not None]
+    if not known:
+        return None
+    if rule is None:
+        rule = resource_total if _is_resource(known[0][0]) else default
+    return rule(known)
+
+
+def _is_resource(value: Any) -> bool:
+    return isinstance(value, dict) and "memory" in value and "vCores" in value
+
+
+_INFORMATION: Mapping[str, Rule] = {
+    "value": total,
+    "maximumAllocation": largest,
+    "minimumAllocation": smallest,
+}
+_RESOURCE: Mapping[str, Rule] = {
+    "memory": total,
+    "vCores": total,
+    "resourceInformations": nested({"resourceInformation": keyed("name", _INFORMATION)}),
+}
+_LARGEST_RESOURCE: Mapping[str, Rule] = {
+    "memory": largest,
+    "vCores": largest,
+    "resourceInformations": nested({"resourceInformation": keyed("name", {**_INFORMATION, "value": largest})}),
+}
+
+resource_total: Rule = nested(_RESOURCE)
+"""The sum of resources, of every type that one of them has."""
+
+resource_largest: Rule = nested(_LARGEST_RESOURCE)
+"""The largest of each resource type."""
+
+
+def _number(value: Any) -> float | int:
+    if isinstance(value, (int, float)):
+        return value
+    text = str(value)
+    return int(text) if text.lstrip("-").isdigit() else float(text)
+
+
+def _like(values: Weighted, result: float) -> Any:
+    return str(result) if isinstance(values[0][0], str) else result
+
+
+def _truth(values: Weighted, judge: Callable[[list[bool]], bool]) -> Any:
+    result = judge([value in (True, "true") for value, _ in values])
+    return str(result).lower() if isinstance(values[0][0], str) else result

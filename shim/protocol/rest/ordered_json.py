@@ -1,0 +1,67 @@
+"""JSON that keeps what a `dict` loses: repeated keys, their order, and how a number was written.
+
+The ResourceManager repeats the key `entry` in `resourceSecondsMap`, and writes `30.000002` where a binary float
+read and written again could differ. What is only carried is therefore never rebuilt from a `dict`.
+"""
+
+import json
+from typing import TypeAlias
+
+__all__ = ["JsonValue", "NumberText", "Pairs", "nesting_depth", "parse_ordered"]
+
+
+class NumberText(str):
+    """A number in the digits that stood in the document."""
+
+    __slots__ = ()
+
+
+class Pairs(list[tuple[str, "JsonValue"]]):
+    """A JSON object as its members in order; a key may occur more than once."""
+
+    __slots__ = ()
+
+
+JsonValue: TypeAlias = "Pairs | list[JsonValue] | NumberText | str | bool | None"
+
+
+def parse_ordered(document: bytes | str) -> JsonValue:
+    """Read a JSON document without losing anything of it.
+
+    Raises:
+        ValueError: If it is not JSON.
+        RecursionError: If it nests deeper than the interpreter allows; check `nesting_depth` of untrusted bytes first.
+    """
+    value: JsonValue = json.loads(document, object_pairs_hook=Pairs, parse_int=NumberText, parse_float=NumberText)
+    return value
+
+
+_OPEN = frozenset(b"{[")
+_CLOSE = frozenset(b"}]")
+_QUOTE, _ESCAPE = ord('"'), ord("\\")
+
+
+def nesting_depth(document: bytes, *, limit: int) -> int:
+    """Deepest nesting of objects and lists, counted without building anything; stops at `limit` + 1."""
+    if document.count(b"{") + document.count(b"[") <= limit:
+        return 0
+    depth = deepest = 0
+    in_string = escaped = False
+    for byte in document:
+        if in_string:
+            if escaped:
+                escaped = False
+            elif byte == _ESCAPE:
+                escaped = True
+            else:
+                in_string = byte != _QUOTE
+        elif byte == _QUOTE:
+            in_string = True
+        elif byte in _OPEN:
+            depth += 1
+            deepest = max(deepest, depth)
+            if deepest > limit:
+                break
+        elif byte in _CLOSE:
+            depth -= 1
+    return deepest
