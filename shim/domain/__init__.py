@@ -25,7 +25,14 @@ from shim.domain.subclusters import (
     SubClusterReport,
     SubClusterState,
 )
-from shim.domain.submissions import Candidate, HomeDecision, Submission, SubmissionRecord, SubmissionState
+from shim.domain.submissions import (
+    Candidate,
+    HomeDecision,
+    Submission,
+    SubmissionRecord,
+    SubmissionStanding,
+    SubmissionState,
+)
 
 __all__ = [
     "Admission",
@@ -52,6 +59,7 @@ __all__ = [
     "SubClusterState",
     "Submission",
     "SubmissionRecord",
+    "SubmissionStanding",
     "SubmissionState",
     "YarnApplicationState",
 ]

@@ -6,11 +6,15 @@ from enum import Enum
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 
-__all__ = ["Candidate", "HomeDecision", "Submission", "SubmissionRecord", "SubmissionState"]
+__all__ = ["Candidate", "HomeDecision", "Submission", "SubmissionRecord", "SubmissionStanding", "SubmissionState"]
 
 
 class SubmissionState(Enum):
-    """How far a submission got. Moves: INTENDED to SUBMITTED or REJECTED; never back."""
+    """How far a submission got.
+
+    Moves: INTENDED to SUBMITTED or REJECTED. Back to INTENDED only as a new intent: when the home restarted and does
+    not know an acknowledged application, or when a client submits again under an id that was REJECTED.
+    """
 
     INTENDED = "intended"
     """In the store, and possibly at its home: the home is asked before anything is sent again."""
@@ -68,14 +72,32 @@ class HomeDecision:
 
 
 @dataclass(frozen=True, slots=True)
+class SubmissionStanding:
+    """How far a submission is, and where: what writers compare before they change a record.
+
+    Attributes:
+        home_started_on_ms: As in `SubmissionRecord`.
+        intended_at_ms: As in `SubmissionRecord`.
+    """
+
+    application_id: ApplicationId
+    state: SubmissionState
+    home_subcluster: SubClusterId
+    home_started_on_ms: int
+    intended_at_ms: int
+
+
+@dataclass(frozen=True, slots=True)
 class SubmissionRecord:
     """A submission as the store keeps it.
 
     Attributes:
+        submission: Its body is empty once the application was seen final: nobody needs it any more.
         content_hash: SHA-256 of the context; the same id with another hash is refused.
-        home_started_on_ms: `startedOn` of the home when the intent was written: another value, with the id
-            unknown there, proves that the request is gone.
-        intended_at_ms: Milliseconds since the epoch.
+        home_started_on_ms: `startedOn` of the home when the intent was written, or when the home was last seen to
+            know the application: another value, with the id unknown there, proves that the request is gone.
+        intended_at_ms: When the intent for this home was written; milliseconds since the epoch by Heddle's clock.
+            Nothing of the application was sent to this life of the home before.
         rejection: What the home answered when it refused; empty otherwise.
     """
 
@@ -87,3 +109,14 @@ class SubmissionRecord:
     intended_at_ms: int
     decision: HomeDecision
     rejection: str = ""
+
+    @property
+    def standing(self) -> SubmissionStanding:
+        """The part that writers compare."""
+        return SubmissionStanding(
+            application_id=self.submission.application_id,
+            state=self.state,
+            home_subcluster=self.home_subcluster,
+            home_started_on_ms=self.home_started_on_ms,
+            intended_at_ms=self.intended_at_ms,
+        )

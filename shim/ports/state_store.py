@@ -1,19 +1,21 @@
 """What must survive: ids, homes, intents, and operators' words. Everything else is rebuilt."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Protocol
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import SubmissionRecord, SubmissionState
+from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
 
 __all__ = ["StateStore"]
 
 
 class StateStore(Protocol):
-    """Durable state of a federation. Every method raises `StoreUnavailableError` when the store is away.
+    """Durable state of a federation, shared by every Heddle in front of it.
 
-    A method that returns has committed; one that raises has written nothing.
+    Every method raises `StoreUnavailableError` when the store is locked, full or away. A method that returns has
+    committed. One that raises has written nothing, or, where the answer to a commit was lost, all of it: so each may
+    be repeated, and repeating a change that was made changes nothing.
     """
 
     async def federation_timestamp_ms(self) -> int:
@@ -25,7 +27,11 @@ class StateStore(Protocol):
         ...
 
     async def insert_intent(self, record: SubmissionRecord) -> SubmissionRecord:
-        """Insert unless the application id is known; return the record that is in the store afterwards."""
+        """Insert unless the id is known; return the record that is in the store afterwards.
+
+        A REJECTED record runs nowhere, so it does not stand in the way: the new intent takes its place, as a
+        ResourceManager takes a corrected context under the id whose first one it refused.
+        """
         ...
 
     async def settle(self, application_id: ApplicationId, state: SubmissionState, *, rejection: str = "") -> None:
@@ -36,24 +42,42 @@ class StateStore(Protocol):
         """
         ...
 
-    async def rehome(self, record: SubmissionRecord, *, was: SubClusterId) -> SubmissionRecord:
-        """Give an INTENDED record another home, if its home still is `was`; return what is in the store.
+    async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
+        """Put a new intent in the place of a record, if that still stands as it `was`.
 
         Raises:
             VersionConflictError: If somebody else settled or re-homed it first.
         """
         ...
 
+    async def confirm(
+        self, application_ids: Collection[ApplicationId], subcluster: SubClusterId, started_on_ms: int
+    ) -> None:
+        """Remember that this life of the home knows these SUBMITTED applications; others are left alone."""
+        ...
+
     async def find(self, application_id: ApplicationId) -> SubmissionRecord | None:
         """The record of an application, if the federation took it."""
         ...
 
-    async def unfinished(self) -> Sequence[SubmissionRecord]:
-        """Records that are INTENDED, and SUBMITTED ones never seen final; oldest first."""
+    async def intended(self) -> Sequence[SubmissionRecord]:
+        """Records that are INTENDED; oldest first."""
         ...
 
-    async def mark_final(self, application_ids: Sequence[ApplicationId]) -> None:
-        """Remember that these were seen in a final state: nobody needs to look after them any more."""
+    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
+        """INTENDED submissions of this home, and SUBMITTED ones never seen final; oldest first."""
+        ...
+
+    async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
+        """Remember that these SUBMITTED ones were seen in a final state; their contexts are dropped."""
+        ...
+
+    async def purge(self, *, final_before_ms: int, keep: int) -> int:
+        """Forget final and REJECTED records that became so before a moment, and all but the newest `keep` of them.
+
+        Returns:
+            How many were forgotten.
+        """
         ...
 
     async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> None:
