@@ -91,12 +91,12 @@ def status(
     with _errors_shown():
         rows = Lab(_folder(folder)).status()
     if output is OutputFormat.JSON:
-        fields = ("name", "cluster", "state", "pid", "address", "resident_mib")
+        fields = ("name", "cluster", "state", "pid", "web", "resident_mib")
         typer.echo(json.dumps([{f: getattr(row, f) for f in fields} | {"log": str(row.log)} for row in rows], indent=2))
         return
     table = Table("daemon", "state", "pid", "web", "MiB", "log")
     for row in rows:
-        table.add_row(row.name, row.state, str(row.pid or "-"), row.address, str(row.resident_mib), str(row.log))
+        table.add_row(row.name, row.state, str(row.pid or "-"), row.web, str(row.resident_mib), str(row.log))
     Console().print(table)
 
 

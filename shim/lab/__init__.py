@@ -3,8 +3,10 @@
 Nothing here knows Heddle's services or doors; a lab is what they are pointed at.
 """
 
+from shim.lab.boot import BootStep, Watcher
 from shim.lab.hadoop_conf import FrontAddresses
-from shim.lab.lifecycle import BootStep, Cluster, DaemonStatus, Lab, default_folder
+from shim.lab.handles import Cluster, DaemonStatus
+from shim.lab.lifecycle import Lab, default_folder
 from shim.lab.spec import DEFAULT_VERSION, SUPPORTED_VERSIONS, ClusterSpec, LabSpec, SchedulerKind, Tuning
 
 __all__ = [
@@ -19,5 +21,6 @@ __all__ = [
     "LabSpec",
     "SchedulerKind",
     "Tuning",
+    "Watcher",
     "default_folder",
 ]

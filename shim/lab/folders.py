@@ -7,30 +7,49 @@ from pathlib import Path
 from shim.errors import LabError
 from shim.lab.daemons import NODE_MANAGER, RESOURCE_MANAGER
 from shim.lab.hadoop_conf import FrontAddresses, Surroundings, client_files, cluster_files, node_files
-from shim.lab.layout import ClusterLayout
+from shim.lab.layout import ClusterLayout, NodeLayout, ResourceManagerLayout
 from shim.lab.spec import ClusterSpec
 from shim.lab.state import DaemonRecord
 
-__all__ = ["heddle_toml", "prepare_folder", "write_client", "write_cluster", "write_heddle_toml"]
+__all__ = [
+    "claim_folder",
+    "clear_folder",
+    "heddle_toml",
+    "lock_of",
+    "write_client",
+    "write_cluster",
+    "write_heddle_toml",
+]
 
 _SIGN = ".heddle-lab"
 
 
-def prepare_folder(folder: Path) -> None:
-    """Make an empty folder for a lab; what an earlier lab left there is removed.
+def lock_of(folder: Path) -> Path:
+    """The file that marks a folder as a lab's, and is locked while the lab is started or ended."""
+    return folder / _SIGN
+
+
+def claim_folder(folder: Path) -> None:
+    """Make `folder` a lab's.
 
     Raises:
-        LabError: If it holds something that no lab has put there.
+        LabError: If it holds something that no lab has put there, or cannot be made.
     """
-    sign = folder / _SIGN
-    if folder.exists() and not sign.exists() and any(folder.iterdir()):
-        raise LabError(f"{folder} is not empty and not a lab's: name an empty --dir")
-    folder.mkdir(parents=True, exist_ok=True)
-    sign.touch()
+    try:
+        if folder.exists() and not lock_of(folder).exists() and any(folder.iterdir()):
+            raise LabError(f"{folder} is not empty and not a lab's: name an empty --dir")
+        folder.mkdir(parents=True, exist_ok=True)
+        lock_of(folder).touch()
+    except OSError as exc:
+        raise LabError(f"{folder} cannot be a lab's folder: {exc.strerror}") from exc
+
+
+def clear_folder(folder: Path) -> None:
+    """Remove what an earlier lab left."""
     for child in folder.iterdir():
         if child.is_dir():
             shutil.rmtree(child, ignore_errors=True)
-        elif child != sign:
+        elif child != lock_of(folder):
             child.unlink(missing_ok=True)
 
 
@@ -41,15 +60,18 @@ def write_cluster(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings
     daemons = []
     for number, rm in enumerate(layout.resource_managers, start=1):
         files = cluster_files(spec, layout, around, ha_id=f"rm{number}" if paired else None)
-        daemons.append(_daemon(rm.name, spec.id, RESOURCE_MANAGER, around.folder, files))
+        daemons.append(_daemon(rm, spec.id, RESOURCE_MANAGER, around.folder, files))
     for node in layout.nodes:
         files = node_files(spec, layout, node, around)
-        daemons.append(_daemon(node.name, spec.id, NODE_MANAGER, around.folder, files))
+        daemons.append(_daemon(node, spec.id, NODE_MANAGER, around.folder, files))
     return daemons
 
 
-def _daemon(name: str, cluster: str, main_class: str, folder: Path, files: Mapping[str, str]) -> DaemonRecord:
-    daemon = DaemonRecord(name=name, cluster=cluster, main_class=main_class, folder=str(folder / name))
+def _daemon(
+    layout: ResourceManagerLayout | NodeLayout, cluster: str, main_class: str, folder: Path, files: Mapping[str, str]
+) -> DaemonRecord:
+    name = layout.name
+    daemon = DaemonRecord(name, cluster, main_class, folder=str(folder / name), web=layout.web)
     _write_files(daemon.conf_dir, files)
     return daemon
 
@@ -66,15 +88,24 @@ def write_heddle_toml(path: Path, front: FrontAddresses, clusters: Sequence[str]
 
 def heddle_toml(folder: Path, front: FrontAddresses, clusters: Sequence[str]) -> str:
     """The text of that configuration."""
-    parts = [
-        "# Heddle in front of the clusters of a lab.\n"
-        f'[server]\nrest = "{front.rest}"\nclient_rpc = "{front.client_rpc}"\nscheduler_rpc = "{front.scheduler_rpc}"\n',
-        f'[store]\nurl = "sqlite:///{folder}/heddle.db"\n',
-        # a lab is for one person on one machine: whoever reaches it may submit
-        "[security]\nallow_anonymous = true\n",
-        *(f'[[subcluster]]\nid = "{id_}"\nconf = "{folder / id_ / "conf"}"\n' for id_ in clusters),
-    ]
-    return "\n".join(parts)
+    head = _HEDDLE_TOML.format(front=front, folder=folder)
+    return head + "".join(f'\n[[subcluster]]\nid = "{id_}"\nconf = "{folder / id_ / "conf"}"\n' for id_ in clusters)
+
+
+_HEDDLE_TOML = """\
+# Heddle in front of the clusters of a lab.
+[server]
+rest = "{front.rest}"
+client_rpc = "{front.client_rpc}"
+scheduler_rpc = "{front.scheduler_rpc}"
+
+[store]
+url = "sqlite:///{folder}/heddle.db"
+
+# a lab is for one person on one machine: whoever reaches it may submit
+[security]
+allow_anonymous = true
+"""
 
 
 def _write_files(folder: Path, files: Mapping[str, str]) -> None:

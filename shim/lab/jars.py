@@ -1,4 +1,4 @@
-"""The Hadoop jars: resolved by Maven once per version, kept in the user's cache folder, compared with committed checksums."""
+"""The Hadoop jars: fetched by Maven once per version, kept in the user's cache, compared with committed checksums."""
 
 import hashlib
 import os

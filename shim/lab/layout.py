@@ -74,8 +74,8 @@ class ClusterLayout:
 
     def addresses(self) -> tuple[str, ...]:
         """All that its daemons listen on."""
-        daemons = (*self.resource_managers, *self.nodes)
-        return tuple(address for daemon in daemons for address in daemon.addresses())
+        of_masters = (address for rm in self.resource_managers for address in rm.addresses())
+        return (*of_masters, *(address for node in self.nodes for address in node.addresses()))
 
 
 def lay_out(spec: LabSpec, *, base_port: int, first_octet: int) -> tuple[ClusterLayout, ...]:

@@ -1,4 +1,4 @@
-"""Processes of a lab: started detached, known by pid *and* start time, so that a pid that was reused is never touched."""
+"""Processes of a lab: detached, known by pid *and* start time, so that a pid that was reused is never touched."""
 
 import contextlib
 import os
@@ -139,7 +139,8 @@ def marked_processes(folder: Path) -> Iterator[ProcessIdentity]:
 def terminate_all(folder: Path, *, timeout_s: float) -> int:
     """Kill every process of the lab in `folder` until none is left; how many there were.
 
-    SIGKILL at once: nothing in a lab is worth a slow farewell. Repeated, since a dying node may just have started one more.
+    SIGKILL at once: nothing in a lab is worth a slow farewell. Repeated, since a dying node may just have started
+    one more.
 
     Raises:
         LabError: If some are left after `timeout_s`.

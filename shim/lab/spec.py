@@ -93,6 +93,16 @@ class LabSpec:
         if len(set(ids)) != len(ids):
             raise LabError(f"cluster ids must differ: {', '.join(ids)}")
 
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The Hadoop versions that it needs, each once."""
+        return tuple(dict.fromkeys(cluster.version for cluster in self.clusters))
+
+    @property
+    def daemons(self) -> int:
+        """How many daemons it has."""
+        return sum(cluster.nodes + (2 if cluster.standby else 1) for cluster in self.clusters)
+
     @classmethod
     def of(
         cls,

@@ -27,6 +27,7 @@ class DaemonRecord:
         cluster: Id of its cluster.
         main_class: The Java class that it runs.
         folder: Its own folder, with `conf/` and `daemon.log`.
+        web: `host:port` of its web server.
         process: `None` before the first start.
     """
 
@@ -34,6 +35,7 @@ class DaemonRecord:
     cluster: str
     main_class: str
     folder: str
+    web: str
     process: ProcessIdentity | None = None
 
     @property

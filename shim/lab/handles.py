@@ -1,0 +1,102 @@
+"""What a lab shows of its clusters and daemons."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from shim.lab.processes import ProcessState, resident_mib, state_of
+from shim.lab.state import ClusterRecord, DaemonRecord
+
+__all__ = ["Cluster", "DaemonStatus"]
+
+
+@dataclass(frozen=True, slots=True)
+class DaemonStatus:
+    """How one daemon is.
+
+    Attributes:
+        name: Unique in the lab.
+        cluster: Id of its cluster.
+        state: `running`, `paused` or `dead`.
+        pid: `None` if it is dead.
+        web: `host:port` of its web server.
+        resident_mib: Memory that it holds.
+        log: What it printed and logged.
+    """
+
+    name: str
+    cluster: str
+    state: str
+    pid: int | None
+    web: str
+    resident_mib: int
+    log: Path
+
+    @classmethod
+    def of(cls, daemon: DaemonRecord) -> "DaemonStatus":
+        """How `daemon` is now."""
+        process = daemon.process
+        letter = None if process is None else state_of(process)
+        if process is None or letter is None:
+            state, pid, memory = "dead", None, 0
+        else:
+            state = "paused" if letter == ProcessState.STOPPED else "running"
+            pid, memory = process.pid, resident_mib(process)
+        return cls(
+            name=daemon.name,
+            cluster=daemon.cluster,
+            state=state,
+            pid=pid,
+            web=daemon.web,
+            resident_mib=memory,
+            log=daemon.log,
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Cluster:
+    """One running cluster: addresses and folders.
+
+    Attributes:
+        id: Its sub-cluster id.
+        record: How it was made.
+        folder: Everything of it lies here.
+    """
+
+    id: str
+    record: ClusterRecord
+    folder: Path
+
+    @property
+    def web_address(self) -> str:
+        """`host:port` of its (first) ResourceManager's web services."""
+        return self.record.layout.primary.web
+
+    @property
+    def url(self) -> str:
+        """The same as a URL, without a slash at its end."""
+        return f"http://{self.web_address}"
+
+    @property
+    def client_rpc(self) -> str:
+        """`host:port` for clients."""
+        return self.record.layout.primary.client_rpc
+
+    @property
+    def scheduler_rpc(self) -> str:
+        """`host:port` for ApplicationMasters."""
+        return self.record.layout.primary.scheduler_rpc
+
+    @property
+    def conf_dir(self) -> Path:
+        """Its Hadoop configuration folder, for Heddle and for clients of this cluster alone."""
+        return self.folder / "conf"
+
+    @property
+    def jars(self) -> Path:
+        """The jars that it runs."""
+        return Path(self.record.jars)
+
+    @property
+    def version(self) -> str:
+        """Its Hadoop version."""
+        return self.record.spec.version
