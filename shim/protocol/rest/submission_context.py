@@ -84,9 +84,9 @@ def _parse_json(body: bytes) -> Mapping[str, Any]:
         )
     except ValueError as exc:
         raise _unreadable(str(exc)) from None
-    if not isinstance(value, dict):
-        raise _unreadable("the body is not a JSON object")
-    return value
+    if value is None or isinstance(value, list):
+        raise _unreadable('java.lang.NullPointerException: Cannot read field "name" because "pi" is null')
+    return value if isinstance(value, dict) else {}  # a scalar is taken for a context without fields
 
 
 def _refuse_constant(word: str) -> None:

@@ -1,0 +1,123 @@
+"""Submission contexts, against every recorded submission."""
+
+import json
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shim.domain.ids import ApplicationId
+from shim.domain.resources import ResourceVector
+from shim.protocol.rest.errors import JavaError
+from shim.protocol.rest.submission_context import MAX_DEPTH, decode_submission
+from shim.testing.recorded import recorded_exchange, recorded_exchanges
+
+READABLE = ("application/json", "application/xml")
+BODIES = [
+    exchange
+    for name, exchange in recorded_exchanges().items()
+    if name.startswith("submit/")
+    and exchange.method == "POST"
+    and exchange.content_type in READABLE
+    and exchange.status in (202, 400)
+    and not any(word in name for word in ("gzip", "body_6MB", "body_300kB"))
+]
+UNREADABLE = ("Could not parse application id", "UnmarshalException")
+ID = "application_1_0001"
+
+
+def _decode(body: bytes, media_type: str = "application/json"):
+    return decode_submission(body, media_type=media_type, user="alice")
+
+
+def test_there_are_recorded_submissions():
+    assert len(BODIES) > 90
+
+
+@pytest.mark.parametrize("exchange", BODIES, ids=[exchange.name for exchange in BODIES])
+def test_what_the_resource_manager_could_read_is_read_and_nothing_else(exchange):
+    refused = exchange.status == 400 and any(word in exchange.body.decode() for word in UNREADABLE)
+    try:
+        submission = _decode(exchange.request_body, exchange.content_type)
+    except JavaError as error:
+        assert refused
+        assert error.exception.status == 400
+        if "Could not parse" in exchange.body.decode() and "DOCTYPE" not in exchange.request_body.decode():
+            assert error.exception.message in exchange.body.decode()
+        return
+    assert not refused
+    assert submission.body == exchange.request_body
+
+
+def test_t5_numbers_in_quotes_are_numbers():
+    submission = _decode(
+        b'{"application-id":"application_1_0001","resource":{"memory":"256","vCores":"2"},"unmanaged-AM":"true"}'
+    )
+    assert submission.resource == ResourceVector(256, 2)
+    assert submission.is_unmanaged
+
+
+def test_xml_and_json_of_one_context_say_the_same():
+    exchange = recorded_exchange("submit/xml_ok")
+    submission = _decode(exchange.request_body, "application/xml")
+    assert submission.application_id == ApplicationId(1795223694869, 12)
+    assert (submission.name, submission.queue) == ("xmlapp", "default")
+    assert submission.resource.memory_mib > 0
+
+
+@pytest.mark.parametrize(
+    ("amount", "memory_mib"),
+    [('"lots"', 0), ("256.7", 256), ("-1", -1), ("null", 0), ("{}", 0), ("9" * 400, 0), ("true", 0), ('"+7"', 7)],
+)
+def test_a_number_is_read_as_jaxb_reads_it(amount, memory_mib):
+    body = '{"application-id":"%s","resource":{"memory":%s}}' % (ID, amount)
+    assert _decode(body.encode()).resource.memory_mib == memory_mib
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        b'<!DOCTYPE a [<!ENTITY e SYSTEM "file:///etc/passwd">]><application-submission-context>&e;'
+        b"</application-submission-context>",
+        b"<!DOCTYPE application-submission-context SYSTEM 'http://127.0.0.1/x.dtd'><application-submission-context/>",
+        b"<application-submission-context>&undefined;</application-submission-context>",
+    ],
+)
+def test_s25_document_types_and_entities_are_refused(body):
+    with pytest.raises(JavaError) as caught:
+        _decode(body, "application/xml")
+    assert caught.value.exception.status == 400
+    assert "root:" not in str(caught.value)
+
+
+def test_s25_deep_nesting_is_refused_before_it_is_parsed():
+    nested = b'{"a":' * (MAX_DEPTH + 1) + b"1" + b"}" * (MAX_DEPTH + 1)
+    with pytest.raises(JavaError, match="nested deeper"):
+        _decode(nested)
+
+
+@pytest.mark.parametrize("word", ["NaN", "Infinity", "-Infinity"])
+def test_s25_numbers_that_json_does_not_have_are_refused(word):
+    with pytest.raises(JavaError):
+        _decode(('{"application-id":"%s","resource":{"memory":%s}}' % (ID, word)).encode())
+
+
+def test_s25_lone_surrogates_become_question_marks():
+    submission = _decode(('{"application-id":"%s","application-name":"a\\ud800"}' % ID).encode())
+    assert submission.name == "a?"
+
+
+@given(st.binary(max_size=300), st.sampled_from(READABLE))
+def test_any_bytes_are_read_or_refused(body, media_type):
+    try:
+        _decode(body, media_type)
+    except JavaError as error:
+        assert error.exception.status == 400
+
+
+@given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=20))
+def test_any_value_may_stand_in_any_field(value):
+    body = json.dumps(
+        {"application-id": ID, "application-name": value, "queue": value, "resource": value, "unmanaged-AM": value}
+    )
+    assert _decode(body.encode()).application_id == ApplicationId(1, 1)
