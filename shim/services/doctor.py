@@ -1,0 +1,231 @@
+"""What can be wrong with a federation, looked for in one pass over facts. The checks are pure: facts in, findings out.
+
+Each check is one function; `examine` runs the table of them. A finding says what, where, and what to do.
+"""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+__all__ = ["FederationFacts", "Finding", "Level", "Setting", "SubClusterFacts", "examine"]
+
+SKEW_NOTABLE_S = 1.0
+SKEW_HARMFUL_S = 30.0
+
+_OLDEST = (2, 10)
+_EPOCH = "yarn.resourcemanager.epoch"
+_SCHEDULER = "yarn.resourcemanager.scheduler.address"
+
+
+class Level(Enum):
+    """How much a finding matters."""
+
+    OK = "ok"
+    WARNING = "warning"
+    """Works, with a limit that the message names."""
+    ERROR = "error"
+    """Something does not work, or will go wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What one check found.
+
+    Attributes:
+        check: Name of the check.
+        subject: Sub-cluster that it is about; empty for the federation.
+        advice: What to do; empty when there is nothing to do.
+    """
+
+    check: str
+    level: Level
+    subject: str
+    message: str
+    advice: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Setting:
+    """A property of a Hadoop daemon's effective configuration, as its `/conf` tells it."""
+
+    value: str
+    is_final: bool = False
+
+
+Settings = Mapping[str, Setting]
+
+
+@dataclass(frozen=True, slots=True)
+class SubClusterFacts:
+    """What is known of one sub-cluster.
+
+    Attributes:
+        is_reachable: Whether its ResourceManager is active and its heartbeat in time.
+        trouble: Why it is not; empty otherwise.
+        scheduler_rpc: Addresses where its ResourceManager serves ApplicationMasters, as configured.
+        proxy_user: Heddle's own user, if it acts for others by `doAs` there; else empty.
+        manager_settings: Of its ResourceManager; None if they could not be read.
+        node_settings: Of one of its NodeManagers; None if they could not be read.
+    """
+
+    id: str
+    is_reachable: bool
+    trouble: str = ""
+    version: str = ""
+    clock_skew_s: float = 0.0
+    queues: frozenset[str] = frozenset()
+    scheduler_rpc: tuple[str, ...] = ()
+    proxy_user: str = ""
+    manager_settings: Settings | None = None
+    node_settings: Settings | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class FederationFacts:
+    """What is known of the whole.
+
+    Attributes:
+        store_trouble: Why the store cannot be used; empty if it can.
+        wildcard_proxy_users: Users of Heddle's own configuration that may act for anybody from anywhere.
+        allows_anonymous: Whether changing calls may come without a user.
+    """
+
+    subclusters: Sequence[SubClusterFacts]
+    store_trouble: str = ""
+    wildcard_proxy_users: tuple[str, ...] = ()
+    allows_anonymous: bool = False
+    reachable: Sequence[SubClusterFacts] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "reachable", tuple(each for each in self.subclusters if each.is_reachable))
+
+
+def examine(facts: FederationFacts) -> list[Finding]:
+    """Run every check."""
+    return [finding for check in _CHECKS for finding in check(facts)]
+
+
+def _reachability(facts: FederationFacts) -> Iterator[Finding]:
+    for each in facts.subclusters:
+        if each.is_reachable:
+            yield Finding("reachable", Level.OK, each.id, f"its ResourceManager answers ({each.version})")
+        else:
+            advice = "start its ResourceManager, or correct web or conf of its [[subcluster]]"
+            yield Finding("reachable", Level.ERROR, each.id, each.trouble, advice)
+
+
+def _versions(facts: FederationFacts) -> Iterator[Finding]:
+    for each in facts.reachable:
+        if _numbers(each.version) < _OLDEST:
+            message = f"Hadoop {each.version} is older than 2.10, the oldest that Heddle is tested with"
+            yield Finding("versions", Level.WARNING, each.id, message)
+    found = sorted({each.version for each in facts.reachable}, key=_numbers)
+    if found:
+        mixed = " (mixed: answers have the form of 3.4)" if len(found) > 1 else ""
+        yield Finding("versions", Level.OK, "", f"Hadoop {', '.join(found)}{mixed}")
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in version.partition("-")[0].split(".") if part.isdecimal())
+
+
+def _clocks(facts: FederationFacts) -> Iterator[Finding]:
+    for each in facts.reachable:
+        skew_s = abs(each.clock_skew_s)
+        level = Level.ERROR if skew_s > SKEW_HARMFUL_S else Level.WARNING if skew_s > SKEW_NOTABLE_S else Level.OK
+        side = "ahead of" if each.clock_skew_s > 0 else "behind"
+        message = f"its clock is {skew_s:.1f} s {side} Heddle's" if level is not Level.OK else "its clock agrees"
+        advice = "synchronise the clocks: who looks for applications by start time misses some"
+        yield Finding("clocks", level, each.id, message, "" if level is Level.OK else advice)
+
+
+def _epochs(facts: FederationFacts) -> Iterator[Finding]:
+    known = {each.id: each.manager_settings for each in facts.reachable if each.manager_settings is not None}
+    epochs = {id_: settings[_EPOCH].value if _EPOCH in settings else "0" for id_, settings in known.items()}
+    owners: dict[str, list[str]] = defaultdict(list)
+    for id_, epoch in epochs.items():
+        owners[epoch].append(id_)
+    for id_, epoch in epochs.items():
+        others = [other for other in owners[epoch] if other != id_]
+        if epoch == "0":
+            message = f"{_EPOCH} is 0: it can be a home, but no application can span to it"
+        elif others:
+            message = f"{_EPOCH} is {epoch}, as that of {', '.join(others)}: container ids of both can collide"
+        else:
+            yield Finding("epochs", Level.OK, id_, f"{_EPOCH} is {epoch}")
+            continue
+        advice = f"give each sub-cluster its own {_EPOCH}, at least 1000 apart, and restart its ResourceManager"
+        yield Finding("epochs", Level.WARNING, id_, message, advice)
+
+
+def _queues(facts: FederationFacts) -> Iterator[Finding]:
+    everywhere = frozenset().union(*(each.queues for each in facts.reachable))
+    is_even = True
+    for queue in sorted(everywhere):
+        lacking = [each.id for each in facts.reachable if queue not in each.queues]
+        if lacking:
+            is_even = False
+            message = f"queue {queue} does not exist on {', '.join(lacking)}: its applications cannot go there"
+            yield Finding("queues", Level.WARNING, "", message, "add it there, if it should use those clusters too")
+    if everywhere and is_even:
+        yield Finding("queues", Level.OK, "", f"all {len(everywhere)} queues exist on every sub-cluster")
+
+
+def _scheduler_addresses(facts: FederationFacts) -> Iterator[Finding]:
+    """An ApplicationMaster takes its submitter's settings, unless its node's file marks them `final`."""
+    for each in facts.reachable:
+        setting = None if each.node_settings is None else each.node_settings.get(_SCHEDULER)
+        if setting is None:
+            message = "the scheduler address that its ApplicationMasters use could not be read from a node's /conf"
+            yield Finding("scheduler address", Level.WARNING, each.id, message, "is a node up, and its web port open?")
+        elif not setting.is_final:
+            message = f"{_SCHEDULER} is {setting.value} on its nodes, but not final: the submitter's value goes first"
+            advice = f"mark {_SCHEDULER} <final>true</final> in yarn-site.xml of its nodes"
+            yield Finding("scheduler address", Level.WARNING, each.id, message, advice)
+        else:
+            yield Finding("scheduler address", Level.OK, each.id, f"ApplicationMasters use {setting.value}")
+
+
+def _proxy_rules(facts: FederationFacts) -> Iterator[Finding]:
+    for each in facts.reachable:
+        if not each.proxy_user or each.manager_settings is None:
+            continue
+        prefix = f"hadoop.proxyuser.{each.proxy_user}"
+        names = {name for name in ("hosts", "groups", "users") if f"{prefix}.{name}" in each.manager_settings}
+        if "hosts" in names and names & {"groups", "users"}:
+            yield Finding("proxy users", Level.OK, each.id, f"{each.proxy_user} may act for others")
+        else:
+            message = f"its ResourceManager lets nobody act for others as {each.proxy_user}: doAs will be refused"
+            advice = f"set {prefix}.hosts and {prefix}.groups in its core-site.xml"
+            yield Finding("proxy users", Level.ERROR, each.id, message, advice)
+
+
+def _own_rules(facts: FederationFacts) -> Iterator[Finding]:
+    for user in facts.wildcard_proxy_users:
+        message = f"[security.proxyuser.{user}] lets {user} act for anybody from anywhere"
+        yield Finding("security", Level.WARNING, "", message, "name hosts, and users or groups")
+    if facts.allows_anonymous:
+        message = "changing calls without a user are allowed (security.allow_anonymous)"
+        yield Finding("security", Level.WARNING, "", message, "switch it off unless only trusted people reach Heddle")
+
+
+def _store(facts: FederationFacts) -> Iterator[Finding]:
+    if facts.store_trouble:
+        advice = "until it is back submissions are refused with 503; reads go on"
+        yield Finding("store", Level.ERROR, "", facts.store_trouble, advice)
+    else:
+        yield Finding("store", Level.OK, "", "the store can be read and written")
+
+
+_CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
+    _reachability,
+    _store,
+    _versions,
+    _clocks,
+    _epochs,
+    _queues,
+    _scheduler_addresses,
+    _proxy_rules,
+    _own_rules,
+)

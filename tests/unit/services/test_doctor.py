@@ -1,0 +1,100 @@
+from dataclasses import replace
+
+import pytest
+
+from shim.services.doctor import FederationFacts, Level, Setting, SubClusterFacts, examine
+
+SCHEDULER = "yarn.resourcemanager.scheduler.address"
+EPOCH = "yarn.resourcemanager.epoch"
+
+
+def a_subcluster(id_, *, epoch, **changes):
+    healthy = SubClusterFacts(
+        id=id_,
+        is_reachable=True,
+        version="3.4.2",
+        queues=frozenset({"root.default", "root.prod"}),
+        manager_settings={EPOCH: Setting(epoch)},
+        node_settings={SCHEDULER: Setting(f"{id_}:8030", is_final=True)},
+    )
+    return replace(healthy, **changes)
+
+
+EAST = a_subcluster("east", epoch="1000")
+WEST = a_subcluster("west", epoch="2000")
+
+
+def trouble(*subclusters, **changes):
+    findings = examine(FederationFacts(subclusters, **changes))
+    return {(found.check, found.subject, found.level) for found in findings if found.level is not Level.OK}
+
+
+def test_a_healthy_federation_has_only_good_findings():
+    assert trouble(EAST, WEST) == set()
+
+
+SICK = {
+    "a silent ResourceManager": (
+        replace(EAST, is_reachable=False, trouble="no answer for 12 s"),
+        ("reachable", "east", Level.ERROR),
+    ),
+    "an old Hadoop": (replace(EAST, version="2.7.3"), ("versions", "east", Level.WARNING)),
+    "a clock that is ahead": (replace(EAST, clock_skew_s=2.0), ("clocks", "east", Level.WARNING)),
+    "a clock that is far behind": (replace(EAST, clock_skew_s=-45.0), ("clocks", "east", Level.ERROR)),
+    "an epoch of zero": (
+        replace(EAST, manager_settings={EPOCH: Setting("0")}),
+        ("epochs", "east", Level.WARNING),
+    ),
+    "an epoch that is not set": (replace(EAST, manager_settings={}), ("epochs", "east", Level.WARNING)),
+    "a queue on one side only": (
+        replace(EAST, queues=EAST.queues | {"root.extra"}),
+        ("queues", "", Level.WARNING),
+    ),
+    "a scheduler address that is not final": (
+        replace(EAST, node_settings={SCHEDULER: Setting("east:8030")}),
+        ("scheduler address", "east", Level.WARNING),
+    ),
+    "nodes that cannot be asked": (
+        replace(EAST, node_settings=None),
+        ("scheduler address", "east", Level.WARNING),
+    ),
+    "a doAs that will be refused": (replace(EAST, proxy_user="heddle"), ("proxy users", "east", Level.ERROR)),
+}
+
+
+@pytest.mark.parametrize(("east", "expected"), SICK.values(), ids=SICK)
+def test_finds(east, expected):
+    assert trouble(east, WEST) == {expected}
+
+
+def test_equal_epochs_are_found_on_both_sides():
+    twin = a_subcluster("west", epoch="1000")
+    assert trouble(EAST, twin) == {("epochs", "east", Level.WARNING), ("epochs", "west", Level.WARNING)}
+
+
+def test_what_is_not_reachable_is_not_blamed_for_more():
+    away = SubClusterFacts(id="west", is_reachable=False, trouble="connection refused")
+    assert trouble(EAST, away) == {("reachable", "west", Level.ERROR)}
+
+
+@pytest.mark.parametrize("other", ["groups", "users"])
+def test_a_service_user_with_rules_may_act_for_others(other):
+    rules = {f"hadoop.proxyuser.heddle.{name}": Setting("*") for name in ("hosts", other)}
+    east = replace(EAST, proxy_user="heddle", manager_settings={EPOCH: Setting("1000"), **rules})
+    assert trouble(east, WEST) == set()
+
+
+def test_names_what_the_configuration_opens():
+    assert trouble(EAST, WEST, wildcard_proxy_users=("knox",), allows_anonymous=True) == {
+        ("security", "", Level.WARNING)
+    }
+
+
+def test_a_store_that_is_away_is_an_error():
+    assert trouble(EAST, WEST, store_trouble="database is locked") == {("store", "", Level.ERROR)}
+
+
+def test_whatever_is_wrong_comes_with_what_to_do():
+    everything = FederationFacts([east for east, _ in SICK.values()], store_trouble="x", allows_anonymous=True)
+    without = {found.check for found in examine(everything) if found.level is not Level.OK and not found.advice}
+    assert without <= {"versions"}
