@@ -1,11 +1,29 @@
 """Fixtures of the whole suite: real YARN clusters and a real PostgreSQL, started when the first test asks for them."""
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from shim.lab import Lab, LabSpec
+from shim.testing.postgresql import LocalPostgreSQL, PostgreSQLMissingError
+
+
+@pytest.fixture(scope="session")
+def postgres_url() -> Iterator[str]:
+    """A real PostgreSQL with an empty database: `postgresql://...`, a driver goes before the colon.
+
+    Without server binaries the tests are skipped on a developer's machine; in CI that is an error.
+    """
+    try:
+        server = LocalPostgreSQL()
+    except PostgreSQLMissingError as missing:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(missing))
+    with server:
+        yield server.url
 
 
 @pytest.fixture(scope="session")
