@@ -5,7 +5,9 @@ from typing import Annotated
 import typer
 
 import shim
-from shim.cli import lab
+from shim.cli import application, cluster, lab, queue
+from shim.cli.doctor import doctor
+from shim.cli.submit import submit
 
 __all__ = ["app", "main"]
 
@@ -16,6 +18,11 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(submit)
+app.add_typer(application.app, name="app")
+app.add_typer(queue.app, name="queue")
+app.add_typer(cluster.app, name="cluster")
+app.command()(doctor)
 app.add_typer(lab.app, name="lab")
 
 

@@ -1,0 +1,104 @@
+"""`heddle app`: applications of all sub-clusters as one list, and why each is where it is."""
+
+from typing import Annotated, Any
+
+import typer
+
+from shim.cli.front import EXIT_CODES, Server, User, fail, front
+from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
+from shim.cli.settings import DEFAULT_SERVER, DryRun
+from shim.domain import ApplicationId, MalformedIdError, YarnApplicationState
+
+__all__ = ["app"]
+
+app = typer.Typer(help="Applications: list, status, kill, and why they run where they do.", no_args_is_help=True)
+
+
+def _application_id(text: str) -> str:
+    try:
+        return str(ApplicationId.parse(text))
+    except MalformedIdError as exc:
+        raise typer.BadParameter(str(exc)) from exc
+
+
+Id = Annotated[str, typer.Argument(help="application_<timestamp>_<number>", metavar="ID", parser=_application_id)]
+
+_COLUMNS = (
+    ("ID", "id"),
+    ("USER", "user"),
+    ("NAME", "name"),
+    ("TYPE", "applicationType"),
+    ("QUEUE", "queue"),
+    ("STATE", "state"),
+    ("FINAL", "finalStatus"),
+    ("PROGRESS", "progress"),
+    ("CLUSTER", "cluster"),
+)
+_CANDIDATE_COLUMNS = (("CLUSTER", "cluster"), ("SCORE", "score"), ("AGE s", "age_s"), ("REASON", "reason"))
+_STATUS_FIELDS = (
+    "id", "cluster", "name", "user", "queue", "applicationType", "applicationTags", "state", "finalStatus", "progress",
+    "priority", "startedTime", "launchTime", "finishedTime", "runningContainers", "allocatedMB", "allocatedVCores",
+    "trackingUrl", "amHostHttpAddress", "diagnostics",
+)  # fmt: skip
+
+
+@app.command("list", epilog=EXIT_CODES)
+def list_(
+    *,
+    state: Annotated[list[str] | None, typer.Option(help="Only these states; may be repeated")] = None,
+    of_user: Annotated[str, typer.Option("--of", help="Only applications of this user")] = "",
+    queue: Annotated[str, typer.Option(help="Only this queue")] = "",
+    cluster: Annotated[str, typer.Option(help="Only this sub-cluster")] = "",
+    limit: Annotated[int, typer.Option(min=1, help="At most so many, the newest")] = 100,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """List applications of all sub-clusters, newest first."""
+    wanted = {"states": ",".join(state or ()), "user": of_user, "queue": queue, "home": cluster, "limit": str(limit)}
+    with front(server, user) as heddle:
+        rows = heddle.get("/heddle/v1/apps", **{name: value for name, value in wanted.items() if value})["apps"]
+    print_rows(rows, _COLUMNS, output)
+
+
+@app.command(epilog=EXIT_CODES)
+def status(id_: Id, *, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
+    """Show one application."""
+    with front(server, user) as heddle:
+        found: dict[str, Any] = heddle.get(f"/heddle/v1/apps/{id_}")["app"]
+    if output is OutputFormat.TABLE:
+        found = {name: found[name] for name in _STATUS_FIELDS if name in found}
+    print_fields(found, output)
+
+
+@app.command(epilog=EXIT_CODES)
+def kill(id_: Id, *, dry_run: DryRun = False, server: Server = DEFAULT_SERVER, user: User = "") -> None:
+    """End an application."""
+    with front(server, user) as heddle:
+        found: dict[str, Any] = heddle.get(f"/heddle/v1/apps/{id_}")["app"]
+        where = f"{id_} of {found.get('user')} on {found.get('cluster')}"
+        if YarnApplicationState(found["state"]).is_final:
+            fail(f"{where} has ended already: {found['state']}")
+        if dry_run:
+            say(f"would kill {where}, which is {found['state']}")
+            return
+        heddle.put(f"/ws/v1/cluster/apps/{id_}/state", {"state": "KILLED"})
+        say(f"killing {where}")
+
+
+@app.command(epilog=EXIT_CODES)
+def why(id_: Id, *, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
+    """Tell why an application runs where it does: every sub-cluster as it was weighed."""
+    with front(server, user) as heddle:
+        told = heddle.get(f"/heddle/v1/apps/{id_}/why")
+    print_decision(told, output)
+
+
+def print_decision(told: dict[str, Any], output: OutputFormat) -> None:
+    """Print the choice of a home: the outcome first, then the candidates."""
+    if output is not OutputFormat.TABLE:
+        print_fields(told, output)
+        return
+    print_fields({name: value for name, value in told.items() if name != "candidates"}, output)
+    say("")
+    print_rows(told["candidates"], _CANDIDATE_COLUMNS, output)

@@ -1,0 +1,83 @@
+"""`heddle cluster`: the sub-clusters, and whether they take new applications."""
+
+from typing import Annotated, Any
+
+import typer
+
+from shim.cli.front import EXIT_CODES, Front, Server, User, front
+from shim.cli.output import Output, OutputFormat, print_fields, print_rows
+from shim.cli.settings import DEFAULT_SERVER, DryRun
+
+__all__ = ["app"]
+
+app = typer.Typer(
+    help="The sub-clusters: list, and stop or let in new applications.", no_args_is_help=True, epilog=EXIT_CODES
+)
+
+ClusterId = Annotated[str, typer.Argument(help="Id of a sub-cluster", metavar="CLUSTER")]
+
+_COLUMNS = (
+    ("CLUSTER", "id"),
+    ("STATE", "state"),
+    ("AGE s", "age_s"),
+    ("RUNNING", "running"),
+    ("NODES", "nodes"),
+    ("VERSION", "version"),
+    ("WEB", "web"),
+)
+
+
+@app.command("list", epilog=EXIT_CODES)
+def list_(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
+    """List the sub-clusters: state, age of the last heartbeat, running applications."""
+    with front(server, user) as heddle:
+        rows = heddle.get("/heddle/v1/clusters")["clusters"]
+    print_rows(rows, _COLUMNS, output)
+
+
+@app.command(epilog=EXIT_CODES)
+def cordon(
+    cluster: ClusterId,
+    *,
+    dry_run: DryRun = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Send no new applications to a sub-cluster. What runs there goes on."""
+    with front(server, user) as heddle:
+        _admit(heddle, cluster, "cordon", dry_run=dry_run, output=output)
+
+
+@app.command(epilog=EXIT_CODES)
+def drain(
+    cluster: ClusterId,
+    *,
+    dry_run: DryRun = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Send no new applications to a sub-cluster, and show what still runs there. Call it again to see the rest."""
+    with front(server, user) as heddle:
+        _admit(heddle, cluster, "drain", dry_run=dry_run, output=output)
+
+
+@app.command(epilog=EXIT_CODES)
+def undrain(
+    cluster: ClusterId,
+    *,
+    dry_run: DryRun = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Let new applications in again, after cordon or drain."""
+    with front(server, user) as heddle:
+        _admit(heddle, cluster, "undrain", dry_run=dry_run, output=output)
+
+
+def _admit(heddle: Front, cluster: str, verb: str, *, dry_run: bool, output: OutputFormat) -> None:
+    query = {"dryRun": "true"} if dry_run else {}
+    told: dict[str, Any] = heddle.post(f"/heddle/v1/clusters/{cluster}/{verb}", **query)
+    print_fields(told, output)

@@ -1,0 +1,151 @@
+"""A running Heddle, as the verbs see it: one HTTP client, and what each failure means for the exit code."""
+
+import getpass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from enum import IntEnum
+from typing import Annotated, Any, NoReturn
+
+import httpx
+import typer
+
+from shim.errors import HeddleError
+from shim.telemetry import escape
+
+__all__ = ["EXIT_CODES", "ExitCode", "Front", "FrontError", "Server", "User", "fail", "front"]
+
+_TIMEOUT_S = 30.0
+
+
+class ExitCode(IntEnum):
+    """What a verb's exit code says; 0 is success."""
+
+    FAILED = 1
+    USAGE = 2
+    NOT_FOUND = 3
+    UNREACHABLE = 4
+    UNAVAILABLE = 5
+    NOT_ALLOWED = 6
+
+
+EXIT_CODES = (
+    "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no such thing, 4 Heddle does not answer, "
+    "5 not now (try again), 6 not allowed."
+)
+
+_CODE_BY_STATUS = {
+    401: ExitCode.NOT_ALLOWED,
+    403: ExitCode.NOT_ALLOWED,
+    404: ExitCode.NOT_FOUND,
+    503: ExitCode.UNAVAILABLE,
+}
+
+Server = Annotated[
+    str, typer.Option("--server", envvar="HEDDLE_SERVER", help="Where Heddle serves REST", metavar="URL")
+]
+User = Annotated[
+    str,
+    typer.Option(
+        "--user",
+        envvar="HADOOP_USER_NAME",
+        help="Whose call it is [default: who you are on this machine]",
+        show_default=False,
+    ),
+]
+
+
+class FrontError(HeddleError):
+    """Heddle refused, failed or was not there.
+
+    Attributes:
+        code: The exit code that says so.
+    """
+
+    def __init__(self, code: ExitCode, message: str) -> None:
+        super().__init__(message)
+        self.code = code
+
+
+class Front:
+    """Calls to one Heddle in the name of one user.
+
+    Args:
+        server: Base address, `http://host:port`.
+        user: Sent as `user.name`.
+        transport: Instead of the network, for tests.
+    """
+
+    def __init__(self, server: str, user: str, *, transport: httpx.BaseTransport | None = None) -> None:
+        self.server = server.rstrip("/")
+        self._user = user
+        # environment variables for proxies are for the web, not for a cluster's own addresses
+        self._http = httpx.Client(
+            base_url=self.server,
+            timeout=_TIMEOUT_S,
+            trust_env=False,
+            transport=transport,
+            headers={"Accept": "application/json"},
+        )
+
+    def get(self, path: str, **query: str) -> Any:
+        """The document at a path.
+
+        Raises:
+            FrontError: If there is none, or no Heddle.
+        """
+        return self._call("GET", path, query)
+
+    def post(self, path: str, body: Any = None, **query: str) -> Any:
+        """Send a document; see `get`."""
+        return self._call("POST", path, query, body)
+
+    def put(self, path: str, body: Any, **query: str) -> Any:
+        """Replace a document; see `get`."""
+        return self._call("PUT", path, query, body)
+
+    def close(self) -> None:
+        """Give up the connection."""
+        self._http.close()
+
+    def _call(self, method: str, path: str, query: Mapping[str, str], body: Any = None) -> Any:
+        parameters = {**query, "user.name": self._user}
+        try:
+            answer = self._http.request(method, path, params=parameters, json=body)
+        except httpx.TimeoutException as exc:
+            message = f"{self.server} did not answer within {_TIMEOUT_S:g} s"
+            raise FrontError(ExitCode.UNREACHABLE, message) from exc
+        except (httpx.HTTPError, httpx.InvalidURL) as exc:
+            message = (
+                f"no Heddle at {self.server}: {exc}. Start one with `heddle serve -c heddle.toml`, "
+                "or name another with --server or HEDDLE_SERVER"
+            )
+            raise FrontError(ExitCode.UNREACHABLE, message) from exc
+        if answer.is_success:
+            return answer.json() if answer.content else {}
+        raise FrontError(_CODE_BY_STATUS.get(answer.status_code, ExitCode.FAILED), _complaint(answer))
+
+
+def _complaint(answer: httpx.Response) -> str:
+    """What a ResourceManager's error body says, or its status if it has none."""
+    try:
+        return str(answer.json()["RemoteException"]["message"])
+    except (ValueError, KeyError, TypeError):
+        return f"{answer.request.method} {answer.url.path}: status {answer.status_code}"
+
+
+def fail(message: str, code: ExitCode = ExitCode.FAILED) -> NoReturn:
+    """End the command with a message on standard error."""
+    typer.secho(escape(message), fg=typer.colors.RED, err=True)
+    raise typer.Exit(code)
+
+
+@contextmanager
+def front(server: str, user: str) -> Iterator[Front]:
+    """A `Front` whose failures end the command with their exit code."""
+    connected = Front(server, user or getpass.getuser())
+    try:
+        yield connected
+    except FrontError as exc:
+        fail(str(exc), exc.code)
+    finally:
+        connected.close()
