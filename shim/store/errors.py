@@ -1,0 +1,42 @@
+"""Where the database's errors become Heddle's: the only place.
+
+Whatever a database says (locked, full, read-only, away, too slow) becomes `StoreUnavailableError`: nothing was
+acknowledged, try again later; the message keeps the cause. Errors of Heddle itself (`VersionConflictError`) pass.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from sqlalchemy.exc import SQLAlchemyError
+
+from shim.errors import StoreUnavailableError
+
+__all__ = ["TRANSIENT", "translated"]
+
+TRANSIENT = (SQLAlchemyError, OSError, TimeoutError)
+"""What a driver raises when the database fails; asyncpg fails to connect with plain `OSError` and `TimeoutError`."""
+
+_HINTS = (
+    ("locked", "another process holds the database; it is tried again by itself"),
+    ("full", "the disk is full; free space where the database lies"),
+    ("readonly", "the database may not be written; check the owner and mode of its file and folder"),
+    ("unable to open", "the database file cannot be opened; check that its folder exists and may be written"),
+    ("malformed", "the database file is damaged; restore it from a copy"),
+)
+
+
+@contextmanager
+def translated(store: str) -> Iterator[None]:
+    """Let `StoreUnavailableError` come out where a driver's error went in.
+
+    Args:
+        store: How messages name the store; without a password.
+    """
+    try:
+        yield
+    except TRANSIENT as exc:
+        cause = str(getattr(exc, "orig", None) or exc) or type(exc).__name__
+        hint = next((hint for word, hint in _HINTS if word in cause.lower()), "check that the database runs")
+        raise StoreUnavailableError(
+            f"the state store {store} does not take it: {cause.splitlines()[0]}; {hint}"
+        ) from exc

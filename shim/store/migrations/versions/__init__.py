@@ -1,0 +1,1 @@
+"""The revisions, oldest first; `shim.store.schema.HEAD` names the newest."""

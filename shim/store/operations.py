@@ -1,0 +1,250 @@
+"""What the store does, each as one function on a connection that is inside a transaction.
+
+SQLite and PostgreSQL run the same functions; they differ in who calls them (`group_commit`, `pooled`). A function that
+raises an error of Heddle has written nothing before, so that others may go on in the same transaction.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from typing import Any
+
+from sqlalchemy import (
+    ColumnElement,
+    Connection,
+    Table,
+    and_,
+    bindparam,
+    delete,
+    null,
+    or_,
+    select,
+    tuple_,
+    update,
+)
+from sqlalchemy.dialects import postgresql, sqlite
+from sqlalchemy.sql.dml import ReturningInsert
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import Admission
+from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.errors import VersionConflictError
+from shim.store import rows
+from shim.store.tables import admissions, federation, submissions
+
+__all__ = [
+    "confirm",
+    "federation_timestamp_ms",
+    "find",
+    "insert_intent",
+    "intended",
+    "list_admissions",
+    "mark_final",
+    "purge",
+    "rehome",
+    "reserve_sequences",
+    "set_admission",
+    "settle",
+    "unfinished",
+]
+
+_C = submissions.c
+_KEY = ("cluster_timestamp", "sequence")
+_ONLY = 1  # the id of the one row of `federation`
+_BATCH = 400  # ids in one statement; SQLite allows 32,766 parameters, PostgreSQL's driver 32,767
+_IS_KEY = and_(_C.cluster_timestamp == bindparam("key_timestamp"), _C.sequence == bindparam("key_sequence"))
+_OLDEST_FIRST = (_C.intended_at_ms, _C.cluster_timestamp, _C.sequence)
+Insert = sqlite.Insert | postgresql.Insert
+_DIALECT_INSERT: Mapping[str, Callable[[Table], Insert]] = {"sqlite": sqlite.insert, "postgresql": postgresql.insert}
+
+
+def _new_or_rejected(dialect: str) -> ReturningInsert[Any]:
+    """Insert a submission; take the place of a REJECTED one; do nothing where another stands."""
+    columns = [column.name for column in submissions.columns if column.name != "finished_at_ms"]
+    insert = _DIALECT_INSERT[dialect](submissions).values({name: bindparam(name) for name in columns})
+    replaced: dict[str, Any] = {name: insert.excluded[name] for name in columns if name not in _KEY}
+    return insert.on_conflict_do_update(
+        index_elements=list(_KEY),
+        set_={**replaced, "finished_at_ms": null()},
+        where=_C.state == SubmissionState.REJECTED.value,
+    ).returning(_C.sequence)
+
+
+_INSERT_INTENT = {dialect: _new_or_rejected(dialect) for dialect in _DIALECT_INSERT}
+_FIND = select(submissions).where(_IS_KEY)
+_SETTLE = (
+    update(submissions)
+    .where(_IS_KEY, _C.state == SubmissionState.INTENDED.value)
+    .values(
+        state=bindparam("new_state"),
+        rejection=bindparam("new_rejection"),
+        finished_at_ms=bindparam("new_finished_at_ms"),
+    )
+)
+_STATE = select(_C.state).where(_IS_KEY)
+_REHOME = (
+    update(submissions)
+    .where(
+        _C.cluster_timestamp == bindparam("was_cluster_timestamp"),
+        _C.sequence == bindparam("was_sequence"),
+        _C.state == bindparam("was_state"),
+        _C.home_subcluster == bindparam("was_home_subcluster"),
+        _C.home_started_on_ms == bindparam("was_home_started_on_ms"),
+        _C.intended_at_ms == bindparam("was_intended_at_ms"),
+        _C.finished_at_ms.is_(None),
+    )
+    .values(
+        state=SubmissionState.INTENDED.value,
+        home_subcluster=bindparam("new_home_subcluster"),
+        home_started_on_ms=bindparam("new_home_started_on_ms"),
+        intended_at_ms=bindparam("new_intended_at_ms"),
+        decision=bindparam("new_decision", type_=_C.decision.type),
+    )
+)
+_INTENDED = (
+    select(submissions)
+    .where(_C.finished_at_ms.is_(None), _C.state == SubmissionState.INTENDED.value)
+    .order_by(*_OLDEST_FIRST)
+)
+_UNFINISHED = (
+    select(_C.cluster_timestamp, _C.sequence, _C.state, _C.home_subcluster, _C.home_started_on_ms, _C.intended_at_ms)
+    .where(_C.finished_at_ms.is_(None), _C.home_subcluster == bindparam("home"))
+    .order_by(*_OLDEST_FIRST)
+)
+_RESERVE = (
+    update(federation)
+    .where(federation.c.id == _ONLY)
+    .values(next_sequence=federation.c.next_sequence + bindparam("count"))
+    .returning(federation.c.next_sequence)
+)
+
+
+def federation_timestamp_ms(connection: Connection, *, now_ms: int) -> int:
+    """The federation's time stamp; `now_ms` becomes it if there is none yet."""
+    insert = _DIALECT_INSERT[connection.dialect.name](federation)
+    row = {"id": _ONLY, "timestamp_ms": now_ms, "next_sequence": 1}
+    connection.execute(insert.on_conflict_do_nothing(), row)
+    return int(connection.execute(select(federation.c.timestamp_ms)).scalar_one())
+
+
+def reserve_sequences(connection: Connection, *, count: int, now_ms: int) -> range:
+    """Take `count` numbers for the caller alone."""
+    after = connection.execute(_RESERVE, {"count": count}).scalar_one_or_none()
+    if after is None:
+        federation_timestamp_ms(connection, now_ms=now_ms)
+        after = connection.execute(_RESERVE, {"count": count}).scalar_one()
+    return range(after - count, after)
+
+
+def insert_intent(connection: Connection, *, record: SubmissionRecord) -> SubmissionRecord:
+    """Insert, or replace a REJECTED record; return what stands there now."""
+    statement = _INSERT_INTENT[connection.dialect.name]
+    if connection.execute(statement, rows.row_of_record(record)).first() is not None:
+        return record
+    known = find(connection, application_id=record.submission.application_id)
+    if known is None:
+        message = f"{record.submission.application_id} was purged while it was submitted again; submit once more"
+        raise VersionConflictError(message)
+    return known
+
+
+def settle(
+    connection: Connection, *, application_id: ApplicationId, state: SubmissionState, rejection: str, now_ms: int
+) -> None:
+    """Move an INTENDED record to SUBMITTED or REJECTED."""
+    is_rejected = state is SubmissionState.REJECTED
+    values = {
+        "new_state": state.value,
+        "new_rejection": rejection,
+        "new_finished_at_ms": now_ms if is_rejected else None,
+    }
+    if connection.execute(_SETTLE, {**_key(application_id), **values}).rowcount:
+        return
+    stands = connection.execute(_STATE, _key(application_id)).scalar_one_or_none()
+    if stands != state.value:
+        raise VersionConflictError(f"{application_id} cannot become {state.value}: it is {stands or 'unknown'}")
+
+
+def rehome(connection: Connection, *, record: SubmissionRecord, was: SubmissionStanding) -> None:
+    """Write a new intent over a record that stands as it was."""
+    new = rows.row_of_record(record)
+    names = ("home_subcluster", "home_started_on_ms", "intended_at_ms", "decision")
+    if connection.execute(_REHOME, {**rows.row_of_standing(was), **{f"new_{n}": new[n] for n in names}}).rowcount:
+        return
+    stands = find(connection, application_id=was.application_id)
+    if stands is None or stands.standing != record.standing:
+        raise VersionConflictError(f"{was.application_id} was settled or re-homed by another writer first")
+
+
+def confirm(
+    connection: Connection, *, application_ids: Collection[ApplicationId], subcluster: SubClusterId, started_on_ms: int
+) -> None:
+    """Write the life of the home that knows these SUBMITTED applications."""
+    for chunk in _chunks(application_ids):
+        mine = and_(
+            chunk,
+            _C.state == SubmissionState.SUBMITTED.value,
+            _C.home_subcluster == subcluster,
+            _C.finished_at_ms.is_(None),
+        )
+        connection.execute(update(submissions).where(mine).values(home_started_on_ms=started_on_ms))
+
+
+def find(connection: Connection, *, application_id: ApplicationId) -> SubmissionRecord | None:
+    """The record of an id."""
+    row = connection.execute(_FIND, _key(application_id)).mappings().first()
+    return None if row is None else rows.record_of_row(row)
+
+
+def intended(connection: Connection) -> Sequence[SubmissionRecord]:
+    """Every INTENDED record."""
+    return [rows.record_of_row(row) for row in connection.execute(_INTENDED).mappings()]
+
+
+def unfinished(connection: Connection, *, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
+    """Standings of a home's submissions that somebody still has to look after."""
+    return [rows.standing_of_row(row) for row in connection.execute(_UNFINISHED, {"home": subcluster}).mappings()]
+
+
+def mark_final(connection: Connection, *, application_ids: Collection[ApplicationId], now_ms: int) -> None:
+    """Close SUBMITTED records and drop their contexts, which may hold tokens."""
+    for chunk in _chunks(application_ids):
+        closing = and_(chunk, _C.state == SubmissionState.SUBMITTED.value, _C.finished_at_ms.is_(None))
+        connection.execute(update(submissions).where(closing).values(finished_at_ms=now_ms, body=b""))
+
+
+def purge(connection: Connection, *, final_before_ms: int, keep: int) -> int:
+    """Delete old final records by age and by count."""
+    # The moment of the first record beyond the newest `keep`: ties go together, so fewer may stay, never more.
+    beyond = select(_C.finished_at_ms).where(_C.finished_at_ms.is_not(None)).order_by(_C.finished_at_ms.desc())
+    limit_ms = connection.execute(beyond.offset(keep).limit(1)).scalar_one_or_none()
+    too_old = _C.finished_at_ms < final_before_ms
+    too_many = _C.finished_at_ms <= (limit_ms if limit_ms is not None else -1)
+    return connection.execute(delete(submissions).where(or_(too_old, too_many))).rowcount
+
+
+def set_admission(
+    connection: Connection, *, subcluster: SubClusterId, admission: Admission, said_by: str, now_ms: int
+) -> None:
+    """Keep a word; OPEN is kept by forgetting the last one."""
+    if admission is Admission.OPEN:
+        connection.execute(delete(admissions).where(admissions.c.subcluster == subcluster))
+        return
+    word = {"admission": admission.value, "said_by": said_by, "said_at_ms": now_ms}
+    insert = _DIALECT_INSERT[connection.dialect.name](admissions).values(subcluster=subcluster, **word)
+    connection.execute(insert.on_conflict_do_update(index_elements=["subcluster"], set_=word))
+
+
+def list_admissions(connection: Connection) -> dict[SubClusterId, Admission]:
+    """Every word that is kept."""
+    found = connection.execute(select(admissions.c.subcluster, admissions.c.admission))
+    return {SubClusterId(subcluster): Admission(admission) for subcluster, admission in found}
+
+
+def _key(application_id: ApplicationId) -> dict[str, int]:
+    return {"key_timestamp": application_id.cluster_timestamp, "key_sequence": application_id.sequence}
+
+
+def _chunks(application_ids: Collection[ApplicationId]) -> list[ColumnElement[bool]]:
+    """Conditions that are true for these ids, few enough parameters in each."""
+    pairs = [(an_id.cluster_timestamp, an_id.sequence) for an_id in application_ids]
+    starts = range(0, len(pairs), _BATCH)
+    return [tuple_(_C.cluster_timestamp, _C.sequence).in_(pairs[start : start + _BATCH]) for start in starts]

@@ -1,0 +1,60 @@
+"""PostgreSQL: a pool of connections, shared by any number of Heddles on any number of machines."""
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from sqlalchemy import Connection
+from sqlalchemy.engine import URL
+from sqlalchemy.exc import DBAPIError
+from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+
+from shim.store.errors import translated
+
+__all__ = ["PooledExecutor"]
+
+T = TypeVar("T")
+
+_CONNECTIONS = 10
+_BURST = 10
+_CONNECT_TIMEOUT_S = 2
+_COMMAND_TIMEOUT_S = 2
+
+
+class PooledExecutor:
+    """Operations on a PostgreSQL database; an `Executor`.
+
+    A connection that turns out to be dead (the server was restarted) is thrown away with all of the pool's, and the
+    operation runs once more: every operation may be repeated.
+    """
+
+    def __init__(self, url: URL) -> None:
+        self._name = url.render_as_string(hide_password=True)
+        self._engine: AsyncEngine = create_async_engine(
+            url,
+            pool_size=_CONNECTIONS,
+            max_overflow=_BURST,
+            pool_timeout=_CONNECT_TIMEOUT_S,
+            connect_args={"timeout": _CONNECT_TIMEOUT_S, "command_timeout": _COMMAND_TIMEOUT_S},
+        )
+
+    async def write(self, operation: Callable[[Connection], T]) -> T:
+        """Run an operation and commit."""
+        with translated(self._name):
+            try:
+                return await self._run(operation)
+            except DBAPIError as exc:
+                if not exc.connection_invalidated:
+                    raise
+            return await self._run(operation)
+
+    async def read(self, operation: Callable[[Connection], T]) -> T:
+        """Run an operation that changes nothing."""
+        return await self.write(operation)
+
+    async def close(self) -> None:
+        """Close the pool."""
+        await self._engine.dispose()
+
+    async def _run(self, operation: Callable[[Connection], T]) -> T:
+        async with self._engine.begin() as connection:
+            return await connection.run_sync(operation)

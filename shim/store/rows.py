@@ -1,0 +1,136 @@
+"""Between domain values and rows. JSON holds only plain values; nothing is pickled."""
+
+import math
+from collections.abc import Mapping
+from typing import Any
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.submissions import (
+    Candidate,
+    HomeDecision,
+    Submission,
+    SubmissionRecord,
+    SubmissionStanding,
+    SubmissionState,
+)
+
+__all__ = ["id_of_row", "record_of_row", "row_of_record", "row_of_standing", "standing_of_row"]
+
+Row = Mapping[Any, Any]
+
+
+def row_of_record(record: SubmissionRecord) -> dict[str, Any]:
+    """Every column of `submissions` but `finished_at_ms`, which the store's own steps write."""
+    submission = record.submission
+    return {
+        "cluster_timestamp": submission.application_id.cluster_timestamp,
+        "sequence": submission.application_id.sequence,
+        "user_name": submission.user,
+        "name": submission.name,
+        "queue": submission.queue,
+        "resource": _resource_to_json(submission.resource),
+        "label": submission.label,
+        "is_unmanaged": submission.is_unmanaged,
+        "body": submission.body,
+        "content_type": submission.content_type,
+        "content_hash": record.content_hash,
+        "home_subcluster": record.home_subcluster,
+        "home_started_on_ms": record.home_started_on_ms,
+        "state": record.state.value,
+        "intended_at_ms": record.intended_at_ms,
+        "decision": _decision_to_json(record.decision),
+        "rejection": record.rejection,
+    }
+
+
+def record_of_row(row: Row) -> SubmissionRecord:
+    """The record that `row_of_record` made a row of."""
+    submission = Submission(
+        application_id=id_of_row(row),
+        user=row["user_name"],
+        name=row["name"],
+        queue=row["queue"],
+        resource=_resource_of_json(row["resource"]),
+        label=row["label"],
+        is_unmanaged=row["is_unmanaged"],
+        body=row["body"],
+        content_type=row["content_type"],
+    )
+    return SubmissionRecord(
+        submission=submission,
+        content_hash=row["content_hash"],
+        home_subcluster=SubClusterId(row["home_subcluster"]),
+        home_started_on_ms=row["home_started_on_ms"],
+        state=SubmissionState(row["state"]),
+        intended_at_ms=row["intended_at_ms"],
+        decision=_decision_of_json(row["decision"]),
+        rejection=row["rejection"],
+    )
+
+
+def row_of_standing(standing: SubmissionStanding) -> dict[str, Any]:
+    """The columns that name a standing, each prefixed with `was_`, as the statements' parameters are called."""
+    return {
+        "was_cluster_timestamp": standing.application_id.cluster_timestamp,
+        "was_sequence": standing.application_id.sequence,
+        "was_state": standing.state.value,
+        "was_home_subcluster": standing.home_subcluster,
+        "was_home_started_on_ms": standing.home_started_on_ms,
+        "was_intended_at_ms": standing.intended_at_ms,
+    }
+
+
+def standing_of_row(row: Row) -> SubmissionStanding:
+    """The standing of a row that has at least its columns."""
+    return SubmissionStanding(
+        application_id=id_of_row(row),
+        state=SubmissionState(row["state"]),
+        home_subcluster=SubClusterId(row["home_subcluster"]),
+        home_started_on_ms=row["home_started_on_ms"],
+        intended_at_ms=row["intended_at_ms"],
+    )
+
+
+def id_of_row(row: Row) -> ApplicationId:
+    """The application id of a row of `submissions`."""
+    return ApplicationId(row["cluster_timestamp"], row["sequence"])
+
+
+def _resource_to_json(resource: ResourceVector) -> dict[str, Any]:
+    return {"memory_mib": resource.memory_mib, "vcores": resource.vcores, "others": dict(resource.others)}
+
+
+def _resource_of_json(value: Mapping[str, Any]) -> ResourceVector:
+    return ResourceVector(value["memory_mib"], value["vcores"], value["others"])
+
+
+def _decision_to_json(decision: HomeDecision) -> dict[str, Any]:
+    return {
+        "home": decision.home_subcluster,
+        "reason": decision.reason,
+        "candidates": [
+            {
+                "subcluster": candidate.subcluster,
+                "score": candidate.score,
+                "reason": candidate.reason,
+                # JSON has no infinity, which is the age of what was never heard of.
+                "age_s": candidate.age_s if math.isfinite(candidate.age_s) else None,
+            }
+            for candidate in decision.candidates
+        ],
+    }
+
+
+def _decision_of_json(value: Mapping[str, Any]) -> HomeDecision:
+    candidates = (
+        Candidate(
+            subcluster=SubClusterId(candidate["subcluster"]),
+            score=candidate["score"],
+            reason=candidate["reason"],
+            age_s=math.inf if candidate["age_s"] is None else candidate["age_s"],
+        )
+        for candidate in value["candidates"]
+    )
+    home = value["home"]
+    return HomeDecision(None if home is None else SubClusterId(home), value["reason"], tuple(candidates))

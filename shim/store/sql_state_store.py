@@ -1,0 +1,153 @@
+"""`StateStore` over SQL."""
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+from pathlib import Path
+
+from sqlalchemy.engine import make_url
+from sqlalchemy.exc import ArgumentError
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import Admission
+from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.errors import ConfigError
+from shim.store import operations
+from shim.store.executors import Executor
+from shim.store.group_commit import GroupCommitExecutor
+from shim.store.pooled import PooledExecutor
+from shim.store.schema import upgrade
+
+__all__ = ["SqlStateStore", "open_state_store"]
+
+
+async def open_state_store(url: str, *, now_s: Callable[[], float] = time.time) -> "SqlStateStore":
+    """Open a store, make or upgrade its tables, and return it.
+
+    Args:
+        url: `sqlite:///FILE` or `postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE`.
+        now_s: Seconds since the epoch.
+
+    Raises:
+        ConfigError: If the URL is not one of these.
+        StoreUnavailableError: If the database cannot be opened, or was upgraded by a newer Heddle.
+    """
+    executor = _executor(url)
+    try:
+        await executor.write(upgrade)
+    except BaseException:
+        await executor.close()
+        raise
+    return SqlStateStore(executor, now_s=now_s)
+
+
+def _executor(url: str) -> Executor:
+    try:
+        parsed = make_url(url)
+    except ArgumentError as exc:
+        raise ConfigError("the configuration", "store.url", f"{url!r} is not a database URL") from exc
+    match parsed.get_backend_name(), parsed.database:
+        case "sqlite", str() as file if file and file != ":memory:":
+            return GroupCommitExecutor(Path(file))
+        case "postgresql", _:
+            return PooledExecutor(parsed.set(drivername="postgresql+asyncpg"))
+        case _:
+            shown = parsed.render_as_string(hide_password=True)
+            message = (
+                f"{shown} is not supported; write sqlite:///FILE or postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE"
+            )
+            raise ConfigError("the configuration", "store.url", message)
+
+
+class SqlStateStore:
+    """The durable state of a federation in SQL; implements `shim.ports.StateStore`."""
+
+    def __init__(self, executor: Executor, *, now_s: Callable[[], float]) -> None:
+        self._executor = executor
+        self._now_s = now_s
+
+    async def federation_timestamp_ms(self) -> int:
+        """The cluster time stamp of every id that this federation issues; fixed at the first call ever."""
+        return await self._executor.write(partial(operations.federation_timestamp_ms, now_ms=self._now_ms()))
+
+    async def reserve_sequences(self, count: int) -> range:
+        """Take the next `count` sequence numbers."""
+        return await self._executor.write(partial(operations.reserve_sequences, count=count, now_ms=self._now_ms()))
+
+    async def insert_intent(self, record: SubmissionRecord) -> SubmissionRecord:
+        """Insert unless the id is known and not REJECTED; return what is in the store afterwards."""
+        return await self._executor.write(partial(operations.insert_intent, record=record))
+
+    async def settle(self, application_id: ApplicationId, state: SubmissionState, *, rejection: str = "") -> None:
+        """Move an INTENDED record on."""
+        await self._executor.write(
+            partial(
+                operations.settle,
+                application_id=application_id,
+                state=state,
+                rejection=rejection,
+                now_ms=self._now_ms(),
+            )
+        )
+
+    async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
+        """Put a new intent in the place of a record that stands as it was."""
+        await self._executor.write(partial(operations.rehome, record=record, was=was))
+
+    async def confirm(
+        self, application_ids: Collection[ApplicationId], subcluster: SubClusterId, started_on_ms: int
+    ) -> None:
+        """Remember which life of the home knows these applications."""
+        await self._executor.write(
+            partial(
+                operations.confirm,
+                application_ids=tuple(application_ids),
+                subcluster=subcluster,
+                started_on_ms=started_on_ms,
+            )
+        )
+
+    async def find(self, application_id: ApplicationId) -> SubmissionRecord | None:
+        """The record of an application."""
+        return await self._executor.read(partial(operations.find, application_id=application_id))
+
+    async def intended(self) -> Sequence[SubmissionRecord]:
+        """Records that are INTENDED; oldest first."""
+        return await self._executor.read(operations.intended)
+
+    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
+        """Submissions of a home that are INTENDED, or SUBMITTED and never seen final; oldest first."""
+        return await self._executor.read(partial(operations.unfinished, subcluster=subcluster))
+
+    async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
+        """Remember that these were seen in a final state."""
+        await self._executor.write(
+            partial(operations.mark_final, application_ids=tuple(application_ids), now_ms=self._now_ms())
+        )
+
+    async def purge(self, *, final_before_ms: int, keep: int) -> int:
+        """Forget old final records; return how many."""
+        return await self._executor.write(partial(operations.purge, final_before_ms=final_before_ms, keep=keep))
+
+    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> None:
+        """Keep an operator's word on a sub-cluster."""
+        await self._executor.write(
+            partial(
+                operations.set_admission,
+                subcluster=subcluster,
+                admission=admission,
+                said_by=by,
+                now_ms=self._now_ms(),
+            )
+        )
+
+    async def admissions(self) -> dict[SubClusterId, Admission]:
+        """Every sub-cluster that is not OPEN."""
+        return await self._executor.read(operations.list_admissions)
+
+    async def close(self) -> None:
+        """Give up the connections."""
+        await self._executor.close()
+
+    def _now_ms(self) -> int:
+        return int(self._now_s() * 1000)

@@ -1,0 +1,56 @@
+"""The tables. A change here needs a migration beside it; a test compares the two."""
+
+from sqlalchemy import JSON, BigInteger, Boolean, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
+
+__all__ = ["admissions", "federation", "metadata", "submissions"]
+
+metadata = MetaData(naming_convention={"ix": "ix_%(table_name)s_%(column_0_name)s", "pk": "pk_%(table_name)s"})
+
+federation = Table(
+    "federation",
+    metadata,
+    Column("id", Integer, primary_key=True, autoincrement=False, comment="always 1: there is one federation"),
+    Column("timestamp_ms", BigInteger, nullable=False, comment="cluster time stamp of the ids that it issues"),
+    Column("next_sequence", BigInteger, nullable=False, comment="first sequence number that nobody has reserved"),
+)
+
+submissions = Table(
+    "submissions",
+    metadata,
+    Column("cluster_timestamp", BigInteger, primary_key=True, autoincrement=False),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    Column("user_name", Text, nullable=False),
+    Column("name", Text, nullable=False),
+    Column("queue", Text, nullable=False),
+    Column("resource", JSON, nullable=False),
+    Column("label", Text, nullable=False),
+    Column("is_unmanaged", Boolean, nullable=False),
+    Column("body", LargeBinary, nullable=False, comment="the context as it came; empty once final"),
+    Column("content_type", Text, nullable=False),
+    Column("content_hash", LargeBinary, nullable=False),
+    Column("home_subcluster", String(63), nullable=False),
+    Column("home_started_on_ms", BigInteger, nullable=False),
+    Column("state", String(16), nullable=False),
+    Column("intended_at_ms", BigInteger, nullable=False),
+    Column("finished_at_ms", BigInteger, comment="when it was seen final or REJECTED; null before"),
+    Column("decision", JSON, nullable=False),
+    Column("rejection", Text, nullable=False),
+)
+
+Index(
+    "ix_submissions_unfinished",
+    submissions.c.home_subcluster,
+    submissions.c.state,
+    sqlite_where=submissions.c.finished_at_ms.is_(None),
+    postgresql_where=submissions.c.finished_at_ms.is_(None),
+)
+Index("ix_submissions_finished_at_ms", submissions.c.finished_at_ms)
+
+admissions = Table(
+    "admissions",
+    metadata,
+    Column("subcluster", String(63), primary_key=True),
+    Column("admission", String(16), nullable=False),
+    Column("said_by", Text, nullable=False),
+    Column("said_at_ms", BigInteger, nullable=False),
+)
