@@ -29,6 +29,7 @@ class QueueReport:
         pending: Asked for and not granted.
         labels: Node labels that the queue may ask for; `*` for all.
         applications: How many applications it holds; `maximum_applications` is the limit, 0 for none.
+        creates_children: Whether a leaf below it is made when an application asks for one.
     """
 
     path: str
@@ -41,3 +42,4 @@ class QueueReport:
     labels: tuple[str, ...] = ()
     applications: int = 0
     maximum_applications: int = 0
+    creates_children: bool = False

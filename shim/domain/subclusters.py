@@ -84,12 +84,15 @@ class SubClusterReport:
     """One heartbeat of a Local Master: everything that one poll of its ResourceManager told.
 
     Attributes:
+        incarnation: Number of the Local Master's life; a report of a later life is newer.
         sequence: Counts from 1 for each life of the Local Master; a report is applied only if it is newer.
         polled_at_s: When the poll began; seconds since the epoch by the Local Master's clock.
         started_on_ms: `startedOn` of the ResourceManager; changes when it restarts or fails over.
         clock_skew_s: The ResourceManager's clock less ours, as measured by its `Date` header.
-        documents: Raw JSON answers by name: `info`, `metrics`, `nodes`, `scheduler`.
+        scheduler: `type` of the scheduler document, as `capacityScheduler`; empty if it was not asked for.
+        documents: Raw JSON answers by name: `info`, `metrics`, `nodes`, `scheduler`; those that this poll asked for.
         applications: Live applications, and those that became final since the last report.
+        forgotten: Applications that the active ResourceManager, asked by id, says it does not know.
         is_complete: Whether `applications` lists every live one; only then is absence worth a look.
     """
 
@@ -108,4 +111,7 @@ class SubClusterReport:
     labels: tuple[str, ...] = ()
     documents: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
     applications: Mapping[ApplicationId, ApplicationDocument] = field(default_factory=lambda: MappingProxyType({}))
+    forgotten: tuple[ApplicationId, ...] = ()
     is_complete: bool = True
+    incarnation: int = 0
+    scheduler: str = ""

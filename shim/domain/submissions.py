@@ -33,6 +33,7 @@ class Submission:
         resource: Of the ApplicationMaster's container.
         label: Node label expression of the ApplicationMaster, empty for none.
         body: The context as the client sent it, in the form that `content_type` names.
+        application_type: As the ResourceManager will show it; `tags` likewise, lower-cased.
     """
 
     application_id: ApplicationId
@@ -44,6 +45,8 @@ class Submission:
     is_unmanaged: bool
     body: bytes
     content_type: str
+    application_type: str = "YARN"
+    tags: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,11 +67,18 @@ class Candidate:
 
 @dataclass(frozen=True, slots=True)
 class HomeDecision:
-    """The choice of a home and everything that it rested on: what `heddle app why` prints."""
+    """The choice of a home and everything that it rested on: what `heddle app why` prints.
+
+    Attributes:
+        reason: For people, also when there is no home.
+        is_lasting: There is no home, and waiting will not bring one: no sub-cluster, usable or not, has such a
+            queue or so much room. The submission is wrong, not unlucky.
+    """
 
     home_subcluster: SubClusterId | None
     reason: str
     candidates: tuple[Candidate, ...]
+    is_lasting: bool = False
 
 
 @dataclass(frozen=True, slots=True)
