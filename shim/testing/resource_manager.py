@@ -1,0 +1,418 @@
+"""A ResourceManager in memory, and the ways in which one misbehaves.
+
+`ScriptedResourceManager` answers as a healthy one does, for the requests that Heddle makes of itself. What it does
+instead is a *behaviour*, an object with a telling name, set by `behave`.
+
+Limits: no queues' admission, no scheduling (applications change their state when a test says so), no negotiation (JSON
+only), no access control, and of the filters of `/apps` only those that polls use.
+"""
+
+import asyncio
+import json
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+from urllib.parse import parse_qsl
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, StandbyError
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.testing import rm_documents as build
+
+__all__ = [
+    "AnswersEndlessly",
+    "AnswersGarbage",
+    "AnswersProperly",
+    "Behaviour",
+    "FailsInternally",
+    "IsNeverReached",
+    "IsPaused",
+    "IsRecovering",
+    "IsStandby",
+    "LosesTheAnswer",
+    "MisbehavesFor",
+    "RejectsSubmissions",
+    "ScriptedResourceManager",
+]
+
+_BASE = "/ws/v1/cluster"
+_JSON = ("Content-Type", "application/json;charset=utf-8")
+_FINAL = frozenset({"FINISHED", "FAILED", "KILLED"})
+_DEFAULT_TIMEOUT_S = 2.0
+
+
+class Behaviour(Protocol):
+    """What a ResourceManager does with a request."""
+
+    async def __call__(
+        self, manager: "ScriptedResourceManager", request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Answer, or raise what the adapter would."""
+        ...
+
+
+class ScriptedResourceManager:
+    """The active ResourceManager of a sub-cluster, in memory: `shim.ports.ResourceManager`.
+
+    Attributes:
+        applications: Objects of `apps` by id; tests may change them.
+        requests: Every request that was made, also those that never arrived.
+        taken: Requests that were carried out.
+        submissions: How often each id was submitted and taken; a known id counts, and changes nothing.
+        started_on_ms: Changes at `restart`.
+        nodes, queues: Objects for `/nodes` and `/scheduler`.
+    """
+
+    def __init__(
+        self,
+        subcluster: str,
+        *,
+        clock: Clock,
+        nodes: Sequence[Mapping[str, Any]] | None = None,
+        queues: Sequence[Mapping[str, Any]] | None = None,
+        version: str = "3.4.2",
+    ) -> None:
+        size = ResourceVector(8192, 8)
+        self._subcluster = SubClusterId(subcluster)
+        self.clock = clock
+        self.version = version
+        self.nodes = list(nodes if nodes is not None else [build.a_node(f"{subcluster}-n1:45454", size)])
+        half = ResourceVector(size.memory_mib // 2, size.vcores // 2)
+        self.queues = list(
+            queues
+            if queues is not None
+            else [build.a_queue(f"root.{name}", half, maximum=size) for name in ("default", "prod")]
+        )
+        self.maximum_allocation = size
+        self.applications: dict[ApplicationId, dict[str, Any]] = {}
+        self.requests: list[RestRequest] = []
+        self.taken: list[RestRequest] = []
+        self.submissions: dict[ApplicationId, int] = {}
+        self.started_on_ms = int(clock.now_s() * 1000) - 60_000
+        self.is_closed = False
+        self._behaviour: Behaviour = AnswersProperly()
+        self._next_sequence = 1
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """Whose ResourceManager this is."""
+        return self._subcluster
+
+    def behave(self, behaviour: Behaviour) -> None:
+        """Misbehave from now on; `AnswersProperly()` ends it."""
+        self._behaviour = behaviour
+
+    async def exchange(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+        """Answer as the behaviour of the hour does."""
+        self.requests.append(request)
+        await asyncio.sleep(0)
+        return await self._behaviour(self, request, timeout_s)
+
+    async def close(self) -> None:
+        """Remember that it was closed."""
+        self.is_closed = True
+
+    def add_application(self, application_id: ApplicationId, state: str = "RUNNING", **fields: object) -> None:
+        """Have an application that nobody submitted through Heddle."""
+        now_ms = int(self.clock.now_s() * 1000)
+        self.applications[application_id] = build.an_application(application_id, state, started_ms=now_ms, **fields)
+
+    def move(self, application_id: ApplicationId, state: str) -> None:
+        """Bring an application into another state, with the final status and times that go with it."""
+        before = self.applications[application_id]
+        now_ms = int(self.clock.now_s() * 1000)
+        changed = build.an_application(application_id, state, started_ms=before["startedTime"])
+        kept = {name: before[name] for name in ("user", "name", "queue", "applicationType", "applicationTags")}
+        changed |= kept | ({"finishedTime": now_ms} if state in _FINAL else {})
+        self.applications[application_id] = changed
+
+    def restart(self, *, forgets: bool = False) -> None:
+        """Start anew, with or without what it knew."""
+        self.started_on_ms = max(int(self.clock.now_s() * 1000), self.started_on_ms + 1)
+        if forgets:
+            self.applications.clear()
+
+    def take(self, request: RestRequest) -> RestAnswer:
+        """Carry a request out as a healthy ResourceManager would."""
+        self.taken.append(request)
+        path = request.path.removeprefix(_BASE).strip("/")
+        for method, shape, answer in self._table():
+            arguments = _match(shape, path)
+            if method == request.method and arguments is not None:
+                return answer(request, *arguments)
+        return _error(404, "NotFoundException", f"null for uri: {request.path}")
+
+    def _table(self) -> tuple[tuple[str, str, Callable[..., RestAnswer]], ...]:
+        return (
+            ("GET", "info", self._info),
+            ("GET", "", self._info),
+            ("GET", "metrics", self._metrics),
+            ("GET", "nodes", self._nodes),
+            ("GET", "scheduler", self._scheduler),
+            ("GET", "apps", self._apps),
+            ("POST", "apps", self._submit),
+            ("POST", "apps/new-application", self._new_application),
+            ("GET", "apps/*", self._app),
+            ("GET", "apps/*/state", self._state),
+            ("PUT", "apps/*/state", self._kill),
+        )
+
+    def _info(self, _: RestRequest) -> RestAnswer:
+        return _ok(build.info_document(started_on_ms=self.started_on_ms, version=self.version))
+
+    def _metrics(self, _: RestRequest) -> RestAnswer:
+        total = sum((_vector(node["totalResource"]) for node in self.nodes), ResourceVector())
+        used = sum((_vector(node["usedResource"]) for node in self.nodes), ResourceVector())
+        running = sum(app["state"] == "RUNNING" for app in self.applications.values())
+        return _ok(build.metrics_document(total, used, nodes=len(self.nodes), running=running))
+
+    def _nodes(self, _: RestRequest) -> RestAnswer:
+        return _ok(build.nodes_document(self.nodes))
+
+    def _scheduler(self, _: RestRequest) -> RestAnswer:
+        return _ok(build.scheduler_document(self.queues, maximum_allocation=self.maximum_allocation))
+
+    def _apps(self, request: RestRequest) -> RestAnswer:
+        query = dict(parse_qsl(request.query))
+        states = {state.strip().upper() for state in query.get("states", "").split(",") if state.strip()}
+        begin_ms = int(query.get("finishedTimeBegin", 0))
+        chosen = [
+            app
+            for app in self.applications.values()
+            if (not states or app["state"] in states) and app["finishedTime"] >= begin_ms
+        ]
+        return _ok(build.apps_document(chosen))
+
+    def _app(self, _: RestRequest, name: str) -> RestAnswer:
+        app = self.applications.get(ApplicationId.parse(name))
+        if app is None:
+            return _error(404, "NotFoundException", f"java.lang.Exception: app with id: {name} not found")
+        return _ok(json.dumps({"app": app}, separators=(",", ":")).encode())
+
+    def _state(self, _: RestRequest, name: str) -> RestAnswer:
+        app = self.applications.get(ApplicationId.parse(name))
+        if app is None:
+            return _error(404, "NotFoundException", f"java.lang.Exception: app with id: {name} not found")
+        return _ok(json.dumps({"state": app["state"]}, separators=(",", ":")).encode())
+
+    def _kill(self, request: RestRequest, name: str) -> RestAnswer:
+        answer = self._state(request, name)
+        if answer.status != 200 or json.loads(answer.body)["state"] in _FINAL:  # noqa: PLR2004 - OK
+            return answer
+        self.move(ApplicationId.parse(name), "KILLED")
+        return RestAnswer(202, (_JSON, ("Location", f"http://rm{request.path}")), answer.body)
+
+    def _new_application(self, _: RestRequest) -> RestAnswer:
+        application_id = ApplicationId(self.started_on_ms, self._next_sequence)
+        self._next_sequence += 1
+        most = {"memory": self.maximum_allocation.memory_mib, "vCores": self.maximum_allocation.vcores}
+        answer = {"application-id": str(application_id), "maximum-resource-capability": most}
+        return _ok(json.dumps(answer, separators=(",", ":")).encode())
+
+    def _submit(self, request: RestRequest) -> RestAnswer:
+        context = json.loads(request.body)
+        application_id = ApplicationId.parse(context["application-id"])
+        self.submissions[application_id] = self.submissions.get(application_id, 0) + 1
+        if application_id not in self.applications:
+            queue = context.get("queue") or "default"
+            tags = context.get("application-tags", {}).get("tag", [])
+            self.add_application(
+                application_id,
+                "ACCEPTED",
+                user=request.user or "dr.who",
+                name=context.get("application-name", ""),
+                queue=queue if queue.startswith("root") else f"root.{queue}",
+                applicationType=context.get("application-type", ""),
+                applicationTags=",".join(tags) if isinstance(tags, list) else tags,
+            )
+        location = ("Location", f"http://rm{request.path.rstrip('/')}/{application_id}")
+        return RestAnswer(202, (_JSON, location), b"")
+
+
+class AnswersProperly:
+    """Healthy."""
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Carry it out and answer."""
+        del timeout_s
+        return manager.take(request)
+
+
+class IsNeverReached:
+    """Its port refuses connections."""
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Raise `NeverReachedError`."""
+        del request, timeout_s
+        raise NeverReachedError(manager.subcluster, "connection refused")
+
+
+class IsPaused:
+    """Stopped by a signal: connections open, requests wait in its socket, and are carried out when it wakes."""
+
+    def __init__(self) -> None:
+        self._waiting: list[tuple[ScriptedResourceManager, RestRequest]] = []
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Keep the request, let the time-out pass, raise `NoAnswerError`."""
+        self._waiting.append((manager, request))
+        await manager.clock.sleep(_DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s)
+        raise NoAnswerError(manager.subcluster, "no answer in time")
+
+    def wake(self) -> None:
+        """Carry out, in their order, what has been waiting, and answer properly from now on."""
+        for manager, request in self._waiting:
+            manager.take(request)
+            manager.behave(AnswersProperly())
+        self._waiting.clear()
+
+
+class LosesTheAnswer:
+    """Carries out what it is asked, and the connection breaks before the answer."""
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Carry it out, raise `NoAnswerError`."""
+        del timeout_s
+        manager.take(request)
+        raise NoAnswerError(manager.subcluster, "the connection broke")
+
+
+class IsStandby:
+    """No ResourceManager of the sub-cluster is active."""
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Answer `/info`, raise `StandbyError` for everything else."""
+        del timeout_s
+        if request.path == f"{_BASE}/info":
+            return _ok(build.info_document(started_on_ms=manager.started_on_ms, ha_state="STANDBY"))
+        raise StandbyError(manager.subcluster, "no active ResourceManager")
+
+
+class IsRecovering:
+    """Has just started: says INITIALIZING, lists nothing with status 200, and counts submissions that would end it.
+
+    Attributes:
+        harmful: Submissions that arrived while it recovered; a real one may die of "already present".
+    """
+
+    def __init__(self) -> None:
+        self.harmful: list[RestRequest] = []
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Answer with empty lists, and 404 for every application."""
+        del timeout_s
+        path = request.path.removeprefix(_BASE).strip("/")
+        if request.method != "GET":
+            self.harmful.append(request)
+            raise NoAnswerError(manager.subcluster, "the connection broke")
+        if path == "info":
+            return _ok(build.info_document(started_on_ms=manager.started_on_ms, ha_state="INITIALIZING"))
+        if path.startswith("apps/"):
+            return _error(404, "NotFoundException", "java.lang.Exception: app not found")
+        if path == "apps":
+            return _ok(build.apps_document([]))
+        return _ok(build.nodes_document([])) if path == "nodes" else manager.take(request)
+
+
+class AnswersGarbage:
+    """Status 200 and bytes that mean nothing."""
+
+    def __init__(self, body: bytes = b'{"apps":[[[') -> None:
+        self._body = body
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Answer the garbage."""
+        del manager, request, timeout_s
+        return _ok(self._body)
+
+
+class AnswersEndlessly:
+    """Its answer grows beyond every limit, or never ends."""
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Raise `MalformedAnswerError`, as the adapter does when it cuts the answer."""
+        del request, timeout_s
+        raise MalformedAnswerError(manager.subcluster, "the answer is larger than the limit")
+
+
+class FailsInternally:
+    """Answers 500 to everything."""
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Answer 500."""
+        del manager, request, timeout_s
+        return _error(500, "RuntimeException", "boom")
+
+
+class RejectsSubmissions:
+    """Healthy, but refuses every submission with 400."""
+
+    def __init__(self, message: str = "Requested more memory than configured max") -> None:
+        self._message = message
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Refuse POST /apps."""
+        del timeout_s
+        if request.method == "POST" and request.path.rstrip("/") == f"{_BASE}/apps":
+            return _error(400, "BadRequestException", f"java.lang.Exception: {self._message}")
+        return manager.take(request)
+
+
+@dataclass
+class MisbehavesFor:
+    """Shows a behaviour to the first `times` requests that `applies` is true of, and is healthy otherwise."""
+
+    behaviour: Behaviour
+    times: int = 1
+    applies: Callable[[RestRequest], bool] = lambda _: True
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Misbehave while there are times left."""
+        if self.times > 0 and self.applies(request):
+            self.times -= 1
+            return await self.behaviour(manager, request, timeout_s)
+        return manager.take(request)
+
+
+def _match(shape: str, path: str) -> tuple[str, ...] | None:
+    wanted, given = shape.split("/"), path.split("/")
+    if len(wanted) != len(given) or any(want not in ("*", got) for want, got in zip(wanted, given, strict=True)):
+        return None
+    return tuple(got for want, got in zip(wanted, given, strict=True) if want == "*")
+
+
+def _vector(resource: Mapping[str, Any]) -> ResourceVector:
+    return ResourceVector(resource["memory"], resource["vCores"])
+
+
+def _ok(body: bytes) -> RestAnswer:
+    return RestAnswer(200, (_JSON,), body)
+
+
+def _error(status: int, exception: str, message: str) -> RestAnswer:
+    error = {"exception": exception, "message": message, "javaClassName": f"org.apache.hadoop.yarn.webapp.{exception}"}
+    return RestAnswer(status, (_JSON,), json.dumps({"RemoteException": error}, separators=(",", ":")).encode())
