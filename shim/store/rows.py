@@ -27,10 +27,10 @@ def row_of_record(record: SubmissionRecord) -> dict[str, Any]:
         "cluster_timestamp": submission.application_id.cluster_timestamp,
         "sequence": submission.application_id.sequence,
         "user_name": submission.user,
-        "name": submission.name,
-        "queue": submission.queue,
+        "name": _storable(submission.name),
+        "queue": _storable(submission.queue),
         "resource": _resource_to_json(submission.resource),
-        "label": submission.label,
+        "label": _storable(submission.label),
         "is_unmanaged": submission.is_unmanaged,
         "body": submission.body,
         "content_type": submission.content_type,
@@ -95,6 +95,11 @@ def standing_of_row(row: Row) -> SubmissionStanding:
 def id_of_row(row: Row) -> ApplicationId:
     """The application id of a row of `submissions`."""
     return ApplicationId(row["cluster_timestamp"], row["sequence"])
+
+
+def _storable(text: str) -> str:
+    """A text of a client without what databases refuse: NUL and halves of surrogate pairs. The body stays as it is."""
+    return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
 
 
 def _resource_to_json(resource: ResourceVector) -> dict[str, Any]:

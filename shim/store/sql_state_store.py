@@ -5,7 +5,7 @@ from collections.abc import Callable, Collection, Sequence
 from functools import partial
 from pathlib import Path
 
-from sqlalchemy.engine import make_url
+from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from shim.domain.ids import ApplicationId, SubClusterId
@@ -15,7 +15,6 @@ from shim.errors import ConfigError
 from shim.store import operations
 from shim.store.executors import Executor
 from shim.store.group_commit import GroupCommitExecutor
-from shim.store.pooled import PooledExecutor
 from shim.store.schema import upgrade
 
 __all__ = ["SqlStateStore", "open_state_store"]
@@ -50,13 +49,23 @@ def _executor(url: str) -> Executor:
         case "sqlite", str() as file if file and file != ":memory:":
             return GroupCommitExecutor(Path(file))
         case "postgresql", _:
-            return PooledExecutor(parsed.set(drivername="postgresql+asyncpg"))
+            return _postgresql(parsed)
         case _:
             shown = parsed.render_as_string(hide_password=True)
             message = (
                 f"{shown} is not supported; write sqlite:///FILE or postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE"
             )
             raise ConfigError("the configuration", "store.url", message)
+
+
+def _postgresql(url: URL) -> Executor:
+    try:
+        from shim.store.pooled import PooledExecutor  # noqa: PLC0415 - its drivers are an extra of the installation
+
+        return PooledExecutor(url.set(drivername="postgresql+asyncpg"))
+    except ImportError as exc:
+        message = "PostgreSQL needs its driver: install heddle-yarn[postgres]"
+        raise ConfigError("the configuration", "store.url", message) from exc
 
 
 class SqlStateStore:

@@ -1,0 +1,56 @@
+"""Domain values with defaults: a test names only what it is about."""
+
+import hashlib
+from dataclasses import replace
+from typing import Any
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.submissions import Candidate, HomeDecision, Submission, SubmissionRecord, SubmissionState
+
+__all__ = ["FEDERATION_TIMESTAMP_MS", "a_record", "a_submission"]
+
+FEDERATION_TIMESTAMP_MS = 1_700_000_000_000
+
+_EAST = SubClusterId("east")
+_SUBMISSION = Submission(
+    application_id=ApplicationId(FEDERATION_TIMESTAMP_MS, 1),
+    user="alice",
+    name="word count",
+    queue="root.default",
+    resource=ResourceVector(1024, 1, {"yarn.io/gpu": 2}),
+    label="",
+    is_unmanaged=False,
+    body=b"",
+    content_type="application/json",
+)
+
+
+def a_submission(sequence: int = 1, **changes: Any) -> Submission:
+    """A submission of alice with number `sequence` of the federation; its body names its id."""
+    application_id = ApplicationId(FEDERATION_TIMESTAMP_MS, sequence)
+    body = b'{"application-id":"%s"}' % str(application_id).encode()
+    return replace(_SUBMISSION, **({"application_id": application_id, "body": body} | changes))
+
+
+def a_record(
+    sequence: int = 1,
+    *,
+    home: str = "east",
+    started_on_ms: int = 1000,
+    state: SubmissionState = SubmissionState.INTENDED,
+    intended_at_ms: int = 5000,
+    **changes: Any,
+) -> SubmissionRecord:
+    """The record of `a_submission(sequence, **changes)` with an intent for `home`."""
+    submission = a_submission(sequence, **changes)
+    candidate = Candidate(_EAST, 0.5, "free share 0.5", 0.25)
+    return SubmissionRecord(
+        submission=submission,
+        content_hash=hashlib.sha256(submission.body).digest(),
+        home_subcluster=SubClusterId(home),
+        home_started_on_ms=started_on_ms,
+        state=state,
+        intended_at_ms=intended_at_ms,
+        decision=HomeDecision(SubClusterId(home), "most free", (candidate,)),
+    )

@@ -1,0 +1,253 @@
+"""State stores for tests: one in memory that keeps the contract, and some that fail in named ways."""
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field, replace
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import Admission
+from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.errors import StoreUnavailableError, VersionConflictError
+
+__all__ = ["AwayStore", "InMemoryStateStore", "LockedStore", "LosesTheAnswerToCommits", "SwitchableStore"]
+
+
+@dataclass(slots=True)
+class _Kept:
+    record: SubmissionRecord
+    finished_at_ms: int | None = None
+
+
+@dataclass(slots=True)
+class InMemoryStateStore:
+    """Keeps everything in this process. Two Heddles of a test may share one; nothing survives the process."""
+
+    now_s: Callable[[], float] = time.time
+    _timestamp_ms: int | None = None
+    _next_sequence: int = 1
+    _kept: dict[ApplicationId, _Kept] = field(default_factory=dict)
+    _admissions: dict[SubClusterId, Admission] = field(default_factory=dict)
+
+    async def federation_timestamp_ms(self) -> int:
+        """The time of the first call ever."""
+        if self._timestamp_ms is None:
+            self._timestamp_ms = self._now_ms()
+        return self._timestamp_ms
+
+    async def reserve_sequences(self, count: int) -> range:
+        """The next numbers."""
+        await self.federation_timestamp_ms()
+        start = self._next_sequence
+        self._next_sequence += count
+        return range(start, self._next_sequence)
+
+    async def insert_intent(self, record: SubmissionRecord) -> SubmissionRecord:
+        """Insert unless the id is known and not REJECTED."""
+        application_id = record.submission.application_id
+        kept = self._kept.get(application_id)
+        if kept is None or kept.record.state is SubmissionState.REJECTED:
+            kept = self._kept[application_id] = _Kept(record)
+        return kept.record
+
+    async def settle(self, application_id: ApplicationId, state: SubmissionState, *, rejection: str = "") -> None:
+        """Move an INTENDED record on."""
+        kept = self._kept.get(application_id)
+        if kept is not None and kept.record.state is SubmissionState.INTENDED:
+            kept.record = replace(kept.record, state=state, rejection=rejection)
+            kept.finished_at_ms = self._now_ms() if state is SubmissionState.REJECTED else None
+        elif kept is None or kept.record.state is not state:
+            raise VersionConflictError(f"{application_id} cannot become {state.value}")
+
+    async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
+        """Replace a record that stands as it was."""
+        kept = self._kept.get(was.application_id)
+        if kept is not None and kept.finished_at_ms is None and kept.record.standing == was:
+            kept.record = replace(
+                kept.record,
+                state=SubmissionState.INTENDED,
+                home_subcluster=record.home_subcluster,
+                home_started_on_ms=record.home_started_on_ms,
+                intended_at_ms=record.intended_at_ms,
+                decision=record.decision,
+            )
+        elif kept is None or kept.record.standing != record.standing:
+            raise VersionConflictError(f"{was.application_id} was settled or re-homed by another writer first")
+
+    async def confirm(
+        self, application_ids: Collection[ApplicationId], subcluster: SubClusterId, started_on_ms: int
+    ) -> None:
+        """Write the life that knows these."""
+        for kept in self._submitted(application_ids):
+            if kept.record.home_subcluster == subcluster:
+                kept.record = replace(kept.record, home_started_on_ms=started_on_ms)
+
+    async def find(self, application_id: ApplicationId) -> SubmissionRecord | None:
+        """The record of an id."""
+        kept = self._kept.get(application_id)
+        return None if kept is None else kept.record
+
+    async def intended(self) -> Sequence[SubmissionRecord]:
+        """Every INTENDED record; oldest first."""
+        return [kept.record for kept in self._unfinished() if kept.record.state is SubmissionState.INTENDED]
+
+    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
+        """Standings of a home; oldest first."""
+        return [kept.record.standing for kept in self._unfinished() if kept.record.home_subcluster == subcluster]
+
+    async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
+        """Close records and drop their contexts."""
+        for kept in self._submitted(application_ids):
+            kept.finished_at_ms = self._now_ms()
+            kept.record = replace(kept.record, submission=replace(kept.record.submission, body=b""))
+
+    async def purge(self, *, final_before_ms: int, keep: int) -> int:
+        """Forget old final records."""
+        moments = {an_id: kept.finished_at_ms for an_id, kept in self._kept.items() if kept.finished_at_ms is not None}
+        newest_first = sorted(moments.values(), reverse=True)
+        limit_ms = newest_first[keep] if len(newest_first) > keep else -1
+        gone = [an_id for an_id, at_ms in moments.items() if at_ms < final_before_ms or at_ms <= limit_ms]
+        for application_id in gone:
+            del self._kept[application_id]
+        return len(gone)
+
+    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> None:  # noqa: ARG002 - who said it is for people who read the database
+        """Keep a word."""
+        self._admissions.pop(subcluster, None)
+        if admission is not Admission.OPEN:
+            self._admissions[subcluster] = admission
+
+    async def admissions(self) -> dict[SubClusterId, Admission]:
+        """Every word that is kept."""
+        return dict(self._admissions)
+
+    async def close(self) -> None:
+        """Nothing to give up."""
+
+    def _now_ms(self) -> int:
+        return int(self.now_s() * 1000)
+
+    def _submitted(self, application_ids: Collection[ApplicationId]) -> list[_Kept]:
+        found = (self._kept.get(application_id) for application_id in application_ids)
+        return [
+            kept
+            for kept in found
+            if kept is not None and kept.finished_at_ms is None and kept.record.state is SubmissionState.SUBMITTED
+        ]
+
+    def _unfinished(self) -> list[_Kept]:
+        alive = (kept for kept in self._kept.values() if kept.finished_at_ms is None)
+        return sorted(alive, key=lambda kept: (kept.record.intended_at_ms, kept.record.submission.application_id))
+
+
+@dataclass(slots=True)
+class SwitchableStore(InMemoryStateStore):
+    """Works until a test says otherwise.
+
+    Attributes:
+        writes_fail: Whether every change is refused, as by a lock or a full disk; reads go on.
+        reads_fail: Whether every read is refused too.
+    """
+
+    writes_fail: bool = False
+    reads_fail: bool = False
+
+    async def federation_timestamp_ms(self) -> int:
+        """Refused while writes fail: the first call writes."""
+        self._check(is_write=True)
+        return await InMemoryStateStore.federation_timestamp_ms(self)
+
+    async def reserve_sequences(self, count: int) -> range:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        return await InMemoryStateStore.reserve_sequences(self, count)
+
+    async def insert_intent(self, record: SubmissionRecord) -> SubmissionRecord:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        return await InMemoryStateStore.insert_intent(self, record)
+
+    async def settle(self, application_id: ApplicationId, state: SubmissionState, *, rejection: str = "") -> None:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        await InMemoryStateStore.settle(self, application_id, state, rejection=rejection)
+
+    async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        await InMemoryStateStore.rehome(self, record, was=was)
+
+    async def confirm(
+        self, application_ids: Collection[ApplicationId], subcluster: SubClusterId, started_on_ms: int
+    ) -> None:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        await InMemoryStateStore.confirm(self, application_ids, subcluster, started_on_ms)
+
+    async def find(self, application_id: ApplicationId) -> SubmissionRecord | None:
+        """Refused while reads fail."""
+        self._check(is_write=False)
+        return await InMemoryStateStore.find(self, application_id)
+
+    async def intended(self) -> Sequence[SubmissionRecord]:
+        """Refused while reads fail."""
+        self._check(is_write=False)
+        return await InMemoryStateStore.intended(self)
+
+    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
+        """Refused while reads fail."""
+        self._check(is_write=False)
+        return await InMemoryStateStore.unfinished(self, subcluster)
+
+    async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        await InMemoryStateStore.mark_final(self, application_ids)
+
+    async def purge(self, *, final_before_ms: int, keep: int) -> int:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        return await InMemoryStateStore.purge(self, final_before_ms=final_before_ms, keep=keep)
+
+    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> None:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        await InMemoryStateStore.set_admission(self, subcluster, admission, by=by)
+
+    async def admissions(self) -> dict[SubClusterId, Admission]:
+        """Refused while reads fail."""
+        self._check(is_write=False)
+        return await InMemoryStateStore.admissions(self)
+
+    def _check(self, *, is_write: bool) -> None:
+        if self.reads_fail or (is_write and self.writes_fail):
+            raise StoreUnavailableError("the state store does not take it: a test says so")
+
+
+@dataclass(slots=True)
+class LockedStore(SwitchableStore):
+    """Somebody holds the lock, or the disk is full: nothing is written, everything can be read."""
+
+    writes_fail: bool = True
+
+
+@dataclass(slots=True)
+class AwayStore(SwitchableStore):
+    """The database does not answer at all."""
+
+    writes_fail: bool = True
+    reads_fail: bool = True
+
+
+@dataclass(slots=True)
+class LosesTheAnswerToCommits(InMemoryStateStore):
+    """Commits an intent, then fails as if the connection broke before the answer came: `losses` times."""
+
+    losses: int = 1
+
+    async def insert_intent(self, record: SubmissionRecord) -> SubmissionRecord:
+        """Written, but the caller hears that the store is away."""
+        stands = await InMemoryStateStore.insert_intent(self, record)
+        if self.losses > 0:
+            self.losses -= 1
+            raise StoreUnavailableError("the connection broke while the commit was under way: a test says so")
+        return stands

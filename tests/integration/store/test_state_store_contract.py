@@ -1,0 +1,315 @@
+"""What every `StateStore` promises: in memory, on SQLite and on PostgreSQL."""
+
+import asyncio
+import math
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import asyncpg
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.submissions import Candidate, HomeDecision, SubmissionState
+from shim.domain.subclusters import Admission
+from shim.errors import VersionConflictError
+from shim.ports import StateStore
+from shim.store import open_state_store
+from shim.testing.builders import a_record
+from shim.testing.state_stores import InMemoryStateStore
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+REJECTED, SUBMITTED, INTENDED = SubmissionState.REJECTED, SubmissionState.SUBMITTED, SubmissionState.INTENDED
+
+
+class HeldClock:
+    """Seconds since the epoch that move when a test says so."""
+
+    def __init__(self) -> None:
+        self.at_s = 1000.0
+
+    def __call__(self) -> float:
+        return self.at_s
+
+
+@pytest.fixture
+def clock() -> HeldClock:
+    return HeldClock()
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: HeldClock) -> AsyncIterator[StateStore]:
+    match request.param:
+        case "memory":
+            opened: StateStore = InMemoryStateStore(now_s=clock)
+        case "sqlite":
+            opened = await open_state_store(f"sqlite:///{tmp_path}/heddle.db", now_s=clock)
+        case _:
+            url = request.getfixturevalue("postgres_url")
+            await empty_database(url)
+            opened = await open_state_store(url, now_s=clock)
+    yield opened
+    await opened.close()
+
+
+async def empty_database(url: str) -> None:
+    connection = await asyncpg.connect(url)
+    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    await connection.close()
+
+
+async def a_final(store: StateStore, sequence: int) -> ApplicationId:
+    record = a_record(sequence)
+    await store.insert_intent(record)
+    await store.settle(record.submission.application_id, SUBMITTED)
+    await store.mark_final([record.submission.application_id])
+    return record.submission.application_id
+
+
+async def test_the_time_stamp_is_fixed_at_the_first_call(store: StateStore, clock: HeldClock) -> None:
+    first = await store.federation_timestamp_ms()
+    clock.at_s += 500
+    assert first == 1_000_000
+    assert await store.federation_timestamp_ms() == first
+
+
+async def test_no_two_callers_get_the_same_number(store: StateStore) -> None:
+    blocks = await asyncio.gather(*(store.reserve_sequences(7) for _ in range(40)))
+    numbers = [number for block in blocks for number in block]
+    assert sorted(numbers) == list(range(1, 281))
+
+
+async def test_reserving_before_the_time_stamp_is_asked_for_fixes_it_too(store: StateStore, clock: HeldClock) -> None:
+    assert await store.reserve_sequences(3) == range(1, 4)
+    clock.at_s += 1
+    assert await store.federation_timestamp_ms() == 1_000_000
+
+
+async def test_a_record_comes_back_as_it_was_written(store: StateStore) -> None:
+    record = a_record(body=b"\x00\xff{", name="Ünïcode \U0001f9f5", queue="", label="gpu && !old")
+    never_heard = Candidate(WEST, None, "never heard of", math.inf)
+    record = replace(record, decision=HomeDecision(EAST, "why", (*record.decision.candidates, never_heard)))
+    assert await store.insert_intent(record) == record
+    assert await store.find(record.submission.application_id) == record
+
+
+async def test_an_unknown_id_is_not_found(store: StateStore) -> None:
+    assert await store.find(ApplicationId(1, 1)) is None
+
+
+async def test_the_first_intent_stands(store: StateStore) -> None:
+    first, second = a_record(home="east"), a_record(home="west", user="eve")
+    await store.insert_intent(first)
+    assert await store.insert_intent(second) == first
+    assert await store.find(first.submission.application_id) == first
+
+
+async def test_of_intents_at_the_same_time_one_stands_and_all_hear_of_it(store: StateStore) -> None:
+    rivals = [a_record(user=f"user{number}") for number in range(16)]
+    answers = await asyncio.gather(*(store.insert_intent(rival) for rival in rivals))
+    assert len({answer.submission.user for answer in answers}) == 1
+
+
+@pytest.mark.parametrize("state", [INTENDED, SUBMITTED])
+async def test_what_may_run_is_not_replaced(store: StateStore, state: SubmissionState) -> None:
+    record = a_record()
+    await store.insert_intent(record)
+    if state is not INTENDED:
+        await store.settle(record.submission.application_id, state)
+    assert (await store.insert_intent(a_record(user="bob"))).submission.user == "alice"
+
+
+async def test_a_refused_submission_makes_room_for_a_corrected_one(store: StateStore) -> None:
+    refused, corrected = a_record(), a_record(body=b"corrected", home="west", user="bob", intended_at_ms=6000)
+    await store.insert_intent(refused)
+    await store.settle(refused.submission.application_id, REJECTED, rejection="too large")
+    assert await store.insert_intent(corrected) == corrected
+    assert await store.find(corrected.submission.application_id) == corrected
+    assert [record.standing for record in await store.intended()] == list(await store.unfinished(WEST))
+
+
+@pytest.mark.parametrize("state", [SUBMITTED, REJECTED])
+async def test_settling_twice_to_the_same_state_changes_nothing(store: StateStore, state: SubmissionState) -> None:
+    record = a_record()
+    await store.insert_intent(record)
+    for _ in range(2):
+        await store.settle(record.submission.application_id, state, rejection="no")
+    found = await store.find(record.submission.application_id)
+    assert found == replace(record, state=state, rejection="no")
+
+
+@pytest.mark.parametrize(("first", "second"), [(SUBMITTED, REJECTED), (REJECTED, SUBMITTED)])
+async def test_what_is_settled_is_not_settled_otherwise(
+    store: StateStore, first: SubmissionState, second: SubmissionState
+) -> None:
+    record = a_record()
+    await store.insert_intent(record)
+    await store.settle(record.submission.application_id, first)
+    with pytest.raises(VersionConflictError):
+        await store.settle(record.submission.application_id, second)
+
+
+async def test_what_is_unknown_cannot_be_settled(store: StateStore) -> None:
+    with pytest.raises(VersionConflictError):
+        await store.settle(ApplicationId(1, 1), SUBMITTED)
+
+
+@pytest.mark.parametrize("state", [INTENDED, SUBMITTED])
+async def test_rehoming_writes_a_new_intent_over_what_stands(store: StateStore, state: SubmissionState) -> None:
+    record = a_record()
+    await store.insert_intent(record)
+    if state is not INTENDED:
+        await store.settle(record.submission.application_id, state)
+    moved = replace(record, home_subcluster=WEST, home_started_on_ms=2000, intended_at_ms=9000)
+    for _ in range(2):  # the second time as when the answer to the first was lost
+        await store.rehome(moved, was=replace(record, state=state).standing)
+    assert await store.find(record.submission.application_id) == moved
+
+
+STANDS_OTHERWISE = {
+    "home": {"home_subcluster": WEST},
+    "life of the home": {"home_started_on_ms": 1001},
+    "moment of the intent": {"intended_at_ms": 5001},
+    "state": {"state": SUBMITTED},
+    "id": {"application_id": ApplicationId(1, 1)},
+}
+
+
+@pytest.mark.parametrize("difference", STANDS_OTHERWISE)
+async def test_rehoming_fails_if_another_was_first(store: StateStore, difference: str) -> None:
+    record = a_record()
+    await store.insert_intent(record)
+    was = replace(record.standing, **STANDS_OTHERWISE[difference])  # type: ignore[arg-type]  # the table's values fit
+    with pytest.raises(VersionConflictError):
+        await store.rehome(replace(record, home_subcluster=WEST, intended_at_ms=9000), was=was)
+    assert await store.find(record.submission.application_id) == record
+
+
+async def test_of_two_who_rehome_one_wins(store: StateStore) -> None:
+    record = a_record()
+    await store.insert_intent(record)
+    moves = [replace(record, home_subcluster=SubClusterId(f"sc{number}")) for number in range(8)]
+    outcomes = await asyncio.gather(
+        *(store.rehome(move, was=record.standing) for move in moves), return_exceptions=True
+    )
+    assert sorted(type(outcome).__name__ for outcome in outcomes) == ["NoneType"] + ["VersionConflictError"] * 7
+    winner = moves[outcomes.index(None)]
+    assert await store.find(record.submission.application_id) == winner
+
+
+async def test_what_was_seen_final_is_not_rehomed(store: StateStore) -> None:
+    await a_final(store, 1)
+    with pytest.raises(VersionConflictError):
+        await store.rehome(a_record(1, intended_at_ms=9000), was=a_record(1, state=SUBMITTED).standing)
+
+
+async def test_confirming_touches_only_submitted_ones_of_that_home(store: StateStore) -> None:
+    records = [a_record(1), a_record(2), a_record(3, home="west")]
+    for record in records:
+        await store.insert_intent(record)
+    for sequence in (0, 2):
+        await store.settle(records[sequence].submission.application_id, SUBMITTED)
+    await store.confirm([record.submission.application_id for record in records], EAST, 7777)
+    lives = {s.application_id.sequence: s.home_started_on_ms for h in (EAST, WEST) for s in await store.unfinished(h)}
+    assert lives == {1: 7777, 2: 1000, 3: 1000}
+
+
+async def test_unfinished_are_those_that_somebody_must_look_after(store: StateStore) -> None:
+    for sequence, at_ms in ((1, 30), (2, 20), (3, 10), (4, 10)):
+        await store.insert_intent(a_record(sequence, intended_at_ms=at_ms))
+    await store.insert_intent(a_record(5, home="west"))
+    ids = {sequence: a_record(sequence).submission.application_id for sequence in range(1, 6)}
+    await store.settle(ids[1], SUBMITTED)
+    await store.settle(ids[2], REJECTED)
+    await a_final(store, 6)
+    assert [standing.application_id.sequence for standing in await store.unfinished(EAST)] == [3, 4, 1]
+    assert [record.submission.application_id.sequence for record in await store.intended()] == [3, 4, 5]
+
+
+async def test_seen_final_drops_the_context_and_keeps_its_hash(store: StateStore) -> None:
+    application_id = await a_final(store, 1)
+    found = await store.find(application_id)
+    assert found is not None
+    assert found.submission.body == b""
+    assert found.content_hash == a_record(1).content_hash
+    assert await store.insert_intent(a_record(1)) == found
+
+
+async def test_what_is_not_submitted_is_not_final(store: StateStore) -> None:
+    record = a_record()
+    await store.insert_intent(record)
+    await store.mark_final([record.submission.application_id, ApplicationId(1, 1)])
+    assert await store.find(record.submission.application_id) == record
+    assert await store.intended() == [record]
+
+
+async def test_many_ids_at_once_are_marked(store: StateStore) -> None:
+    ids = []
+    for sequence in range(1, 1001):
+        record = a_record(sequence)
+        ids.append(record.submission.application_id)
+    await asyncio.gather(*(store.insert_intent(a_record(sequence)) for sequence in range(1, 1001)))
+    await asyncio.gather(*(store.settle(an_id, SUBMITTED) for an_id in ids))
+    await store.mark_final(ids)
+    assert await store.unfinished(EAST) == []
+
+
+async def test_purging_by_age_takes_what_ended_before(store: StateStore, clock: HeldClock) -> None:
+    old = await a_final(store, 1)
+    clock.at_s += 100
+    young = await a_final(store, 2)
+    await store.insert_intent(a_record(3))
+    assert await store.purge(final_before_ms=int(clock.at_s * 1000), keep=10) == 1
+    assert await store.find(old) is None
+    assert await store.find(young) is not None
+    assert len(await store.intended()) == 1
+
+
+async def test_purging_by_count_keeps_the_newest(store: StateStore, clock: HeldClock) -> None:
+    for sequence in range(1, 7):
+        clock.at_s += 1
+        await a_final(store, sequence)
+    assert await store.purge(final_before_ms=0, keep=2) == 4
+    kept = [sequence for sequence in range(1, 7) if await store.find(a_record(sequence).submission.application_id)]
+    assert kept == [5, 6]
+    assert await store.purge(final_before_ms=0, keep=2) == 0
+
+
+async def test_rejected_ones_are_purged_too(store: StateStore, clock: HeldClock) -> None:
+    record = a_record()
+    await store.insert_intent(record)
+    await store.settle(record.submission.application_id, REJECTED)
+    clock.at_s += 1
+    assert await store.purge(final_before_ms=int(clock.at_s * 1000), keep=10) == 1
+
+
+async def test_an_operators_word_is_kept_until_it_is_taken_back(store: StateStore) -> None:
+    assert await store.admissions() == {}
+    await store.set_admission(EAST, Admission.CORDONED, by="root")
+    await store.set_admission(WEST, Admission.CORDONED, by="root")
+    await store.set_admission(EAST, Admission.DRAINING, by="root")
+    await store.set_admission(WEST, Admission.OPEN, by="root")
+    assert await store.admissions() == {EAST: Admission.DRAINING}
+
+
+@settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.function_scoped_fixture],
+)
+@given(
+    user=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30),
+    body=st.binary(max_size=200),
+    sequence=st.integers(-(2**31), 2**31 - 1),
+    timestamp=st.integers(-(2**63), 2**63 - 1),
+)
+async def test_no_text_and_no_number_is_too_strange(
+    store: StateStore, user: str, body: bytes, sequence: int, timestamp: int
+) -> None:
+    application_id = ApplicationId(timestamp, sequence)
+    record = a_record(application_id=application_id, user=user, name=user, body=body)
+    stands = await store.insert_intent(record)
+    assert stands.submission.application_id == application_id
+    assert await store.find(application_id) == stands
