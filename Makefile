@@ -1,0 +1,76 @@
+.DEFAULT_GOAL := help
+SHELL := /bin/bash
+.ONESHELL:
+.SHELLFLAGS := -eu -o pipefail -c
+
+python := .venv/bin/python
+heddle := .venv/bin/heddle
+logs := .heddle/logs
+code := shim adapters fairness tests scripts
+lock_flags := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
+
+# what a test run prints is kept, so that `make test` can end with all of its summary lines
+define pytest
+mkdir -p $(logs)
+$(python) -m pytest --color=yes -m '$(2)' $(3) 2>&1 | tee $(logs)/$(1).log
+endef
+
+.PHONY: help setup up down test check fmt lint types layers unit lab-tests containers test-versions bench lock
+
+help: ## Show this help
+	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r verb text; do printf '  %-14s %s\n' "$$verb" "$$text"; done
+
+setup: ## Install what is missing: system packages (Debian, as root) and .venv from the lock file
+	@scripts/setup.sh
+
+up: setup ## Start two YARN clusters and Heddle, run real work through them, and leave them running
+	@$(heddle) demo up
+
+down: ## End what `make up` left running
+	@$(heddle) demo down
+
+test: setup ## Everything: check, real clusters, containers
+	@rm -rf $(logs)
+	status=0
+	$(MAKE) --keep-going --no-print-directory check lab-tests containers || status=$$?
+	for log in $(logs)/*.log; do printf '%-14s %s\n' "$$(basename "$$log" .log)" "$$(tail -n 1 "$$log")"; done
+	exit $$status
+
+check: lint types layers unit ## What needs no cluster: lint, types, layers, unit tests
+
+fmt: ## Format the code and sort its imports
+	@.venv/bin/ruff format $(code)
+	.venv/bin/ruff check --fix $(code)
+
+lint: ## Style, spelling, formatting
+	@.venv/bin/ruff check $(code)
+	.venv/bin/ruff format --check $(code)
+	.venv/bin/codespell $(code) docs docker README.md
+
+types: ## mypy --strict and pyright
+	@.venv/bin/mypy
+	.venv/bin/pyright
+
+layers: ## Which part may import which
+	@.venv/bin/lint-imports
+
+unit: ## Tests of code alone
+	@$(call pytest,unit,not lab and not containers and not versions,tests)
+
+lab-tests: ## Tests on real YARN clusters
+	@$(call pytest,lab-tests,lab and not versions,tests)
+
+containers: ## Tests of the images; starts a Docker daemon if none runs and it may
+	@trap 'scripts/docker-daemon.sh stop' EXIT
+	scripts/docker-daemon.sh start || true
+	$(call pytest,containers,containers,tests/containers)
+
+test-versions: setup ## Tests on each supported Hadoop version: before a release
+	@$(call pytest,versions,versions,tests)
+
+bench: setup ## Measure Heddle beside a ResourceManager and Hadoop's Router
+	@$(python) -m tests.benchmarks
+
+lock: ## Renew the lock files
+	@uv pip compile pyproject.toml $(lock_flags) --all-extras --group dev -o requirements.lock
+	uv pip compile pyproject.toml $(lock_flags) --extra postgres -c requirements.lock -o docker/heddle/requirements.lock

@@ -1,0 +1,70 @@
+#!/usr/bin/env bash
+# Makes a fresh machine ready: system packages (on Debian, as root) and the virtual environment .venv.
+# Does only what is missing, so it may run before every test run.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+# program that shows whether a package is there -> the Debian package that has it
+declare -A packages=(
+    [java]=openjdk-17-jre-headless
+    [mvn]=maven
+    [dockerd]=docker.io
+    [debootstrap]=debootstrap
+    [iptables]=iptables
+    [wrk]=wrk
+    [curl]=curl
+    [make]=make
+)
+
+missing=()
+for program in "${!packages[@]}"; do
+    PATH="$PATH:/usr/sbin:/sbin" command -v "$program" >/dev/null || missing+=("${packages[$program]}")
+done
+compgen -G '/usr/lib/postgresql/*/bin/initdb' >/dev/null || missing+=(postgresql)
+
+find_python() {
+    local candidate
+    for candidate in "${PYTHON:-}" python3.13 python3.12 python3.11 python3; do
+        if [ -n "$candidate" ] && "$candidate" -c 'import ensurepip, sys; sys.exit(not (3, 11) <= sys.version_info[:2] <= (3, 13))' 2>/dev/null; then
+            echo "$candidate"
+            return
+        fi
+    done
+    return 1
+}
+find_python >/dev/null || missing+=(python3 python3-venv)
+
+if [ ${#missing[@]} -gt 0 ]; then
+    mapfile -t missing < <(printf '%s\n' "${missing[@]}" | sort)
+    if [ "$(id -u)" -ne 0 ] || ! command -v apt-get >/dev/null; then
+        echo "setup: missing on this machine: ${missing[*]}" >&2
+        echo "setup: as root on Debian or Ubuntu: apt-get install ${missing[*]}" >&2
+        exit 1
+    fi
+    echo "setup: installing ${missing[*]}"
+    apt-get update -qq
+    # the server binaries are wanted, not a cluster that runs all the time
+    mkdir -p /etc/postgresql-common/createcluster.d
+    echo 'create_main_cluster = false' >/etc/postgresql-common/createcluster.d/heddle.conf
+    # the JRE's post-install script wants this folder, which slim images leave out
+    mkdir -p /usr/share/man/man1
+    DEBIAN_FRONTEND=noninteractive apt-get install -y -qq --no-install-recommends "${missing[@]}" >/dev/null
+fi
+
+python=$(find_python)
+stamp=.venv/.heddle-installed
+wanted=$(sha256sum requirements.lock pyproject.toml)
+if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
+    exit 0
+fi
+echo "setup: installing the Python packages of requirements.lock into .venv"
+if command -v uv >/dev/null; then
+    [ -x .venv/bin/python ] || uv venv --quiet --seed --python "$python" .venv
+    uv pip install --quiet --python .venv/bin/python --require-hashes -r requirements.lock
+    uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -e .
+else
+    [ -x .venv/bin/python ] || "$python" -m venv .venv
+    .venv/bin/python -m pip install --quiet --require-hashes -r requirements.lock
+    .venv/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+fi
+echo "$wanted" >"$stamp"
