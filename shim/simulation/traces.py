@@ -50,6 +50,10 @@ class Job:
         """Its task-seconds."""
         return sum(self.durations_s)
 
+    def constraints_of(self, task: int) -> int:
+        """The bits of the constraints that the task asks for; 0 when it has none."""
+        return self.constraints[task] if self.constraints else 0
+
 
 @dataclass(frozen=True, slots=True)
 class Workload:
@@ -59,11 +63,13 @@ class Workload:
         name: The trace's name, as results show it.
         jobs: Sorted by arrival; equal arrivals keep the file's order.
         cutoff_s: A job whose `estimate_s` is below it is short.
+        left_out: Tasks of the trace that no worker can ever run and that are therefore not in `jobs`.
     """
 
     name: str
     jobs: tuple[Job, ...]
     cutoff_s: float = math.inf
+    left_out: int = 0
 
     @property
     def n_tasks(self) -> int:
