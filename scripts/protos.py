@@ -88,6 +88,7 @@ def _literal(names: Iterable[str]) -> str:
 def _message(message: DescriptorProto) -> Iterator[str]:
     yield f"class {message.name}(Message):"
     for enum in message.enum_type:
+        yield from (f"    {line}" for line in _enum(enum))
         yield from (f"    {value.name}: int" for value in enum.value)
     for nested in message.nested_type:
         yield from (f"    {line}" for line in _message(nested))
@@ -131,7 +132,9 @@ def main(arguments: list[str] | None = None) -> int:
     compiled = compile_definitions()
     made = {"yarn.desc": compiled, "messages.pyi": stub(FileDescriptorSet.FromString(compiled)).encode()}
     stale = [
-        name for name, content in made.items() if not (FOLDER / name).exists() or (FOLDER / name).read_bytes() != content
+        name
+        for name, content in made.items()
+        if not (FOLDER / name).exists() or (FOLDER / name).read_bytes() != content
     ]
     for name in stale:
         if not options.check:

@@ -1,0 +1,252 @@
+"""A client's side of a connection, without input and output: calls go in, bytes to send pile up, events come out.
+
+    NEW ──SIMPLE──▶ OPEN ⟲ answers
+     └──SASL──▶ NEGOTIATES ⟲ SASL ──success──▶ OPEN
+
+Calls that are made while the connection still negotiates wait and follow the connection context.
+
+Source: `org.apache.hadoop.ipc.Client.Connection`, `org.apache.hadoop.security.SaslRpcClient`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from google.protobuf.message import DecodeError
+
+from shim.errors import LocalProtocolError, RemoteProtocolError
+from shim.protocol.hrpc.envelopes import (
+    Answer,
+    CallerContext,
+    Request,
+    encode_call,
+    encode_set_up,
+    read_answer,
+)
+from shim.protocol.hrpc.events import AnswerReceived, ClientEvent, ConnectionEnded, Established, SASLReceived
+from shim.protocol.hrpc.framing import DEFAULT_MAX_FRAME_BYTES, FrameBuffer, frame
+from shim.protocol.hrpc.headers import (
+    CONNECTION_CONTEXT_CALL_ID,
+    PING_CALL_ID,
+    SASL_CALL_ID,
+    AuthMethod,
+    AuthProtocol,
+    ConnectionHeader,
+    SASLState,
+)
+from shim.protocol.hrpc.negotiation import Outcome, SASLInitiator
+from shim.protocol.hrpc.sasl import SASLSession
+from shim.protocol.proto.messages import IpcConnectionContextProto, RpcSaslProto, UserInformationProto
+
+__all__ = ["CLIENT_TABLE", "ClientConnection", "ClientReceived", "ClientState", "UserIdentity"]
+
+
+class ClientState(Enum):
+    """Where a connection stands."""
+
+    NEW = "new"
+    NEGOTIATES = "negotiates"
+    OPEN = "open"
+    ENDED = "ended"
+
+
+class ClientReceived(Enum):
+    """Kinds of answers from a server."""
+
+    SASL = "SASL message"
+    ANSWER = "answer to a call"
+
+
+CLIENT_TABLE: Mapping[ClientState, Mapping[ClientReceived, ClientState]] = {
+    ClientState.NEGOTIATES: {ClientReceived.SASL: ClientState.NEGOTIATES},
+    ClientState.OPEN: {ClientReceived.SASL: ClientState.OPEN, ClientReceived.ANSWER: ClientState.OPEN},
+}
+"""What may come when. Open connections take SASL messages only as wrapped frames; fatal answers may come at any time."""
+
+
+@dataclass(frozen=True, slots=True)
+class UserIdentity:
+    """On whose behalf a connection calls.
+
+    Attributes:
+        effective_user: Whom the server shall take the calls for.
+        real_user: Who acts for them, if it is another user; the server must allow it (`hadoop.proxyuser.*`).
+    """
+
+    effective_user: str
+    real_user: str = ""
+
+    def message(self, method: AuthMethod) -> UserInformationProto:
+        """As a connection context tells it, by how the connection authenticated (`ProtoUtil`)."""
+        if method is AuthMethod.TOKEN:
+            return UserInformationProto()
+        if method is AuthMethod.KERBEROS or not self.real_user:
+            return UserInformationProto(effectiveUser=self.effective_user)
+        return UserInformationProto(effectiveUser=self.effective_user, realUser=self.real_user)
+
+
+class ClientConnection:
+    """One connection to a server.
+
+    Args:
+        protocol: Java name of the protocol that will be called.
+        user: On whose behalf.
+        client_id: 16 random bytes that name this client.
+        caller_context: Told with every frame, for the server's audit log.
+        initiator: How to authenticate; None for SIMPLE without SASL.
+        max_frame_bytes: Largest answer, `ipc.maximum.response.length`.
+
+    Attributes:
+        state: Where it stands.
+    """
+
+    def __init__(
+        self,
+        protocol: str,
+        user: UserIdentity,
+        client_id: bytes,
+        *,
+        caller_context: CallerContext | None = None,
+        initiator: SASLInitiator | None = None,
+        max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
+    ) -> None:
+        self.state = ClientState.NEW
+        self._protocol = protocol
+        self._user = user
+        self._client_id = client_id
+        self._caller_context = caller_context
+        self._initiator = initiator
+        self._layer: SASLSession | None = None
+        self._buffer = FrameBuffer(max_frame_bytes)
+        self._unwrapped = FrameBuffer(max_frame_bytes)
+        self._waiting: list[bytes] = []
+        self._out: list[bytes] = []
+
+    def connect(self) -> list[ClientEvent]:
+        """Begin: queue the header and what follows it at once."""
+        if self.state is not ClientState.NEW:
+            raise LocalProtocolError("a connection begins once")
+        if self._initiator is None:
+            self._out.append(ConnectionHeader().serialize())
+            return [self._open(AuthMethod.SIMPLE)]
+        self._out.append(ConnectionHeader(auth_protocol=AuthProtocol.SASL).serialize())
+        self.state = ClientState.NEGOTIATES
+        self._send_sasl(self._initiator.first())
+        return []
+
+    def call(self, request: Request, *, call_id: int, retry_count: int = 0) -> None:
+        """Queue a call; its answer names `call_id`, which the caller keeps unique among pending calls."""
+        if self.state is ClientState.ENDED:
+            raise LocalProtocolError("the connection has ended")
+        raw = encode_call(
+            request,
+            call_id=call_id,
+            client_id=self._client_id,
+            retry_count=retry_count,
+            caller_context=self._caller_context,
+        )
+        if self.state is ClientState.OPEN:
+            self._send(raw)
+        else:
+            self._waiting.append(raw)
+
+    def ping(self) -> None:
+        """Tell the server that this side still waits."""
+        self._send(encode_set_up(None, call_id=PING_CALL_ID, client_id=self._client_id))
+
+    def receive(self, data_untrusted: bytes) -> list[ClientEvent]:
+        """Take what was read and tell what it meant; after `ConnectionEnded` everything is ignored."""
+        events: list[ClientEvent] = []
+        if self.state is ClientState.ENDED:
+            return events
+        self._buffer.feed(data_untrusted)
+        try:
+            self._take_frames(self._buffer, events)
+        except RemoteProtocolError as exc:
+            self.state = ClientState.ENDED
+            events.append(ConnectionEnded(None, str(exc)))
+        return events
+
+    def data_to_send(self) -> bytes:
+        """Everything that waits to be sent, once."""
+        data = b"".join(self._out)
+        self._out.clear()
+        return data
+
+    def _take_frames(self, buffer: FrameBuffer, events: list[ClientEvent]) -> None:
+        while self.state is not ClientState.ENDED:
+            content = buffer.next_frame()
+            if content is None:
+                return
+            self._take_answer(read_answer(content), content, events)
+
+    def _take_answer(self, answer: Answer, content: bytes, events: list[ClientEvent]) -> None:
+        failure = answer.failure
+        if failure is not None and (answer.is_fatal or answer.call_id < 0):
+            self.state = ClientState.ENDED
+            events.append(ConnectionEnded(failure, str(failure)))
+            return
+        received = ClientReceived.SASL if answer.call_id == SASL_CALL_ID else ClientReceived.ANSWER
+        if received not in CLIENT_TABLE.get(self.state, {}):
+            raise RemoteProtocolError(f"a {received.value} came while the connection is {self.state.value}")
+        if received is ClientReceived.SASL:
+            self._take_sasl(answer.payload_untrusted, content, events)
+        elif answer.client_id and answer.client_id != self._client_id:
+            raise RemoteProtocolError("an answer came that belongs to another client")
+        else:
+            events.append(AnswerReceived(answer))
+
+    def _take_sasl(self, payload: bytes, content: bytes, events: list[ClientEvent]) -> None:
+        try:
+            message = RpcSaslProto.FromString(payload)
+        except DecodeError as exc:
+            raise RemoteProtocolError("a SASL message cannot be decoded") from exc
+        if self.state is ClientState.OPEN:
+            self._unwrap(message, events)
+            return
+        if self._initiator is None:
+            events.append(SASLReceived(message, frame(content)))
+            return
+        reply = self._initiator.handle(message)
+        if reply.message is not None:
+            self._send_sasl(reply.message)
+        if reply.outcome is Outcome.CONTINUES:
+            return
+        session = self._initiator.session
+        if reply.outcome is Outcome.AUTHENTICATED and session is not None and session.quality.has_layer:
+            self._layer = session
+        events.append(self._open(self._initiator.method or AuthMethod.SIMPLE))
+
+    def _unwrap(self, message: RpcSaslProto, events: list[ClientEvent]) -> None:
+        if self._layer is None or message.state != SASLState.WRAP:
+            raise RemoteProtocolError("a SASL message came on an open connection that wraps nothing")
+        self._unwrapped.feed(self._layer.unwrap(message.token))
+        self._take_frames(self._unwrapped, events)
+
+    def _open(self, method: AuthMethod) -> Established:
+        """Tell the context, then send what waited."""
+        context = IpcConnectionContextProto(userInfo=self._user.message(method), protocol=self._protocol)
+        self.state = ClientState.OPEN
+        self._send(
+            encode_set_up(
+                context.SerializeToString(),
+                call_id=CONNECTION_CONTEXT_CALL_ID,
+                client_id=self._client_id,
+                caller_context=self._caller_context,
+            )
+        )
+        for raw in self._waiting:
+            self._send(raw)
+        self._waiting.clear()
+        return Established(method)
+
+    def _send_sasl(self, message: RpcSaslProto) -> None:
+        self._out.append(
+            encode_set_up(message.SerializeToString(), call_id=SASL_CALL_ID, caller_context=self._caller_context)
+        )
+
+    def _send(self, data: bytes) -> None:
+        if self._layer is not None:
+            wrapped = RpcSaslProto(state=SASLState.WRAP, token=self._layer.wrap(data))
+            data = encode_set_up(wrapped.SerializeToString(), call_id=SASL_CALL_ID)
+        self._out.append(data)

@@ -1,0 +1,296 @@
+"""DIGEST-MD5, the mechanism of Hadoop's tokens, both sides.
+
+Hadoop's use of it: user name and password are the base64 of a token's identifier and password, the realm is `default`,
+the digest-uri is `/default`; no host, port or address enters the digest.
+
+Source: RFC 2831; `org.apache.hadoop.security.SaslRpcServer`; wording of failures as Java servers send it.
+"""
+
+import base64
+import binascii
+import hashlib
+import hmac
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from shim.protocol.hrpc.sasl import QualityOfProtection, SASLError
+from shim.protocol.hrpc.security_layers import (
+    CIPHER_KEY_BYTES,
+    ClearLayer,
+    ConfidentialityLayer,
+    IntegrityLayer,
+    SecurityLayer,
+    SessionKeys,
+)
+
+__all__ = ["NONCE_BYTES", "DigestMD5Client", "DigestMD5Server", "SecretLookup", "TokenSecret", "identifier_of"]
+
+SecretLookup = Callable[[bytes], bytes]
+"""From a token's identifier to its password; raises `SASLError` with class INVALID_TOKEN for one that is not good."""
+
+NONCE_BYTES = 30
+"""Of entropy, as Java takes; 40 characters in base64."""
+
+_REALM = "default"
+_URI = "/default"
+_FIRST_USE = "00000001"
+_MAX_BUFFER = 65536
+_MAX_CHALLENGE_BYTES = 2048
+_MAX_RESPONSE_BYTES = 4096
+_VIOLATION = "DIGEST-MD5: digest response format violation. "
+_NO_BODY = ":" + "0" * 32
+_DIRECTIVE = re.compile(
+    r'[\s,]*([!-+\--<>-~]+)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|([^\s,"]+))\s*(?:,|\Z)', re.ASCII | re.DOTALL
+)
+_ESCAPED = re.compile(r"\\(.)", re.DOTALL)
+_MAY_REPEAT = frozenset({"realm"})
+
+
+@dataclass(frozen=True, slots=True)
+class TokenSecret:
+    """A token, as far as authentication needs it."""
+
+    identifier: bytes
+    password: bytes
+
+    def __repr__(self) -> str:
+        return "TokenSecret(...)"
+
+
+def identifier_of(response_untrusted: bytes) -> bytes:
+    """The token identifier that a DIGEST-MD5 response claims, before anything is proven.
+
+    Raises:
+        SASLError: If the response names none.
+    """
+    return _identifier(_parse(response_untrusted, _MAX_RESPONSE_BYTES).get("username", ""))
+
+
+class DigestMD5Server:
+    """The side that holds, or can ask for, the tokens' passwords.
+
+    Args:
+        lookup: Password of a token.
+        nonce: Random, never used twice; `NONCE_BYTES` of entropy in base64.
+        qualities: What is offered, most wanted first.
+    """
+
+    def __init__(
+        self,
+        lookup: SecretLookup,
+        nonce: str,
+        qualities: Sequence[QualityOfProtection] = (QualityOfProtection.AUTH,),
+    ) -> None:
+        self._lookup = lookup
+        self._nonce = nonce
+        self._qualities = tuple(qualities)
+        self._layer: SecurityLayer = ClearLayer()
+        self.quality = QualityOfProtection.AUTH
+        self.identity = ""
+        self.is_complete = False
+
+    def _challenge(self) -> bytes:
+        offered = ",".join(self._qualities)
+        cipher = f',cipher="{",".join(CIPHER_KEY_BYTES)}"' if QualityOfProtection.AUTH_CONF in self._qualities else ""
+        text = f'realm="{_REALM}",nonce="{self._nonce}",qop="{offered}",charset=utf-8{cipher},algorithm=md5-sess'
+        return text.encode()
+
+    def step(self, token_untrusted: bytes) -> bytes:
+        """Challenge on an empty token; else verify the response, and prove that this side knows the password too."""
+        if not token_untrusted:
+            return self._challenge()
+        if self.is_complete:
+            raise SASLError("DIGEST-MD5: authentication is already complete")
+        said = _parse(token_untrusted, _MAX_RESPONSE_BYTES)
+        quality, cipher = self._check(said)
+        identifier = _identifier(said["username"])
+        digest = _Digest.of(said, self._lookup(identifier), quality)
+        if not hmac.compare_digest(said["response"].encode(), digest.response()):
+            raise SASLError(f"{_VIOLATION}Mismatched response.")
+        self._layer = _layer(quality, cipher, digest.hash_a1, is_server=True)
+        self.quality, self.identity, self.is_complete = quality, said["username"], True
+        return b"rspauth=" + digest.proof()
+
+    def _check(self, said: Mapping[str, str]) -> tuple[QualityOfProtection, str]:
+        """What a Java server checks before it looks at the digest, in its order."""
+        for wrong, problem in (
+            ("username" not in said, "Missing username."),
+            (said.get("realm", "") != _REALM, f"Nonexistent realm: {said.get('realm', '')}"),
+            ("nonce" not in said, "Missing nonce."),
+            (said.get("nonce") != self._nonce, "Mismatched nonce."),
+            (said.get("nc") != _FIRST_USE, "Nonce count does not match."),
+            ("cnonce" not in said, "Missing cnonce."),
+            (said.get("qop", "auth") not in self._qualities, f"Mismatched qop: {said.get('qop', 'auth')}"),
+            ("digest-uri" not in said, "Missing digest URI"),
+            (
+                said.get("digest-uri", "").lower() != _URI,
+                f"Mismatched URI: {said.get('digest-uri')}; expecting: {_URI}",
+            ),
+            ("response" not in said, "Missing response."),
+        ):
+            if wrong:
+                raise SASLError(_VIOLATION + problem)
+        quality, cipher = QualityOfProtection(said.get("qop", "auth")), said.get("cipher", "rc4")
+        if quality is QualityOfProtection.AUTH_CONF and cipher not in CIPHER_KEY_BYTES:
+            raise SASLError(f"{_VIOLATION}Mismatched cipher: {cipher}")
+        return quality, cipher
+
+    def wrap(self, data: bytes) -> bytes:
+        """Protect what will be sent."""
+        return self._layer.wrap(data)
+
+    def unwrap(self, data_untrusted: bytes) -> bytes:
+        """What the client protected."""
+        return self._layer.unwrap(data_untrusted)
+
+
+class DigestMD5Client:
+    """The side that holds one token.
+
+    Args:
+        secret: The token.
+        cnonce: Random, never used twice.
+        qualities: What is accepted, most wanted first.
+    """
+
+    def __init__(
+        self,
+        secret: TokenSecret,
+        cnonce: str,
+        qualities: Sequence[QualityOfProtection] = (QualityOfProtection.AUTH,),
+    ) -> None:
+        self._secret = secret
+        self._cnonce = cnonce
+        self._qualities = tuple(qualities)
+        self._layer: SecurityLayer = ClearLayer()
+        self._proof: bytes | None = None
+        self.quality = QualityOfProtection.AUTH
+        self.identity = base64.b64encode(secret.identifier).decode()
+        self.is_complete = False
+
+    def step(self, token_untrusted: bytes) -> bytes:
+        """Answer the challenge, then verify that the server knows the password too."""
+        if self._proof is None:
+            return self._respond(_parse(token_untrusted, _MAX_CHALLENGE_BYTES))
+        if not hmac.compare_digest(token_untrusted, b"rspauth=" + self._proof):
+            raise SASLError("DIGEST-MD5: the server could not prove that it knows the token's password")
+        self.is_complete = True
+        return b""
+
+    def _respond(self, offer: Mapping[str, str]) -> bytes:
+        if offer.get("algorithm") != "md5-sess" or "nonce" not in offer:
+            raise SASLError("DIGEST-MD5: the challenge has no nonce, or another algorithm than md5-sess")
+        quality, cipher = self._choose(offer)
+        said = {
+            "charset": "utf-8",
+            "username": self.identity,
+            "realm": offer.get("realm", _REALM),
+            "nonce": offer["nonce"],
+            "nc": _FIRST_USE,
+            "cnonce": self._cnonce,
+            "digest-uri": _URI,
+            "maxbuf": str(_MAX_BUFFER),
+        }
+        digest = _Digest.of(said, self._secret.password, quality)
+        said |= {"response": digest.response().decode(), "qop": quality.value}
+        if quality is QualityOfProtection.AUTH_CONF:
+            said["cipher"] = cipher
+        self._proof = digest.proof()
+        self._layer = _layer(quality, cipher, digest.hash_a1, is_server=False)
+        self.quality = quality
+        return ",".join(_written(name, value) for name, value in said.items()).encode()
+
+    def _choose(self, offer: Mapping[str, str]) -> tuple[QualityOfProtection, str]:
+        """The first quality of our own list that the server offers, and the strongest common cipher."""
+        offered = _listed(offer.get("qop", "auth"))
+        ciphers = _listed(offer.get("cipher", ""))
+        cipher = next((known for known in CIPHER_KEY_BYTES if known in ciphers), None)
+        for quality in self._qualities:
+            if quality.value in offered and (quality is not QualityOfProtection.AUTH_CONF or cipher is not None):
+                return quality, cipher or "rc4"
+        raise SASLError(
+            f"DIGEST-MD5: no common protection level between client and server; it offers {sorted(offered)}"
+        )
+
+    def wrap(self, data: bytes) -> bytes:
+        """Protect what will be sent."""
+        return self._layer.wrap(data)
+
+    def unwrap(self, data_untrusted: bytes) -> bytes:
+        """What the server protected."""
+        return self._layer.unwrap(data_untrusted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Digest:
+    """The values of RFC 2831 section 2.1.2.1 for one exchange."""
+
+    hash_a1: bytes
+    between: str
+    suffix: str
+
+    @classmethod
+    def of(cls, said: Mapping[str, str], password: bytes, quality: QualityOfProtection) -> "_Digest":
+        secret = base64.b64encode(password).decode()
+        user = hashlib.md5(f"{said['username']}:{said['realm']}:{secret}".encode(), usedforsecurity=False).digest()
+        nonces = f":{said['nonce']}:{said['cnonce']}".encode()
+        hash_a1 = hashlib.md5(user + nonces, usedforsecurity=False).digest()
+        between = f"{said['nonce']}:{said['nc']}:{said['cnonce']}:{quality.value}"
+        return cls(hash_a1, between, f"{said['digest-uri']}{_NO_BODY if quality.has_layer else ''}")
+
+    def response(self) -> bytes:
+        return self._of("AUTHENTICATE:")
+
+    def proof(self) -> bytes:
+        return self._of(":")
+
+    def _of(self, method: str) -> bytes:
+        hash_a2 = hashlib.md5((method + self.suffix).encode(), usedforsecurity=False).hexdigest()
+        text = f"{self.hash_a1.hex()}:{self.between}:{hash_a2}"
+        return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest().encode()
+
+
+def _layer(quality: QualityOfProtection, cipher: str, hash_a1: bytes, *, is_server: bool) -> SecurityLayer:
+    if quality is QualityOfProtection.AUTH:
+        return ClearLayer()
+    keys = SessionKeys.derive(hash_a1, is_server=is_server, cipher=cipher)
+    return IntegrityLayer(keys) if quality is QualityOfProtection.AUTH_INT else ConfidentialityLayer(keys)
+
+
+def _parse(text_untrusted: bytes, most: int) -> dict[str, str]:
+    """Directives by lower-case name; of a list of realms the first."""
+    if len(text_untrusted) > most:
+        raise SASLError(f"{_VIOLATION}Length is {len(text_untrusted)}, more than {most}.")
+    text = text_untrusted.decode("utf-8", "replace").strip(" \t\r\n,")
+    directives: dict[str, str] = {}
+    at = 0
+    while at < len(text):
+        found = _DIRECTIVE.match(text, at)
+        if found is None:
+            raise SASLError(f"{_VIOLATION}Unreadable from character {at} on.")
+        name, quoted, plain = found[1].lower(), found[2], found[3]
+        if name in directives and name not in _MAY_REPEAT:
+            raise SASLError(f"{_VIOLATION}Directive {name} appears more than once.")
+        directives.setdefault(name, plain if quoted is None else _ESCAPED.sub(r"\1", quoted))
+        at = found.end()
+    return directives
+
+
+def _written(name: str, value: str) -> str:
+    """A directive as Java writes it: the others are never quoted."""
+    if name not in {"username", "realm", "nonce", "cnonce", "digest-uri", "cipher"}:
+        return f"{name}={value}"
+    escaped = value.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{name}="{escaped}"'
+
+
+def _listed(value: str) -> frozenset[str]:
+    return frozenset(part.strip() for part in value.split(","))
+
+
+def _identifier(username_untrusted: str) -> bytes:
+    try:
+        return base64.b64decode(username_untrusted, validate=True)
+    except (binascii.Error, ValueError) as exc:
+        raise SASLError("DIGEST-MD5: the user name is no token identifier in base64") from exc

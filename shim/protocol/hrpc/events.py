@@ -1,0 +1,96 @@
+"""What connections tell: events, in the order in which the peer caused them."""
+
+from dataclasses import dataclass
+
+from shim.protocol.hrpc.envelopes import Answer, Call, CallerContext
+from shim.protocol.hrpc.errors import Failure
+from shim.protocol.hrpc.headers import AuthMethod
+from shim.protocol.proto.messages import RpcSaslProto
+
+__all__ = [
+    "AnswerReceived",
+    "CallReceived",
+    "ClientEvent",
+    "ConnectionEnded",
+    "ContextReceived",
+    "Established",
+    "PingReceived",
+    "SASLReceived",
+    "ServerEvent",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class SASLReceived:
+    """A SASL message, on a connection whose owner negotiates itself (a relay).
+
+    Attributes:
+        frame: The whole frame, for passing it on byte by byte.
+    """
+
+    message_untrusted: RpcSaslProto
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class ContextReceived:
+    """A client said who it is and which protocol it will call. Whoever gets this decides whether to believe it.
+
+    Attributes:
+        effective_user_untrusted: Empty when the client named none.
+        real_user_untrusted: Who acts for the effective user; empty when nobody does.
+        method: How the connection authenticated; with SIMPLE nothing above is proven.
+        identity: What was proven: a token's identifier in base64 or a Kerberos principal; empty with SIMPLE.
+        frame: The whole frame, for passing it on byte by byte.
+    """
+
+    effective_user_untrusted: str
+    real_user_untrusted: str
+    protocol_untrusted: str
+    method: AuthMethod
+    identity: str
+    caller_context: CallerContext | None
+    frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class CallReceived:
+    """A call, to be answered with `answer` or `fail`, in any order."""
+
+    call: Call
+
+
+@dataclass(frozen=True, slots=True)
+class PingReceived:
+    """The client waits for an answer and is still there. Nothing is sent back."""
+
+
+@dataclass(frozen=True, slots=True)
+class Established:
+    """A client's connection takes calls now."""
+
+    method: AuthMethod
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerReceived:
+    """An answer to a call; never a fatal one."""
+
+    answer: Answer
+
+
+@dataclass(frozen=True, slots=True)
+class ConnectionEnded:
+    """Nothing more will be taken; what `data_to_send` still gives goes out, then the transport is closed.
+
+    Attributes:
+        failure: The fatal answer that was sent (by a server) or received (by a client), if any.
+        reason: For logs.
+    """
+
+    failure: Failure | None
+    reason: str
+
+
+ServerEvent = SASLReceived | ContextReceived | CallReceived | PingReceived | ConnectionEnded
+ClientEvent = SASLReceived | Established | AnswerReceived | ConnectionEnded

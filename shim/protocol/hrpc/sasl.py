@@ -1,0 +1,88 @@
+"""What every SASL mechanism looks like to a connection, and how one fails.
+
+A mechanism is a pure object: tokens go in, tokens come out, randomness is handed to it. After it is complete, `wrap`
+and `unwrap` are the security layer; with quality of protection `auth` there is none.
+
+Source: RFC 4422; `javax.security.sasl.{SaslServer,SaslClient}`; `org.apache.hadoop.security.SaslRpcServer`.
+"""
+
+from enum import StrEnum
+from typing import Protocol
+
+from shim.errors import RemoteProtocolError
+from shim.protocol.hrpc.errors import Failure, JavaClass
+from shim.protocol.hrpc.headers import RPCErrorCode
+
+__all__ = ["QualityOfProtection", "SASLError", "SASLSession"]
+
+
+class QualityOfProtection(StrEnum):
+    """What protects the bytes after authentication; `hadoop.rpc.protection` calls them otherwise."""
+
+    AUTH = "auth"
+    """Nothing: `authentication`."""
+    AUTH_INT = "auth-int"
+    """A MAC: `integrity`."""
+    AUTH_CONF = "auth-conf"
+    """Encryption and a MAC: `privacy`."""
+
+    @property
+    def has_layer(self) -> bool:
+        """Whether frames travel wrapped."""
+        return self is not QualityOfProtection.AUTH
+
+
+class SASLError(RemoteProtocolError):
+    """Authentication failed, or a protected message is not what was sent.
+
+    Attributes:
+        java_class: What a server tells its client; `SecretManager$InvalidToken` makes clients give up at once.
+    """
+
+    def __init__(self, message: str, *, java_class: str = JavaClass.SASL) -> None:
+        super().__init__(message)
+        self.java_class = java_class
+
+    @property
+    def failure(self) -> Failure:
+        """The last answer to a client that failed."""
+        return Failure(self.java_class, str(self), RPCErrorCode.UNAUTHORIZED)
+
+
+class SASLSession(Protocol):
+    """One side of one authentication."""
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether this side is satisfied."""
+        ...
+
+    @property
+    def identity(self) -> str:
+        """Who the peer of a server proved to be (the token's identifier in base64, the Kerberos principal)."""
+        ...
+
+    @property
+    def quality(self) -> QualityOfProtection:
+        """What was agreed on; meaningful once complete."""
+        ...
+
+    def step(self, token_untrusted: bytes) -> bytes:
+        """Take the peer's token (empty at the start), give the next one; empty when there is nothing to tell.
+
+        Raises:
+            SASLError: If the peer did not prove what it had to.
+        """
+        ...
+
+    def wrap(self, data: bytes) -> bytes:
+        """Protect what will be sent."""
+        ...
+
+    def unwrap(self, data_untrusted: bytes) -> bytes:
+        """What the peer protected.
+
+        Raises:
+            SASLError: If it was changed, lost, repeated or reordered on the way.
+        """
+        ...
