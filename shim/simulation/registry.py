@@ -1,24 +1,49 @@
 """Every simulated scheduler by its name: the one table that the command line, the sweeps and the tests read."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from shim.simulation.baselines.central import central_fewest_tasks, central_fifo, central_srpt
 from shim.simulation.baselines.eagle import eagle
 from shim.simulation.baselines.hawk import hawk
 from shim.simulation.baselines.least_work_left import central_least_work_left
 from shim.simulation.baselines.pigeon import pigeon
-from shim.simulation.run import SimulatedScheduler
-from shim.simulation.sparrow import SPARROW_VARIANTS, sparrow
+from shim.simulation.results import Outcome
+from shim.simulation.run import Run
+from shim.simulation.sparrow import sparrow
 
-__all__ = ["SCHEDULERS"]
+__all__ = ["SCHEDULERS", "Scheduler"]
 
-SCHEDULERS: Mapping[str, SimulatedScheduler] = {
-    "central-fifo": central_fifo,
-    "central-fewest-tasks": central_fewest_tasks,
-    "central-srpt": central_srpt,
-    "central-least-work-left": central_least_work_left,
-    "hawk": hawk,
-    "eagle": eagle,
-    "pigeon": pigeon,
-    **{policy: sparrow(policy) for policy in SPARROW_VARIANTS},
+
+@dataclass(frozen=True, slots=True)
+class Scheduler:
+    """A scheduler that can be simulated.
+
+    Attributes:
+        simulate: Runs the whole workload of a run and gives what was measured.
+        summary: What it is, in one line.
+    """
+
+    simulate: Callable[[Run], Outcome]
+    summary: str
+
+
+SCHEDULERS: Mapping[str, Scheduler] = {
+    "sparrow": Scheduler(sparrow("sparrow"), "batch sampling, late binding, cancellation"),
+    "sparrow-late-binding": Scheduler(sparrow("sparrow-late-binding"), "Sparrow without cancellation"),
+    "sparrow-with-replacement": Scheduler(
+        sparrow("sparrow-with-replacement"), "Sparrow as Eagle's simulator has it: a node may be drawn twice"
+    ),
+    "sparrow-batch": Scheduler(sparrow("sparrow-batch"), "batch sampling, tasks placed at once by queue length"),
+    "sparrow-per-task": Scheduler(sparrow("sparrow-per-task"), "two probes for each task on its own"),
+    "random": Scheduler(sparrow("random"), "each task to a random worker"),
+    "hawk": Scheduler(hawk, "long jobs centrally, short ones by probes, idle workers steal; told estimates"),
+    "eagle": Scheduler(eagle, "Hawk whose short tasks avoid long ones, SRPT at the worker; told estimates"),
+    "pigeon": Scheduler(pigeon, "groups with masters, short tasks first; told estimates"),
+    "central-fifo": Scheduler(central_fifo, "bound: perfect knowledge, first come first served"),
+    "central-fewest-tasks": Scheduler(central_fewest_tasks, "bound: perfect view, fewest unlaunched tasks first"),
+    "central-srpt": Scheduler(central_srpt, "bound: perfect knowledge, least unlaunched work first"),
+    "central-least-work-left": Scheduler(
+        central_least_work_left, "each task to the queue with the least work; told estimates"
+    ),
 }

@@ -7,14 +7,13 @@ it, and returns `Run.outcome(name)`, to which it adds its own counters.
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Protocol
 
 from shim.simulation.engine import Engine, seeded
 from shim.simulation.network import HOP_S, Network
 from shim.simulation.results import JobLedger, Outcome
 from shim.simulation.traces import Job, Workload
 
-__all__ = ["Run", "Setting", "SimulatedScheduler"]
+__all__ = ["Run", "Setting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,11 +94,3 @@ class Run:
         outcome.messages = self.network.traffic.messages
         outcome.size_bytes = self.network.traffic.size_bytes
         return outcome
-
-
-class SimulatedScheduler(Protocol):
-    """A scheduler as the registry holds it."""
-
-    def __call__(self, run: Run, /) -> Outcome:
-        """Run the whole workload and give what was measured."""
-        ...
