@@ -1,0 +1,46 @@
+import tomllib
+
+import pytest
+
+from shim.errors import LabError
+from shim.lab.folders import claim_folder, clear_folder, heddle_toml, lock_of
+from shim.lab.hadoop_conf import FrontAddresses
+
+
+def test_a_new_folder_becomes_a_labs(tmp_path):
+    folder = tmp_path / "a" / "b"
+    claim_folder(folder)
+    assert lock_of(folder).exists()
+
+
+def test_a_folder_with_something_of_others_is_refused_and_left_alone(tmp_path):
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(LabError, match="is not empty and not a lab's"):
+        claim_folder(tmp_path)
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_what_an_earlier_lab_left_is_removed(tmp_path):
+    claim_folder(tmp_path)
+    (tmp_path / "east" / "conf").mkdir(parents=True)
+    (tmp_path / "heddle.db").touch()
+    claim_folder(tmp_path)
+    clear_folder(tmp_path)
+    assert list(tmp_path.iterdir()) == [lock_of(tmp_path)]
+
+
+def test_a_folder_that_cannot_be_made_says_why(tmp_path):
+    (tmp_path / "file").touch()
+    with pytest.raises(LabError, match="Not a directory"):
+        claim_folder(tmp_path / "file" / "lab")
+
+
+def test_heddles_configuration_names_every_cluster_and_where_to_listen(tmp_path):
+    config = tomllib.loads(heddle_toml(tmp_path, FrontAddresses(rest="127.0.0.1:22088"), ["east", "west"]))
+    assert config["server"]["rest"] == "127.0.0.1:22088"
+    assert config["store"]["url"] == f"sqlite:///{tmp_path}/heddle.db"
+    assert [(row["id"], row["conf"]) for row in config["subcluster"]] == [
+        ("east", str(tmp_path / "east" / "conf")),
+        ("west", str(tmp_path / "west" / "conf")),
+    ]
+    assert config["security"]["allow_anonymous"] is True

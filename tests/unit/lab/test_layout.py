@@ -1,0 +1,57 @@
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shim.lab.layout import PORTS_PER_CLUSTER, PORTS_PER_LAB, lay_out
+from shim.lab.spec import CLUSTER_NAMES, MAX_NODES, LabSpec
+
+specs = st.builds(
+    LabSpec.of,
+    clusters=st.integers(1, len(CLUSTER_NAMES)),
+    nodes=st.integers(1, MAX_NODES),
+    standby=st.booleans(),
+)
+
+
+def addresses_of(spec, **at):
+    return [address for layout in lay_out(spec, **at) for address in layout.addresses()]
+
+
+@given(specs)
+def test_no_two_daemons_of_a_lab_listen_on_one_address(spec):
+    addresses = addresses_of(spec, base_port=20_000, first_octet=10)
+    assert len(set(addresses)) == len(addresses)
+    # a listener on all addresses needs its port for itself
+    ports = [address.rpartition(":")[2] for address in addresses]
+    wildcard = [port for address, port in zip(addresses, ports, strict=True) if not address.startswith("127.")]
+    assert all(ports.count(port) == 1 for port in wildcard)
+
+
+@given(specs)
+def test_all_ports_of_a_lab_lie_in_its_block(spec):
+    for index, layout in enumerate(lay_out(spec, base_port=20_000, first_octet=10)):
+        first = 20_000 + PORTS_PER_CLUSTER * index
+        for address in layout.addresses():
+            assert first <= int(address.rpartition(":")[2]) < first + PORTS_PER_CLUSTER
+    assert PORTS_PER_CLUSTER * len(CLUSTER_NAMES) <= PORTS_PER_LAB
+
+
+@given(specs)
+def test_every_node_has_a_loopback_address_of_its_own(spec):
+    hosts = [node.host for layout in lay_out(spec, base_port=20_000, first_octet=10) for node in layout.nodes]
+    assert len(set(hosts)) == len(hosts)
+    assert all(host.startswith("127.0.") for host in hosts)
+
+
+@given(specs)
+def test_container_ids_of_two_clusters_cannot_collide(spec):
+    epochs = [layout.epoch for layout in lay_out(spec, base_port=20_000, first_octet=10)]
+    assert len(set(epochs)) == len(epochs)
+    # each restart of a ResourceManager counts its epoch up: there is room between them
+    assert all(abs(one - other) >= 1000 for one in epochs for other in epochs if one != other)
+
+
+def test_ports_end_as_hadoops_own_do():
+    (layout,) = lay_out(LabSpec.of(clusters=1), base_port=21_000, first_octet=10)
+    assert layout.primary.web == "127.0.0.1:21088"
+    assert layout.primary.client_rpc == "127.0.0.1:21032"
+    assert [node.rpc for node in layout.nodes] == ["127.0.10.1:21050", "127.0.10.2:21050"]
