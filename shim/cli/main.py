@@ -7,6 +7,8 @@ import typer
 import shim
 from shim.cli import application, cluster, lab, queue
 from shim.cli.doctor import doctor
+from shim.cli.simulate import EPILOG as SIMULATE_EPILOG
+from shim.cli.simulate import simulate
 from shim.cli.submit import submit
 
 __all__ = ["app", "main"]
@@ -24,6 +26,7 @@ app.add_typer(queue.app, name="queue")
 app.add_typer(cluster.app, name="cluster")
 app.command()(doctor)
 app.add_typer(lab.app, name="lab")
+app.command(epilog=SIMULATE_EPILOG)(simulate)
 
 
 def _print_version(*, value: bool) -> None:

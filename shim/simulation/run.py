@@ -8,6 +8,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
+from shim.errors import BadRequestError
 from shim.simulation.engine import Engine, seeded
 from shim.simulation.network import HOP_S, Network
 from shim.simulation.results import JobLedger, Outcome
@@ -43,6 +44,20 @@ class Setting:
     loss: float = 0.0
     uses_estimates: bool = False
     worker_constraints: tuple[int, ...] = field(default=(), repr=False)
+
+    def __post_init__(self) -> None:
+        """Refuse sizes that no cluster can have.
+
+        Raises:
+            BadRequestError: If there are fewer workers than Local Masters, or constraints of another number of workers.
+        """
+        if self.n_workers < self.n_lms:
+            raise BadRequestError(f"{self.n_lms} Local Masters share {self.n_workers} workers: each needs one at least")
+        if self.worker_constraints and len(self.worker_constraints) != self.n_workers:
+            raise BadRequestError(
+                f"constraints of {len(self.worker_constraints)} workers were given for {self.n_workers} workers:"
+                " make the two numbers equal"
+            )
 
     @property
     def n_slots(self) -> int:

@@ -1,0 +1,64 @@
+"""Plots of results by matplotlib, which is an optional extra (`heddle-yarn[plots]`)."""
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shim.errors import BadRequestError
+from shim.simulation.results import Outcome
+
+__all__ = ["plot_outcomes", "utilisation_over_time"]
+
+FORMATS = (".png", ".svg")
+_BINS = 240
+_LINEAR_BELOW_S = 1e-3
+
+
+def utilisation_over_time(outcome: Outcome, n_bins: int = _BINS) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Mean part of the slots that run a task, in equal intervals of the run.
+
+    Returns:
+        The middles of the intervals, in seconds from the first start, and the values in [0, 1]; both of shape
+        (n_bins,).
+    """
+    times_s, numbers = (np.asarray(series, dtype=np.float64) for series in outcome.running)
+    times_s = times_s - times_s[0]
+    busy_s = np.concatenate(([0.0], np.cumsum(numbers[:-1] * np.diff(times_s))))
+    edges_s = np.linspace(0.0, times_s[-1], n_bins + 1)
+    width_s = edges_s[1] - edges_s[0]
+    share = np.diff(np.interp(edges_s, times_s, busy_s)) / (outcome.n_slots * width_s)
+    return (edges_s[:-1] + edges_s[1:]) / 2.0, share
+
+
+def plot_outcomes(outcomes: Sequence[Outcome], path: Path) -> None:
+    """Draw the distribution of job delay and the utilisation over time, one line each for every outcome.
+
+    Raises:
+        BadRequestError: If the file's ending is neither .png nor .svg, it cannot be written, or matplotlib is missing.
+    """
+    if path.suffix not in FORMATS:
+        raise BadRequestError(f"{path} should end in {' or '.join(FORMATS)}")
+    try:
+        from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
+    except ImportError as error:
+        raise BadRequestError("plots need matplotlib: install heddle-yarn[plots]") from error
+    figure = Figure(figsize=(12, 4.5), layout="constrained")
+    delays, utilisation = figure.subplots(1, 2)
+    for outcome in outcomes:
+        ordered = np.sort(np.array(outcome.delays_s))
+        delays.step(ordered, np.arange(1, len(ordered) + 1) / len(ordered), where="post", label=outcome.policy)
+        middles_s, share = utilisation_over_time(outcome)
+        utilisation.plot(middles_s, 100.0 * share, linewidth=1.0, label=outcome.policy)
+    delays.set_xscale("symlog", linthresh=_LINEAR_BELOW_S)
+    delays.set_xlim(left=0.0)
+    delays.set(xlabel="job delay (s)", ylabel="part of the jobs", title=outcomes[0].workload.name)
+    utilisation.set(xlabel="time (s)", ylabel="slots that run a task (%)", title=f"{outcomes[0].n_slots} slots")
+    for axes in (delays, utilisation):
+        axes.grid(visible=True, alpha=0.3)
+        axes.legend(fontsize="small")
+    try:
+        figure.savefig(path, dpi=120)
+    except OSError as error:
+        raise BadRequestError(f"the plot cannot be written to {path}: {error}") from error

@@ -1,0 +1,70 @@
+"""Many runs: every policy with every seed, in parallel processes when that is asked for."""
+
+import time
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from dataclasses import dataclass, replace
+
+from shim.errors import BadRequestError
+from shim.simulation.registry import SCHEDULERS
+from shim.simulation.results import Outcome
+from shim.simulation.run import Run, Setting
+from shim.simulation.traces import Workload
+
+__all__ = ["Experiment", "experiments", "simulate", "sweep"]
+
+
+@dataclass(frozen=True, slots=True)
+class Experiment:
+    """One run to be made: a policy by its name in the registry, and the setting."""
+
+    policy: str
+    setting: Setting
+
+
+def experiments(policies: Sequence[str], setting: Setting, n_seeds: int = 1) -> list[Experiment]:
+    """Each policy with `n_seeds` seeds, from the setting's seed on.
+
+    Raises:
+        BadRequestError: If a policy is unknown; the message lists those that are known.
+    """
+    unknown = [policy for policy in policies if policy not in SCHEDULERS]
+    if unknown:
+        raise BadRequestError(f"no scheduler is called {', '.join(unknown)}; there are {', '.join(SCHEDULERS)}")
+    return [
+        Experiment(policy, replace(setting, seed=setting.seed + offset))
+        for policy in policies
+        for offset in range(n_seeds)
+    ]
+
+
+def simulate(experiment: Experiment, workload: Workload, on_job_end: Callable[[], object] = lambda: None) -> Outcome:
+    """Make one run; `on_job_end` is called at the end of each job."""
+    started = time.perf_counter()
+    outcome = SCHEDULERS[experiment.policy].simulate(Run(workload, experiment.setting, on_job_end))
+    outcome.wall_s = time.perf_counter() - started
+    return outcome
+
+
+def sweep(
+    planned: Sequence[Experiment],
+    workload: Workload,
+    *,
+    n_processes: int = 1,
+    on_jobs_end: Callable[[int], object] = lambda _: None,
+) -> list[Outcome]:
+    """Make all runs, and give their results in the order of the plan.
+
+    Args:
+        planned: The runs.
+        workload: What each of them runs.
+        n_processes: How many processes run at the same time; with 1 everything runs in this one.
+        on_jobs_end: Is told how many more jobs have ended: one by one in this process, else a run at a time.
+    """
+    if n_processes == 1:
+        return [simulate(experiment, workload, lambda: on_jobs_end(1)) for experiment in planned]
+    with ProcessPoolExecutor(max_workers=n_processes) as pool:
+        futures = [pool.submit(simulate, experiment, workload) for experiment in planned]
+        for future in futures:
+            future.add_done_callback(lambda _: on_jobs_end(len(workload.jobs)))
+        return [future.result() for future in futures]
