@@ -1,0 +1,257 @@
+"""The answer of `/scheduler`, read as queues: capacity, fair and fifo schedulers.
+
+Sources: `org.apache.hadoop.yarn.server.resourcemanager.webapp.dao.{CapacitySchedulerInfo,CapacitySchedulerQueueInfo,
+FairSchedulerInfo,FairSchedulerQueueInfo,FifoSchedulerInfo}`.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Literal
+
+import msgspec
+
+from shim.domain.queues import QueueReport, QueueState
+from shim.domain.resources import ResourceVector
+from shim.errors import RemoteProtocolError
+from shim.protocol.rest.wire_values import WireResource, decode, number, several, vector
+
+__all__ = ["SchedulerDocument", "read_scheduler"]
+
+_UNLIMITED = 2**31 - 1
+_PERCENT = 100.0
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulerDocument:
+    """What `/scheduler` says.
+
+    Attributes:
+        kind: `capacityScheduler`, `fairScheduler` or `fifoScheduler`.
+        queues: Every queue, parents before children.
+        maximum_allocation: Largest container by configuration; empty where the version does not tell.
+    """
+
+    kind: str
+    queues: tuple[QueueReport, ...]
+    maximum_allocation: ResourceVector
+
+
+class _Usage(msgspec.Struct):
+    used: WireResource | None = None
+    pending: WireResource | None = None
+
+
+class _Usages(msgspec.Struct):
+    resourceUsagesByPartition: list[_Usage] | _Usage | None = None  # noqa: N815 - Hadoop's name
+
+
+class _CapacityQueues(msgspec.Struct):
+    queue: "list[_CapacityQueue] | _CapacityQueue | None" = None
+
+
+class _CapacityQueue(msgspec.Struct):
+    queueName: str = ""  # noqa: N815 - Hadoop's name
+    type: str = ""
+    queueType: str = ""  # noqa: N815 - Hadoop's name
+    state: str = "RUNNING"
+    absoluteCapacity: float | str = 0.0  # noqa: N815 - Hadoop's name
+    absoluteMaxCapacity: float | str = 100.0  # noqa: N815 - Hadoop's name
+    numApplications: int = 0  # noqa: N815 - Hadoop's name
+    maxApplications: int = 0  # noqa: N815 - Hadoop's name
+    resourcesUsed: WireResource | None = None  # noqa: N815 - Hadoop's name
+    resources: _Usages | None = None
+    minEffectiveCapacity: WireResource | None = None  # noqa: N815 - Hadoop's name
+    maxEffectiveCapacity: WireResource | None = None  # noqa: N815 - Hadoop's name
+    maximumAllocation: WireResource | None = None  # noqa: N815 - Hadoop's name
+    nodeLabels: list[str] | str | None = None  # noqa: N815 - Hadoop's name
+    autoCreateChildQueueEnabled: bool = False  # noqa: N815 - Hadoop's name
+    autoCreationEligibility: str = "off"  # noqa: N815 - Hadoop's name
+    queues: _CapacityQueues | Literal[""] | None = None
+
+
+class _FairQueues(msgspec.Struct):
+    queue: "list[_FairQueue] | _FairQueue | None" = None
+
+
+class _FairQueue(msgspec.Struct):
+    queueName: str = ""  # noqa: N815 - Hadoop's name
+    type: str = ""
+    maxApps: int = 0  # noqa: N815 - Hadoop's name
+    numPendingApps: int = 0  # noqa: N815 - Hadoop's name
+    numActiveApps: int = 0  # noqa: N815 - Hadoop's name
+    maxResources: WireResource | None = None  # noqa: N815 - Hadoop's name
+    usedResources: WireResource | None = None  # noqa: N815 - Hadoop's name
+    demandResources: WireResource | None = None  # noqa: N815 - Hadoop's name
+    steadyFairResources: WireResource | None = None  # noqa: N815 - Hadoop's name
+    fairResources: WireResource | None = None  # noqa: N815 - Hadoop's name
+    maxContainerAllocation: WireResource | None = None  # noqa: N815 - Hadoop's name
+    childQueues: "_FairQueues | list[_FairQueue] | Literal[''] | None" = None  # noqa: N815 - Hadoop's name
+
+
+class _Fair(msgspec.Struct):
+    rootQueue: _FairQueue  # noqa: N815 - Hadoop's name
+
+
+class _Fifo(msgspec.Struct):
+    qstate: str = "RUNNING"
+    usedNodeCapacity: int = 0  # noqa: N815 - Hadoop's name
+    totalNodeCapacity: int = 0  # noqa: N815 - Hadoop's name
+    maxQueueMemoryCapacity: int = 0  # noqa: N815 - Hadoop's name
+
+
+class _Kind(msgspec.Struct):
+    type: str = ""
+
+
+class _SchedulerInfo(msgspec.Struct):
+    schedulerInfo: msgspec.Raw  # noqa: N815 - Hadoop's name
+
+
+class _SchedulerAnswer(msgspec.Struct):
+    scheduler: _SchedulerInfo
+
+
+_ANSWER = msgspec.json.Decoder(_SchedulerAnswer)
+_KIND = msgspec.json.Decoder(_Kind)
+_CAPACITY = msgspec.json.Decoder(_CapacityQueue, strict=False)
+_FAIR = msgspec.json.Decoder(_Fair, strict=False)
+_FIFO = msgspec.json.Decoder(_Fifo, strict=False)
+
+
+def read_scheduler(raw: bytes, total: ResourceVector) -> SchedulerDocument:
+    """Read the answer of `/scheduler`.
+
+    Args:
+        raw: The answer.
+        total: Resources of the whole sub-cluster: what percentages are of, where a version tells nothing else.
+
+    Raises:
+        RemoteProtocolError: If it has another form, or is of a scheduler that has no web document.
+    """
+    info = decode(_ANSWER, raw, "scheduler").scheduler.schedulerInfo
+    kind = decode(_KIND, info, "scheduler").type
+    read = _READERS.get(kind)
+    if read is None:
+        raise RemoteProtocolError(f"the scheduler document is of an unknown kind {kind[:60]!r}")
+    queues, maximum_allocation = read(info, total)
+    return SchedulerDocument(kind, tuple(queues), maximum_allocation)
+
+
+_Read = tuple[Iterator[QueueReport], ResourceVector]
+
+
+def _read_capacity(info: msgspec.Raw, total: ResourceVector) -> _Read:
+    root = decode(_CAPACITY, info, "scheduler")
+    queues = list(_walk_capacity(root, "", total))
+    own = vector(root.maximumAllocation)
+    return iter(queues), own if own.memory_mib > 0 else _largest_allocation(root)
+
+
+def _walk_capacity(queue: _CapacityQueue, parent: str, total: ResourceVector) -> Iterator[QueueReport]:
+    name = queue.queueName.rpartition(".")[2] or "root"
+    path = f"{parent}.{name}" if parent else name
+    children = several(queue.queues.queue) if isinstance(queue.queues, _CapacityQueues) else []
+    usages = several(queue.resources.resourceUsagesByPartition) if queue.resources else []
+    used = _sum(usage.used for usage in usages) if usages else vector(queue.resourcesUsed)
+    yield QueueReport(
+        path=path,
+        state=_queue_state(queue.state),
+        is_leaf=_is_capacity_leaf(queue, children),
+        capacity=_effective(queue.minEffectiveCapacity, queue.absoluteCapacity, total) if parent else total,
+        maximum=_effective(queue.maxEffectiveCapacity, queue.absoluteMaxCapacity, total) if parent else total,
+        used=used,
+        pending=_sum(usage.pending for usage in usages),
+        labels=tuple(several(queue.nodeLabels)),
+        applications=queue.numApplications,
+        maximum_applications=queue.maxApplications,
+        creates_children=queue.autoCreateChildQueueEnabled or queue.autoCreationEligibility not in ("off", ""),
+    )
+    for child in children:
+        yield from _walk_capacity(child, path, total)
+
+
+def _is_capacity_leaf(queue: _CapacityQueue, children: list[_CapacityQueue]) -> bool:
+    """A plan queue has children of its own making, and takes applications into the one called `<name>-default`."""
+    if queue.type or queue.queueType:
+        is_leaf = queue.type == "capacitySchedulerLeafQueueInfo" or queue.queueType == "leaf"
+    else:
+        is_leaf = not children
+    return is_leaf or any(child.queueName.endswith(f"{queue.queueName}-default") for child in children)
+
+
+def _largest_allocation(queue: _CapacityQueue) -> ResourceVector:
+    children = several(queue.queues.queue) if isinstance(queue.queues, _CapacityQueues) else []
+    found = [vector(queue.maximumAllocation), *(_largest_allocation(child) for child in children)]
+    return max(found, key=lambda allocation: (allocation.memory_mib, allocation.vcores))
+
+
+def _effective(effective: WireResource | None, percent: float | str, total: ResourceVector) -> ResourceVector:
+    """The amount that the scheduler computed; Hadoop 2 tells only the percentage."""
+    if effective is not None:
+        return vector(effective)
+    share = number(percent) / _PERCENT
+    others = {name: int(amount * share) for name, amount in total.others.items()}
+    return ResourceVector(int(total.memory_mib * share), int(total.vcores * share), others)
+
+
+def _read_fair(info: msgspec.Raw, total: ResourceVector) -> _Read:
+    del total
+    root = decode(_FAIR, info, "scheduler").rootQueue
+    return _walk_fair(root), vector(root.maxContainerAllocation)
+
+
+def _walk_fair(queue: _FairQueue) -> Iterator[QueueReport]:
+    below = queue.childQueues
+    children = several(below.queue) if isinstance(below, _FairQueues) else below if isinstance(below, list) else []
+    used = vector(queue.usedResources)
+    steady = vector(queue.steadyFairResources)
+    wanting = vector(queue.demandResources) - used
+    yield QueueReport(
+        path=queue.queueName,
+        state=QueueState.RUNNING,
+        is_leaf=queue.type == "fairSchedulerLeafQueueInfo" if queue.type else not children,
+        capacity=steady if steady.memory_mib > 0 else vector(queue.fairResources),
+        maximum=vector(queue.maxResources),
+        used=used,
+        pending=ResourceVector(max(0, wanting.memory_mib), max(0, wanting.vcores)),
+        labels=("*",),
+        applications=queue.numActiveApps + queue.numPendingApps,
+        maximum_applications=0 if queue.maxApps >= _UNLIMITED else queue.maxApps,
+    )
+    for child in children:
+        yield from _walk_fair(child)
+
+
+def _read_fifo(info: msgspec.Raw, total: ResourceVector) -> _Read:
+    fifo = decode(_FIFO, info, "scheduler")
+    queue = QueueReport(
+        path="default",
+        state=_queue_state(fifo.qstate),
+        is_leaf=True,
+        capacity=total,
+        maximum=total,
+        used=ResourceVector(fifo.usedNodeCapacity, 0),
+        labels=("*",),
+    )
+    return iter((queue,)), ResourceVector(fifo.maxQueueMemoryCapacity, 0) if fifo.maxQueueMemoryCapacity else total
+
+
+def _queue_state(name: str) -> QueueState:
+    try:
+        return QueueState(name.upper())
+    except ValueError:
+        raise RemoteProtocolError(f"a queue has an unknown state {name[:40]!r}") from None
+
+
+def _sum(resources: "Iterator[WireResource | None]") -> ResourceVector:
+    total = ResourceVector()
+    for resource in resources:
+        total += vector(resource)
+    return total
+
+
+_READERS: dict[str, Callable[[msgspec.Raw, ResourceVector], _Read]] = {
+    "capacityScheduler": _read_capacity,
+    "fairScheduler": _read_fair,
+    "fifoScheduler": _read_fifo,
+}
