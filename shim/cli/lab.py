@@ -1,17 +1,17 @@
 """`heddle lab`: real YARN clusters on this machine."""
 
-import json
 from collections.abc import Iterator
 from contextlib import contextmanager
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
+from shim.cli.front import EXIT_CODES, fail
+from shim.cli.output import Output, OutputFormat, print_rows, say
+from shim.cli.settings import DryRun
 from shim.errors import LabError
 from shim.lab import (
     DEFAULT_VERSION,
@@ -25,17 +25,11 @@ from shim.lab import (
     default_folder,
 )
 
-__all__ = ["app"]
+__all__ = ["app", "boot_progress", "print_lab"]
 
-app = typer.Typer(help="Real YARN clusters on this machine: start, stop, and make them fail.", no_args_is_help=True)
-
-
-class OutputFormat(StrEnum):
-    """How a list is printed."""
-
-    TABLE = "table"
-    JSON = "json"
-
+app = typer.Typer(
+    help="Real YARN clusters on this machine: start, stop, and make them fail.", no_args_is_help=True, epilog=EXIT_CODES
+)
 
 Folder = Annotated[
     Path | None, typer.Option("--dir", help="The lab's folder [default: ~/.local/state/heddle/lab]", show_default=False)
@@ -43,6 +37,23 @@ Folder = Annotated[
 Daemon = Annotated[str, typer.Argument(help="Name of a daemon, such as east-rm or west-nm2 (see `heddle lab status`)")]
 
 _FRONT = FrontAddresses()
+_DAEMON_COLUMNS = (
+    ("DAEMON", "name"),
+    ("STATE", "state"),
+    ("PID", "pid"),
+    ("WEB", "web"),
+    ("MiB", "resident_mib"),
+    ("LOG", "log"),
+)
+_CLUSTER_COLUMNS = (
+    ("CLUSTER", "cluster"),
+    ("HADOOP", "version"),
+    ("NODES", "nodes"),
+    ("WEB", "web"),
+    ("CLIENT RPC", "client_rpc"),
+    ("SCHEDULER RPC", "scheduler_rpc"),
+    ("CONF", "conf"),
+)
 
 
 @app.command()
@@ -63,6 +74,7 @@ def up(
     rest: Annotated[str, typer.Option(help="Where Heddle will serve REST")] = _FRONT.rest,
     client_rpc: Annotated[str, typer.Option(help="Where Heddle will serve clients' RPC")] = _FRONT.client_rpc,
     scheduler_rpc: Annotated[str, typer.Option(help="Where Heddle will serve masters' RPC")] = _FRONT.scheduler_rpc,
+    dry_run: DryRun = False,
 ) -> None:
     """Start clusters and wait until every node is usable."""
     lab = Lab(_folder(folder), front=FrontAddresses(rest, client_rpc, scheduler_rpc))
@@ -76,71 +88,93 @@ def up(
             base_port=base_port,
             tuning=tuning,
         )
+        if dry_run:
+            clusters_text = ", ".join(f"{c.id} ({c.version}, {c.nodes} nodes)" for c in spec.clusters)
+            say(f"would start {spec.daemons} daemons in {lab.folder}: {clusters_text}")
+            return
         with boot_progress() as watch:
             lab.up(spec, watch=watch)
         print_lab(lab)
 
 
 @app.command()
-def status(
-    *,
-    folder: Folder = None,
-    output: Annotated[OutputFormat, typer.Option("--output", "-o", help="Format")] = OutputFormat.TABLE,
-) -> None:
+def status(*, folder: Folder = None, output: Output = OutputFormat.TABLE) -> None:
     """Show every daemon: its state, address and memory."""
     with _errors_shown():
-        rows = Lab(_folder(folder)).status()
-    if output is OutputFormat.JSON:
-        fields = ("name", "cluster", "state", "pid", "web", "resident_mib")
-        typer.echo(json.dumps([{f: getattr(row, f) for f in fields} | {"log": str(row.log)} for row in rows], indent=2))
-        return
-    table = Table("daemon", "state", "pid", "web", "MiB", "log")
-    for row in rows:
-        table.add_row(row.name, row.state, str(row.pid or "-"), row.web, str(row.resident_mib), str(row.log))
-    Console().print(table)
+        rows = [
+            {
+                "name": row.name,
+                "cluster": row.cluster,
+                "state": row.state,
+                "pid": row.pid,
+                "web": row.web,
+                "resident_mib": row.resident_mib,
+                "log": str(row.log),
+            }
+            for row in Lab(_folder(folder)).status()
+        ]
+    print_rows(rows, _DAEMON_COLUMNS, output)
 
 
 @app.command()
-def down(*, folder: Folder = None) -> None:
+def down(*, folder: Folder = None, dry_run: DryRun = False) -> None:
     """End every process of the lab, containers included. Logs stay."""
+    lab = Lab(_folder(folder))
+    if dry_run:
+        say(f"would end every process of the lab in {lab.folder}")
+        return
     with _errors_shown():
-        ended = Lab(_folder(folder)).down()
-    typer.echo(f"{ended} processes ended" if ended else "no lab was running")
+        ended = lab.down()
+    say(f"{ended} processes ended" if ended else "no lab was running")
 
 
 @app.command()
-def pause(daemon: Daemon, *, folder: Folder = None) -> None:
+def pause(daemon: Daemon, *, folder: Folder = None, dry_run: DryRun = False) -> None:
     """Freeze a daemon: it keeps its connections and answers nothing."""
-    with _errors_shown():
-        Lab(_folder(folder)).pause(daemon)
+    _inflict("pause", daemon, folder, dry_run=dry_run)
 
 
 @app.command()
-def resume(daemon: Daemon, *, folder: Folder = None) -> None:
+def resume(daemon: Daemon, *, folder: Folder = None, dry_run: DryRun = False) -> None:
     """Let a paused daemon go on."""
-    with _errors_shown():
-        Lab(_folder(folder)).resume(daemon)
+    _inflict("resume", daemon, folder, dry_run=dry_run)
 
 
 @app.command()
-def kill(daemon: Daemon, *, folder: Folder = None) -> None:
+def kill(daemon: Daemon, *, folder: Folder = None, dry_run: DryRun = False) -> None:
     """Kill a daemon, as a machine that loses power would."""
-    with _errors_shown():
-        Lab(_folder(folder)).kill(daemon)
+    _inflict("kill", daemon, folder, dry_run=dry_run)
 
 
 @app.command()
-def start(daemon: Daemon, *, folder: Folder = None) -> None:
+def start(daemon: Daemon, *, folder: Folder = None, dry_run: DryRun = False) -> None:
     """Start a daemon again that was killed, with its old state."""
-    with _errors_shown():
-        Lab(_folder(folder)).start(daemon)
+    _inflict("start", daemon, folder, dry_run=dry_run)
 
 
 @app.command("make-active")
-def make_active(daemon: Daemon, *, folder: Folder = None) -> None:
+def make_active(daemon: Daemon, *, folder: Folder = None, dry_run: DryRun = False) -> None:
     """Make a standby ResourceManager the active one (a lab started with --ha)."""
+    _inflict("make active", daemon, folder, dry_run=dry_run)
+
+
+_VERBS = {
+    "pause": Lab.pause,
+    "resume": Lab.resume,
+    "kill": Lab.kill,
+    "start": Lab.start,
+    "make active": Lab.make_active,
+}
+
+
+def _inflict(verb: str, daemon: str, folder: Path | None, *, dry_run: bool) -> None:
+    lab = Lab(_folder(folder))
     with _errors_shown():
-        Lab(_folder(folder)).make_active(daemon)
+        if dry_run:
+            found = next((row for row in lab.status() if row.name == daemon), None)
+            say(f"would {verb} {daemon}, which is {found.state}" if found else f"there is no {daemon}")
+            return
+        _VERBS[verb](lab, daemon)
 
 
 def _folder(option: Path | None) -> Path:
@@ -153,8 +187,7 @@ def _errors_shown() -> Iterator[None]:
     try:
         yield
     except LabError as exc:
-        typer.echo(f"heddle lab: {exc}", err=True)
-        raise typer.Exit(1) from exc
+        fail(str(exc))
 
 
 class _BootDisplay:
@@ -187,11 +220,18 @@ def boot_progress() -> Iterator[_BootDisplay]:
 
 def print_lab(lab: Lab) -> None:
     """Print where the clusters are and what to point at them."""
-    table = Table("cluster", "Hadoop", "nodes", "web", "client RPC", "scheduler RPC", "conf")
-    for id_, cluster in lab.clusters.items():
-        nodes = str(cluster.record.spec.nodes)
-        row = (id_, cluster.version, nodes, cluster.url, cluster.client_rpc, cluster.scheduler_rpc)
-        table.add_row(*row, str(cluster.conf_dir))
-    Console().print(table)
-    typer.echo(f"Heddle in front of them:  heddle serve -c {lab.heddle_toml}")
-    typer.echo(f"clients of Heddle:        HADOOP_CONF_DIR={lab.client_conf}")
+    rows = [
+        {
+            "cluster": id_,
+            "version": cluster.version,
+            "nodes": cluster.record.spec.nodes,
+            "web": cluster.url,
+            "client_rpc": cluster.client_rpc,
+            "scheduler_rpc": cluster.scheduler_rpc,
+            "conf": str(cluster.conf_dir),
+        }
+        for id_, cluster in lab.clusters.items()
+    ]
+    print_rows(rows, _CLUSTER_COLUMNS, OutputFormat.TABLE)
+    say(f"Heddle in front of them:  heddle serve -c {lab.heddle_toml}")
+    say(f"clients of Heddle:        HADOOP_CONF_DIR={lab.client_conf}")

@@ -19,12 +19,11 @@ from shim.lab.processes import (
 
 SLEEPER = (sys.executable, "-c", "import time; time.sleep(600)")
 # starts a child that leaves its session, as a node starts containers, and ends
-PARENT = (
-    sys.executable,
-    "-c",
-    "import subprocess, sys\n"
-    "subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'], start_new_session=True)",
-)
+LEAVING_CHILD = """
+import subprocess, sys
+subprocess.Popen([sys.executable, "-c", "import time; time.sleep(600)"], start_new_session=True)
+"""
+PARENT = (sys.executable, "-c", LEAVING_CHILD)
 
 
 @pytest.fixture
