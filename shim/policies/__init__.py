@@ -1,6 +1,10 @@
-"""Scheduling policies, one file a system: each names its ordering, placement, commitment and reallocation.
+"""Scheduling policies: one file for each system of the literature, and Heddle's own.
 
-Pure: no clock, socket, thread, log or random source; the time and the source of random numbers are arguments.
+A policy names its ordering, placement, commitment and reallocation (`shim.global_master.recipe`); it holds no state and
+imports the masters and the kernels only.
 """
 
-__all__: list[str] = []
+from shim.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
+from shim.policies.megha import MEGHA
+
+__all__ = ["HEDDLE", "HEDDLE_ESTIMATES", "MEGHA"]

@@ -1,13 +1,14 @@
 """The production masters in simulated time: Global and Local Masters exchange their real messages over the network.
 
-A message takes one hop, a verified task reaches its node after one more, and an ended task is known to its Local Master at
-once, as in the public simulator of Megha. A job belongs to the Global Master whose number is its task count modulo the
-number of Global Masters: that simulator's rule, which stands for "a queue belongs to one Global Master".
+A message takes one hop, a verified task reaches its node after one more, and an ended task is known to its Local
+Master at once, as in the public simulator of Megha. A job belongs to the Global Master whose number is its task count
+modulo the number of Global Masters: that simulator's rule, which stands for "a queue belongs to one Global Master".
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from functools import cache
+from itertools import pairwise
 
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import (
@@ -99,8 +100,8 @@ class Masters:
     def simulate(self) -> Outcome:
         """Run the whole workload."""
         run = self._run
-        for name, master in self.global_masters.items():
-            self._execute(name, master.handle(gm_events.LocalMastersFound(run.engine.now_s, tuple(self.local_masters))))
+        for master in self.global_masters.values():
+            self._execute(master.handle(gm_events.LocalMastersFound(run.engine.now_s, tuple(self.local_masters))))
         run.engine.run(run.engine.now_s + 2 * run.setting.hop_s)
         for name in self.local_masters:
             run.engine.after(run.setting.heartbeat_s, self._heartbeat, name)
@@ -116,7 +117,7 @@ class Masters:
     def _arrive(self, job: Job) -> None:
         name = self._gm_ids[job.n_tasks % len(self._gm_ids)]
         event = gm_events.JobSubmitted(self._run.engine.now_s, _request_of(job))
-        self._execute(name, self.global_masters[name].handle(event))
+        self._execute(self.global_masters[name].handle(event))
 
     def _heartbeat(self, name: LocalMasterId) -> None:
         if self._run.ledger.is_done:
@@ -124,7 +125,7 @@ class Masters:
         self._obey(name, self.local_masters[name].handle(lm_events.HeartbeatDue(self._run.engine.now_s)))
         self._run.engine.after(self._run.setting.heartbeat_s, self._heartbeat, name)
 
-    def _execute(self, sender: GlobalMasterId, effects: Sequence[gm_events.Effect]) -> None:
+    def _execute(self, effects: Sequence[gm_events.Effect]) -> None:
         """Carry out a Global Master's effects."""
         network = self._run.network
         for effect in effects:
@@ -150,7 +151,7 @@ class Masters:
 
     def _to_global_master(self, name: GlobalMasterId, report: LocalMasterReport) -> None:
         event = gm_events.ReportReceived(self._run.engine.now_s, report)
-        self._execute(name, self.global_masters[name].handle(event))
+        self._execute(self.global_masters[name].handle(event))
 
     def _start(self, name: LocalMasterId, global_master: GlobalMasterId, launch: Launch) -> None:
         engine = self._run.engine
@@ -167,7 +168,7 @@ class Masters:
 def _ranges(n_workers: int, n_lms: int) -> list[range]:
     """Contiguous ranges of workers, one for each Local Master; sizes differ by at most one."""
     bounds = [n_workers * index // n_lms for index in range(n_lms + 1)]
-    return [range(start, end) for start, end in zip(bounds, bounds[1:], strict=False)]
+    return [range(start, end) for start, end in pairwise(bounds)]
 
 
 def _request_of(job: Job) -> gm_events.JobRequest:

@@ -1,0 +1,139 @@
+"""What a Global Master is told (events) and what it wants done (effects)."""
+
+from dataclasses import dataclass
+
+from shim.domain.ids import LocalMasterId
+from shim.domain.messages import Bid, EndingKind, LaunchRequest, LocalMasterReport, Need, Rank, ReportRequest, TaskRef
+
+__all__ = [
+    "Decided",
+    "Effect",
+    "Event",
+    "JobRequest",
+    "JobSubmitted",
+    "JobWithdrawn",
+    "LocalMastersFound",
+    "ReportReceived",
+    "SendMessage",
+    "TaskGroup",
+    "TaskSettled",
+    "Tick",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class TaskGroup:
+    """Tasks of a job that need the same.
+
+    Attributes:
+        indices: Their places in the job.
+    """
+
+    need: Need
+    indices: tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobRequest:
+    """A job, or what is left to be placed of one.
+
+    Attributes:
+        job: Its id.
+        estimate_s: Mean time of a task as the submitter stated it; 0 for none.
+        priority: Larger goes first.
+        is_gang: Whether its tasks start together or not at all.
+    """
+
+    job: str
+    groups: tuple[TaskGroup, ...]
+    queue: str = ""
+    estimate_s: float = 0.0
+    priority: int = 0
+    is_gang: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened.
+
+    Attributes:
+        at_s: When, in seconds of the caller's clock; never decreases from one event to the next.
+    """
+
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class LocalMastersFound(Event):
+    """Local Masters whose reports are wanted: at the start, and when clusters are added."""
+
+    local_masters: tuple[LocalMasterId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class JobSubmitted(Event):
+    """A job's tasks want places."""
+
+    job: JobRequest
+
+
+@dataclass(frozen=True, slots=True)
+class JobWithdrawn(Event):
+    """The tasks of a job that wait no longer want places."""
+
+    job: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReportReceived(Event):
+    """A Local Master's report arrived."""
+
+    report: LocalMasterReport
+
+
+@dataclass(frozen=True, slots=True)
+class Tick(Event):
+    """Time has passed: what was not answered is sent again."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something to do."""
+
+
+@dataclass(frozen=True, slots=True)
+class SendMessage(Effect):
+    """Send the message to a Local Master; it may be lost."""
+
+    to: LocalMasterId
+    message: LaunchRequest | Bid | ReportRequest
+
+
+@dataclass(frozen=True, slots=True)
+class TaskSettled(Effect):
+    """A task ended; its submitter is told."""
+
+    task: TaskRef
+    kind: EndingKind
+
+
+@dataclass(frozen=True, slots=True)
+class Decided(Effect):
+    """Why a task was matched with a node, for people (`heddle app why`).
+
+    Attributes:
+        rank: Urgency of its job at that time.
+        is_repartition: Whether the capacity was borrowed from an external partition.
+        is_offer: Whether a Local Master had offered it.
+        candidates: Nodes of that partition that would have done, this one included.
+        age_s: How old the view of that cluster was.
+    """
+
+    task: TaskRef
+    local_master: LocalMasterId
+    node: int
+    rank: Rank
+    is_repartition: bool
+    is_offer: bool
+    candidates: int
+    age_s: float

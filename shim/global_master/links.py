@@ -1,0 +1,52 @@
+"""A Global Master's side of its conversation with one Local Master."""
+
+from dataclasses import dataclass, field
+
+from shim.domain.messages import Bid, Launch, LaunchRequest, Preemption, Rank
+
+__all__ = ["Draft", "Link"]
+
+
+@dataclass(slots=True)
+class Draft:
+    """What the next launch request to a Local Master will say."""
+
+    launches: list[Launch] = field(default_factory=list)
+    declined: list[int] = field(default_factory=list)
+    starts: list[int] = field(default_factory=list)
+    cancels: list[int] = field(default_factory=list)
+    preemptions: list[Preemption] = field(default_factory=list)
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether there is nothing to say."""
+        return not (self.launches or self.declined or self.starts or self.cancels or self.preemptions)
+
+
+@dataclass(slots=True)
+class Link:
+    """State of one direction each: requests sent, reports heard.
+
+    Attributes:
+        incarnation: Life of the Local Master that is spoken to; 0 before its first report.
+        sequence: Of the last request.
+        heard_to: Sequence of the last report that was applied.
+        unseen: Requests that no report has confirmed, with the time they were last sent at, by sequence.
+        draft: What the next request will say.
+        bid: The newest bid, None before the first one.
+        bid_rank: Rank of its most urgent line; None when nothing is wanted.
+        bid_at_s: When it was sent.
+        asked_at_s: When a full report was last asked for; None when none is due.
+        queue_usage: What each queue held there by its last word on that.
+    """
+
+    incarnation: int = 0
+    sequence: int = 0
+    heard_to: int = 0
+    unseen: dict[int, tuple[LaunchRequest, float]] = field(default_factory=dict)
+    draft: Draft = field(default_factory=Draft)
+    bid: Bid | None = None
+    bid_rank: Rank | None = None
+    bid_at_s: float = 0.0
+    asked_at_s: float | None = None
+    queue_usage: dict[str, tuple[int, ...]] = field(default_factory=dict)

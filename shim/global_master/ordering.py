@@ -1,0 +1,232 @@
+"""Who is next: the table of a Global Master's jobs, and the keys by which recipes order them (smallest first).
+
+Kernels see columns of the table, one entry per job that has waiting tasks; identities stay in the machine.
+"""
+
+from collections.abc import Callable
+from enum import IntEnum
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shim.global_master.durations import DurationModel, FloatArray
+
+__all__ = [
+    "Column",
+    "JobColumns",
+    "JobTable",
+    "OrderingKernel",
+    "estimated_work",
+    "fewest_unfinished",
+    "first_come",
+    "learnt_work",
+    "order_jobs",
+]
+
+JobColumns = FloatArray
+"""float64 array of shape (len(Column), n_jobs)."""
+
+OrderingKernel = Callable[[JobColumns, DurationModel, float], FloatArray]
+"""From columns, learnt durations and the time in seconds to one key per job; array of shape (n_jobs,)."""
+
+_FIRST_ROWS = 64
+
+
+class Column(IntEnum):
+    """Columns of the job table."""
+
+    TASKS = 0
+    WAITING = 1
+    """Tasks that are neither running nor on their way to a node."""
+    RUNNING = 2
+    FINISHED = 3
+    FINISHED_S = 4
+    """Seconds that the finished tasks ran in all."""
+    STARTED_S = 5
+    """Sum of the launch times of the running tasks."""
+    ESTIMATE_S = 6
+    """Mean task time that the submitter stated; 0 for none."""
+    ARRIVED_S = 7
+    PRIORITY = 8
+    """Larger goes first."""
+    DEFICIT = 9
+    """0 while its queue is below its share or nobody has shares, 1 above: written by the entitle step."""
+
+
+class JobTable:
+    """Numbers of all jobs of a Global Master, column by column.
+
+    Rows are reused when jobs end. Single numbers are written through a flat view of the same memory, which is several
+    times faster than numpy for that.
+    """
+
+    def __init__(self) -> None:
+        self._columns: JobColumns = np.zeros((len(Column), _FIRST_ROWS))
+        self._flat: memoryview[float] = self._columns.data.cast("B").cast("d")
+        self._free_rows = list(range(_FIRST_ROWS - 1, -1, -1))
+        self._waiting: dict[int, None] = {}
+        self._waiting_rows: NDArray[np.intp] | None = None
+
+    def add(self) -> int:
+        """A row of zeros."""
+        if not self._free_rows:
+            self._grow()
+        row = self._free_rows.pop()
+        self._columns[:, row] = 0.0
+        return row
+
+    def remove(self, row: int) -> None:
+        """Give a row back."""
+        self._free_rows.append(row)
+        self.set_waiting(row, is_waiting=False)
+
+    def get(self, column: Column, row: int) -> float:
+        """One number."""
+        return self._flat[column * self._columns.shape[1] + row]
+
+    def put(self, column: Column, row: int, value: float) -> None:
+        """Write one number."""
+        self._flat[column * self._columns.shape[1] + row] = value
+
+    def shift(self, column: Column, row: int, change: float) -> float:
+        """Add to one number; gives the sum."""
+        place = column * self._columns.shape[1] + row
+        total = self._flat[place] + change
+        self._flat[place] = total
+        return total
+
+    def set_waiting(self, row: int, *, is_waiting: bool) -> None:
+        """Note whether the job has tasks to place."""
+        if is_waiting == (row in self._waiting):
+            return
+        if is_waiting:
+            self._waiting[row] = None
+        else:
+            del self._waiting[row]
+        self._waiting_rows = None
+
+    def waiting_rows(self) -> NDArray[np.intp]:
+        """Rows of the jobs with tasks to place, in the order in which they began to wait."""
+        if self._waiting_rows is None:
+            self._waiting_rows = np.fromiter(self._waiting, dtype=np.intp, count=len(self._waiting))
+        return self._waiting_rows
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no job has a task to place."""
+        return not self._waiting
+
+    def columns(self, rows: NDArray[np.intp]) -> JobColumns:
+        """Copies of the columns for some rows."""
+        return self._columns.take(rows, axis=1)
+
+    def _grow(self) -> None:
+        before = self._columns.shape[1]
+        self._columns = np.concatenate((self._columns, np.zeros_like(self._columns)), axis=1)
+        self._flat: memoryview[float] = self._columns.data.cast("B").cast("d")
+        self._free_rows = list(range(2 * before - 1, before - 1, -1))
+
+
+def first_come(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:  # noqa: ARG001 - a kernel
+    """Arrival order.
+
+    Parameters
+    ----------
+    columns : float64 array of shape (len(Column), n_jobs)
+    durations : DurationModel
+        Not used.
+    now_s : float
+        Not used.
+
+    Returns:
+    -------
+    float64 array of shape (n_jobs,)
+        Arrival in seconds.
+    """
+    keys: FloatArray = columns[Column.ARRIVED_S]
+    return keys
+
+
+def fewest_unfinished(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:  # noqa: ARG001 - a kernel
+    """Fewest unfinished tasks first, running ones included.
+
+    Parameters
+    ----------
+    columns : float64 array of shape (len(Column), n_jobs)
+    durations : DurationModel
+        Not used.
+    now_s : float
+        Not used.
+
+    Returns:
+    -------
+    float64 array of shape (n_jobs,)
+        Number of tasks that have not ended.
+
+    Source: the order of the public simulator of Megha.
+    """
+    keys: FloatArray = columns[Column.TASKS] - columns[Column.FINISHED]
+    return keys
+
+
+def estimated_work(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:  # noqa: ARG001 - a kernel
+    """Least capacity still to be given, by the submitter's estimate.
+
+    Parameters
+    ----------
+    columns : float64 array of shape (len(Column), n_jobs)
+    durations : DurationModel
+        Not used.
+    now_s : float
+        Not used.
+
+    Returns:
+    -------
+    float64 array of shape (n_jobs,)
+        Slot-seconds that the waiting tasks will take.
+    """
+    keys: FloatArray = columns[Column.WAITING] * columns[Column.ESTIMATE_S]
+    return keys
+
+
+RUNNING_WEIGHT = 0.1
+"""What a running task counts beside a waiting one: it needs no capacity any more, but its job is not done."""
+
+
+def learnt_work(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:
+    """Least capacity still to be given, by what was learnt.
+
+    Parameters
+    ----------
+    columns : float64 array of shape (len(Column), n_jobs)
+    durations : DurationModel
+        What earlier jobs taught.
+    now_s : float
+        The time in seconds.
+
+    Returns:
+    -------
+    float64 array of shape (n_jobs,)
+        Slot-seconds that the waiting tasks are expected to take.
+    """
+    running = columns[Column.RUNNING]
+    elapsed_s = np.maximum(running * now_s - columns[Column.STARTED_S], 0.0) / np.maximum(running, 1.0)
+    duration_s = durations.estimate(columns[Column.FINISHED], columns[Column.FINISHED_S], elapsed_s)
+    keys: FloatArray = (columns[Column.WAITING] + RUNNING_WEIGHT * running) * duration_s
+    return keys
+
+
+def order_jobs(columns: JobColumns, keys: FloatArray) -> NDArray[np.intp]:
+    """Positions in the order of priority, queue deficit, key; equal ones stay as they are.
+
+    Parameters
+    ----------
+    columns : float64 array of shape (len(Column), n_jobs)
+    keys : float64 array of shape (n_jobs,)
+
+    Returns:
+    -------
+    intp array of shape (n_jobs,)
+        A permutation; empty for no jobs.
+    """
+    return np.lexsort((keys, columns[Column.DEFICIT], -columns[Column.PRIORITY]))

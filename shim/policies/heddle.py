@@ -1,0 +1,24 @@
+"""Heddle's own recipe: Megha with need-driven offers and learnt durations.
+
+What differs from `megha`, and why:
+
+- Order by the capacity that a job still has to be given: its waiting tasks times how long its tasks run, learnt from
+  those that have ended (or as the submitter stated, in `HEDDLE_ESTIMATES`).
+- A Global Master that sees no room bids; a Local Master offers capacity that comes free to the best bidder. So the
+  order holds among all Global Masters, not only within each, and nobody collides over a freed slot.
+- Acceptance is not answered on its own.
+"""
+
+from shim.global_master.match import NodeChoice
+from shim.global_master.ordering import estimated_work, learnt_work
+from shim.global_master.recipe import Commitment, Placement, Reallocation, Recipe
+from shim.global_master.repartition import PartitionChoice
+
+__all__ = ["HEDDLE", "HEDDLE_ESTIMATES"]
+
+_PLACEMENT = Placement(partitions=PartitionChoice.RANDOM, nodes=NodeChoice.RANDOM_START)
+_COMMITMENT = Commitment(answers_acceptance=False, bids=True)
+
+HEDDLE = Recipe("heddle", learnt_work, _PLACEMENT, _COMMITMENT, Reallocation.QUEUE_SHARE)
+
+HEDDLE_ESTIMATES = Recipe("heddle", estimated_work, _PLACEMENT, _COMMITMENT, Reallocation.QUEUE_SHARE)
