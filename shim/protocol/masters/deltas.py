@@ -21,7 +21,7 @@ class ReportDelta:
         head: The new report without its bulk: nodes, queues, documents and applications.
         nodes: Nodes that are new or changed; `gone_nodes` are no longer reported.
         queues: All queues if any changed, else None.
-        documents: Documents that are new or changed. A document never goes away.
+        documents: Documents that are new or changed; `gone_documents` are those that this poll did not ask for.
         applications: Applications that are new or changed; `gone_applications` are no longer reported.
     """
 
@@ -31,6 +31,7 @@ class ReportDelta:
     gone_nodes: tuple[NodeId, ...]
     queues: tuple[QueueReport, ...] | None
     documents: dict[str, bytes]
+    gone_documents: tuple[str, ...]
     applications: tuple[ApplicationDocument, ...]
     gone_applications: tuple[ApplicationId, ...]
 
@@ -51,6 +52,7 @@ def delta_between(before: SubClusterReport, after: SubClusterReport) -> ReportDe
         gone_nodes=tuple(node for node in nodes_before if node not in nodes_after),
         queues=None if before.queues == after.queues else after.queues,
         documents={name: raw for name, raw in after.documents.items() if before.documents.get(name) != raw},
+        gone_documents=tuple(name for name in before.documents if name not in after.documents),
         applications=tuple(
             document for id_, document in after.applications.items() if before.applications.get(id_) != document
         ),
@@ -73,6 +75,7 @@ def apply_delta(before: SubClusterReport, delta: ReportDelta) -> SubClusterRepor
     nodes.update((node.node, node) for node in delta.nodes)
     for gone_node in delta.gone_nodes:
         nodes.pop(gone_node, None)
+    documents = {name: raw for name, raw in before.documents.items() if name not in delta.gone_documents}
     applications = dict(before.applications)
     applications.update((document.summary.application_id, document) for document in delta.applications)
     for gone in delta.gone_applications:
@@ -81,6 +84,6 @@ def apply_delta(before: SubClusterReport, delta: ReportDelta) -> SubClusterRepor
         delta.head,
         nodes=tuple(nodes.values()),
         queues=before.queues if delta.queues is None else delta.queues,
-        documents={**before.documents, **delta.documents},
+        documents={**documents, **delta.documents},
         applications=applications,
     )

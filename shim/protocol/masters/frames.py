@@ -3,7 +3,7 @@
 Every frame names the life of the Local Master that it belongs to: a restarted one counts its reports from 1 again.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 import msgspec
@@ -38,20 +38,31 @@ class HelloFrame(msgspec.Struct, frozen=True, tag="hello"):
 
 
 class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
-    """Local Master to Global Master: a whole report; its applications stand beside it."""
+    """Local Master to Global Master: a whole report; its applications stand beside it.
+
+    Attributes:
+        ended: Applications that ended in earlier reports of this life, which the receiver may have missed.
+    """
 
     life: str
     report: SubClusterReport
     applications: tuple[ApplicationDocument, ...]
+    ended: tuple[ApplicationDocument, ...] = ()
 
     @classmethod
-    def of(cls, life: str, report: SubClusterReport) -> "ReportFrame":
+    def of(cls, life: str, report: SubClusterReport, ended: Iterable[ApplicationDocument] = ()) -> "ReportFrame":
         """The frame that carries a report."""
-        return cls(life, replace(report, applications={}), tuple(report.applications.values()))
+        missed = tuple(d for d in ended if d.summary.application_id not in report.applications)
+        return cls(life, replace(report, applications={}), tuple(report.applications.values()), missed)
 
-    def whole(self) -> SubClusterReport:
-        """The report that it carries."""
+    def published(self) -> SubClusterReport:
+        """The report as it was published: what the next delta stands on."""
         return replace(self.report, applications={d.summary.application_id: d for d in self.applications})
+
+    def caught_up(self) -> SubClusterReport:
+        """The report with all that ended before it."""
+        told = (*self.ended, *self.applications)
+        return replace(self.report, applications={d.summary.application_id: d for d in told})
 
 
 class DeltaFrame(msgspec.Struct, frozen=True, tag="delta"):

@@ -9,12 +9,14 @@ publish(report 4)  ── delta on 3 ──────▶    gap: asks for a wh
                    ── whole report 4 ──▶    has 4
 """
 
-from shim.domain import SubClusterReport
+from shim.domain import ApplicationDocument, ApplicationId, SubClusterReport
 from shim.errors import RemoteProtocolError
 from shim.protocol.masters.deltas import DeltaMismatchError, apply_delta, delta_between
 from shim.protocol.masters.frames import DeltaFrame, HelloFrame, ReportFrame, ResyncFrame
 
 __all__ = ["ReportFollower", "ReportPublisher"]
+
+_ENDED_KEPT = 10_000  # a follower that was away for longer asks for the rest by id
 
 
 class ReportPublisher:
@@ -27,6 +29,7 @@ class ReportPublisher:
     def __init__(self, life: str) -> None:
         self.life = life
         self._newest: SubClusterReport | None = None
+        self._ended: dict[ApplicationId, ApplicationDocument] = {}
 
     def publish(self, report: SubClusterReport) -> ReportFrame | DeltaFrame:
         """Take a report, and return what to send to every follower that has the one before.
@@ -34,24 +37,40 @@ class ReportPublisher:
         Raises:
             ValueError: If the report is not newer than the last one.
         """
-        before, self._newest = self._newest, report
+        before = self._newest
+        if before is not None and report.sequence <= before.sequence:
+            raise ValueError(f"report {report.sequence} is not newer than {before.sequence}")
+        self._newest = report
+        self._remember_ended(report)
         if before is None:
             return ReportFrame.of(self.life, report)
-        if report.sequence <= before.sequence:
-            self._newest = before
-            raise ValueError(f"report {report.sequence} is not newer than {before.sequence}")
         return DeltaFrame(self.life, delta_between(before, report))
 
     def greet(self, hello: HelloFrame) -> ReportFrame | None:
         """What to send to a follower that says hello: nothing if it is up to date, or nothing was reported yet."""
         newest = self._newest
-        if newest is None or (hello.life == self.life and hello.sequence == newest.sequence):
+        if newest is not None and hello.life == self.life and hello.sequence == newest.sequence:
             return None
-        return ReportFrame.of(self.life, newest)
+        return self.resync()
 
     def resync(self) -> ReportFrame | None:
-        """What to send to a follower that missed a report; nothing if there is none yet."""
-        return None if self._newest is None else ReportFrame.of(self.life, self._newest)
+        """What to send to a follower that missed a report; nothing if there is none yet.
+
+        The newest report, and with it the applications that ended in reports before: a follower that missed those
+        would take them for live.
+        """
+        newest = self._newest
+        if newest is None:
+            return None
+        return ReportFrame.of(self.life, newest, self._ended.values())
+
+    def _remember_ended(self, report: SubClusterReport) -> None:
+        for application_id, document in report.applications.items():
+            self._ended.pop(application_id, None)
+            if document.summary.state.is_final:
+                self._ended[application_id] = document
+        while len(self._ended) > _ENDED_KEPT:
+            del self._ended[next(iter(self._ended))]
 
 
 class ReportFollower:
@@ -92,14 +111,14 @@ class ReportFollower:
         return self._newest
 
     def _take_whole(self, frame: ReportFrame) -> SubClusterReport | None:
-        report, newest = frame.whole(), self._newest
+        report, newest = frame.published(), self._newest
         if newest is not None and newest.subcluster != report.subcluster:
             raise RemoteProtocolError(f"a report of {report.subcluster} on the stream of {newest.subcluster}")
         self._awaits_whole = False
         if newest is not None and frame.life == self._life and report.sequence <= newest.sequence:
             return None
         self._life, self._newest = frame.life, report
-        return report
+        return frame.caught_up()
 
     def _ask(self) -> ResyncFrame | None:
         if self._awaits_whole:
