@@ -61,6 +61,7 @@ class JobTable:
     """
 
     def __init__(self) -> None:
+        self._width = _FIRST_ROWS
         self._columns: JobColumns = np.zeros((len(Column), _FIRST_ROWS))
         self._flat: memoryview[float] = self._columns.data.cast("B").cast("d")
         self._free_rows = list(range(_FIRST_ROWS - 1, -1, -1))
@@ -82,15 +83,15 @@ class JobTable:
 
     def get(self, column: Column, row: int) -> float:
         """One number."""
-        return self._flat[column * self._columns.shape[1] + row]
+        return self._flat[column * self._width + row]
 
     def put(self, column: Column, row: int, value: float) -> None:
         """Write one number."""
-        self._flat[column * self._columns.shape[1] + row] = value
+        self._flat[column * self._width + row] = value
 
     def shift(self, column: Column, row: int, change: float) -> float:
         """Add to one number; gives the sum."""
-        place = column * self._columns.shape[1] + row
+        place = column * self._width + row
         total = self._flat[place] + change
         self._flat[place] = total
         return total
@@ -121,9 +122,10 @@ class JobTable:
         return self._columns.take(rows, axis=1)
 
     def _grow(self) -> None:
-        before = self._columns.shape[1]
+        before = self._width
+        self._width = 2 * before
         self._columns = np.concatenate((self._columns, np.zeros_like(self._columns)), axis=1)
-        self._flat: memoryview[float] = self._columns.data.cast("B").cast("d")
+        self._flat = self._columns.data.cast("B").cast("d")
         self._free_rows = list(range(2 * before - 1, before - 1, -1))
 
 

@@ -8,6 +8,7 @@ from shim.simulation.baselines.eagle import eagle
 from shim.simulation.baselines.hawk import hawk
 from shim.simulation.baselines.least_work_left import central_least_work_left
 from shim.simulation.baselines.pigeon import pigeon
+from shim.simulation.masters import heddle, megha
 from shim.simulation.results import Outcome
 from shim.simulation.run import Run
 from shim.simulation.sparrow import sparrow
@@ -29,6 +30,8 @@ class Scheduler:
 
 
 SCHEDULERS: Mapping[str, Scheduler] = {
+    "heddle": Scheduler(heddle, "Megha's masters with need-driven offers and learnt durations (or told estimates)"),
+    "megha": Scheduler(megha, "Global Masters on stale views, verified by Local Masters; as published"),
     "sparrow": Scheduler(sparrow("sparrow"), "batch sampling, late binding, cancellation"),
     "sparrow-late-binding": Scheduler(sparrow("sparrow-late-binding"), "Sparrow without cancellation"),
     "sparrow-with-replacement": Scheduler(
