@@ -7,6 +7,7 @@ source: nonces and client ids are arguments.
 """
 
 from shim.protocol.hrpc.client import ClientConnection, ClientState, UserIdentity
+from shim.protocol.hrpc.dispatch import method_of, request_of
 from shim.protocol.hrpc.envelopes import Answer, Call, CallerContext, Request, RetryCacheId
 from shim.protocol.hrpc.errors import Failure, FatalRPCError, JavaClass
 from shim.protocol.hrpc.events import (
@@ -62,4 +63,6 @@ __all__ = [
     "ServerEvent",
     "ServerState",
     "UserIdentity",
+    "method_of",
+    "request_of",
 ]

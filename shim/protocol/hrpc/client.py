@@ -61,7 +61,7 @@ CLIENT_TABLE: Mapping[ClientState, Mapping[ClientReceived, ClientState]] = {
     ClientState.NEGOTIATES: {ClientReceived.SASL: ClientState.NEGOTIATES},
     ClientState.OPEN: {ClientReceived.SASL: ClientState.OPEN, ClientReceived.ANSWER: ClientState.OPEN},
 }
-"""What may come when. Open connections take SASL messages only as wrapped frames; fatal answers may come at any time."""
+"""What may come when. On open connections SASL messages are wrapped frames; fatal answers may come at any time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -201,6 +201,8 @@ class ClientConnection:
             message = RpcSaslProto.FromString(payload)
         except DecodeError as exc:
             raise RemoteProtocolError("a SASL message cannot be decoded") from exc
+        if not message.IsInitialized():
+            raise RemoteProtocolError("a SASL message has no state")
         if self.state is ClientState.OPEN:
             self._unwrap(message, events)
             return

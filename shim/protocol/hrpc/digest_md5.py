@@ -268,7 +268,7 @@ def _parse(text_untrusted: bytes, most: int) -> dict[str, str]:
     while at < len(text):
         found = _DIRECTIVE.match(text, at)
         if found is None:
-            raise SASLError(f"{_VIOLATION}Unreadable from character {at} on.")
+            break  # as Java: what cannot be read is missing, and what is missing is refused by name
         name, quoted, plain = found[1].lower(), found[2], found[3]
         if name in directives and name not in _MAY_REPEAT:
             raise SASLError(f"{_VIOLATION}Directive {name} appears more than once.")

@@ -36,6 +36,7 @@ from shim.protocol.proto.messages import (
 )
 
 __all__ = [
+    "TRUNCATED",
     "Answer",
     "Call",
     "CallerContext",
@@ -52,10 +53,11 @@ __all__ = [
 ]
 
 _M = TypeVar("_M", bound=Message)
-_TRUNCATED = (
+TRUNCATED = (
     "While parsing a protocol message, the input ended unexpectedly in the middle of a field.  This could mean either "
     "that the input has been truncated or that an embedded message misreported its own length."
 )
+"""What protobuf-java says of bytes that end too early; our parser does not tell one kind of damage from another."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -137,7 +139,7 @@ def decode(kind: type[_M], data_untrusted: bytes | None) -> _M:
     Raises:
         FatalRPCError: With what a Hadoop server says of undecodable bytes.
     """
-    problem = _TRUNCATED
+    problem = TRUNCATED
     if data_untrusted is not None:
         try:
             message = kind.FromString(data_untrusted)
@@ -220,7 +222,7 @@ def read_call(header: RpcRequestHeaderProto, content_untrusted: bytes, offset: i
 
 def _unreadable(header: RpcRequestHeaderProto, what: str) -> FatalRPCError:
     """Hadoop leaves such a call without an answer for ever; the text is the one that it has for other engines."""
-    text = f"IPC server unable to read call parameters: {what}: {_TRUNCATED}"
+    text = f"IPC server unable to read call parameters: {what}: {TRUNCATED}"
     failure = fatal(text, RPCErrorCode.DESERIALIZING_REQUEST)
     return FatalRPCError(failure, call_id=header.callId, retry_count=header.retryCount)
 
