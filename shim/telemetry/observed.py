@@ -1,12 +1,12 @@
 """Ports with a stop-watch: each wraps another and tells the metrics how long its calls took and how they ended."""
 
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import AsyncIterator, Callable, Collection, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
 from functools import partial
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import SubmissionRecord, SubmissionState
+from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.state_store import StateStore
@@ -78,25 +78,42 @@ class ObservedStateStore:
         async with self._operation("settle"):
             await self._inner.settle(application_id, state, rejection=rejection)
 
-    async def rehome(self, record: SubmissionRecord, *, was: SubClusterId) -> SubmissionRecord:
+    async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
         """See `StateStore`."""
         async with self._operation("rehome"):
-            return await self._inner.rehome(record, was=was)
+            await self._inner.rehome(record, was=was)
+
+    async def confirm(
+        self, application_ids: Collection[ApplicationId], subcluster: SubClusterId, started_on_ms: int
+    ) -> None:
+        """See `StateStore`."""
+        async with self._operation("confirm"):
+            await self._inner.confirm(application_ids, subcluster, started_on_ms)
 
     async def find(self, application_id: ApplicationId) -> SubmissionRecord | None:
         """See `StateStore`."""
         async with self._operation("find"):
             return await self._inner.find(application_id)
 
-    async def unfinished(self) -> Sequence[SubmissionRecord]:
+    async def intended(self) -> Sequence[SubmissionRecord]:
+        """See `StateStore`."""
+        async with self._operation("intended"):
+            return await self._inner.intended()
+
+    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
         """See `StateStore`."""
         async with self._operation("unfinished"):
-            return await self._inner.unfinished()
+            return await self._inner.unfinished(subcluster)
 
-    async def mark_final(self, application_ids: Sequence[ApplicationId]) -> None:
+    async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """See `StateStore`."""
         async with self._operation("mark_final"):
             await self._inner.mark_final(application_ids)
+
+    async def purge(self, *, final_before_ms: int, keep: int) -> int:
+        """See `StateStore`."""
+        async with self._operation("purge"):
+            return await self._inner.purge(final_before_ms=final_before_ms, keep=keep)
 
     async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> None:
         """See `StateStore`."""
