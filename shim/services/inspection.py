@@ -114,26 +114,23 @@ class Inspection:
     """Use cases of operators that change nothing.
 
     Attributes:
+        admissions: Operators' words as last read from the store; a sub-cluster that is not in here is OPEN.
         read_settings: Fetches the body of a daemon's `/conf` from its web address (`host:port`).
     """
 
     view: FederationView
     managers: Mapping[SubClusterId, ResourceManager]
     descriptions: Mapping[SubClusterId, SubClusterDescription]
+    admissions: Mapping[SubClusterId, Admission]
     store: StateStore
     clock: Clock
     read_settings: Callable[[str], Awaitable[bytes]]
     settings: InspectionSettings = field(default_factory=InspectionSettings)
 
-    async def clusters(self) -> list[ClusterStatus]:
-        """Every configured sub-cluster, in the configured order.
-
-        Raises:
-            StoreUnavailableError: If the store cannot tell what operators said.
-        """
-        admissions = await self.store.admissions()
+    def clusters(self) -> list[ClusterStatus]:
+        """Every configured sub-cluster, in the configured order."""
         now_s = self.clock.now_s()
-        return [self._status(each, admissions.get(each, Admission.OPEN), now_s) for each in self.view.subclusters]
+        return [self._status(each, self.admissions.get(each, Admission.OPEN), now_s) for each in self.view.subclusters]
 
     def queues(self) -> list[QueueStatus]:
         """Leaf queues of all sub-clusters, by path."""

@@ -22,7 +22,7 @@ import msgspec
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, ApplicationDocument
-from shim.domain.submissions import HomeDecision, Submission
+from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord
 from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError, NotFoundError
 from shim.protocol.rest.filters import parse_application_filter
 from shim.protocol.rest.identifiers import path_application
@@ -46,8 +46,12 @@ _VERBS = {"cordon": Admission.CORDONED, "drain": Admission.DRAINING, "undrain": 
 class Administration(Protocol):
     """The use cases that change what operators said."""
 
-    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> None:
-        """Let new applications in or not, from now on."""
+    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> object:
+        """Let new applications in or not, from now on.
+
+        Raises:
+            UnavailableError: The store does not take it; the old word holds.
+        """
         ...
 
 
@@ -67,6 +71,7 @@ class HeddleAPI:
         inspection: Use cases of operators that change nothing.
         administration: Those that do.
         preview: Chooses a home as a submission would, without counting the application there.
+        find_record: The record of an application that the federation took.
         identity: Says who may operate Heddle.
     """
 
@@ -76,12 +81,14 @@ class HeddleAPI:
         inspection: Inspection,
         administration: Administration,
         preview: Callable[[Submission], HomeDecision],
+        find_record: Callable[[ApplicationId], Awaitable[SubmissionRecord | None]],
         identity: IdentityService,
     ) -> None:
         self._backend = backend
         self._inspection = inspection
         self._administration = administration
         self._preview = preview
+        self._find_record = find_record
         self._identity = identity
         self._table: tuple[tuple[str, re.Pattern[str], Callable[[_Call], Awaitable[Any]]], ...] = tuple(
             (method, re.compile(PREFIX + pattern), operation)
@@ -122,7 +129,7 @@ class HeddleAPI:
     # -- operators ---------------------------------------------------------------------------------------------------
 
     async def _clusters(self, _: _Call) -> Any:
-        return {"clusters": [_shown_cluster(status) for status in await self._inspection.clusters()]}
+        return {"clusters": [_shown_cluster(status) for status in self._inspection.clusters()]}
 
     async def _queues(self, _: _Call) -> Any:
         return {"queues": [_shown_queue(queue) for queue in self._inspection.queues()]}
@@ -146,7 +153,7 @@ class HeddleAPI:
         if not self._identity.is_admin(caller):
             raise ForbiddenError(f"{caller.user} may not operate Heddle: list the user in security.admins")
         wanted = _VERBS[call.named["verb"]]
-        statuses = {status.id: status for status in await self._inspection.clusters()}
+        statuses = {status.id: status for status in self._inspection.clusters()}
         status = statuses.get(SubClusterId(call.named["cluster"]))
         if status is None:
             raise NotFoundError(f"no sub-cluster {call.named['cluster']}; there are {', '.join(statuses)}")
@@ -183,9 +190,9 @@ class HeddleAPI:
 
     async def _why(self, call: _Call) -> Any:
         application_id = path_application(call.named["application"])
-        record = await self._backend.submissions.find(application_id)
+        record = await self._find_record(application_id)
         if record is None:
-            home = await self._backend.applications.home_of(application_id)
+            home = await self._backend.routing.home_of(application_id)
             reason = "not submitted through this federation: no choice was made"
             return {"application_id": str(application_id), "home": home, "reason": reason, "candidates": []}
         return {
