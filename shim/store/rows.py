@@ -32,6 +32,8 @@ def row_of_record(record: SubmissionRecord) -> dict[str, Any]:
         "resource": _resource_to_json(submission.resource),
         "label": _storable(submission.label),
         "is_unmanaged": submission.is_unmanaged,
+        "application_type": _storable(submission.application_type),
+        "tags": [_storable(tag) for tag in submission.tags],
         "body": submission.body,
         "content_type": submission.content_type,
         "content_hash": record.content_hash,
@@ -56,6 +58,8 @@ def record_of_row(row: Row) -> SubmissionRecord:
         is_unmanaged=row["is_unmanaged"],
         body=row["body"],
         content_type=row["content_type"],
+        application_type=row["application_type"],
+        tags=tuple(row["tags"]),
     )
     return SubmissionRecord(
         submission=submission,

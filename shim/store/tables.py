@@ -25,6 +25,8 @@ submissions = Table(
     Column("resource", JSON, nullable=False),
     Column("label", Text, nullable=False),
     Column("is_unmanaged", Boolean, nullable=False),
+    Column("application_type", Text, nullable=False),
+    Column("tags", JSON, nullable=False),
     Column("body", LargeBinary, nullable=False, comment="the context as it came; empty once final"),
     Column("content_type", Text, nullable=False),
     Column("content_hash", LargeBinary, nullable=False),

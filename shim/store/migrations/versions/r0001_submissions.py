@@ -27,6 +27,8 @@ def upgrade() -> None:
         sa.Column("resource", sa.JSON, nullable=False),
         sa.Column("label", sa.Text, nullable=False),
         sa.Column("is_unmanaged", sa.Boolean, nullable=False),
+        sa.Column("application_type", sa.Text, nullable=False),
+        sa.Column("tags", sa.JSON, nullable=False),
         sa.Column("body", sa.LargeBinary, nullable=False),
         sa.Column("content_type", sa.Text, nullable=False),
         sa.Column("content_hash", sa.LargeBinary, nullable=False),

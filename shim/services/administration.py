@@ -1,0 +1,115 @@
+"""Operators' words: which sub-clusters take new applications, and what still runs where none should."""
+
+from dataclasses import dataclass
+
+import structlog
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import Admission
+from shim.errors import HeddleError, NotFoundError, StoreUnavailableError, UnavailableError
+from shim.global_master.federation_view import FederationView
+from shim.ports.clock import Clock
+from shim.ports.state_store import StateStore
+
+__all__ = ["AdministrationService", "Drainage"]
+
+_log = structlog.get_logger("heddle.administration")
+_REFRESH_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class Drainage:
+    """How far a sub-cluster is from being empty.
+
+    Attributes:
+        still_running: Its live applications, oldest id first; those that are on their way to it included.
+    """
+
+    subcluster: SubClusterId
+    admission: Admission
+    still_running: tuple[ApplicationId, ...]
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether nothing runs there and nothing new will."""
+        return self.admission is not Admission.OPEN and not self.still_running
+
+
+class AdministrationService:
+    """Keeps operators' words in the store, and in memory for the choice of homes.
+
+    Attributes:
+        current: Every sub-cluster that is not OPEN; the same object for ever, its content follows the store. Without
+            the store the last known words hold.
+    """
+
+    def __init__(self, *, view: FederationView, store: StateStore, clock: Clock) -> None:
+        self._view = view
+        self._store = store
+        self._clock = clock
+        self.current: dict[SubClusterId, Admission] = {}
+
+    async def run(self) -> None:
+        """Follow the store, where another Heddle may have written, until cancelled."""
+        while True:
+            try:
+                await self.refresh()
+            except HeddleError as exc:
+                _log.warning("operators' words could not be read; the last known ones hold", reason=str(exc))
+            await self._clock.sleep(_REFRESH_S)
+
+    async def refresh(self) -> None:
+        """Read the words that are in the store.
+
+        Raises:
+            StoreUnavailableError: The last known words hold.
+        """
+        self._adopt(await self._store.admissions())
+
+    async def cordon(self, subcluster: SubClusterId, *, by: str) -> Drainage:
+        """Send no new applications there; raises as `set_admission`."""
+        return await self.set_admission(subcluster, Admission.CORDONED, by=by)
+
+    async def drain(self, subcluster: SubClusterId, *, by: str) -> Drainage:
+        """Send no new applications there, and tell what still runs; raises as `set_admission`."""
+        return await self.set_admission(subcluster, Admission.DRAINING, by=by)
+
+    async def undrain(self, subcluster: SubClusterId, *, by: str) -> Drainage:
+        """Let new applications in again; raises as `set_admission`."""
+        return await self.set_admission(subcluster, Admission.OPEN, by=by)
+
+    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> Drainage:
+        """Keep an operator's word; it holds from now on, here, and within seconds in every other Heddle.
+
+        Raises:
+            NotFoundError: No such sub-cluster.
+            UnavailableError: The store does not take it; the old word holds.
+        """
+        self._check(subcluster)
+        try:
+            await self._store.set_admission(subcluster, admission, by=by)
+        except StoreUnavailableError as exc:
+            raise UnavailableError(f"{subcluster} stays as it was: {exc}") from exc
+        self._adopt({**self.current, subcluster: admission})
+        return self.drainage(subcluster)
+
+    def drainage(self, subcluster: SubClusterId) -> Drainage:
+        """What still runs in a sub-cluster.
+
+        Raises:
+            NotFoundError: No such sub-cluster.
+        """
+        self._check(subcluster)
+        admission = self.current.get(subcluster, Admission.OPEN)
+        summaries = (document.summary for document in self._view.applications())
+        alive = (s.application_id for s in summaries if s.home_subcluster == subcluster and not s.state.is_final)
+        return Drainage(subcluster, admission, tuple(sorted(alive)))
+
+    def _adopt(self, words: dict[SubClusterId, Admission]) -> None:
+        self.current.clear()
+        self.current.update({name: word for name, word in words.items() if word is not Admission.OPEN})
+
+    def _check(self, subcluster: SubClusterId) -> None:
+        if subcluster not in self._view.subclusters:
+            known = ", ".join(self._view.subclusters)
+            raise NotFoundError(f"there is no sub-cluster {subcluster!r}; there are: {known}")

@@ -1,0 +1,64 @@
+"""The ids that the federation issues: numbers from blocks that the store has reserved."""
+
+import asyncio
+from collections import deque
+
+from shim.domain.ids import ApplicationId
+from shim.errors import StoreUnavailableError, UnavailableError
+from shim.ports.state_store import StateStore
+
+__all__ = ["ApplicationIds"]
+
+_BLOCK = 100
+
+
+class ApplicationIds:
+    """Issues ids. The next block is fetched while the last one is used up, so that callers seldom wait.
+
+    A restart leaves the rest of its block unused; a ResourceManager's restart starts its numbers anew.
+    """
+
+    def __init__(self, store: StateStore, *, block: int = _BLOCK) -> None:
+        self._store = store
+        self._block = block
+        self._timestamp_ms: int | None = None
+        self._numbers: deque[int] = deque()
+        self._fetch: asyncio.Task[None] | None = None
+
+    async def issue(self) -> ApplicationId:
+        """A new id, larger than those that this process has issued before.
+
+        Raises:
+            UnavailableError: If none is left and the store does not reserve more.
+        """
+        if len(self._numbers) <= self._block // 2:
+            self._start_fetching()
+        while not self._numbers:
+            await self._wait_for_more()
+        if self._timestamp_ms is None:
+            raise UnavailableError("the federation's time stamp is not known yet")
+        return ApplicationId(self._timestamp_ms, self._numbers.popleft())
+
+    def _start_fetching(self) -> None:
+        if self._fetch is None or self._fetch.done():
+            self._fetch = asyncio.create_task(self._fetch_block())
+            self._fetch.add_done_callback(_hear)
+
+    async def _wait_for_more(self) -> None:
+        self._start_fetching()
+        assert self._fetch is not None  # noqa: S101 - just started
+        try:
+            await asyncio.shield(self._fetch)
+        except StoreUnavailableError as exc:
+            raise UnavailableError(f"no application id can be issued: {exc}") from exc
+
+    async def _fetch_block(self) -> None:
+        if self._timestamp_ms is None:
+            self._timestamp_ms = await self._store.federation_timestamp_ms()
+        self._numbers.extend(await self._store.reserve_sequences(self._block))
+
+
+def _hear(task: "asyncio.Task[None]") -> None:
+    """Take note of a failure that nobody waits for: the next caller without a number tries again."""
+    if not task.cancelled():
+        task.exception()

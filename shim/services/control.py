@@ -1,0 +1,98 @@
+"""Changes of applications that exist: kill, move, priority, timeouts, signals.
+
+Each is the ResourceManager's own operation, sent to the home as the caller's user; the home's answer is passed on. An
+application whose submission has not reached its home is brought there first. While that is impossible the change is
+refused with 503: nobody may promise to kill what a frozen home may start when it wakes.
+"""
+
+import json
+from collections.abc import Mapping
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.submissions import SubmissionState
+from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError, StoreUnavailableError
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.services.repair import Repair
+from shim.services.routing import Routing
+from shim.services.submission import Listing
+
+__all__ = ["ControlService", "kill_request"]
+
+
+class ControlService:
+    """Carries changes to the homes of their applications."""
+
+    def __init__(
+        self,
+        *,
+        routing: Routing,
+        repair: Repair,
+        managers: Mapping[SubClusterId, ResourceManager],
+        listing: Listing,
+        answer_within_s: float = 2.0,
+    ) -> None:
+        self._routing = routing
+        self._repair = repair
+        self._managers = managers
+        self._listing = listing
+        self._answer_within_s = answer_within_s
+
+    async def change(self, application_id: ApplicationId, request: RestRequest) -> RestAnswer:
+        """Send a changing request to an application's home; what is read afterwards is fetched first.
+
+        Args:
+            application_id: Whom it is about.
+            request: The ResourceManager's own request, as the caller's user.
+
+        Raises:
+            HomeUnreachableError: The home does not answer now. The change may have been made: repeat it.
+        """
+        home = await self._home_that_knows(application_id)
+        if home is None:  # nobody knows it: any sub-cluster says so in a ResourceManager's words
+            home = self._first_usable(application_id)
+        try:
+            return await self._managers[home].exchange(request, timeout_s=self._answer_within_s)
+        except ResourceManagerError as exc:
+            raise HomeUnreachableError(f"{application_id} is at sub-cluster {home}: {exc}; repeat the call") from exc
+        finally:
+            self._listing.mark_written(application_id)
+
+    async def kill(self, application_id: ApplicationId, *, user: str) -> RestAnswer:
+        """Kill an application as a user; raises as `change`."""
+        return await self.change(application_id, kill_request(application_id, user=user))
+
+    async def _home_that_knows(self, application_id: ApplicationId) -> SubClusterId | None:
+        try:
+            home = await self._routing.home_of(application_id)
+        except NotFoundError:
+            return None
+        if self._routing.is_told(application_id):
+            return home
+        try:
+            record = await self._repair.repair_one(application_id)
+        except StoreUnavailableError:
+            return home  # whether it is delivered cannot be known now: its home's answer decides
+        if record is not None and record.state is SubmissionState.INTENDED:
+            message = (
+                f"{application_id} is safe, but its home {record.home_subcluster} does not answer yet: it can be "
+                f"changed when it does; repeat the call"
+            )
+            raise HomeUnreachableError(message)
+        return home if record is None else record.home_subcluster
+
+    def _first_usable(self, application_id: ApplicationId) -> SubClusterId:
+        usable = self._routing.usable()
+        if not usable:
+            raise HomeUnreachableError(f"no sub-cluster answers, and none is known to have {application_id}")
+        return usable[0]
+
+
+def kill_request(application_id: ApplicationId, *, user: str) -> RestRequest:
+    """The request that kills an application."""
+    return RestRequest(
+        "PUT",
+        f"/ws/v1/cluster/apps/{application_id}/state",
+        user=user,
+        headers=(("Accept", "application/json"), ("Content-Type", "application/json")),
+        body=json.dumps({"state": "KILLED"}).encode(),
+    )

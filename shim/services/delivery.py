@@ -1,0 +1,216 @@
+"""Bringing a submission to its home, and asking a home what it knows.
+
+What an answer means is a table. The line that matters runs between a request that provably is not on its way and one
+that may be: only the first may go to another sub-cluster.
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import TypeVar
+
+import msgspec
+
+from shim.domain.applications import YarnApplicationState
+from shim.domain.ids import ApplicationId
+from shim.domain.submissions import Submission
+from shim.errors import MalformedAnswerError, NeverReachedError, ResourceManagerError, StandbyError
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+
+__all__ = [
+    "Delivery",
+    "HomeKnows",
+    "Life",
+    "NotSent",
+    "Refused",
+    "Taken",
+    "Uncertain",
+    "ask_home",
+    "ask_life",
+    "deliver",
+]
+
+T = TypeVar("T")
+
+_BASE = "/ws/v1/cluster"
+_JSON = (("Accept", "application/json"),)
+_TAKEN = frozenset({200, 202})
+_REFUSED = frozenset({400, 401, 403, 405, 406, 411, 413, 415})
+_OK, _NOT_FOUND, _SERVER_ERROR = 200, 404, 500
+_ASKED_AT_ONCE = 8
+
+
+@dataclass(frozen=True, slots=True)
+class Taken:
+    """The home acknowledged the application."""
+
+    answer: RestAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """The home looked at the application and does not want it; its own answer says why."""
+
+    answer: RestAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class NotSent:
+    """The request provably is not on its way."""
+
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Uncertain:
+    """The home may or may not have the application, now or when it wakes."""
+
+    reason: str
+
+
+Delivery = Taken | Refused | NotSent | Uncertain
+
+
+@dataclass(frozen=True, slots=True)
+class Life:
+    """One life of an ACTIVE ResourceManager: from one start (or fail-over) to the next."""
+
+    started_on_ms: int
+
+
+@dataclass(frozen=True, slots=True)
+class HomeKnows:
+    """What one life of a home said about some ids.
+
+    Attributes:
+        applications: State of each that it knows; an id that was asked for and is not here is unknown to it.
+    """
+
+    life: Life
+    applications: Mapping[ApplicationId, YarnApplicationState]
+
+
+class _Info(msgspec.Struct, rename="camel"):
+    ha_state: str = "ACTIVE"
+    started_on: int = 0
+
+
+class _InfoDocument(msgspec.Struct, rename="camel"):
+    cluster_info: _Info
+
+
+class _Application(msgspec.Struct):
+    state: YarnApplicationState
+
+
+class _ApplicationDocument(msgspec.Struct):
+    app: _Application
+
+
+async def deliver(
+    manager: ResourceManager, submission: Submission, *, timeout_s: float, accept: str = "application/json"
+) -> Delivery:
+    """Send a submission to its home, as its user.
+
+    Args:
+        manager: The home's.
+        submission: What to send.
+        timeout_s: Seconds for the whole exchange.
+        accept: In which representation the home should refuse, if it does.
+    """
+    request = RestRequest(
+        "POST",
+        f"{_BASE}/apps",
+        user=submission.user,
+        headers=(("Accept", accept), ("Content-Type", submission.content_type)),
+        body=submission.body,
+    )
+    try:
+        answer = await manager.exchange(request, timeout_s=timeout_s)
+    except (NeverReachedError, StandbyError) as exc:
+        return NotSent(str(exc))
+    except ResourceManagerError as exc:
+        return Uncertain(str(exc))
+    if answer.status in _TAKEN:
+        return Taken(answer)
+    if answer.status in _REFUSED:
+        return Refused(answer)
+    if answer.status >= _SERVER_ERROR and b"RemoteException" in answer.body:
+        return await _after_its_own_failure(manager, submission.application_id, answer, timeout_s)
+    return Uncertain(f"sub-cluster {manager.subcluster} answered {answer.status} to a submission")
+
+
+async def _after_its_own_failure(
+    manager: ResourceManager, application_id: ApplicationId, answer: RestAnswer, timeout_s: float
+) -> Delivery:
+    """A ResourceManager answers 503 also to contexts that it cannot read: whether it has the application decides."""
+    knows = await ask_home(manager, [application_id], timeout_s=timeout_s)
+    if isinstance(knows, Uncertain):
+        return knows
+    return Taken(answer) if application_id in knows.applications else Refused(answer)
+
+
+async def ask_life(manager: ResourceManager, *, timeout_s: float) -> Life | Uncertain:
+    """Which life the home is in; `Uncertain` unless it is ACTIVE.
+
+    A recovering ResourceManager lists nothing with status 200, and a submission that reaches it can end it.
+    """
+    try:
+        answer = await manager.exchange(RestRequest("GET", f"{_BASE}/info", headers=_JSON), timeout_s=timeout_s)
+        info = _decode(answer.body, _InfoDocument, manager).cluster_info
+    except ResourceManagerError as exc:
+        return Uncertain(str(exc))
+    if answer.status != _OK or info.ha_state != "ACTIVE":
+        return Uncertain(f"sub-cluster {manager.subcluster} is {info.ha_state}, not ACTIVE")
+    return Life(info.started_on)
+
+
+async def ask_home(
+    manager: ResourceManager, application_ids: Collection[ApplicationId], *, timeout_s: float
+) -> HomeKnows | Uncertain:
+    """Ask a home by id which applications it knows.
+
+    An answer counts only if the home was ACTIVE, and the same life of itself, before and after.
+    """
+    before = await ask_life(manager, timeout_s=timeout_s)
+    if isinstance(before, Uncertain):
+        return before
+    gate = asyncio.Semaphore(_ASKED_AT_ONCE)
+
+    async def ask(application_id: ApplicationId) -> YarnApplicationState | None:
+        async with gate:
+            return await _ask_application(manager, application_id, timeout_s)
+
+    ids = list(application_ids)
+    found = await asyncio.gather(*(ask(application_id) for application_id in ids), return_exceptions=True)
+    states: dict[ApplicationId, YarnApplicationState] = {}
+    for application_id, state in zip(ids, found, strict=True):
+        if isinstance(state, ResourceManagerError):
+            return Uncertain(str(state))
+        if isinstance(state, BaseException):
+            raise state
+        if state is not None:
+            states[application_id] = state
+    if await ask_life(manager, timeout_s=timeout_s) != before:
+        return Uncertain(f"sub-cluster {manager.subcluster} restarted while it was asked")
+    return HomeKnows(before, states)
+
+
+async def _ask_application(
+    manager: ResourceManager, application_id: ApplicationId, timeout_s: float
+) -> YarnApplicationState | None:
+    """The state of an application; None if the home does not know it."""
+    request = RestRequest("GET", f"{_BASE}/apps/{application_id}", query="deSelects=resourceRequests", headers=_JSON)
+    answer = await manager.exchange(request, timeout_s=timeout_s)
+    if answer.status == _OK:
+        return _decode(answer.body, _ApplicationDocument, manager).app.state
+    if answer.status == _NOT_FOUND and b"NotFoundException" in answer.body:
+        return None
+    raise MalformedAnswerError(manager.subcluster, f"answered {answer.status} when it was asked for {application_id}")
+
+
+def _decode(body: bytes, kind: type[T], manager: ResourceManager) -> T:
+    try:
+        return msgspec.json.decode(body, type=kind, strict=False)
+    except msgspec.MsgspecError as exc:
+        raise MalformedAnswerError(manager.subcluster, f"the answer is not readable: {exc}") from exc

@@ -1,0 +1,327 @@
+"""Submissions, exactly once.
+
+The intent is in the store before a byte is sent, and every send is preceded by a write that only one Heddle can win.
+From then on the same home may be asked and sent to as often as it takes: it takes a known id as done. Another home is
+chosen only when the first one provably does not have the request and will not get it.
+
+    received ─ home chosen ─ intent written ─ sent ─ answered ─ settled ─ 202
+                                  │             ├─ refused: settled REJECTED, the home's own answer
+                                  │             ├─ never reached: another home, a new intent, sent there
+                                  │             └─ silent: 202; `repair` goes on asking
+                                  └─ whoever dies here or later: `repair`, on any Heddle
+"""
+
+import asyncio
+import hashlib
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import Admission
+from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord, SubmissionState
+from shim.errors import (
+    ConflictError,
+    NoUsableSubClusterError,
+    StoreError,
+    UnavailableError,
+)
+from shim.global_master.federation_view import FederationView, Placement
+from shim.global_master.home import HomeSettings, choose_home
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import ResourceManager, RestAnswer
+from shim.ports.state_store import StateStore
+from shim.services.crash_points import CrashPoint, CrashPoints, nothing_happens
+from shim.services.delivery import Delivery, Life, NotSent, Refused, Taken, Uncertain, ask_life, deliver
+
+__all__ = ["Accepted", "Homes", "Listing", "Rejected", "SubmissionService", "SubmissionSettings", "content_hash"]
+
+
+class Listing(Protocol):
+    """Who shows applications; implemented by `ApplicationReading`."""
+
+    def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
+        """List it as SUBMITTED until its home tells of it."""
+        ...
+
+    def mark_written(self, application_id: ApplicationId) -> None:
+        """The next read of it fetches first."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionSettings:
+    """Limits of submissions.
+
+    Attributes:
+        answer_within_s: A client is not kept waiting longer than this by a home that is silent.
+        fresh_s: A home whose last report is older is asked whether it is ACTIVE before anything is sent to it.
+    """
+
+    answer_within_s: float = 2.0
+    fresh_s: float = 3.0
+
+
+@dataclass(frozen=True, slots=True)
+class Accepted:
+    """The federation has the application and will run it: 202.
+
+    Attributes:
+        is_delivered: Whether its home has acknowledged it too.
+    """
+
+    home_subcluster: SubClusterId
+    is_delivered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Rejected:
+    """The home refused it; its own answer is passed on."""
+
+    home_subcluster: SubClusterId
+    answer: RestAnswer
+
+
+class Homes:
+    """The choice of homes, for submissions and for their repair.
+
+    Attributes:
+        admissions: Operators' words as last read from the store.
+    """
+
+    def __init__(
+        self, view: FederationView, clock: Clock, settings: HomeSettings, admissions: Mapping[SubClusterId, Admission]
+    ) -> None:
+        self._view = view
+        self._clock = clock
+        self._settings = settings
+        self.admissions = admissions
+
+    def choose(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
+        """Choose a home and count the application there from now on."""
+        now_s = self._clock.now_s()
+        decision = choose_home(submission, self._view, self.admissions, now_s, self._settings, excluded=excluded)
+        if decision.home_subcluster is None and decision.is_lasting:
+            decision = self._who_says_no(decision, now_s)
+        if decision.home_subcluster is not None:
+            placement = Placement(submission.queue, submission.resource, now_s)
+            self._view.note_placed(decision.home_subcluster, placement)
+        return decision
+
+    def _who_says_no(self, decision: HomeDecision, now_s: float) -> HomeDecision:
+        """A submission that fits nowhere goes to the first usable sub-cluster: that refuses it in its own words."""
+        late = frozenset(self._view.late(now_s))
+        usable = (subcluster for subcluster in self._view.subclusters if subcluster not in late)
+        return replace(decision, home_subcluster=next(usable, None))
+
+    def started_on_ms(self, subcluster: SubClusterId) -> int:
+        """The life of a sub-cluster's ResourceManager as last reported."""
+        return self._view.look(subcluster, self._clock.now_s()).started_on_ms
+
+    def age_s(self, subcluster: SubClusterId) -> float:
+        """How old the last report is."""
+        return self._view.look(subcluster, self._clock.now_s()).age_s
+
+
+class SubmissionService:
+    """Takes submissions; one flight for each application id at a time."""
+
+    def __init__(
+        self,
+        *,
+        homes: Homes,
+        view: FederationView,
+        managers: Mapping[SubClusterId, ResourceManager],
+        store: StateStore,
+        listing: Listing,
+        clock: Clock,
+        settings: SubmissionSettings | None = None,
+        crash_points: CrashPoints = nothing_happens,
+    ) -> None:
+        self._homes = homes
+        self._view = view
+        self._managers = managers
+        self._store = store
+        self._listing = listing
+        self._clock = clock
+        self._settings = settings or SubmissionSettings()
+        self._reached = crash_points
+        self._flights: dict[ApplicationId, asyncio.Task[Accepted | Rejected]] = {}
+
+    @property
+    def in_flight(self) -> frozenset[ApplicationId]:
+        """Applications that this process is submitting right now; nobody else here may touch them."""
+        return frozenset(self._flights)
+
+    async def submit(self, submission: Submission, *, accept: str = "application/json") -> Accepted | Rejected:
+        """Take a submission, or hand on its home's refusal.
+
+        A client that goes away does not stop it.
+
+        Args:
+            submission: What to run; its id need not be one that the federation issued.
+            accept: In which representation the home should refuse.
+
+        Raises:
+            ConflictError: The id is known with another content or user.
+            NoUsableSubClusterError: No sub-cluster may take it now; says why for each.
+            UnavailableError: The state store does not take it. The same submission may be repeated.
+        """
+        application_id = submission.application_id
+        flight = self._flights.get(application_id)
+        if flight is not None:
+            await asyncio.wait({flight})
+            return await self.submit(submission, accept=accept)
+        flight = asyncio.create_task(self._fly(submission, accept))
+        self._flights[application_id] = flight
+        flight.add_done_callback(lambda done: self._land(application_id, done))
+        return await asyncio.shield(flight)
+
+    def _land(self, application_id: ApplicationId, flight: "asyncio.Task[Accepted | Rejected]") -> None:
+        self._flights.pop(application_id, None)
+        if not flight.cancelled():
+            flight.exception()  # whoever waited has heard it
+
+    async def _fly(self, submission: Submission, accept: str) -> Accepted | Rejected:
+        deadline_s = self._clock.monotonic_s() + self._settings.answer_within_s
+        self._reached(CrashPoint.RECEIVED, submission.application_id)
+        try:
+            known = await self._known(submission)
+            if known is not None:
+                return known
+            decision = self._homes.choose(submission)
+            if decision.home_subcluster is None:
+                return await self._known_without_home(submission, decision)
+            record = self._intent(submission, decision)
+            stands = await self._store.insert_intent(record)
+        except StoreError as exc:
+            raise UnavailableError(f"the submission was not taken: {exc}") from exc
+        if stands.standing != record.standing or not _is_same(stands, record):
+            return self._known_as(stands, record)
+        self._reached(CrashPoint.INTENT_WRITTEN, submission.application_id)
+        return await self._bring(record, deadline_s, accept)
+
+    async def _known(self, submission: Submission) -> Accepted | None:
+        """The answer to an application that the view lists already: usually the second try of a client."""
+        document = self._view.find(submission.application_id)
+        if document is None:
+            return None
+        record = await self._store.find(submission.application_id)
+        if record is None:  # submitted to its sub-cluster directly: that ignores it, unless it is somebody else's
+            _refuse_other_user(document.summary.user, submission)
+            return Accepted(document.summary.home_subcluster, is_delivered=True)
+        if record.state is SubmissionState.REJECTED:
+            return None
+        return self._known_as(record, self._intent(submission, record.decision))
+
+    def _known_as(self, stands: SubmissionRecord, wanted: SubmissionRecord) -> Accepted:
+        _refuse_other_user(stands.submission.user, wanted.submission)
+        if stands.content_hash != wanted.content_hash:
+            message = f"{wanted.submission.application_id} was submitted before with another content; ask for a new id"
+            raise ConflictError(message)
+        is_delivered = stands.state is SubmissionState.SUBMITTED
+        if not is_delivered:
+            self._listing.mark_submitted(stands.submission, stands.home_subcluster)
+        return Accepted(stands.home_subcluster, is_delivered=is_delivered)
+
+    async def _known_without_home(self, submission: Submission, decision: HomeDecision) -> Accepted:
+        """Nobody may take it now; but it may have been taken before."""
+        stands = await self._store.find(submission.application_id)
+        if stands is not None and stands.state is not SubmissionState.REJECTED:
+            return self._known_as(stands, self._intent(submission, stands.decision))
+        reasons = "; ".join(f"{candidate.subcluster}: {candidate.reason}" for candidate in decision.candidates)
+        raise NoUsableSubClusterError(f"{decision.reason} ({reasons})" if reasons else decision.reason)
+
+    def _intent(self, submission: Submission, decision: HomeDecision) -> SubmissionRecord:
+        home = decision.home_subcluster
+        assert home is not None  # noqa: S101 - a decision without a home was turned into an error
+        return SubmissionRecord(
+            submission=submission,
+            content_hash=content_hash(submission),
+            home_subcluster=home,
+            home_started_on_ms=self._homes.started_on_ms(home),
+            state=SubmissionState.INTENDED,
+            intended_at_ms=int(self._clock.now_s() * 1000),
+            decision=decision,
+        )
+
+    async def _bring(self, record: SubmissionRecord, deadline_s: float, accept: str) -> Accepted | Rejected:
+        """Send to the home; while that is provably not reached, to another."""
+        tried: dict[SubClusterId, str] = {}
+        while True:
+            delivery = await self._send(record, deadline_s, accept)
+            match delivery:
+                case Taken():
+                    return await self._settle_taken(record)
+                case Refused(answer):
+                    return await self._settle_refused(record, answer)
+                case NotSent(reason):
+                    tried[record.home_subcluster] = reason
+                    moved = await self._move(record, tried)
+                    if moved is None:
+                        break
+                    record = moved
+                case Uncertain():
+                    break
+        self._listing.mark_submitted(record.submission, record.home_subcluster)
+        return Accepted(record.home_subcluster, is_delivered=False)
+
+    async def _send(self, record: SubmissionRecord, deadline_s: float, accept: str) -> Delivery:
+        """Send within what is left of the time; nothing is begun when it is over."""
+        manager = self._managers[record.home_subcluster]
+        if self._homes.age_s(record.home_subcluster) > self._settings.fresh_s:
+            life = await ask_life(manager, timeout_s=max(0.1, deadline_s - self._clock.monotonic_s()))
+            if not isinstance(life, Life):
+                return NotSent(life.reason)
+        left_s = deadline_s - self._clock.monotonic_s()
+        if left_s <= 0:
+            return Uncertain("no time left")  # by now the repair may have begun elsewhere
+        self._reached(CrashPoint.SENDING, record.submission.application_id)
+        delivery = await deliver(manager, record.submission, timeout_s=left_s, accept=accept)
+        self._reached(CrashPoint.ANSWERED, record.submission.application_id)
+        return delivery
+
+    async def _move(self, record: SubmissionRecord, tried: Mapping[SubClusterId, str]) -> SubmissionRecord | None:
+        """Write an intent for another home; None if there is none, or another Heddle has taken the matter up."""
+        decision = self._homes.choose(record.submission, excluded=tried)
+        if decision.home_subcluster is None:
+            return None
+        moved = self._intent(record.submission, decision)
+        moved = replace(moved, intended_at_ms=max(moved.intended_at_ms, record.intended_at_ms + 1))
+        try:
+            await self._store.rehome(moved, was=record.standing)
+        except StoreError:
+            return None  # the record stands, and is repaired from there
+        self._reached(CrashPoint.REHOMED, record.submission.application_id)
+        return moved
+
+    async def _settle_taken(self, record: SubmissionRecord) -> Accepted:
+        application_id = record.submission.application_id
+        with suppress(StoreError):  # its home has it and the intent is safe: the repair settles it
+            await self._store.settle(application_id, SubmissionState.SUBMITTED)
+        self._reached(CrashPoint.SETTLED, application_id)
+        self._listing.mark_submitted(record.submission, record.home_subcluster)
+        return Accepted(record.home_subcluster, is_delivered=True)
+
+    async def _settle_refused(self, record: SubmissionRecord, answer: RestAnswer) -> Rejected | Accepted:
+        application_id = record.submission.application_id
+        rejection = answer.body.decode("utf-8", "replace")
+        with suppress(StoreError):  # the intent stands: the repair sends it again and is refused again
+            await self._store.settle(application_id, SubmissionState.REJECTED, rejection=rejection)
+        self._reached(CrashPoint.SETTLED, application_id)
+        return Rejected(record.home_subcluster, answer)
+
+
+def content_hash(submission: Submission) -> bytes:
+    """SHA-256 of the context and its representation: what makes two submissions the same."""
+    return hashlib.sha256(submission.content_type.encode() + b"\0" + submission.body).digest()
+
+
+def _is_same(one: SubmissionRecord, other: SubmissionRecord) -> bool:
+    return one.submission.user == other.submission.user and one.content_hash == other.content_hash
+
+
+def _refuse_other_user(owner: str, submission: Submission) -> None:
+    if owner != submission.user:
+        raise ConflictError(f"{submission.application_id} is known and belongs to another user; ask for a new id")
