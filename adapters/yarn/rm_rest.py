@@ -1,0 +1,310 @@
+"""The active ResourceManager of one sub-cluster, over its web services.
+
+One pool of connections for each sub-cluster; no cookies, so that nobody becomes somebody else by sharing a connection.
+Redirects are not followed, except that of a standby ResourceManager to an address that is configured for its
+sub-cluster. Every exchange ends within its time, and every answer within its size.
+
+Sources: `org.apache.hadoop.yarn.server.resourcemanager.webapp.RMWebAppFilter` (what a standby answers),
+`org.apache.hadoop.security.authentication.server.PseudoAuthenticationHandler` (`user.name`).
+"""
+
+import asyncio
+import ssl
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+from urllib.parse import quote, unquote_plus, urlsplit
+
+import aiohttp
+import msgspec
+from yarl import URL
+
+from adapters.yarn.answers import read_bounded
+from adapters.yarn.errors import FOREIGN_ERRORS, translated
+from shim.domain.ids import SubClusterId
+from shim.errors import NeverReachedError, NoAnswerError, ResourceManagerError, StandbyError
+from shim.ports.resource_manager import RestAnswer, RestRequest
+
+__all__ = ["RestResourceManager", "RestSettings"]
+
+_INFO = "/ws/v1/cluster/info"
+_CHUNK_BYTES = 256 * 1024
+_IDLE_S = 15.0  # Jetty closes after 60 s: a connection that it may be closing must not carry a submission
+_SAFE_IN_PATH = "%/:;=@&+,!$'()*~[]"
+_SAFE_IN_QUERY = _SAFE_IN_PATH + "?"
+_IDENTITY = frozenset({"user.name", "doas"})
+_NOT_SENT = frozenset(
+    {"accept-encoding", "authorization", "connection", "content-length", "cookie", "expect", "host", "keep-alive"}
+    | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "forwarded"}
+    | {"x-forwarded-for", "x-forwarded-host", "x-forwarded-proto", "x-forwarded-server", "x-real-ip"}
+)
+_NOT_PASSED_ON = frozenset(
+    {"connection", "content-encoding", "content-length", "keep-alive", "set-cookie", "transfer-encoding"}
+)
+_STANDBY_TEXTS = (b"This is standby RM", b"Can not find any active RM")
+
+
+@dataclass(frozen=True, slots=True)
+class RestSettings:
+    """How a ResourceManager is talked to.
+
+    Attributes:
+        user: Heddle's own user.
+        is_proxy: Whether others' requests go as Heddle's user with `doAs`, which needs `hadoop.proxyuser.USER.*` there;
+            otherwise with `user.name`.
+        connect_timeout_s: For opening a connection, and for asking who is active.
+        timeout_s: For a whole exchange, unless the caller says another.
+        max_answer_bytes: Longest answer, packed and unpacked.
+        connections: Most connections at a time.
+        verify_tls: Whether certificates are checked.
+        ca_file: Certificates to trust instead of the machine's.
+    """
+
+    user: str = "heddle"
+    is_proxy: bool = False
+    connect_timeout_s: float = 1.0
+    timeout_s: float = 2.0
+    max_answer_bytes: int = 64 * 1024 * 1024
+    connections: int = 64
+    verify_tls: bool = True
+    ca_file: Path | None = None
+
+
+class _Info(msgspec.Struct):
+    haState: str = ""  # noqa: N815 - Hadoop's name
+    startedOn: int = 0  # noqa: N815 - Hadoop's name
+
+
+class _InfoAnswer(msgspec.Struct):
+    clusterInfo: _Info  # noqa: N815 - Hadoop's name
+
+
+class _Trail(SimpleNamespace):
+    """What became of a request: whether the head of any attempt was written."""
+
+    was_sent: bool = False
+
+
+class RestResourceManager:
+    """`shim.ports.ResourceManager` over HTTP or HTTPS."""
+
+    def __init__(self, subcluster: SubClusterId, addresses: Sequence[str], settings: RestSettings) -> None:
+        """Remember where to ask; nothing is opened before the first exchange.
+
+        Args:
+            subcluster: Whose ResourceManager this is.
+            addresses: `http://host:port` of each ResourceManager of the sub-cluster.
+            settings: How to talk to it.
+
+        Raises:
+            ValueError: If there is no address.
+        """
+        if not addresses:
+            raise ValueError(f"sub-cluster {subcluster} has no web address")
+        self._subcluster = subcluster
+        self._addresses = tuple(address.rstrip("/") for address in addresses)
+        self._settings = settings
+        self._active = self._addresses[0]
+        self._is_doubtful = False
+        self._session: aiohttp.ClientSession | None = None
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """Whose ResourceManager this is."""
+        return self._subcluster
+
+    @property
+    def active_address(self) -> str:
+        """The address that was active last."""
+        return self._active
+
+    async def exchange(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+        """Send a request to the active ResourceManager; see `shim.ports.ResourceManager.exchange`."""
+        trail = _Trail()
+        try:
+            async with asyncio.timeout(self._settings.timeout_s if timeout_s is None else timeout_s):
+                return await self._exchange(request, trail)
+        except TimeoutError as exc:
+            self._is_doubtful = True
+            raise translated(exc, self._subcluster, self._active, was_sent=trail.was_sent) from exc
+        except NoAnswerError:
+            self._is_doubtful = True
+            raise
+
+    async def close(self) -> None:
+        """Close every connection."""
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def _exchange(self, request: RestRequest, trail: _Trail) -> RestAnswer:
+        """Ask the address that is believed active, then the others as far as the request has not been taken."""
+        if self._is_doubtful and len(self._addresses) > 1:
+            await self._find_active()
+        failure: ResourceManagerError | None = None
+        standby: RestAnswer | None = None
+        asked: set[str] = set()
+        queue = [self._active, *self._addresses]
+        while queue:
+            address = queue.pop(0)
+            if address in asked:
+                continue
+            asked.add(address)
+            try:
+                answer = await self._send(address, request, trail)
+            except NeverReachedError as exc:
+                failure = failure or exc
+                continue
+            if not _is_standby(answer):
+                if self._is_inactive_info(request, answer):
+                    standby = answer
+                    continue
+                self._active, self._is_doubtful = address, False
+                return answer
+            trail.was_sent = False  # a standby takes nothing
+            queue[:0] = self._registered(answer)
+            failure = StandbyError(self._subcluster, _standby_story(address, answer))
+        if standby is not None:
+            return standby
+        raise failure or StandbyError(self._subcluster, "no ResourceManager is active")
+
+    async def _send(self, address: str, request: RestRequest, trail: _Trail) -> RestAnswer:
+        url = URL(f"{address}{_target(request, self._identity(request.user))}", encoded=True)
+        headers = [(name, value) for name, value in request.headers if name.lower() not in _NOT_SENT]
+        headers.append(("Accept-Encoding", "identity"))
+        try:
+            async with self._open_session().request(
+                request.method,
+                url,
+                headers=headers,
+                data=request.body or None,
+                allow_redirects=False,
+                trace_request_ctx=trail,
+            ) as response:
+                body = await read_bounded(
+                    response.content.iter_chunked(_CHUNK_BYTES),
+                    response.headers.get("Content-Encoding", ""),
+                    limit=self._settings.max_answer_bytes,
+                    subcluster=self._subcluster,
+                )
+                return RestAnswer(response.status, _passed_on(response.raw_headers), body)
+        except TimeoutError as exc:
+            if not isinstance(exc, aiohttp.ClientError):
+                raise  # the exchange's own time-out, told where it is set
+            raise translated(exc, self._subcluster, address, was_sent=trail.was_sent) from exc
+        except FOREIGN_ERRORS as exc:
+            raise translated(exc, self._subcluster, address, was_sent=trail.was_sent) from exc
+
+    async def _find_active(self) -> None:
+        """Ask every address who is active, all at once; the one that became so last is believed."""
+        asked = (self._ask_whether_active(address) for address in self._addresses)
+        found = [answer for answer in await asyncio.gather(*asked) if answer is not None]
+        if found:
+            self._active = max(found)[1]
+
+    async def _ask_whether_active(self, address: str) -> tuple[int, str] | None:
+        try:
+            async with asyncio.timeout(self._settings.connect_timeout_s):
+                answer = await self._send(address, RestRequest("GET", _INFO), _Trail())
+        except (TimeoutError, ResourceManagerError):
+            return None
+        info = _read_info(answer)
+        return (info.startedOn, address) if info is not None and info.haState == "ACTIVE" else None
+
+    def _is_inactive_info(self, request: RestRequest, answer: RestAnswer) -> bool:
+        """A standby answers `/info` itself: with several addresses, the active one is meant."""
+        if len(self._addresses) == 1 or request.method != "GET" or request.path.rstrip("/") != _INFO:
+            return False
+        info = _read_info(answer)
+        return info is not None and info.haState != "ACTIVE"
+
+    def _registered(self, answer: RestAnswer) -> list[str]:
+        """The configured address that a standby's redirect names, if it names one."""
+        location = urlsplit(answer.header("Location") or "")
+        named = (location.scheme, location.netloc.lower())
+        return [address for address in self._addresses if _origin(address) == named]
+
+    def _identity(self, user: str | None) -> str:
+        own = quote(self._settings.user, safe="")
+        if user is None or user == self._settings.user:
+            return f"user.name={own}"
+        other = quote(user, safe="")
+        return f"user.name={own}&doAs={other}" if self._settings.is_proxy else f"user.name={other}"
+
+    def _open_session(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            connector = aiohttp.TCPConnector(
+                limit=self._settings.connections,
+                keepalive_timeout=_IDLE_S,
+                ssl=_ssl_context(self._settings) if self._addresses[0].startswith("https:") else True,
+            )
+            watch = aiohttp.TraceConfig()
+            watch.on_request_headers_sent.append(_note_sent)
+            self._session = aiohttp.ClientSession(
+                connector=connector,
+                cookie_jar=aiohttp.DummyCookieJar(),
+                auto_decompress=False,
+                timeout=aiohttp.ClientTimeout(total=None, connect=self._settings.connect_timeout_s),
+                headers={"User-Agent": "heddle"},
+                trace_configs=[watch],
+            )
+        return self._session
+
+
+async def _note_sent(
+    session: aiohttp.ClientSession, context: SimpleNamespace, _: aiohttp.TraceRequestHeadersSentParams
+) -> None:
+    del session
+    context.trace_request_ctx.was_sent = True
+
+
+def _target(request: RestRequest, identity: str) -> str:
+    """Path and query with the identity that is meant, and none that came from outside."""
+    path = quote(request.path, safe=_SAFE_IN_PATH)
+    fields = [field for field in request.query.split("&") if field and _field_name(field) not in _IDENTITY]
+    return f"{path}?{'&'.join([*(quote(field, safe=_SAFE_IN_QUERY) for field in fields), identity])}"
+
+
+def _field_name(field: str) -> str:
+    return unquote_plus(field.partition("=")[0]).strip().lower()
+
+
+def _passed_on(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
+    decoded = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
+    return tuple((name, value) for name, value in decoded if name.lower() not in _NOT_PASSED_ON)
+
+
+def _is_standby(answer: RestAnswer) -> bool:
+    if answer.header("Refresh") is not None and answer.status in {200, 307}:
+        return True
+    return answer.body.startswith(_STANDBY_TEXTS)
+
+
+def _standby_story(address: str, answer: RestAnswer) -> str:
+    location = answer.header("Location")
+    if location is None:
+        return f"{address} is standby, and knows no active ResourceManager"
+    return (
+        f"{address} is standby and points to {location[:200]}, which is not a configured address or not active either"
+    )
+
+
+def _read_info(answer: RestAnswer) -> _Info | None:
+    try:
+        return msgspec.json.decode(answer.body, type=_InfoAnswer, strict=False).clusterInfo
+    except msgspec.DecodeError:
+        return None
+
+
+def _origin(address: str) -> tuple[str, str]:
+    parts = urlsplit(address)
+    return parts.scheme, parts.netloc.lower()
+
+
+def _ssl_context(settings: RestSettings) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=str(settings.ca_file) if settings.ca_file else None)
+    if not settings.verify_tls:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
