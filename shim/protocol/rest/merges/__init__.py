@@ -10,7 +10,7 @@ from shim.protocol.rest.merges.labels import (
     merge_node_labels,
     merge_nodes_to_labels,
 )
-from shim.protocol.rest.merges.lists import join_list, raw_items, without_members
+from shim.protocol.rest.merges.lists import join_list, merge_reservations, raw_items, without_members
 from shim.protocol.rest.merges.metrics import merge_metrics
 from shim.protocol.rest.merges.nodes import merge_nodes
 from shim.protocol.rest.merges.overview import merge_overview
@@ -26,6 +26,7 @@ __all__ = [
     "merge_nodes",
     "merge_nodes_to_labels",
     "merge_overview",
+    "merge_reservations",
     "merge_schedulers",
     "raw_items",
     "scheduler_type",

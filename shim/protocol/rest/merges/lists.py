@@ -1,10 +1,12 @@
 """Lists whose items are carried as the bytes that they are."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 import msgspec
 
-__all__ = ["join_list", "raw_items", "without_members"]
+from shim.protocol.rest.merges.fields import Part
+
+__all__ = ["join_list", "merge_reservations", "raw_items", "without_members"]
 
 _Members = dict[str, msgspec.Raw]
 
@@ -41,3 +43,20 @@ def without_members(document: bytes, *, without: frozenset[str]) -> bytes:
     members = msgspec.json.decode(document, type=_Members)
     kept = {name: value for name, value in members.items() if name not in without}
     return document if len(kept) == len(members) else msgspec.json.encode(kept)
+
+
+def merge_reservations(parts: Sequence[Part]) -> bytes:
+    """`GET /reservation/list` of several sub-clusters; a "mapped" object: one reservation is the bare item."""
+    if len(parts) == 1:
+        return parts[0].document
+    items: list[bytes] = []
+    for part in parts:
+        found = msgspec.json.decode(part.document, type=_Members).get("reservations")
+        if found is None or bytes(found) == b"null":
+            continue
+        raw = bytes(found)
+        is_list = raw[:1] == b"["
+        items += [bytes(item) for item in msgspec.json.decode(raw, type=list[msgspec.Raw])] if is_list else [raw]
+    if not items:
+        return b"{}"
+    return b'{"reservations":%b}' % (items[0] if len(items) == 1 else b"[%b]" % b",".join(items))

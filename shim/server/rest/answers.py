@@ -1,0 +1,207 @@
+"""Answers with the headers of a ResourceManager, in its order.
+
+A ResourceManager's filters write `Date` twice and forbid caching; what no resource answers comes from Jetty with fewer.
+To these Heddle adds its own: `Heddle-As-Of`, `Heddle-Missing`, `X-Request-Id`, and what keeps browsers from harm.
+Recorded on Hadoop 3.4.2.
+"""
+
+import gzip
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from email.utils import formatdate
+
+from shim.protocol.rest.errors import JavaError, RemoteException, jetty_page, not_found_page
+from shim.protocol.rest.negotiation import FailureForm, NegotiationFailure, Representation
+from shim.protocol.rest.xml_writer import json_to_xml
+from shim.server.rest.messages import Answer, Headers
+
+__all__ = [
+    "HTML",
+    "PAGE_SECURITY",
+    "TEXT",
+    "AnswerWriter",
+    "Document",
+    "compressed",
+]
+
+HTML = "text/html;charset=utf-8"
+TEXT = "text/plain;charset=utf-8"
+
+_GZIP_LEVEL = 1  # a loopback or a rack away, speed counts for more than the last tenth of the size
+_SAFETY: Headers = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-FRAME-OPTIONS", "SAMEORIGIN"),
+    ("X-XSS-Protection", "1; mode=block"),
+)
+_PRAGMA = ("Pragma", "no-cache")
+_VARY = ("Vary", "Accept-Encoding")
+_JETTY_CACHING = ("Cache-Control", "must-revalidate,no-cache,no-store")
+
+_POLICY = (
+    "default-src 'none'; style-src 'self'; img-src 'self'; form-action 'self'; base-uri 'none'; frame-ancestors 'self'"
+)
+PAGE_SECURITY: Headers = (("Content-Security-Policy", _POLICY), ("Referrer-Policy", "no-referrer"))
+"""For pages: no script at all, styles from here only, no framing by others, no address of ours told to others."""
+
+
+@dataclass(frozen=True, slots=True)
+class Document:
+    """A JSON document to answer, in either representation.
+
+    Attributes:
+        body: The JSON; empty for an answer without a body.
+        xml_root: Root element where the JSON has none.
+        status: HTTP status.
+        location: Value of `Location`; empty for none.
+    """
+
+    body: bytes
+    xml_root: str | None = None
+    status: int = 200
+    location: str = ""
+
+    def in_form(self, representation: Representation) -> bytes:
+        """The body in a representation."""
+        if not self.body or representation is Representation.JSON:
+            return self.body
+        return json_to_xml(self.body, root=self.xml_root)
+
+
+def compressed(body: bytes) -> bytes:
+    """gzip, the same bytes for the same body."""
+    return gzip.compress(body, _GZIP_LEVEL, mtime=0)
+
+
+class AnswerWriter:
+    """Builds answers; remembers the header lines of the current second.
+
+    Args:
+        now_s: Seconds since the epoch.
+    """
+
+    def __init__(self, now_s: Callable[[], float]) -> None:
+        self._now_s = now_s
+        self._second = -1
+        self._opening: Headers = ()
+
+    def opening(self) -> Headers:
+        """What every answer of a filter chain begins with."""
+        second = int(self._now_s())
+        if second != self._second:
+            date = formatdate(second, usegmt=True)
+            self._second = second
+            self._opening = (
+                ("Date", date),
+                ("Cache-Control", "no-cache"),
+                ("Expires", date),
+                ("Date", date),
+                _PRAGMA,
+            )
+        return self._opening
+
+    def document(
+        self, document: Document, representation: Representation, *, extra: Headers = (), cookie: str | None = None
+    ) -> Answer:
+        """A resource's answer."""
+        return Answer(
+            document.status,
+            (
+                *self.opening(),
+                *_SAFETY,
+                *((("Set-Cookie", cookie),) if cookie else ()),
+                *((("Location", document.location),) if document.location else ()),
+                ("Content-Type", representation.value),
+                _VARY,
+                *extra,
+            ),
+            document.in_form(representation),
+        )
+
+    def text(
+        self, status: int, body: str, representation: Representation, *, extra: Headers = (), cookie: str | None = None
+    ) -> Answer:
+        """A bare text, which the ResourceManager labels as JSON or XML all the same."""
+        answer = self.document(Document(b"", status=status), representation, extra=extra, cookie=cookie)
+        return Answer(status, answer.headers, body.encode())
+
+    def error(
+        self, error: RemoteException, representation: Representation, *, extra: Headers = (), cookie: str | None = None
+    ) -> Answer:
+        """A `RemoteException`."""
+        retry: Headers = () if error.retry_after_s is None else (("Retry-After", str(error.retry_after_s)),)
+        body = error.to_xml() if representation is Representation.XML else error.to_json()
+        answer = self.document(
+            Document(b"", status=error.status), representation, extra=(*extra, *retry), cookie=cookie
+        )
+        return Answer(error.status, answer.headers, body)
+
+    def forbidden(self, error: RemoteException, *, extra: Headers = (), cookie: str | None = None) -> Answer:
+        """What the authentication filter answers, in JSON whatever the client accepts, before any resource."""
+        members = {
+            "message": error.message,
+            "exception": error.java_class.rpartition(".")[2],
+            "javaClassName": error.java_class,
+        }
+        body = json.dumps({"RemoteException": members}, indent=2, ensure_ascii=False).replace('":', '" :')
+        return Answer(
+            error.status,
+            (
+                *self.opening(),
+                ("Content-Type", "application/json"),
+                *_SAFETY,
+                *((("Set-Cookie", cookie),) if cookie else ()),
+                *extra,
+            ),
+            body.encode("utf-8", "replace"),
+        )
+
+    def not_negotiated(self, failure: NegotiationFailure, *, path: str, extra: Headers = ()) -> Answer:
+        """No resource method takes the method, the content type or the accepted types."""
+        if failure.form in (FailureForm.XML, FailureForm.JSON, FailureForm.BARE_JSON):
+            return self._unmapped(failure, extra)
+        headers: Headers = (_PRAGMA, *_SAFETY, _JETTY_CACHING)
+        if failure.form is FailureForm.EMPTY:
+            return Answer(failure.status, (*headers, *extra))
+        reason = "Server Error"
+        body = jetty_page(failure.status, reason, path=path, media_type=failure.media_type)
+        content = ("Content-Type", f"{failure.media_type};charset=iso-8859-1")
+        return Answer(failure.status, (*headers, content, *extra), body, reason)
+
+    def _unmapped(self, failure: NegotiationFailure, extra: Headers) -> Answer:
+        error = JavaError.not_negotiated().exception
+        match failure.form:
+            case FailureForm.XML:
+                body = error.to_xml()
+            case FailureForm.JSON:
+                body = error.to_json()
+            case _:
+                name = error.java_class.rpartition(".")[2]
+                members = {"exception": name, "message": None, "javaClassName": error.java_class}
+                body = json.dumps(members, separators=(",", ":")).encode()
+        content = ("Content-Type", f"{failure.media_type};charset=null")
+        return Answer(failure.status, (*self.opening(), *_SAFETY, _VARY, content, *extra), body)
+
+    def page(self, body: str, *, status: int = 200, extra: Headers = (), content_type: str = HTML) -> Answer:
+        """A page for browsers, or a text."""
+        headers = (*self.opening(), ("Content-Type", content_type), *_SAFETY, *PAGE_SECURITY, _VARY, *extra)
+        return Answer(status, headers, body.encode("utf-8", "replace"))
+
+    def raw(self, body: bytes, content_type: str, *, extra: Headers = ()) -> Answer:
+        """Bytes of any type."""
+        return Answer(200, (*self.opening(), ("Content-Type", content_type), *_SAFETY, _VARY, *extra), body)
+
+    def redirect(self, location: str, *, extra: Headers = ()) -> Answer:
+        """302."""
+        headers = (*self.opening(), ("Content-Type", TEXT), *_SAFETY, _VARY, ("Location", location), *extra)
+        return Answer(302, headers)
+
+    def no_such_path(self, path: str, *, extra: Headers = ()) -> Answer:
+        """404 in HTML, whatever the client accepts."""
+        return self.page(not_found_page(path).decode(), status=404, extra=extra)
+
+    def options(self, allow: str, description: bytes, *, extra: Headers = ()) -> Answer:
+        """What methods a path takes."""
+        content = "application/vnd.sun.wadl+xml;charset=utf-8" if description else TEXT
+        headers = (*self.opening(), ("Content-Type", content), *_SAFETY, ("Allow", allow), _VARY, *extra)
+        return Answer(200, headers, description)

@@ -1,0 +1,127 @@
+"""What stands behind the door: the use cases, and the view that they keep."""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.errors import HomeUnreachableError, ResourceManagerError
+from shim.global_master.federation_view import FederationView, Part
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.ports.state_store import StateStore
+from shim.protocol.rest.filters import QueueScope
+from shim.protocol.rest.merges import Part as MergePart
+from shim.services.application_ids import ApplicationIds
+from shim.services.documents import DocumentReading, PartRead
+from shim.services.reading import ApplicationReading
+from shim.services.routing import Routing
+from shim.services.submission import SubmissionService
+
+__all__ = ["Backend"]
+
+
+@dataclass(frozen=True, slots=True)
+class Backend:
+    """The use cases of a REST client.
+
+    Attributes:
+        managers: By sub-cluster, in the configured order.
+        cluster_timestamp_ms: Of the federation's ids: `id` and `startedOn` of `/info`.
+        answer_within_s: Nobody waits longer for a sub-cluster.
+    """
+
+    view: FederationView
+    applications: ApplicationReading
+    documents: DocumentReading
+    routing: Routing
+    ids: ApplicationIds
+    submissions: SubmissionService
+    store: StateStore
+    managers: Mapping[SubClusterId, ResourceManager]
+    clock: Clock
+    cluster_timestamp_ms: int
+    answer_within_s: float = 2.0
+
+    def missing(self) -> tuple[SubClusterId, ...]:
+        """Sub-clusters whose part in an answer is old or absent."""
+        return self.view.late(self.clock.now_s())
+
+    def as_of_s(self, part: Part) -> float:
+        """When the oldest part of an answer made of the view was asked for; missing sub-clusters do not count."""
+        missing = self.missing()
+        times = [self.view.as_of_s(item, part) for item in self.view.subclusters if item not in missing]
+        known = [time_s for time_s in times if time_s is not None]
+        return min(known, default=self.clock.now_s())
+
+    def weighted(self, read: PartRead) -> list[MergePart]:
+        """Documents to merge, with the size of their sub-clusters."""
+        now_s = self.clock.now_s()
+        return [
+            MergePart(item, document.raw, float(self.view.look(item, now_s).capacity.memory_mib))
+            for item, document in read.documents.items()
+        ]
+
+    def maximum_allocation(self) -> ResourceVector:
+        """The largest container that some sub-cluster grants, and that one of its nodes could hold."""
+        now_s = self.clock.now_s()
+        looks = [self.view.look(item, now_s) for item in self.view.subclusters]
+        limits = [_largest_grant(look.maximum_allocation, [node.total for node in look.nodes]) for look in looks]
+        return max(limits, key=lambda limit: (limit.memory_mib, limit.vcores), default=ResourceVector())
+
+    def skews_ms(self) -> dict[SubClusterId, int]:
+        """How far each sub-cluster's clock is ahead of ours."""
+        now_s = self.clock.now_s()
+        return {item: round(self.view.look(item, now_s).clock_skew_s * 1000) for item in self.view.subclusters}
+
+    def find_queue(self, text: str) -> QueueScope | None:
+        """The queue that a full path or a leaf name names in any sub-cluster; the path goes first."""
+        now_s = self.clock.now_s()
+        found: QueueScope | None = None
+        for item in self.view.subclusters:
+            for path, queue in self.view.look(item, now_s).queues.items():
+                if path == text:
+                    return QueueScope(path, queue.is_leaf)
+                if found is None and path.rpartition(".")[2] == text:
+                    found = QueueScope(path, queue.is_leaf)
+        return found
+
+    def subclusters_of_queue(self, text: str) -> list[SubClusterId]:
+        """The sub-clusters that have a queue of this path or leaf name."""
+        now_s = self.clock.now_s()
+        return [
+            item
+            for item in self.view.subclusters
+            if any(text in (path, path.rpartition(".")[2]) for path in self.view.look(item, now_s).queues)
+        ]
+
+    async def exchange(self, subcluster: SubClusterId, request: RestRequest) -> RestAnswer:
+        """Pass a request to a sub-cluster's ResourceManager.
+
+        Raises:
+            HomeUnreachableError: If no answer came in time.
+        """
+        try:
+            async with asyncio.timeout(self.answer_within_s):
+                return await self.managers[subcluster].exchange(request, timeout_s=self.answer_within_s)
+        except (ResourceManagerError, TimeoutError) as exc:
+            reason = str(exc) or f"no answer within {self.answer_within_s:g} s"
+            raise HomeUnreachableError(f"sub-cluster {subcluster} does not answer: {reason}") from exc
+
+
+def _largest_grant(configured: ResourceVector, nodes: Sequence[ResourceVector]) -> ResourceVector:
+    """The configured maximum, capped by the largest node; the maximum itself without nodes.
+
+    Source: `ClusterNodeTracker.getMaxAllowedAllocation`.
+    """
+    if not nodes:
+        return configured
+    return ResourceVector(
+        min(configured.memory_mib, max(node.memory_mib for node in nodes)),
+        min(configured.vcores, max(node.vcores for node in nodes)),
+        {
+            name: min(amount, max(node.others.get(name, 0) for node in nodes))
+            for name, amount in configured.others.items()
+        },
+    )

@@ -1,0 +1,77 @@
+"""Rendered answers, kept until what they were made of changes."""
+
+from collections import OrderedDict
+from dataclasses import dataclass
+
+from shim.domain.ids import SubClusterId
+from shim.global_master.federation_view import Part
+from shim.server.rest.messages import Request
+
+__all__ = ["CacheKey", "Kept", "ResponseCache", "cache_key"]
+
+CacheKey = tuple[str, str, str, bool]
+"""Path and query as they stood in the request line, `Accept`, whether compressed."""
+
+_MOST_ENTRIES = 1024
+_MOST_BYTES = 256 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class Kept:
+    """An answer less the header lines that change with every second.
+
+    Attributes:
+        part: What of the view it was made of, in `version`.
+        missing: The sub-clusters that were missing.
+        good_until_s: When it is too old whatever the view says; seconds since the epoch.
+        as_of_s: When it was true, for what is no list; None for as old as the part of the view.
+        status_line: With its line end.
+        tail: The rest of the headers, the empty line, and the body.
+    """
+
+    part: Part
+    version: int
+    missing: tuple[SubClusterId, ...]
+    good_until_s: float
+    as_of_s: float | None
+    status_line: bytes
+    tail: bytes
+
+
+def cache_key(request: Request) -> CacheKey:
+    """Everything of a read that its answer depends on, but for who asks."""
+    accept = encoding = ""
+    for name, value in request.headers:
+        if name == "accept":
+            accept = f"{accept},{value}" if accept else value
+        elif name == "accept-encoding":
+            encoding = value
+    return request.raw_path, request.query, accept, "gzip" in encoding.lower()
+
+
+class ResponseCache:
+    """Answers to reads that are the same for every caller; bounded by number and by bytes."""
+
+    def __init__(self) -> None:
+        self._entries: OrderedDict[CacheKey, Kept] = OrderedDict()
+        self._bytes = 0
+
+    def find(self, key: CacheKey) -> Kept | None:
+        """What is kept under a key; whether it is still good is for the caller to say."""
+        return self._entries.get(key)
+
+    def keep(self, key: CacheKey, kept: Kept) -> None:
+        """Keep an answer; the ones that were made first give way when there is no room."""
+        self.drop(key)
+        if len(kept.tail) > _MOST_BYTES // 4:
+            return
+        self._entries[key] = kept
+        self._bytes += len(kept.tail)
+        while len(self._entries) > _MOST_ENTRIES or self._bytes > _MOST_BYTES:
+            self.drop(next(iter(self._entries)))
+
+    def drop(self, key: CacheKey) -> None:
+        """Forget what is kept under a key."""
+        kept = self._entries.pop(key, None)
+        if kept is not None:
+            self._bytes -= len(kept.tail)

@@ -1,0 +1,438 @@
+"""The door itself: from a request to the row of the table, from the row's outcome to an answer.
+
+The order of the steps is that of a ResourceManager's filters: path, identity, method, content negotiation, resource.
+"""
+
+import datetime as dt
+import itertools
+import re
+import zlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Protocol
+from urllib.parse import urlsplit
+
+from shim.domain.ids import SubClusterId
+from shim.errors import HeddleError, InvariantViolationError, StoreUnavailableError, UnavailableError
+from shim.ports.resource_manager import RestAnswer
+from shim.protocol.rest.errors import JavaError, RemoteException, remote_exception_of
+from shim.protocol.rest.negotiation import NegotiationFailure, Representation, accepts_gzip, failure_for, negotiate
+from shim.protocol.rest.queries import Query, parse_query
+from shim.server.rest.answers import AnswerWriter, compressed
+from shim.server.rest.backend import Backend
+from shim.server.rest.cache import CacheKey, Kept, ResponseCache, cache_key
+from shim.server.rest.connection import render
+from shim.server.rest.endpoints import BASE, Endpoint, Match, allowed_methods, find, has_broken_escape
+from shim.server.rest.forwarding import answer_of
+from shim.server.rest.messages import Answer, Headers, Request
+from shim.server.rest.operations import Call, Operations, Outcome
+from shim.server.rest.routes import Routes
+from shim.server.rest.wadl import describe
+from shim.services.freshness import Freshness
+from shim.services.identity import COOKIE_NAME, Caller, IdentityService, ImpersonationError
+
+__all__ = ["AuditSink", "Exchange", "RestDoor", "Site"]
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
+_COOKIE = re.compile(rf'(?:^|;)\s*{re.escape(COOKIE_NAME)}=("[^"]*"|[^;]*)')
+_IDENTITY_WORDS = ("user", "doas")
+_MOST_INFLATED = 1024 * 1024
+_ENTITY_TYPES = frozenset({"application/json", "application/xml"})
+_TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~*-]+")
+_READS = frozenset({"GET", "HEAD"})
+_OK = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What there is to say of a request when it is answered: for logs, audit and metrics.
+
+    Attributes:
+        operation: Method and path of the row, or what the path begins with.
+        duration_s: From the whole request to the answer.
+    """
+
+    request_id: str
+    operation: str
+    caller: Caller | None
+    peer: str
+    status: int
+    duration_s: float
+    is_change: bool
+    subcluster: str = ""
+    target: str = ""
+    reason: str = ""
+
+
+AuditSink = Callable[[Exchange], None]
+
+
+class Site(Protocol):
+    """What is not under the base path: pages, `/jmx`, `/conf`."""
+
+    async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
+        """The answer; None for a path that it does not know."""
+        ...
+
+
+@dataclass(slots=True)
+class _Story:
+    """What is learnt of a request while it is answered."""
+
+    request_id: str
+    operation: str = ""
+    caller: Caller | None = None
+    is_change: bool = False
+    subcluster: str = ""
+    target: str = ""
+    reason: str = ""
+
+
+class RestDoor:
+    """Answers every request, whatever happens.
+
+    Args:
+        backend: The use cases.
+        identity: Who is calling.
+        operations: What Heddle answers itself.
+        site: What is not a web service of a ResourceManager.
+        report: Told of every answer that was not taken from the cache.
+        request_prefix: Beginning of request ids, different for every process.
+        is_shared: Whether reads are the same for every caller; False if a sub-cluster guards its applications.
+        max_body_bytes: Largest body after decompression.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        identity: IdentityService,
+        operations: Operations,
+        site: Site,
+        *,
+        report: AuditSink = lambda _: None,
+        request_prefix: str = "r",
+        is_shared: bool = True,
+        max_body_bytes: int = _MOST_INFLATED,
+    ) -> None:
+        self._backend = backend
+        self._identity = identity
+        self._operations = operations
+        self._routes = Routes(backend, identity)
+        self._site = site
+        self._report = report
+        self._writer = AnswerWriter(backend.clock.now_s)
+        self._cache = ResponseCache()
+        self._numbers = itertools.count(1)
+        self._prefix = request_prefix
+        self._is_shared = is_shared
+        self._max_body_bytes = max_body_bytes
+        self._head: tuple[int, bytes] = (-1, b"")
+
+    # -- answers that are ready --------------------------------------------------------------------------------------
+
+    def answer_at_once(self, request: Request) -> bytes | None:
+        """A kept answer, if it is still good."""
+        if request.method != "GET":
+            return None
+        key = cache_key(request)
+        kept = self._cache.find(key)
+        if kept is None:
+            return None
+        backend = self._backend
+        now_s = backend.clock.now_s()
+        if (
+            kept.version != backend.view.version(kept.part)
+            or kept.good_until_s <= now_s
+            or kept.missing != backend.view.late(now_s)
+        ):
+            self._cache.drop(key)
+            return None
+        as_of_s = backend.as_of_s(kept.part) if kept.as_of_s is None else kept.as_of_s
+        own = f"Heddle-As-Of: {_instant(as_of_s)}\r\nX-Request-Id: {self._request_id(request)}\r\n".encode()
+        return b"".join((kept.status_line, self._dated_head(now_s), own, kept.tail))
+
+    def _dated_head(self, now_s: float) -> bytes:
+        second = int(now_s)
+        if self._head[0] != second:
+            lines = "".join(f"{name}: {value}\r\n" for name, value in self._writer.opening())
+            self._head = (second, lines.encode())
+        return self._head[1]
+
+    def _keep(self, key: CacheKey, outcome: Outcome, answer: Answer, version: int) -> None:
+        part = outcome.part
+        if part is None or not self._is_shared or outcome.document.status != _OK:
+            return
+        skipped = len(self._writer.opening())
+        body = render(Answer(answer.status, answer.headers[skipped:], answer.body))
+        status_line, _, tail = body.partition(b"\r\n")
+        kept = Kept(
+            part,
+            version,
+            outcome.freshness.missing,
+            outcome.good_until_s,
+            outcome.freshness.as_of_s if outcome.is_single else None,
+            status_line + b"\r\n",
+            tail,
+        )
+        self._cache.keep(key, kept)
+
+    # -- answers that have to be made --------------------------------------------------------------------------------
+
+    async def answer(self, request: Request) -> Answer:
+        """The answer; an error that nobody expected is a 500 that names its request id."""
+        story = _Story(self._request_id(request))
+        began_s = self._backend.clock.monotonic_s()
+        try:
+            answer = await self._answer(request, story)
+        except HeddleError as exc:
+            story.reason = str(exc)
+            answer = self._error(exc, request, story)
+        except Exception as exc:  # noqa: BLE001 - the task's boundary: one request's bug must not end the connection
+            story.reason = f"{type(exc).__name__}: {exc}"
+            answer = self._error(InvariantViolationError(story.reason), request, story)
+        duration_s = self._backend.clock.monotonic_s() - began_s
+        self._report(
+            Exchange(
+                story.request_id,
+                story.operation,
+                story.caller,
+                request.peer,
+                answer.status,
+                duration_s,
+                story.is_change,
+                story.subcluster,
+                story.target,
+                story.reason,
+            )
+        )
+        return _zipped(answer, request)
+
+    async def _answer(self, request: Request, story: _Story) -> Answer:
+        if has_broken_escape(request.raw_path):
+            body = b"<h1>Bad Message 400</h1><pre>reason: Bad Request</pre>"
+            return Answer(400, (("Content-Type", "text/html;charset=iso-8859-1"),), body, closes=True)
+        _refuse_other_sites(request)
+        query = parse_query(request.query)
+        caller = story.caller = self._caller(request, query)
+        match = find(request.raw_path)
+        if match is not None:
+            return await self._resource(request, query, caller, match, story)
+        extra = self._own_headers(story)
+        story.operation = f"{request.method} {request.raw_path.split('/', 2)[1][:32]}"
+        found = None if request.raw_path.startswith(BASE) else await self._site.answer(request, caller, extra)
+        if found is not None:
+            return found
+        if request.method == "OPTIONS":
+            return self._writer.options("GET, POST", b"", extra=extra)
+        return self._writer.no_such_path(request.raw_path, extra=extra)
+
+    async def _resource(self, request: Request, query: Query, caller: Caller, match: Match, story: _Story) -> Answer:
+        if request.method == "OPTIONS":
+            return self._writer.options(
+                allowed_methods(match), describe(match, request.raw_path), extra=self._own_headers(story)
+            )
+        endpoint = match.endpoints.get("GET" if request.method == "HEAD" else request.method)
+        accept = request.joined("accept")
+        story.operation = f"{request.method} {BASE}{endpoint.path if endpoint else request.raw_path[len(BASE) :]}"
+        failure = failure_for(accept) if endpoint is None else _negotiation_failure(endpoint, request, accept)
+        if failure is not None:
+            return self._writer.not_negotiated(failure, path=request.raw_path, extra=self._own_headers(story))
+        if endpoint is None:
+            raise InvariantViolationError("a method without a row was negotiated")
+        story.is_change = endpoint.changes
+        story.target = next(iter(match.parameters.values()), "")
+        if endpoint.changes:
+            self._identity.require_user(caller)
+        call = Call(self._inflated(request), endpoint, match.parameters, query, caller)
+        return await self._dispatch(call, story)
+
+    async def _dispatch(self, call: Call, story: _Story) -> Answer:
+        named = call.query.first("cluster")
+        if named is not None and call.endpoint.operation is not call.endpoint.operation.SUBMIT:
+            return await self._carry(call, self._configured(named), story)
+        if not self._operations.knows(call.endpoint.operation):
+            routed = await self._routes.run(call)
+            story.subcluster = routed.subcluster
+            return self._carried(call, routed.answer, routed.freshness, story)
+        part = self._operations.part_of(call.endpoint.operation)
+        version = self._backend.view.version(part) if part is not None else 0
+        outcome = await self._operations.run(call)
+        if isinstance(outcome, RestAnswer):
+            return self._carried(call, outcome, self._now(), story)
+        return self._written(call, outcome, version, story)
+
+    def _written(self, call: Call, outcome: Outcome, version: int, story: _Story) -> Answer:
+        representation = _representation(call.request)
+        own = self._own_headers(story, outcome.freshness)
+        answer = self._writer.document(outcome.document, representation, extra=own, cookie=call.caller.new_cookie)
+        if call.request.method == "HEAD":
+            return replace(answer, body=b"")
+        if call.request.method == "GET" and outcome.part is not None and not _names_somebody(call.query):
+            key = cache_key(call.request)
+            # what changes with each answer is left out and put in when it is given
+            missing = self._missing_header(outcome.freshness)
+            kept = self._writer.document(outcome.document, representation, extra=missing)
+            self._keep(key, outcome, _zipped(kept, call.request), version)
+        return answer
+
+    async def _carry(self, call: Call, subcluster: SubClusterId, story: _Story) -> Answer:
+        """One sub-cluster's own answer."""
+        story.subcluster = subcluster
+        routed = await self._routes.pass_on(call, subcluster)
+        return self._carried(call, routed.answer, routed.freshness, story)
+
+    def _carried(self, call: Call, answer: RestAnswer, freshness: Freshness, story: _Story) -> Answer:
+        own = self._own_headers(story, freshness)
+        carried = answer_of(answer, call.request, cookie=call.caller.new_cookie, extra=own)
+        return replace(carried, body=b"") if call.request.method == "HEAD" else carried
+
+    # -- the steps ---------------------------------------------------------------------------------------------------
+
+    def _caller(self, request: Request, query: Query) -> Caller:
+        do_as = next((values[0] for name, values in query.parameters.items() if name.lower() == "doas"), None)
+        cookie = _COOKIE.search(request.joined("cookie"))
+        return self._identity.identify(
+            user_name=query.first("user.name"),
+            do_as=do_as,
+            cookie=cookie[1] if cookie else None,
+            address=request.peer,
+        )
+
+    def _configured(self, named: str) -> SubClusterId:
+        """The sub-cluster that `?cluster=` names.
+
+        Raises:
+            JavaError: If there is none of that name.
+        """
+        for item in self._backend.view.subclusters:
+            if item == named:
+                return item
+        known = ", ".join(self._backend.view.subclusters)
+        raise JavaError.bad_request(f"Unknown cluster: {named}. It should be one of [{known}]")
+
+    def _inflated(self, request: Request) -> Request:
+        """The request with its body decompressed.
+
+        Raises:
+            JavaError: If it is no gzip, or too large.
+        """
+        if (request.header("content-encoding") or "").lower() != "gzip":
+            return request
+        inflater = zlib.decompressobj(wbits=31)
+        try:
+            body = inflater.decompress(request.body, self._max_body_bytes + 1)
+        except zlib.error as exc:
+            raise JavaError(400, "java.util.zip.ZipException", str(exc)) from exc
+        if len(body) > self._max_body_bytes:
+            raise JavaError(413, "java.io.IOException", "the body is too large")
+        return replace(request, body=body)
+
+    def _error(self, error: HeddleError, request: Request, story: _Story) -> Answer:
+        own = self._own_headers(story)
+        cookie = story.caller.new_cookie if story.caller else None
+        if isinstance(error, StoreUnavailableError):
+            error = UnavailableError(str(error))
+        if isinstance(error, ImpersonationError):
+            shown = RemoteException(error.http_status, error.java_class, str(error))
+            return self._writer.forbidden(shown, extra=own, cookie=cookie)
+        shown = remote_exception_of(error)
+        representation = _representation(request)
+        answer = self._writer.error(shown, representation, extra=own, cookie=cookie)
+        if request.method == "HEAD":
+            return replace(answer, body=b"")
+        return answer
+
+    # -- headers of our own ------------------------------------------------------------------------------------------
+
+    def _request_id(self, request: Request) -> str:
+        given = request.header("x-request-id")
+        if given is not None and _REQUEST_ID.fullmatch(given):
+            return given
+        return f"{self._prefix}-{next(self._numbers):x}"
+
+    def _now(self) -> Freshness:
+        return Freshness(self._backend.clock.now_s(), self._backend.missing())
+
+    def _own_headers(self, story: _Story, freshness: Freshness | None = None) -> Headers:
+        age = freshness or self._now()
+        return (
+            ("Heddle-As-Of", _instant(age.as_of_s)),
+            ("X-Request-Id", story.request_id),
+            *self._missing_header(age),
+        )
+
+    @staticmethod
+    def _missing_header(freshness: Freshness) -> Headers:
+        return (("Heddle-Missing", ", ".join(freshness.missing)),) if freshness.missing else ()
+
+
+def _instant(time_s: float) -> str:
+    """A moment as RFC 3339 has it, in milliseconds."""
+    moment = dt.datetime.fromtimestamp(time_s, dt.UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
+
+
+def _representation(request: Request) -> Representation:
+    chosen = negotiate(request.joined("accept"))
+    return chosen if isinstance(chosen, Representation) else Representation.JSON
+
+
+def _names_somebody(query: Query) -> bool:
+    return any(name.lower() in ("user.name", "doas") for name in query.parameters)
+
+
+def _zipped(answer: Answer, request: Request) -> Answer:
+    """The answer compressed, if the client says that it understands that and there is something to compress."""
+    if not answer.body or not accepts_gzip(request.joined("accept-encoding")):
+        return answer
+    if any(name == "Content-Encoding" for name, _ in answer.headers) or not any(
+        name == "Vary" for name, _ in answer.headers
+    ):
+        return answer
+    position = next(index for index, (name, _) in enumerate(answer.headers) if name == "Vary") + 1
+    headers = (*answer.headers[:position], ("Content-Encoding", "gzip"), *answer.headers[position:])
+    return replace(answer, headers=headers, body=compressed(answer.body))
+
+
+def _negotiation_failure(endpoint: Endpoint, request: Request, accept: str) -> NegotiationFailure | None:
+    """Why the row's method does not take the request, if it does not.
+
+    Raises:
+        JavaError: If nothing can read a body of that type.
+    """
+    if endpoint.takes_body:
+        given = request.header("content-type")
+        media_type = (given or "").partition(";")[0].strip().lower()
+        if given is None or media_type == "application/*":
+            shown = media_type or "application/octet-stream"
+            raise JavaError(
+                503,
+                "javax.ws.rs.WebApplicationException",
+                f"com.sun.jersey.api.MessageException: no message body reader for MIME media type {shown} was found.\n",
+            )
+        if not _TYPE.fullmatch(media_type):
+            raise JavaError(400, "java.lang.IllegalArgumentException", f"not a media type: {media_type[:80]}")
+        if media_type not in _ENTITY_TYPES:
+            return failure_for(accept)
+    chosen = negotiate(accept)
+    return chosen if isinstance(chosen, NegotiationFailure) else None
+
+
+def _refuse_other_sites(request: Request) -> None:
+    """Refuse a change that a page of another site makes a browser send.
+
+    Raises:
+        JavaError: 403. Programs send no `Origin`, and are not concerned.
+    """
+    if request.method in _READS or request.method == "OPTIONS":
+        return
+    origin = request.header("origin")
+    site = request.header("sec-fetch-site")
+    if site in ("cross-site", "same-site") or (
+        origin is not None and urlsplit(origin).netloc.lower() != (request.header("host") or "").lower()
+    ):
+        raise JavaError(
+            403,
+            "org.apache.hadoop.yarn.webapp.ForbiddenException",
+            "java.lang.Exception: a page of another site may not",
+        )

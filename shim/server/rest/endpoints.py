@@ -1,0 +1,264 @@
+"""Every endpoint of a ResourceManager, and how Heddle answers it. The door reads this table; it has no other list.
+
+Four ways: OWN (Heddle knows), ROUTE (the answer of the one sub-cluster that has what the key names), MERGE (one
+document from those of all sub-clusters), SPREAD (a change that every sub-cluster is told). Any read is carried,
+whatever its way, when `?cluster=ID` names a sub-cluster: that one's own document.
+
+Source: `RMWSConsts`, `RMWebServices` of Hadoop 3.4.2; the recorded answers.
+"""
+
+import re
+from dataclasses import dataclass, field
+from enum import Enum
+from urllib.parse import unquote
+
+__all__ = [
+    "BASE",
+    "ENDPOINTS",
+    "Endpoint",
+    "Key",
+    "Match",
+    "Operation",
+    "Way",
+    "allowed_methods",
+    "find",
+    "has_broken_escape",
+]
+
+BASE = "/ws/v1/cluster"
+
+
+class Way(Enum):
+    """Where an answer comes from."""
+
+    OWN = "own"
+    ROUTE = "route"
+    MERGE = "merge"
+    SPREAD = "spread"
+
+
+class Key(Enum):
+    """What decides which sub-cluster answers."""
+
+    NONE = "none"
+    APPLICATION = "application"
+    NODE = "node"
+    NODE_PARAMETER = "nodeId"
+    CONTAINER = "container"
+    QUEUE = "queue"
+    RESERVATION = "reservation"
+    ANY = "any"
+    """Every sub-cluster would answer the same; the first usable one is asked."""
+    NAMED = "cluster"
+    """The caller must say which, if there is more than one: `?cluster=ID`."""
+
+
+class Operation(Enum):
+    """What Heddle does itself; ROUTED passes the request on."""
+
+    ROUTED = "routed"
+    INFO = "info"
+    USER_INFO = "userinfo"
+    METRICS = "metrics"
+    SCHEDULER = "scheduler"
+    OVERVIEW = "scheduler-overview"
+    BULK_ACTIVITIES = "bulk-activities"
+    NODES = "nodes"
+    APPLICATIONS = "apps"
+    APPLICATION = "app"
+    STATISTICS = "appstatistics"
+    NODE_LABELS = "node-labels"
+    NODES_TO_LABELS = "nodes-to-labels"
+    LABELS_TO_NODES = "labels-to-nodes"
+    RESERVATIONS = "reservations"
+    NEW_APPLICATION = "new-application"
+    SUBMIT = "submit"
+    SIGNAL = "signal"
+
+
+@dataclass(frozen=True, slots=True)
+class Endpoint:
+    """One row.
+
+    Attributes:
+        path: Below the base; segments in braces are parameters.
+        xml_root: Root element of the XML where the JSON has none.
+        takes_body: Whether a `Content-Type` of JSON or XML is asked for.
+    """
+
+    method: str
+    path: str
+    way: Way
+    key: Key = Key.NONE
+    operation: Operation = Operation.ROUTED
+    xml_root: str | None = None
+    takes_body: bool = False
+    changes: bool = False
+    segments: tuple[str, ...] = field(init=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "segments", tuple(part for part in self.path.split("/") if part))
+
+
+def _read(
+    path: str, way: Way, key: Key = Key.NONE, operation: Operation = Operation.ROUTED, xml_root: str | None = None
+) -> Endpoint:
+    return Endpoint("GET", path, way, key, operation, xml_root)
+
+
+def _change(method: str, path: str, key: Key, *, way: Way = Way.ROUTE, takes_body: bool = True) -> Endpoint:
+    return Endpoint(method, path, way, key, takes_body=takes_body, changes=True)
+
+
+_APP = "/apps/{application}"
+_CONTAINERS = f"{_APP}/appattempts/{{attempt}}/containers"
+
+ENDPOINTS: tuple[Endpoint, ...] = (
+    _read("", Way.OWN, operation=Operation.INFO),
+    _read("/info", Way.OWN, operation=Operation.INFO),
+    _read("/userinfo", Way.OWN, operation=Operation.USER_INFO, xml_root="clusterUserInfo"),
+    _read("/metrics", Way.MERGE, operation=Operation.METRICS),
+    _read("/scheduler", Way.MERGE, operation=Operation.SCHEDULER),
+    _read("/scheduler-overview", Way.MERGE, operation=Operation.OVERVIEW, xml_root="scheduler"),
+    _change("POST", "/scheduler/logs", Key.NONE, way=Way.SPREAD, takes_body=False),
+    _read("/scheduler/activities", Way.ROUTE, Key.NODE_PARAMETER),
+    _read("/scheduler/bulk-activities", Way.MERGE, operation=Operation.BULK_ACTIVITIES),
+    _read("/scheduler/app-activities/{application}", Way.ROUTE, Key.APPLICATION),
+    _read("/nodes", Way.MERGE, operation=Operation.NODES),
+    _read("/nodes/{node}", Way.ROUTE, Key.NODE),
+    _change("POST", "/nodes/{node}/resource", Key.NODE),
+    _change("POST", "/nodes/{node}/replace-labels", Key.NODE, takes_body=False),
+    _read("/nodes/{node}/get-labels", Way.ROUTE, Key.NODE),
+    _read("/apps", Way.MERGE, operation=Operation.APPLICATIONS),
+    Endpoint("POST", "/apps", Way.OWN, operation=Operation.SUBMIT, takes_body=True, changes=True),
+    Endpoint(
+        "POST",
+        "/apps/new-application",
+        Way.OWN,
+        operation=Operation.NEW_APPLICATION,
+        xml_root="NewApplication",
+        changes=True,
+    ),
+    _read("/appstatistics", Way.MERGE, operation=Operation.STATISTICS),
+    _read(_APP, Way.ROUTE, Key.APPLICATION, Operation.APPLICATION),
+    _read(f"{_APP}/appattempts", Way.ROUTE, Key.APPLICATION),
+    _read(f"{_APP}/appattempts/{{attempt}}", Way.ROUTE, Key.APPLICATION),
+    _read(_CONTAINERS, Way.ROUTE, Key.APPLICATION),
+    _read(f"{_CONTAINERS}/{{container}}", Way.ROUTE, Key.APPLICATION),
+    _read(f"{_APP}/state", Way.ROUTE, Key.APPLICATION),
+    _change("PUT", f"{_APP}/state", Key.APPLICATION),
+    _read(f"{_APP}/queue", Way.ROUTE, Key.APPLICATION),
+    _change("PUT", f"{_APP}/queue", Key.APPLICATION),
+    _read(f"{_APP}/priority", Way.ROUTE, Key.APPLICATION),
+    _change("PUT", f"{_APP}/priority", Key.APPLICATION),
+    _read(f"{_APP}/timeouts", Way.ROUTE, Key.APPLICATION),
+    _read(f"{_APP}/timeouts/{{type}}", Way.ROUTE, Key.APPLICATION),
+    _change("PUT", f"{_APP}/timeout", Key.APPLICATION),
+    _change("POST", "/delegation-token", Key.ANY),
+    _change("DELETE", "/delegation-token", Key.ANY, takes_body=False),
+    _change("POST", "/delegation-token/expiration", Key.ANY, takes_body=False),
+    _change("POST", "/reservation/new-reservation", Key.ANY, takes_body=False),
+    _change("POST", "/reservation/submit", Key.RESERVATION),
+    _change("POST", "/reservation/update", Key.RESERVATION),
+    _change("POST", "/reservation/delete", Key.RESERVATION),
+    _read("/reservation/list", Way.MERGE, operation=Operation.RESERVATIONS, xml_root="reservationListInfo"),
+    _read("/get-node-to-labels", Way.MERGE, operation=Operation.NODES_TO_LABELS, xml_root="nodeToLabelsInfo"),
+    _read("/label-mappings", Way.MERGE, operation=Operation.LABELS_TO_NODES, xml_root="labelsToNodesInfo"),
+    _read("/get-node-labels", Way.MERGE, operation=Operation.NODE_LABELS, xml_root="nodeLabelsInfo"),
+    _read("/get-rm-node-labels", Way.MERGE, operation=Operation.NODE_LABELS, xml_root="nodeLabelsInfo"),
+    _change("POST", "/replace-node-to-labels", Key.NONE, way=Way.SPREAD),
+    _change("POST", "/add-node-labels", Key.NONE, way=Way.SPREAD),
+    _change("POST", "/remove-node-labels", Key.NONE, way=Way.SPREAD, takes_body=False),
+    _read("/scheduler-conf", Way.ROUTE, Key.NAMED),
+    _change("PUT", "/scheduler-conf", Key.NAMED),
+    _read("/scheduler-conf/version", Way.ROUTE, Key.NAMED),
+    Endpoint("GET", "/scheduler-conf/format", Way.ROUTE, Key.NAMED, changes=True),
+    _change("POST", "/scheduler-conf/validate", Key.NAMED),
+    _read("/queues/{queue}/access", Way.ROUTE, Key.QUEUE),
+    Endpoint(
+        "POST",
+        "/containers/{container}/signal/{command}",
+        Way.ROUTE,
+        Key.CONTAINER,
+        Operation.SIGNAL,
+        changes=True,
+    ),
+)
+
+_METHOD_ORDER = ("DELETE", "POST", "GET", "PUT")
+_ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
+
+
+@dataclass(frozen=True, slots=True)
+class Match:
+    """The rows of one path.
+
+    Attributes:
+        endpoints: By method.
+        parameters: Values of the path's parameters, decoded.
+    """
+
+    endpoints: dict[str, Endpoint]
+    parameters: dict[str, str]
+
+
+def _by_segments() -> dict[int, list[Endpoint]]:
+    found: dict[int, list[Endpoint]] = {}
+    for endpoint in ENDPOINTS:
+        found.setdefault(len(endpoint.segments), []).append(endpoint)
+    for rows in found.values():
+        rows.sort(key=lambda row: sum(segment.startswith("{") for segment in row.segments))
+    return found
+
+
+_TABLE = _by_segments()
+
+
+def has_broken_escape(raw_path: str) -> bool:
+    """Whether a `%` is not followed by two hexadecimal digits, or stands for a zero byte: Jetty refuses both."""
+    return any(found[1] is None or found[1] == "00" for found in _ESCAPE.finditer(raw_path))
+
+
+def find(raw_path: str) -> Match | None:
+    """The rows of a path as it stood in the request line; None if there is none.
+
+    One slash at the end and matrix parameters (`;x=y`) are ignored. Letters of fixed segments are compared as they
+    stand: an escaped one is another path, and so are doubled slashes and dots.
+    """
+    if not raw_path.startswith(BASE):
+        return None
+    rest = raw_path[len(BASE) :]
+    if rest.startswith(";"):
+        rest = ""
+    if rest and not rest.startswith("/"):
+        return None
+    segments = [part.partition(";")[0] for part in rest.split("/")[1:]]
+    if segments and not segments[-1]:
+        segments.pop()
+    if not all(segments) or (rest.endswith("//")):
+        return None
+    for row in _TABLE.get(len(segments), ()):
+        parameters = _parameters(row.segments, segments)
+        if parameters is not None:
+            same = {other.method: other for other in _TABLE[len(segments)] if other.segments == row.segments}
+            return Match(same, parameters)
+    return None
+
+
+def _parameters(pattern: tuple[str, ...], segments: list[str]) -> dict[str, str] | None:
+    found = {}
+    for wanted, given in zip(pattern, segments, strict=True):
+        if wanted.startswith("{"):
+            found[wanted[1:-1]] = unquote(given, errors="replace")
+        elif wanted != given:
+            return None
+    return found
+
+
+def allowed_methods(match: Match) -> str:
+    """Value of the header `Allow` for a path."""
+    methods = ["OPTIONS"]
+    if "GET" in match.endpoints:
+        methods.append("HEAD")
+    methods += [method for method in _METHOD_ORDER if method in match.endpoints]
+    return ",".join(methods)

@@ -1,0 +1,107 @@
+"""Requests on their way to a ResourceManager, and its answers on their way back, otherwise untouched."""
+
+import re
+from urllib.parse import quote, urlsplit
+
+from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.protocol.rest.errors import JavaError
+from shim.protocol.rest.negotiation import Representation, negotiate
+from shim.protocol.rest.queries import without_parameters
+from shim.server.rest.answers import Document
+from shim.server.rest.endpoints import BASE, Endpoint
+from shim.server.rest.messages import Answer, Headers, Request
+from shim.services.identity import Caller
+
+__all__ = ["OWN_PARAMETERS", "answer_of", "forwarded_request", "hidden_not_found", "public_url"]
+
+OWN_PARAMETERS = frozenset({"user.name", "doas", "delegation", "op", "renewer", "token", "cluster"})
+"""Parameters that are for Heddle: who calls, and which sub-cluster is meant."""
+
+_TRAVELLING = ("accept", "content-type", "hadoop-yarn-rm-delegation-token")
+_NOT_CARRIED = frozenset(
+    {
+        "connection",
+        "keep-alive",
+        "transfer-encoding",
+        "content-length",
+        "content-encoding",
+        "upgrade",
+        "trailer",
+        "te",
+        "proxy-authenticate",
+        "set-cookie",
+        "server",
+    }
+)
+_SEGMENT = re.compile(r"[^/\x00-\x1f\x7f]{1,512}")
+_HOST = re.compile(r"[A-Za-z0-9._-]{1,255}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
+
+
+def forwarded_request(
+    request: Request, endpoint: Endpoint, parameters: dict[str, str], caller: Caller, *, accept: str | None = None
+) -> RestRequest:
+    """The request for a ResourceManager: its path built anew from the table, without identity and cookies.
+
+    Args:
+        request: As the client sent it.
+        endpoint: The row that it matches.
+        parameters: Decoded values of the path's parameters.
+        caller: On whose behalf.
+        accept: Another `Accept` than the client's.
+
+    Raises:
+        JavaError: If a value could not stand in a path.
+    """
+    segments = [_segment(parameters[part[1:-1]]) if part[0] == "{" else part for part in endpoint.segments]
+    headers: Headers = tuple((name, value) for name in _TRAVELLING if (value := request.joined(name)))
+    if accept is not None:
+        headers = (("accept", accept), *(item for item in headers if item[0] != "accept"))
+    return RestRequest(
+        method="GET" if request.method == "HEAD" else request.method,
+        path="/".join([BASE, *segments]),
+        query=without_parameters(request.query, OWN_PARAMETERS),
+        user=caller.user,
+        headers=headers,
+        body=request.body,
+    )
+
+
+def _segment(value: str) -> str:
+    if not _SEGMENT.fullmatch(value) or value in (".", ".."):
+        raise JavaError.illegal_argument(f"not a path segment: {value[:80]!r}")
+    return quote(value, safe=":@,*")
+
+
+def answer_of(answer: RestAnswer, request: Request, *, cookie: str | None, extra: Headers) -> Answer:
+    """The ResourceManager's answer as ours: `Location` at our address, its cookie replaced by ours."""
+    carried: list[tuple[str, str]] = []
+    is_cookie_due = cookie is not None
+    for name, value in answer.headers:
+        lowered = name.lower()
+        if is_cookie_due and cookie is not None and lowered in ("set-cookie", "location", "content-type"):
+            carried.append(("Set-Cookie", cookie))
+            is_cookie_due = False
+        if lowered == "location":
+            parts = urlsplit(value)
+            carried.append((name, public_url(request, f"{parts.path}{'?' if parts.query else ''}{parts.query}")))
+        elif lowered not in _NOT_CARRIED:
+            carried.append((name, value))
+    if is_cookie_due and cookie is not None:
+        carried.append(("Set-Cookie", cookie))
+    return Answer(answer.status, (*carried, *extra), answer.body)
+
+
+def public_url(request: Request, path: str) -> str:
+    """A URL as the client would write it: by the `Host` that it asked for."""
+    host = request.header("host") or ""
+    return f"http://{host if _HOST.fullmatch(host) else 'localhost'}{path}"
+
+
+def hidden_not_found(answer: RestAnswer, request: Request) -> bool:
+    """Whether an empty or odd 500 may be a 404: what a ResourceManager makes of one for clients that prefer XML."""
+    return answer.status == 500 and negotiate(request.joined("accept")) is Representation.XML  # noqa: PLR2004
+
+
+def document_of(answer: RestAnswer, xml_root: str | None = None) -> Document:
+    """A JSON answer as a document that can be written in either form."""
+    return Document(answer.body, xml_root=xml_root, status=answer.status)

@@ -1,0 +1,52 @@
+"""A request and an answer, as the connection hands them to the door and takes them back."""
+
+from dataclasses import dataclass
+
+__all__ = ["Answer", "Headers", "Request"]
+
+Headers = tuple[tuple[str, str], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Request:
+    """A whole request.
+
+    Attributes:
+        raw_path: The path as it stood in the request line, still percent-encoded.
+        query: The raw query string.
+        headers: In order; names in lower case, values as Latin-1 text.
+        peer: Address that the connection is from.
+    """
+
+    method: str
+    raw_path: str
+    query: str
+    headers: Headers
+    body: bytes
+    peer: str
+
+    def header(self, name: str) -> str | None:
+        """First value of a header, by its name in lower case."""
+        return next((value for key, value in self.headers if key == name), None)
+
+    def joined(self, name: str) -> str:
+        """All values of a header, joined by commas; empty if there is none."""
+        return ",".join(value for key, value in self.headers if key == name)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A whole answer.
+
+    Attributes:
+        headers: In order, as they are sent; without those of the connection (length, `Connection`).
+        reason: Phrase of the status line; empty for the usual one.
+        closes: Whether the connection ends with it.
+        is_bare: For HEAD the length of the body is told as 0, as the ResourceManager does.
+    """
+
+    status: int
+    headers: Headers
+    body: bytes = b""
+    reason: str = ""
+    closes: bool = False

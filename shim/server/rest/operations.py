@@ -1,0 +1,325 @@
+"""The operations that Heddle answers itself: from the view, by merging, or with ids of its own."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.errors import NotFoundError, NoUsableSubClusterError, UnavailableError
+from shim.global_master.federation_view import Part
+from shim.ports.resource_manager import RestAnswer
+from shim.protocol.rest.errors import JavaError
+from shim.protocol.rest.filters import parse_application_filter, parse_deselects, parse_node_states
+from shim.protocol.rest.identifiers import path_application
+from shim.protocol.rest.merges import Part as MergePart
+from shim.protocol.rest.merges import (
+    join_list,
+    merge_bulk_activities,
+    merge_labels_to_nodes,
+    merge_metrics,
+    merge_node_labels,
+    merge_nodes,
+    merge_nodes_to_labels,
+    merge_overview,
+    merge_reservations,
+    merge_schedulers,
+    scheduler_type,
+    without_members,
+)
+from shim.protocol.rest.queries import Query
+from shim.protocol.rest.statistics import application_statistics
+from shim.protocol.rest.submission_context import decode_submission
+from shim.server.rest.answers import Document
+from shim.server.rest.backend import Backend
+from shim.server.rest.endpoints import Endpoint, Operation
+from shim.server.rest.forwarding import forwarded_request, public_url
+from shim.server.rest.messages import Request
+from shim.services.documents import PartRead
+from shim.services.freshness import Freshness
+from shim.services.identity import Caller
+from shim.services.submission import Rejected
+
+__all__ = ["Call", "Operations", "Outcome"]
+
+_FOREVER = float("inf")
+_PARTS: Mapping[Operation, Part] = {
+    Operation.INFO: Part.INFO,
+    Operation.METRICS: Part.METRICS,
+    Operation.SCHEDULER: Part.SCHEDULER,
+    Operation.NODES: Part.NODES,
+    Operation.APPLICATIONS: Part.APPLICATIONS,
+    Operation.APPLICATION: Part.APPLICATIONS,
+    Operation.STATISTICS: Part.APPLICATIONS,
+}
+_OK = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """A request with what is known of it."""
+
+    request: Request
+    endpoint: Endpoint
+    parameters: Mapping[str, str]
+    query: Query
+    caller: Caller
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an operation answers.
+
+    Attributes:
+        freshness: How old it is.
+        part: The part of the view that it is made of: it may be given to others until that changes; None if not.
+        good_until_s: When it may not be given to others any more, even so.
+        is_single: Whether its age is its own, not that of the part.
+    """
+
+    document: Document
+    freshness: Freshness
+    part: Part | None = None
+    good_until_s: float = _FOREVER
+    is_single: bool = False
+
+
+class Operations:
+    """Answers the rows of the table that are not routed.
+
+    Args:
+        backend: The use cases.
+        login_user: Whom Heddle runs as: `rmLoginUser`.
+        staleness_s: How old a live application's document may be.
+        scheduler: Type of the scheduler whose tree `/scheduler` shows when sub-clusters differ; empty for the first's.
+    """
+
+    def __init__(self, backend: Backend, *, login_user: str, staleness_s: float = 1.0, scheduler: str = "") -> None:
+        self._backend = backend
+        self._login_user = login_user
+        self._staleness_s = staleness_s
+        self._scheduler = scheduler
+        self._table: Mapping[Operation, Callable[[Call], Awaitable[Outcome | RestAnswer]]] = {
+            Operation.INFO: self._info,
+            Operation.USER_INFO: self._user_info,
+            Operation.METRICS: self._metrics,
+            Operation.SCHEDULER: self._scheduler_tree,
+            Operation.OVERVIEW: self._gathered(merge_overview),
+            Operation.BULK_ACTIVITIES: self._gathered(merge_bulk_activities),
+            Operation.NODES: self._nodes,
+            Operation.APPLICATIONS: self._applications,
+            Operation.APPLICATION: self._application,
+            Operation.STATISTICS: self._statistics,
+            Operation.NODE_LABELS: self._gathered(merge_node_labels),
+            Operation.NODES_TO_LABELS: self._gathered(merge_nodes_to_labels),
+            Operation.LABELS_TO_NODES: self._gathered(merge_labels_to_nodes),
+            Operation.RESERVATIONS: self._gathered(merge_reservations),
+            Operation.NEW_APPLICATION: self._new_application,
+            Operation.SUBMIT: self._submit,
+        }
+
+    def knows(self, operation: Operation) -> bool:
+        """Whether the operation is one of these."""
+        return operation in self._table
+
+    @staticmethod
+    def part_of(operation: Operation) -> Part | None:
+        """The part of the view that an operation's answers are made of."""
+        return _PARTS.get(operation)
+
+    async def run(self, call: Call) -> Outcome | RestAnswer:
+        """Answer; a home's own refusal is passed on as it is.
+
+        Raises:
+            UserError: For the caller's mistake.
+            UnavailableError: If no sub-cluster can tell.
+        """
+        return await self._table[call.endpoint.operation](call)
+
+    # -- from the view -----------------------------------------------------------------------------------------------
+
+    async def _info(self, call: Call) -> Outcome:  # noqa: ARG002 - an operation's signature
+        read = await self._backend.documents.part(Part.INFO)
+        first = next(iter(read.documents.values()), None)
+        known = msgspec.json.decode(first.raw)["clusterInfo"] if first else {}
+        stamp = self._backend.cluster_timestamp_ms
+        own = {"id": stamp, "startedOn": stamp, "state": "STARTED", "haState": "ACTIVE"}
+        body = msgspec.json.encode({"clusterInfo": {**own, **known, **own}})
+        return Outcome(Document(body), read.freshness, Part.INFO)
+
+    async def _user_info(self, call: Call) -> Outcome:
+        shown = {"rmLoginUser": self._login_user, "requestedUser": call.caller.user}
+        return Outcome(Document(_json(shown), xml_root=call.endpoint.xml_root), self._now())
+
+    async def _metrics(self, call: Call) -> Outcome:  # noqa: ARG002 - an operation's signature
+        read, parts = await self._parts(Part.METRICS)
+        return Outcome(Document(merge_metrics(parts)), read.freshness, Part.METRICS)
+
+    async def _scheduler_tree(self, call: Call) -> Outcome:  # noqa: ARG002 - an operation's signature
+        read, parts = await self._parts(Part.SCHEDULER)
+        if self._scheduler:
+            parts.sort(key=lambda part: scheduler_type(part.document) != self._scheduler)
+        return Outcome(Document(merge_schedulers(parts)), read.freshness, Part.SCHEDULER)
+
+    async def _nodes(self, call: Call) -> Outcome:
+        states = parse_node_states(call.query)
+        read, parts = await self._parts(Part.NODES)
+        return Outcome(Document(merge_nodes(parts, states=states)), read.freshness, Part.NODES)
+
+    async def _applications(self, call: Call) -> Outcome:
+        wanted = parse_application_filter(
+            call.query,
+            find_queue=self._backend.find_queue,
+            unknown_queue_is_error=self._has_capacity_scheduler(),
+        )
+        read = await self._backend.applications.applications(viewer=call.caller.user)
+        raws = {document.summary.application_id: document.raw for document in read.documents}
+        summaries = [document.summary for document in read.documents]
+        found, left_out = wanted.select(summaries, skews_ms=self._backend.skews_ms())
+        shown = (raws[item.application_id] for item in found)
+        items = (without_members(raw, without=left_out) for raw in shown) if left_out else shown
+        return Outcome(Document(join_list("apps", "app", items)), read.freshness, Part.APPLICATIONS)
+
+    async def _statistics(self, call: Call) -> Outcome:
+        read = await self._backend.applications.applications(viewer=call.caller.user)
+        summaries = [document.summary for document in read.documents]
+        body = application_statistics(call.query, summaries)
+        return Outcome(Document(body), read.freshness, Part.APPLICATIONS)
+
+    async def _application(self, call: Call) -> Outcome:
+        text = call.parameters["application"]
+        application_id = path_application(text)
+        try:
+            read = await self._backend.applications.application(application_id, viewer=call.caller.user)
+        except NotFoundError:
+            raise JavaError.not_found(f"app with id: {text} not found") from None
+        left_out = parse_deselects(call.query.all("deSelects"))
+        document = read.document
+        raw = without_members(document.raw, without=left_out) if left_out else document.raw
+        is_final = document.summary.state.is_final
+        good_until_s = _FOREVER if is_final else document.as_of_s + self._staleness_s
+        return Outcome(Document(b'{"app":%b}' % raw), read.freshness, Part.APPLICATIONS, good_until_s, is_single=True)
+
+    async def _parts(self, part: Part) -> tuple[PartRead, list[MergePart]]:
+        """A part of every sub-cluster that has told it.
+
+        Raises:
+            NoUsableSubClusterError: If none has.
+        """
+        read = await self._backend.documents.part(part)
+        if not read.documents:
+            raise NoUsableSubClusterError("no sub-cluster has answered yet: `heddle doctor` tells why")
+        return read, self._backend.weighted(read)
+
+    def _has_capacity_scheduler(self) -> bool:
+        now_s = self._backend.clock.now_s()
+        kinds = [self._backend.view.look(item, now_s).scheduler for item in self._backend.view.subclusters]
+        known = [kind for kind in kinds if kind]
+        return not known or "capacityScheduler" in known
+
+    def _now(self) -> Freshness:
+        return Freshness(self._backend.clock.now_s(), self._backend.missing())
+
+    # -- asked of all ------------------------------------------------------------------------------------------------
+
+    def _gathered(self, merge: Callable[[Sequence[MergePart]], bytes]) -> Callable[[Call], Awaitable[Outcome]]:
+        async def run(call: Call) -> Outcome:
+            asked_at_s = self._backend.clock.now_s()
+            parts, missing = await self._ask_all(call)
+            body = merge(parts)
+            return Outcome(Document(body, xml_root=call.endpoint.xml_root), Freshness(asked_at_s, missing))
+
+        return run
+
+    async def _ask_all(self, call: Call) -> tuple[list[MergePart], tuple[SubClusterId, ...]]:
+        """Ask every usable sub-cluster at once; those that do not answer are named.
+
+        Raises:
+            JavaError: If a sub-cluster says that the request is wrong.
+            NoUsableSubClusterError: If none answered.
+        """
+        usable = self._backend.routing.usable()
+        request = forwarded_request(
+            call.request, call.endpoint, dict(call.parameters), call.caller, accept="application/json"
+        )
+        answers = await asyncio.gather(
+            *(self._backend.exchange(item, request) for item in usable), return_exceptions=True
+        )
+        parts: list[MergePart] = []
+        missing = [item for item in self._backend.view.subclusters if item not in usable]
+        refused: RestAnswer | None = None
+        for item, answer in zip(usable, answers, strict=True):
+            if isinstance(answer, UnavailableError):
+                missing.append(item)
+            elif isinstance(answer, BaseException):
+                raise answer
+            elif answer.status == _OK:
+                parts.append(MergePart(item, answer.body))
+            else:
+                refused = refused or answer
+        if not parts and refused is not None:
+            raise _refusal(refused)
+        if not parts:
+            raise NoUsableSubClusterError("no sub-cluster answered: `heddle doctor` tells why")
+        return parts, tuple(missing)
+
+    # -- own ids and submissions -------------------------------------------------------------------------------------
+
+    async def _new_application(self, call: Call) -> Outcome:
+        application_id = await self._backend.ids.issue()
+        shown = {
+            "application-id": str(application_id),
+            "maximum-resource-capability": _resource(self._backend.maximum_allocation()),
+        }
+        return Outcome(Document(_json(shown), xml_root=call.endpoint.xml_root), self._now())
+
+    async def _submit(self, call: Call) -> Outcome | RestAnswer:
+        media_type = (call.request.header("content-type") or "").partition(";")[0].strip().lower()
+        submission = decode_submission(call.request.body, media_type=media_type, user=call.caller.user)
+        taken = await self._backend.submissions.submit(submission, accept=call.request.joined("accept") or "*/*")
+        if isinstance(taken, Rejected):
+            return taken.answer
+        location = public_url(call.request, f"{call.request.raw_path}/{submission.application_id}")
+        return Outcome(Document(b"", status=202, location=location), self._now())
+
+
+def _refusal(answer: RestAnswer) -> JavaError:
+    """A ResourceManager's error as the same error of ours."""
+    try:
+        body = msgspec.json.decode(answer.body)["RemoteException"]
+        return JavaError(answer.status, str(body["javaClassName"]), body.get("message"))
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return JavaError(answer.status, "org.apache.hadoop.yarn.webapp.BadRequestException", None)
+
+
+def _json(value: object) -> bytes:
+    return json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
+
+
+_LONG_MAX = 2**63 - 1
+
+
+def _resource(amount: ResourceVector) -> dict[str, object]:
+    """A resource as the ResourceManager writes one."""
+    types = [("memory-mb", "Mi", amount.memory_mib), ("vcores", "", amount.vcores)]
+    types += [(name, "", value) for name, value in amount.others.items()]
+    information = [
+        {
+            "attributes": {},
+            "maximumAllocation": _LONG_MAX,
+            "minimumAllocation": 0,
+            "name": name,
+            "resourceType": "COUNTABLE",
+            "units": units,
+            "value": value,
+        }
+        for name, units, value in types
+    ]
+    return {
+        "memory": amount.memory_mib,
+        "vCores": amount.vcores,
+        "resourceInformations": {"resourceInformation": information},
+    }

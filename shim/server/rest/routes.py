@@ -1,0 +1,261 @@
+"""Requests whose answer one sub-cluster gives, or that every sub-cluster is told."""
+
+import asyncio
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass
+
+from shim.domain.ids import ApplicationId, ContainerId, MalformedIdError, SubClusterId
+from shim.errors import HomeUnreachableError, NotFoundError, NoUsableSubClusterError
+from shim.global_master.federation_view import Part
+from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.protocol.rest.errors import JavaError
+from shim.protocol.rest.identifiers import path_application, path_node, unknown_node
+from shim.protocol.rest.ordered_json import nesting_depth
+from shim.protocol.rest.submission_context import MAX_DEPTH
+from shim.server.rest.backend import Backend
+from shim.server.rest.endpoints import Key, Operation, Way
+from shim.server.rest.forwarding import forwarded_request, hidden_not_found
+from shim.server.rest.operations import Call
+from shim.services.freshness import Freshness
+from shim.services.identity import IdentityService
+
+__all__ = ["Routed", "Routes"]
+
+_NOT_FOUND = 404
+_SUCCESS = range(200, 300)
+_RESERVATION = re.compile(rb"reservation_[0-9]{1,19}_[0-9]{1,19}")
+_TEXT = (("Content-Type", "application/json;charset=utf-8"), ("Vary", "Accept-Encoding"))
+
+
+@dataclass(frozen=True, slots=True)
+class Routed:
+    """A sub-cluster's answer."""
+
+    answer: RestAnswer
+    subcluster: SubClusterId
+    freshness: Freshness
+
+
+class Routes:
+    """Finds the sub-cluster of a request, and passes the request on."""
+
+    def __init__(self, backend: Backend, identity: IdentityService) -> None:
+        self._backend = backend
+        self._identity = identity
+        self._finders: Mapping[Key, Callable[[Call], Awaitable[SubClusterId]]] = {
+            Key.APPLICATION: self._of_application,
+            Key.NODE: self._of_node,
+            Key.NODE_PARAMETER: self._of_node_parameter,
+            Key.CONTAINER: self._of_container,
+            Key.QUEUE: self._of_queue,
+            Key.RESERVATION: self._of_reservation,
+            Key.ANY: self._any,
+            Key.NAMED: self._only,
+        }
+
+    async def run(self, call: Call) -> Routed:
+        """Answer a row that is routed or spread.
+
+        Raises:
+            UserError: For the caller's mistake.
+            UnavailableError: If the sub-cluster does not answer.
+        """
+        _check_body(call)
+        if call.endpoint.way is Way.SPREAD:
+            return await self._spread(call)
+        if call.endpoint.operation is Operation.SIGNAL:
+            await self._check_signal(call)
+        return await self.pass_on(call, await self._finders[call.endpoint.key](call))
+
+    async def pass_on(self, call: Call, subcluster: SubClusterId) -> Routed:
+        """Pass a request to a sub-cluster; what it changes there is read anew the next time."""
+        asked_at_s = self._backend.clock.now_s()
+        request = forwarded_request(call.request, call.endpoint, dict(call.parameters), call.caller)
+        try:
+            answer = await self._backend.exchange(subcluster, request)
+        finally:
+            if call.endpoint.changes:
+                self._mark(call, subcluster)
+        if not call.endpoint.changes and hidden_not_found(answer, call.request):
+            answer = await self._shown_not_found(call, subcluster, answer)
+        self._remember_reservation(call, subcluster, answer)
+        return Routed(answer, subcluster, Freshness(asked_at_s, self._backend.missing()))
+
+    async def _shown_not_found(self, call: Call, subcluster: SubClusterId, hidden: RestAnswer) -> RestAnswer:
+        """What the 500 to a client that prefers XML is in JSON: a 404, or the 500 that it looked like.
+
+        Raises:
+            JavaError: The 404.
+        """
+        request = forwarded_request(
+            call.request, call.endpoint, dict(call.parameters), call.caller, accept="application/json"
+        )
+        answer = await self._backend.exchange(subcluster, request)
+        if answer.status != _NOT_FOUND:
+            return hidden
+        try:
+            body = json.loads(answer.body)["RemoteException"]
+            raise JavaError(_NOT_FOUND, str(body["javaClassName"]), body.get("message"))
+        except (ValueError, KeyError, TypeError):
+            return hidden
+
+    async def _spread(self, call: Call) -> Routed:
+        """Tell every sub-cluster; the first that refuses is the answer.
+
+        Raises:
+            NoUsableSubClusterError: If one is away: then nobody is told.
+        """
+        usable = self._backend.routing.usable()
+        away = [item for item in self._backend.view.subclusters if item not in usable]
+        if away:
+            raise NoUsableSubClusterError(f"sub-cluster {', '.join(away)} is away: nothing was changed anywhere")
+        request = forwarded_request(call.request, call.endpoint, dict(call.parameters), call.caller)
+        asked_at_s = self._backend.clock.now_s()
+        answers = await asyncio.gather(*(self._told(item, request, call) for item in usable))
+        told = list(zip(usable, answers, strict=True))
+        item, answer = next((pair for pair in told if pair[1].status not in _SUCCESS), told[0])
+        return Routed(answer, item, Freshness(asked_at_s))
+
+    async def _told(self, subcluster: SubClusterId, request: RestRequest, call: Call) -> RestAnswer:
+        try:
+            return await self._backend.exchange(subcluster, request)
+        finally:
+            self._mark(call, subcluster)
+
+    # -- finders -----------------------------------------------------------------------------------------------------
+
+    async def _of_application(self, call: Call) -> SubClusterId:
+        text = call.parameters["application"]
+        is_diagnosis = "app-activities" in call.endpoint.path
+        try:
+            return await self._backend.routing.home_of(path_application(text))
+        except NotFoundError:
+            if is_diagnosis:
+                return await self._any(call)
+            raise JavaError.not_found(f"app with id: {text} not found") from None
+        except JavaError:
+            if is_diagnosis:
+                return await self._any(call)
+            raise
+
+    async def _of_node(self, call: Call) -> SubClusterId:
+        text = call.parameters["node"]
+        answers_for_unknown = "labels" in call.endpoint.path
+        try:
+            return self._backend.routing.subcluster_of_node(path_node(text))
+        except NotFoundError:
+            if answers_for_unknown:
+                return await self._any(call)
+            raise unknown_node(text) from None
+        except JavaError:
+            if answers_for_unknown:
+                return await self._any(call)
+            raise
+
+    async def _of_node_parameter(self, call: Call) -> SubClusterId:
+        text = call.query.first("nodeId") or ""
+        now_s = self._backend.clock.now_s()
+        for item in self._backend.view.subclusters:
+            nodes = self._backend.view.look(item, now_s).nodes
+            if any(text in (str(report.node), report.node.host) for report in nodes):
+                return item
+        return await self._any(call)
+
+    async def _of_container(self, call: Call) -> SubClusterId:
+        container = _container(call.parameters["container"])
+        if container is None:
+            return await self._any(call)
+        try:
+            return await self._backend.routing.home_of_container(container)
+        except NotFoundError:
+            return await self._any(call)
+
+    async def _of_queue(self, call: Call) -> SubClusterId:
+        found = self._backend.subclusters_of_queue(call.parameters["queue"])
+        return found[0] if found else await self._any(call)
+
+    async def _of_reservation(self, call: Call) -> SubClusterId:
+        found = _RESERVATION.search(call.request.body)
+        known = self._backend.routing.subcluster_of_reservation(found[0].decode()) if found else None
+        return known if known is not None else await self._any(call)
+
+    async def _any(self, call: Call) -> SubClusterId:  # noqa: ARG002 - a finder's signature
+        usable = self._backend.routing.usable()
+        if not usable:
+            raise NoUsableSubClusterError("no sub-cluster answers: `heddle doctor` tells why")
+        return usable[0]
+
+    async def _only(self, call: Call) -> SubClusterId:
+        """The one sub-cluster that there is.
+
+        Raises:
+            JavaError: If there are more: each has a configuration of its own.
+        """
+        known = self._backend.view.subclusters
+        if len(known) > 1:
+            raise JavaError.bad_request(
+                f"each cluster has its own scheduler configuration: name one with ?cluster= of [{', '.join(known)}]"
+            )
+        return await self._any(call)
+
+    # -- before and after --------------------------------------------------------------------------------------------
+
+    async def _check_signal(self, call: Call) -> None:
+        """A container may be signalled by its application's owner and by Heddle's admins.
+
+        Raises:
+            JavaError: 403 for everybody else. A ResourceManager lets anybody.
+        """
+        container = _container(call.parameters["container"])
+        if container is None or self._identity.is_admin(call.caller):
+            return
+        application_id: ApplicationId = container.attempt.application
+        try:
+            read = await self._backend.applications.application(application_id, viewer=call.caller.user)
+        except (NotFoundError, HomeUnreachableError):
+            return  # the sub-cluster says it better
+        if read.document.summary.user != call.caller.user:
+            raise JavaError(
+                403,
+                "org.apache.hadoop.yarn.webapp.ForbiddenException",
+                f"java.lang.Exception: Unauthorized attempt to signal {container} by remote user {call.caller.user}",
+            )
+
+    def _mark(self, call: Call, subcluster: SubClusterId) -> None:
+        application = call.parameters.get("application")
+        if application is not None:
+            self._backend.applications.mark_written(path_application(application))
+        elif "node" in call.parameters or "labels" in call.endpoint.path:
+            self._backend.documents.mark_touched(subcluster, Part.NODES)
+        if "scheduler-conf" in call.endpoint.path or "resource" in call.endpoint.path:
+            self._backend.documents.mark_touched(subcluster, Part.SCHEDULER)
+
+    def _remember_reservation(self, call: Call, subcluster: SubClusterId, answer: RestAnswer) -> None:
+        if "reservation" not in call.endpoint.path:
+            return
+        found = _RESERVATION.search(answer.body)
+        if found:
+            self._backend.routing.remember_reservation(found[0].decode(), subcluster)
+
+
+def _container(text: str) -> ContainerId | None:
+    try:
+        return ContainerId.parse(text)
+    except MalformedIdError:
+        return None
+
+
+def _check_body(call: Call) -> None:
+    """Refuse a body that costs more to read than it is long.
+
+    Raises:
+        JavaError: 400.
+    """
+    if nesting_depth(call.request.body, limit=MAX_DEPTH) > MAX_DEPTH or b"<!DOCTYPE" in call.request.body:
+        raise JavaError(
+            400,
+            "javax.ws.rs.WebApplicationException",
+            f"nested deeper than {MAX_DEPTH} levels, or with a document type",
+        )

@@ -1,0 +1,173 @@
+"""What a ResourceManager serves beside its web services: pages for people, `/jmx`, `/conf`, `/isActive`, `/proxy`."""
+
+import json
+import re
+from collections.abc import Awaitable, Callable, Mapping
+from html import escape
+
+from shim.domain.ids import SubClusterId
+from shim.errors import NotFoundError
+from shim.global_master.federation_view import Part
+from shim.protocol.rest.errors import JavaError
+from shim.protocol.rest.identifiers import path_application
+from shim.protocol.rest.jmx import beans_document, resource_manager_beans
+from shim.protocol.rest.merges import merge_metrics, merge_nodes
+from shim.protocol.rest.queries import parse_query
+from shim.protocol.rest.xml_writer import XML_HEAD
+from shim.server.rest.answers import TEXT, AnswerWriter
+from shim.server.rest.backend import Backend
+from shim.server.rest.forwarding import public_url
+from shim.server.rest.heddle_api import PREFIX, HeddleAPI
+from shim.server.rest.messages import Answer, Headers, Request
+from shim.server.rest.pages import STYLE, Pages
+from shim.services.identity import Caller
+
+__all__ = ["Site"]
+
+_METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+_SECRET = re.compile(r"secret|password|credential|token|key$", re.IGNORECASE)
+_REDACTED = "<redacted>"
+
+Handler = Callable[[Request, Caller, Headers], Awaitable[Answer]]
+
+
+class Site:
+    """Answers the paths that are no web service.
+
+    Args:
+        backend: The use cases.
+        settings: Properties that `/conf` tells, with their values.
+        scrape: The text of `/metrics`.
+        api: Heddle's own web services; None for none.
+        webs: Web addresses of the sub-clusters' ResourceManagers, for links and `/proxy`.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        *,
+        settings: Mapping[str, str],
+        scrape: Callable[[], bytes],
+        api: HeddleAPI | None = None,
+        webs: Mapping[SubClusterId, str] | None = None,
+    ) -> None:
+        self._backend = backend
+        self._settings = dict(sorted(settings.items()))
+        self._scrape = scrape
+        self._api = api
+        self._webs = webs or {}
+        self._writer = AnswerWriter(backend.clock.now_s)
+        self._pages = Pages(backend)
+        self._fixed: Mapping[str, Handler] = {
+            "/": self._root,
+            "/cluster": self._applications,
+            "/cluster/cluster": self._clusters,
+            "/cluster/apps": self._applications,
+            "/cluster/nodes": self._nodes,
+            "/static/heddle.css": self._style,
+            "/jmx": self._jmx,
+            "/conf": self._conf,
+            "/isActive": self._is_active,
+            "/metrics": self._metrics,
+        }
+
+    async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
+        """The answer; None for a path that is not served here, or a method that it does not take."""
+        path = request.raw_path.partition(";")[0]
+        if path.startswith(PREFIX) and self._api is not None:
+            document = await self._api.run(request, caller)
+            return self._writer.raw(document.body, "application/json", extra=extra)
+        if request.method not in ("GET", "HEAD"):
+            return None
+        handler = self._fixed.get(path.rstrip("/") or "/")
+        if handler is not None:
+            return await handler(request, caller, extra)
+        if path.startswith("/cluster/app/"):
+            return await self._application(request, caller, extra)
+        if path.startswith("/proxy/"):
+            return await self._proxy(request, extra)
+        return None
+
+    # -- pages -------------------------------------------------------------------------------------------------------
+
+    async def _root(self, request: Request, _: Caller, extra: Headers) -> Answer:
+        return self._writer.redirect(public_url(request, "/cluster"), extra=extra)
+
+    async def _applications(self, _: Request, caller: Caller, extra: Headers) -> Answer:
+        return self._writer.page(await self._pages.applications(caller.user), extra=extra)
+
+    async def _clusters(self, _: Request, __: Caller, extra: Headers) -> Answer:
+        return self._writer.page(self._pages.clusters(), extra=extra)
+
+    async def _nodes(self, _: Request, __: Caller, extra: Headers) -> Answer:
+        return self._writer.page(self._pages.nodes(), extra=extra)
+
+    async def _application(self, request: Request, caller: Caller, extra: Headers) -> Answer:
+        text = request.raw_path.removeprefix("/cluster/app/").strip("/")
+        return self._writer.page(await self._pages.application(text, caller.user), extra=extra)
+
+    async def _style(self, _: Request, __: Caller, extra: Headers) -> Answer:
+        return self._writer.raw(STYLE.encode(), "text/css;charset=utf-8", extra=extra)
+
+    async def _proxy(self, request: Request, extra: Headers) -> Answer:
+        """Send the client to the web proxy of the application's home: a registered address."""
+        text, _, rest = request.raw_path.removeprefix("/proxy/").partition("/")
+        application_id = path_application(text)
+        try:
+            home = await self._backend.routing.home_of(application_id)
+        except NotFoundError:
+            told = f"Application {escape(text)} could not be found in RM or history server"
+            body = f"<html>\n  <h1>\n    {told}\n  </h1>\n</html>\n"
+            return self._writer.page(body, status=404, extra=extra)
+        web = self._webs.get(home)
+        if web is None:
+            raise JavaError.not_found(f"the web address of cluster {home} is not known")
+        query = f"?{request.query}" if request.query else ""
+        return self._writer.redirect(f"{web.rstrip('/')}/proxy/{application_id}/{rest}{query}", extra=extra)
+
+    # -- for programs ------------------------------------------------------------------------------------------------
+
+    async def _jmx(self, request: Request, _: Caller, extra: Headers) -> Answer:
+        metrics = await self._backend.documents.part(Part.METRICS)
+        nodes = await self._backend.documents.part(Part.NODES)
+        beans = []
+        if metrics.documents and nodes.documents:
+            beans = resource_manager_beans(
+                merge_metrics(self._backend.weighted(metrics)),
+                merge_nodes(self._backend.weighted(nodes), states=None),
+            )
+        body = beans_document(beans, parse_query(request.query).first("qry"))
+        return self._writer.raw(body, "application/json; charset=utf8", extra=extra)
+
+    async def _conf(self, request: Request, _: Caller, extra: Headers) -> Answer:
+        wanted = parse_query(request.query).first("name")
+        shown = {
+            name: _REDACTED if _SECRET.search(name) else value
+            for name, value in self._settings.items()
+            if wanted in (None, name)
+        }
+        if "application/json" in request.joined("accept"):
+            return self._writer.raw(_conf_json(shown), "application/json;charset=utf-8", extra=extra)
+        return self._writer.raw(_conf_xml(shown), "text/xml;charset=utf-8", extra=extra)
+
+    async def _is_active(self, _: Request, __: Caller, extra: Headers) -> Answer:
+        return self._writer.raw(b"I am Active!", TEXT, extra=extra)
+
+    async def _metrics(self, _: Request, __: Caller, extra: Headers) -> Answer:
+        return self._writer.raw(self._scrape(), _METRICS_TYPE, extra=extra)
+
+
+def _conf_json(shown: Mapping[str, str]) -> bytes:
+    properties = [
+        {"key": name, "value": value, "isFinal": False, "resource": "heddle.toml"} for name, value in shown.items()
+    ]
+    return json.dumps({"properties": properties}, separators=(",", ":")).encode()
+
+
+def _conf_xml(shown: Mapping[str, str]) -> bytes:
+    rows = "\n".join(
+        f"<property><name>{escape(name)}</name><value>{escape(value)}</value><final>false</final>"
+        "<source>heddle.toml</source></property>"
+        for name, value in shown.items()
+    )
+    return f"{XML_HEAD}<configuration>\n{rows}\n</configuration>".encode()

@@ -1,0 +1,215 @@
+"""Who is calling: the one place that answers it, for every door.
+
+Without Kerberos a ResourceManager believes `user.name`, and hands out a signed cookie so that it need not be repeated.
+Heddle does the same with a secret of its own, so that clients that log in once (`SimpleAuth`) work. Whom a service user
+may act for (`doAs`) is configured, as Hadoop's `hadoop.proxyuser` is. Headers that claim an identity are never looked at.
+
+Source: `PseudoAuthenticationHandler`, `AuthenticationFilter`, `Signer`, `DelegationTokenAuthenticationFilter`,
+`DefaultImpersonationProvider` of Hadoop 3.4.2, and recorded answers.
+"""
+
+import base64
+import hashlib
+import hmac
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from shim.errors import BadRequestError, NotAuthenticatedError, UserError
+from shim.ports.clock import Clock
+
+__all__ = ["COOKIE_NAME", "Caller", "IdentityRules", "IdentityService", "ImpersonationError", "ProxyRule"]
+
+COOKIE_NAME = "hadoop.auth"
+_COOKIE_TYPE = "simple-dt"
+_LONGEST_NAME = 256
+_LONGEST_COOKIE = 4096
+_NOT_IN_A_COOKIE = frozenset('";\\,&=')
+_ANY = "*"
+
+
+class ImpersonationError(UserError):
+    """A user who may not act for the one that he names."""
+
+    http_status = 403
+    java_class = "org.apache.hadoop.security.authorize.AuthorizationException"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyRule:
+    """Whom one service user may act for; `*` allows all, nothing allows none.
+
+    Attributes:
+        hosts: Addresses or networks that it must call from.
+    """
+
+    hosts: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityRules:
+    """What is believed.
+
+    Attributes:
+        static_user: Whom a call without a user counts as.
+        allow_anonymous: Whether such a call may change something.
+        admins: Users with the right to operate Heddle; `*` for all.
+        cookie_validity_s: How long a cookie is good.
+    """
+
+    static_user: str = "dr.who"
+    allow_anonymous: bool = False
+    admins: tuple[str, ...] = ()
+    proxy_users: Mapping[str, ProxyRule] = field(default_factory=lambda: MappingProxyType({}))
+    cookie_validity_s: float = 36_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who a request is from.
+
+    Attributes:
+        user: As whom it acts: the user that a ResourceManager is told.
+        real_user: Who sent it; differs from `user` with `doAs`.
+        is_anonymous: Nobody was named: `user` is the static user.
+        new_cookie: Value of a `Set-Cookie` header to answer with; None if the caller has a cookie or no name.
+    """
+
+    user: str
+    real_user: str
+    is_anonymous: bool = False
+    new_cookie: str | None = None
+
+
+class IdentityService:
+    """Names the caller of a request, and says what he may do with Heddle itself.
+
+    Args:
+        rules: What is believed.
+        secret: Key of the cookies' signatures, 32 bytes or more.
+        clock: For the cookies' expiry.
+        groups_of: The groups of a user on this machine.
+    """
+
+    def __init__(
+        self,
+        rules: IdentityRules,
+        *,
+        secret: bytes,
+        clock: Clock,
+        groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
+    ) -> None:
+        self._rules = rules
+        self._secret = secret
+        self._clock = clock
+        self._groups_of = groups_of
+
+    @property
+    def anonymous(self) -> Caller:
+        """The caller of a request that names nobody."""
+        return Caller(self._rules.static_user, self._rules.static_user, is_anonymous=True)
+
+    def identify(self, *, user_name: str | None, do_as: str | None, cookie: str | None, address: str) -> Caller:
+        """Name the caller.
+
+        A good cookie goes before `user.name`; a bad one counts as none. `doAs` of somebody without a name is ignored.
+
+        Args:
+            user_name: Parameter `user.name`, None if absent.
+            do_as: Parameter `doAs`, None if absent.
+            cookie: Value of the cookie `hadoop.auth`, None if absent.
+            address: Where the request came from.
+
+        Raises:
+            BadRequestError: If a name is empty or has characters that a name cannot have.
+            ImpersonationError: If the caller may not act for the user that `doAs` names.
+        """
+        from_cookie = self.verify_cookie(cookie) if cookie else None
+        if from_cookie is None and user_name is None:
+            return self.anonymous
+        full_name = from_cookie or _checked_name(user_name or "")
+        real_user = full_name.partition("@")[0]
+        new_cookie = None if from_cookie else self.issue_cookie(full_name)
+        if do_as is None:
+            return Caller(real_user, real_user, new_cookie=new_cookie)
+        target = _checked_name(do_as)
+        self._check_impersonation(real_user, target, address)
+        return Caller(target, real_user, new_cookie=new_cookie)
+
+    def require_user(self, caller: Caller) -> Caller:
+        """The caller of a changing request.
+
+        Raises:
+            NotAuthenticatedError: If nobody was named and the rules do not let the static user change anything.
+        """
+        if caller.is_anonymous and not self._rules.allow_anonymous:
+            raise NotAuthenticatedError("Unable to obtain user name, user not authenticated")
+        return caller
+
+    def is_admin(self, caller: Caller) -> bool:
+        """Whether the caller may operate Heddle: cordon, drain."""
+        if caller.is_anonymous and not self._rules.allow_anonymous:
+            return False
+        return _ANY in self._rules.admins or caller.user in self._rules.admins
+
+    def issue_cookie(self, user: str) -> str | None:
+        """A signed `Set-Cookie` value for a user; None for a name that a cookie cannot hold."""
+        if any(character in _NOT_IN_A_COOKIE or character.isspace() for character in user):
+            return None
+        expires_ms = int((self._clock.now_s() + self._rules.cookie_validity_s) * 1000)
+        claim = f"u={user}&p={user}&t={_COOKIE_TYPE}&e={expires_ms}"
+        return f'{COOKIE_NAME}="{claim}&s={self._signature(claim)}"; Path=/; HttpOnly; SameSite=Strict'
+
+    def verify_cookie(self, value: str) -> str | None:
+        """The user that a cookie value names; None if it is forged, cut, expired or none of ours."""
+        claim, separator, signature = value.strip('"').rpartition("&s=")
+        if not separator or len(value) > _LONGEST_COOKIE:
+            return None
+        if not hmac.compare_digest(signature.encode(), self._signature(claim).encode()):
+            return None
+        fields = dict(part.partition("=")[::2] for part in claim.split("&"))
+        if int(fields["e"]) <= self._clock.now_s() * 1000:
+            return None
+        return fields["u"]
+
+    def _signature(self, claim: str) -> str:
+        digest = hmac.new(self._secret, claim.encode("utf-8", "surrogateescape"), hashlib.sha256).digest()
+        return base64.b64encode(digest).decode()
+
+    def _check_impersonation(self, real_user: str, target: str, address: str) -> None:
+        rule = self._rules.proxy_users.get(real_user)
+        if rule is None or not self._may_act_for(rule, target, real_user):
+            raise ImpersonationError(f"User: {real_user} is not allowed to impersonate {target}")
+        if not _is_from(address, rule.hosts):
+            raise ImpersonationError(f"Unauthorized connection for super-user: {real_user} from IP {address}")
+
+    def _may_act_for(self, rule: ProxyRule, target: str, real_user: str) -> bool:
+        if target in self._rules.proxy_users and target != real_user:
+            return False  # a service user is nobody's target: its own rights would come with it
+        return (
+            _ANY in rule.users
+            or target in rule.users
+            or _ANY in rule.groups
+            or not self._groups_of(target).isdisjoint(rule.groups)
+        )
+
+
+def _checked_name(name: str) -> str:
+    if not name or "&" in name:
+        raise BadRequestError("userName is NULL, empty or contains a '&'")
+    if len(name) > _LONGEST_NAME or not name.isprintable():
+        raise BadRequestError("a user name has at most 256 printable characters")
+    return name
+
+
+def _is_from(address: str, hosts: tuple[str, ...]) -> bool:
+    if _ANY in hosts:
+        return True
+    try:
+        caller = ipaddress.ip_address(address)
+        return any(caller in ipaddress.ip_network(host, strict=False) for host in hosts)
+    except ValueError:
+        return address in hosts
