@@ -6,7 +6,7 @@ Time is the database's: the machines that compete for a lease need not agree on 
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Table, bindparam, case, literal_column, or_, select, update
+from sqlalchemy import ColumnElement, Connection, Table, bindparam, case, func, literal_column, or_, select, update
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.dml import ReturningInsert
 
@@ -57,7 +57,7 @@ _RELEASE = (
 )
 _LIST = {
     dialect: select(_C.name, _C.holder, _C.address, _C.fence, (_C.ends_at_s - now).label("remaining_s"))
-    .where(_C.name.startswith(bindparam("prefix"), autoescape=False))
+    .where(func.substr(_C.name, 1, bindparam("prefix_length")) == bindparam("prefix"))
     .order_by(_C.name)
     for dialect, now in _NOW.items()
 }
@@ -79,5 +79,5 @@ def release(connection: Connection, *, name: str, holder: str) -> None:
 
 def list_leases(connection: Connection, *, prefix: str) -> Sequence[Lease]:
     """Every lease with this prefix."""
-    rows = connection.execute(_LIST[connection.dialect.name], {"prefix": prefix}).all()
+    rows = connection.execute(_LIST[connection.dialect.name], {"prefix": prefix, "prefix_length": len(prefix)}).all()
     return [Lease(row.name, row.holder, row.address, row.fence, float(row.remaining_s)) for row in rows]

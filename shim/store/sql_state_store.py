@@ -16,6 +16,7 @@ from shim.store import operations
 from shim.store.executors import Executor
 from shim.store.group_commit import GroupCommitExecutor
 from shim.store.schema import upgrade
+from shim.store.sql_lease_store import SqlLeaseStore
 
 __all__ = ["SqlStateStore", "open_state_store"]
 
@@ -69,11 +70,16 @@ def _postgresql(url: URL) -> Executor:
 
 
 class SqlStateStore:
-    """The durable state of a federation in SQL; implements `shim.ports.StateStore`."""
+    """The durable state of a federation in SQL; implements `shim.ports.StateStore`.
+
+    Attributes:
+        leases: The leases in the same database; closed with it.
+    """
 
     def __init__(self, executor: Executor, *, now_s: Callable[[], float]) -> None:
         self._executor = executor
         self._now_s = now_s
+        self.leases = SqlLeaseStore(executor)
 
     async def federation_timestamp_ms(self) -> int:
         """The cluster time stamp of every id that this federation issues; fixed at the first call ever."""

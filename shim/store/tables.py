@@ -1,8 +1,21 @@
 """The tables. A change here needs a migration beside it; a test compares the two."""
 
-from sqlalchemy import JSON, BigInteger, Boolean, Column, Index, Integer, LargeBinary, MetaData, String, Table, Text
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    Column,
+    Double,
+    Index,
+    Integer,
+    LargeBinary,
+    MetaData,
+    String,
+    Table,
+    Text,
+)
 
-__all__ = ["admissions", "federation", "metadata", "submissions"]
+__all__ = ["admissions", "federation", "leases", "metadata", "submissions"]
 
 metadata = MetaData(naming_convention={"ix": "ix_%(table_name)s_%(column_0_name)s", "pk": "pk_%(table_name)s"})
 
@@ -55,4 +68,14 @@ admissions = Table(
     Column("admission", String(16), nullable=False),
     Column("said_by", Text, nullable=False),
     Column("said_at_ms", BigInteger, nullable=False),
+)
+
+leases = Table(
+    "leases",
+    metadata,
+    Column("name", Text, primary_key=True, comment="the role: gm/ID, lm/SUBCLUSTER, queue/PATH"),
+    Column("holder", Text, nullable=False, comment="life of the process that holds it; empty if given back"),
+    Column("address", Text, nullable=False),
+    Column("fence", BigInteger, nullable=False, comment="grows with each new holder"),
+    Column("ends_at_s", Double, nullable=False, comment="by the clock of the database"),
 )

@@ -1,0 +1,99 @@
+"""Holding a role by a lease: the active Local Master of a sub-cluster, a living Global Master, the owner of a queue.
+
+A holder believes in its lease only until the time for which it last asked, counted from *before* it asked and on its
+own clock. So it has stopped acting when the store gives the role to another, also if it was paused or cut off.
+"""
+
+from collections.abc import Awaitable, Callable
+
+import structlog
+
+from shim.domain import Lease
+from shim.errors import StoreUnavailableError
+from shim.ports import Clock, LeaseStore
+
+__all__ = ["LeaseKeeper"]
+
+_RENEWALS_A_LEASE = 4  # three may fail before the lease ends
+
+_log = structlog.get_logger("heddle.leadership")
+
+
+class LeaseKeeper:
+    """Tries to hold one lease for ever.
+
+    Args:
+        store: Where leases are.
+        clock: Of this process.
+        name: The role, see `shim.domain.Lease`.
+        holder: This process' life.
+        address: Where others reach the holder.
+        for_s: Length of the lease: another takes over this long after the holder died.
+    """
+
+    def __init__(self, store: LeaseStore, clock: Clock, *, name: str, holder: str, address: str, for_s: float) -> None:
+        self.name = name
+        self._store = store
+        self._clock = clock
+        self._holder = holder
+        self._address = address
+        self._for_s = for_s
+        self._lease: Lease | None = None
+        self._believed_until_s = float("-inf")
+
+    @property
+    def is_held(self) -> bool:
+        """Whether this process may act in the role right now."""
+        return self._clock.monotonic_s() < self._believed_until_s
+
+    @property
+    def fence(self) -> int:
+        """Of the lease last held; 0 if none was."""
+        return self._lease.fence if self._lease is not None else 0
+
+    async def try_once(self) -> bool:
+        """Acquire or prolong; whether the role is held afterwards. A store that is away changes nothing."""
+        asked_at_s = self._clock.monotonic_s()
+        try:
+            lease = await self._store.acquire(self.name, holder=self._holder, address=self._address, for_s=self._for_s)
+        except StoreUnavailableError as error:
+            _log.warning("lease_store_away", role=self.name, error=str(error), is_held=self.is_held)
+            return self.is_held
+        if lease is None:
+            self._believed_until_s = float("-inf")
+            return False
+        self._lease = lease
+        self._believed_until_s = asked_at_s + self._for_s
+        return self.is_held
+
+    async def run(self, *, gained: Callable[[int], Awaitable[None]], lost: Callable[[], Awaitable[None]]) -> None:
+        """Hold the role until cancelled; then give it back.
+
+        Args:
+            gained: Called with the fence when the role is gained.
+            lost: Called when it is lost, and at the end if it was held.
+        """
+        acting = False
+        try:
+            while True:
+                held = await self.try_once()
+                if held and not acting:
+                    _log.info("role_gained", role=self.name, fence=self.fence)
+                    acting = True
+                    await gained(self.fence)
+                elif acting and not held:
+                    _log.warning("role_lost", role=self.name, fence=self.fence)
+                    acting = False
+                    await lost()
+                await self._clock.sleep(self._for_s / _RENEWALS_A_LEASE)
+        finally:
+            if acting:
+                await lost()
+                await self._give_back()
+
+    async def _give_back(self) -> None:
+        self._believed_until_s = float("-inf")
+        try:
+            await self._store.release(self.name, holder=self._holder)
+        except StoreUnavailableError as error:
+            _log.warning("lease_not_returned", role=self.name, error=str(error), ends_in_s=self._for_s)

@@ -1,0 +1,76 @@
+"""What every `LeaseStore` promises: in memory, on SQLite and on PostgreSQL."""
+
+import asyncio
+
+import asyncpg
+import pytest
+
+from shim.store import open_state_store
+from shim.testing.clock import FakeClock
+from shim.testing.lease_stores import InMemoryLeaseStore
+
+LONG_S = 3600.0
+
+
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+async def store(request, tmp_path):
+    if request.param == "memory":
+        yield InMemoryLeaseStore(FakeClock())
+        return
+    url = f"sqlite:///{tmp_path}/heddle.db"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres_url")
+        connection = await asyncpg.connect(url)
+        await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+        await connection.close()
+    opened = await open_state_store(url)
+    yield opened.leases
+    await opened.close()
+
+
+async def take(store, holder, *, name="lm/east", for_s=LONG_S):
+    return await store.acquire(name, holder=holder, address=f"{holder}:1", for_s=for_s)
+
+
+async def test_one_holder_at_a_time(store):
+    assert (await take(store, "a")).fence == 1
+    assert await take(store, "b") is None
+
+
+async def test_prolonging_keeps_the_fence(store):
+    await take(store, "a")
+    assert (await take(store, "a")).fence == 1
+
+
+async def test_a_lease_that_has_ended_goes_to_the_next_with_a_greater_fence(store):
+    await take(store, "a", for_s=0.0)
+    lease = await take(store, "b")
+    assert (lease.holder, lease.address, lease.fence) == ("b", "b:1", 2)
+    assert await take(store, "a") is None
+
+
+async def test_a_lease_that_is_given_back_is_free_and_its_fence_is_not_used_again(store):
+    await take(store, "a")
+    await store.release("lm/east", holder="a")
+    assert (await take(store, "a")).fence == 2
+
+
+async def test_nobody_gives_back_what_another_holds(store):
+    await take(store, "a")
+    await store.release("lm/east", holder="b")
+    assert await take(store, "b") is None
+
+
+async def test_leases_are_listed_by_prefix_with_what_remains(store):
+    await take(store, "a", name="queue/root.b")
+    await take(store, "a", name="queue/root.a", for_s=0.0)
+    await take(store, "a", name="lm/east")
+    await take(store, "a", name="queue_root")  # no wild card
+    listed = await store.leases("queue/")
+    assert [(lease.name, lease.is_live) for lease in listed] == [("queue/root.a", False), ("queue/root.b", True)]
+    assert LONG_S - 60 < listed[1].remaining_s <= LONG_S
+
+
+async def test_of_many_that_try_at_once_one_wins(store):
+    won = await asyncio.gather(*(take(store, f"holder-{number}") for number in range(12)))
+    assert len([lease for lease in won if lease is not None]) == 1
