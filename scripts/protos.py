@@ -119,7 +119,7 @@ def stub(descriptors: FileDescriptorSet) -> str:
             lines += _enum(enum)
         for message in file.message_type:
             lines += _message(message)
-    command = [sys.executable, "-m", "ruff", "format", "--stdin-filename", "messages.pyi", "-"]
+    command = [sys.executable, "-m", "ruff", "format", "--isolated", "--line-length=120", "--stdin-filename=x.pyi", "-"]
     text = "\n".join(lines)
     return subprocess.run(command, input=text, capture_output=True, text=True, check=True, cwd=FOLDER).stdout
 

@@ -37,7 +37,7 @@ def hadoop(request) -> tuple[str, dict[str, FileDescriptorProto]]:
     return request.param, descriptors(ensure_jars(request.param, lambda _line: None))
 
 
-def shape(field: FieldDescriptorProto) -> tuple:
+def shape(field: FieldDescriptorProto) -> tuple[object, ...]:
     return field.name, field.type, field.label, field.type_name, field.default_value
 
 

@@ -134,8 +134,17 @@ class ClientConnection:
         self._send_sasl(self._initiator.first())
         return []
 
-    def call(self, request: Request, *, call_id: int, retry_count: int = 0) -> None:
-        """Queue a call; its answer names `call_id`, which the caller keeps unique among pending calls."""
+    def call(
+        self, request: Request, *, call_id: int, retry_count: int = 0, caller_context: CallerContext | None = None
+    ) -> None:
+        """Queue a call.
+
+        Args:
+            request: What to ask.
+            call_id: Names the answer; unique among pending calls.
+            retry_count: How often it was sent before.
+            caller_context: Whose call is passed on; None for the connection's own.
+        """
         if self.state is ClientState.ENDED:
             raise LocalProtocolError("the connection has ended")
         raw = encode_call(
@@ -143,7 +152,7 @@ class ClientConnection:
             call_id=call_id,
             client_id=self._client_id,
             retry_count=retry_count,
-            caller_context=self._caller_context,
+            caller_context=caller_context or self._caller_context,
         )
         if self.state is ClientState.OPEN:
             self._send(raw)

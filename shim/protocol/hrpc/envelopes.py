@@ -42,6 +42,7 @@ __all__ = [
     "CallerContext",
     "Request",
     "RetryCacheId",
+    "caller_context_of",
     "decode",
     "encode_call",
     "encode_failure",
@@ -50,6 +51,7 @@ __all__ = [
     "read_answer",
     "read_call",
     "read_request_header",
+    "text_of",
 ]
 
 _M = TypeVar("_M", bound=Message)
@@ -154,6 +156,19 @@ def decode(kind: type[_M], data_untrusted: bytes | None) -> _M:
     raise FatalRPCError(fatal(text, RPCErrorCode.DESERIALIZING_REQUEST))
 
 
+def text_of(value_untrusted: str | bytes) -> str:
+    """A string field as text: protobuf hands out bytes where a peer wrote something that is not UTF-8."""
+    return value_untrusted if isinstance(value_untrusted, str) else value_untrusted.decode("utf-8", "replace")
+
+
+def caller_context_of(header_untrusted: RpcRequestHeaderProto) -> CallerContext | None:
+    """Who says to be calling, if the header tells."""
+    if not header_untrusted.HasField("callerContext"):
+        return None
+    told = header_untrusted.callerContext
+    return CallerContext(text_of(told.context), told.signature)
+
+
 def read_request_header(content_untrusted: bytes) -> tuple[RpcRequestHeaderProto, int]:
     """The header at the start of a frame from a client, and where it ends.
 
@@ -207,14 +222,13 @@ def read_call(header: RpcRequestHeaderProto, content_untrusted: bytes, offset: i
         payload, _ = read_delimited(content_untrusted, offset)
     except MalformedFrameError:
         payload = None
-    context = header.callerContext
     return Call(
         header.callId,
         header.clientId,
         header.retryCount,
-        CallerContext(context.context, context.signature) if header.HasField("callerContext") else None,
-        engine.declaringClassProtocolName,
-        engine.methodName,
+        caller_context_of(header),
+        text_of(engine.declaringClassProtocolName),
+        text_of(engine.methodName),
         engine.clientProtocolVersion,
         payload,
     )
@@ -321,5 +335,5 @@ def read_answer(content_untrusted: bytes) -> Answer:
         payload, _ = read_delimited(content_untrusted, offset)
         return Answer(call_id, header.clientId, payload)
     code = RPCErrorCode(header.errorDetail) if header.HasField("errorDetail") else None
-    failure = Failure(header.exceptionClassName, header.errorMsg, code)
+    failure = Failure(text_of(header.exceptionClassName), text_of(header.errorMsg), code)
     return Answer(call_id, header.clientId, b"", failure, header.status == RPCStatus.FATAL)

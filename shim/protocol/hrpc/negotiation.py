@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 
+from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.hrpc.errors import FatalRPCError, JavaClass
 from shim.protocol.hrpc.headers import AuthMethod, SASLState
 from shim.protocol.hrpc.sasl import SASLError, SASLSession
@@ -128,7 +129,7 @@ class SASLAcceptor:
         if offer is None:
             if not self._has_negotiated:
                 return self._offer()
-            text = f"{wanted.method} authentication is not enabled.  Available:{self.names}"
+            text = f"{text_of(wanted.method)} authentication is not enabled.  Available:{self.names}"
             raise SASLError(text, java_class=JavaClass.ACCESS_CONTROL)
         self.method = offer.method
         if offer.start is None:
@@ -200,7 +201,7 @@ class SASLInitiator:
                 self.method, self.session = known, self._initiators[known](auth)
                 answer.token = self.session.step(auth.challenge)
                 return Reply(answer)
-        offered = ", ".join(auth.method for auth in message.auths)
+        offered = ", ".join(text_of(auth.method) for auth in message.auths)
         raise SASLError(f"Client cannot authenticate via:[{offered}]", java_class=JavaClass.ACCESS_CONTROL)
 
     def _challenged(self, message: RpcSaslProto) -> Reply:

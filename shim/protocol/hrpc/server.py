@@ -20,12 +20,13 @@ from google.protobuf.message import Message
 from shim.errors import LocalProtocolError
 from shim.protocol.hrpc.envelopes import (
     Call,
-    CallerContext,
+    caller_context_of,
     decode,
     encode_failure,
     encode_success,
     read_call,
     read_request_header,
+    text_of,
 )
 from shim.protocol.hrpc.errors import Failure, FatalRPCError, JavaClass, fatal
 from shim.protocol.hrpc.events import (
@@ -271,14 +272,13 @@ class ServerConnection:
 
     def _context(self, header: RpcRequestHeaderProto, content: bytes, offset: int) -> ContextReceived:
         context = _body(IpcConnectionContextProto, header, content, offset)
-        told = header.callerContext
         return ContextReceived(
-            context.userInfo.effectiveUser,
-            context.userInfo.realUser,
-            context.protocol,
+            text_of(context.userInfo.effectiveUser),
+            text_of(context.userInfo.realUser),
+            text_of(context.protocol),
             self._method,
             self._identity,
-            CallerContext(told.context, told.signature) if header.HasField("callerContext") else None,
+            caller_context_of(header),
             frame(content),
         )
 

@@ -3,10 +3,7 @@
 from collections.abc import Iterable
 from typing import Literal
 
-from google.protobuf.internal.containers import (
-    RepeatedCompositeFieldContainer,
-    RepeatedScalarFieldContainer,
-)
+from google.protobuf.internal.containers import RepeatedCompositeFieldContainer, RepeatedScalarFieldContainer
 from google.protobuf.internal.enum_type_wrapper import EnumTypeWrapper
 from google.protobuf.message import Message
 
@@ -32,11 +29,7 @@ class CredentialsKVProto(Message):
     def token(self) -> TokenProto: ...
     secret: bytes
     def __init__(
-        self,
-        *,
-        alias: str | None = ...,
-        token: TokenProto | None = ...,
-        secret: bytes | None = ...,
+        self, *, alias: str | None = ..., token: TokenProto | None = ..., secret: bytes | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["alias", "token", "secret"]) -> bool: ...
     def ClearField(self, field_name: Literal["alias", "token", "secret"]) -> None: ...
@@ -47,10 +40,7 @@ class CredentialsProto(Message):
     @property
     def secrets(self) -> RepeatedCompositeFieldContainer[CredentialsKVProto]: ...
     def __init__(
-        self,
-        *,
-        tokens: Iterable[CredentialsKVProto] | None = ...,
-        secrets: Iterable[CredentialsKVProto] | None = ...,
+        self, *, tokens: Iterable[CredentialsKVProto] | None = ..., secrets: Iterable[CredentialsKVProto] | None = ...
     ) -> None: ...
     def ClearField(self, field_name: Literal["tokens", "secrets"]) -> None: ...
 
@@ -309,12 +299,7 @@ class ApplicationAttemptIdProto(Message):
     @property
     def application_id(self) -> ApplicationIdProto: ...
     attemptId: int
-    def __init__(
-        self,
-        *,
-        application_id: ApplicationIdProto | None = ...,
-        attemptId: int | None = ...,
-    ) -> None: ...
+    def __init__(self, *, application_id: ApplicationIdProto | None = ..., attemptId: int | None = ...) -> None: ...
     def HasField(self, field_name: Literal["application_id", "attemptId"]) -> bool: ...
     def ClearField(self, field_name: Literal["application_id", "attemptId"]) -> None: ...
 
@@ -368,9 +353,7 @@ class ResourceProto(Message):
     memory: int
     virtual_cores: int
     @property
-    def resource_value_map(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ResourceInformationProto]: ...
+    def resource_value_map(self) -> RepeatedCompositeFieldContainer[ResourceInformationProto]: ...
     def __init__(
         self,
         *,
@@ -386,9 +369,7 @@ class ResourceUtilizationProto(Message):
     vmem: int
     cpu: float
     @property
-    def customResources(
-        self,
-    ) -> RepeatedCompositeFieldContainer[StringFloatMapProto]: ...
+    def customResources(self) -> RepeatedCompositeFieldContainer[StringFloatMapProto]: ...
     def __init__(
         self,
         *,
@@ -404,12 +385,7 @@ class ResourceOptionProto(Message):
     @property
     def resource(self) -> ResourceProto: ...
     over_commit_timeout: int
-    def __init__(
-        self,
-        *,
-        resource: ResourceProto | None = ...,
-        over_commit_timeout: int | None = ...,
-    ) -> None: ...
+    def __init__(self, *, resource: ResourceProto | None = ..., over_commit_timeout: int | None = ...) -> None: ...
     def HasField(self, field_name: Literal["resource", "over_commit_timeout"]) -> bool: ...
     def ClearField(self, field_name: Literal["resource", "over_commit_timeout"]) -> None: ...
 
@@ -423,9 +399,7 @@ class ResourceProfileEntry(Message):
 
 class ResourceProfilesProto(Message):
     @property
-    def resource_profiles_map(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ResourceProfileEntry]: ...
+    def resource_profiles_map(self) -> RepeatedCompositeFieldContainer[ResourceProfileEntry]: ...
     def __init__(self, *, resource_profiles_map: Iterable[ResourceProfileEntry] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["resource_profiles_map"]) -> None: ...
 
@@ -435,10 +409,7 @@ class NodeResourceMapProto(Message):
     @property
     def resource_option(self) -> ResourceOptionProto: ...
     def __init__(
-        self,
-        *,
-        node_id: NodeIdProto | None = ...,
-        resource_option: ResourceOptionProto | None = ...,
+        self, *, node_id: NodeIdProto | None = ..., resource_option: ResourceOptionProto | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["node_id", "resource_option"]) -> bool: ...
     def ClearField(self, field_name: Literal["node_id", "resource_option"]) -> None: ...
@@ -627,25 +598,13 @@ class LocalResourceProto(Message):
     def HasField(
         self,
         field_name: Literal[
-            "resource",
-            "size",
-            "timestamp",
-            "type",
-            "visibility",
-            "pattern",
-            "should_be_uploaded_to_shared_cache",
+            "resource", "size", "timestamp", "type", "visibility", "pattern", "should_be_uploaded_to_shared_cache"
         ],
     ) -> bool: ...
     def ClearField(
         self,
         field_name: Literal[
-            "resource",
-            "size",
-            "timestamp",
-            "type",
-            "visibility",
-            "pattern",
-            "should_be_uploaded_to_shared_cache",
+            "resource", "size", "timestamp", "type", "visibility", "pattern", "should_be_uploaded_to_shared_cache"
         ],
     ) -> None: ...
 
@@ -679,13 +638,9 @@ class ApplicationResourceUsageReportProto(Message):
     preempted_memory_seconds: int
     preempted_vcore_seconds: int
     @property
-    def application_resource_usage_map(
-        self,
-    ) -> RepeatedCompositeFieldContainer[StringLongMapProto]: ...
+    def application_resource_usage_map(self) -> RepeatedCompositeFieldContainer[StringLongMapProto]: ...
     @property
-    def application_preempted_resource_usage_map(
-        self,
-    ) -> RepeatedCompositeFieldContainer[StringLongMapProto]: ...
+    def application_preempted_resource_usage_map(self) -> RepeatedCompositeFieldContainer[StringLongMapProto]: ...
     def __init__(
         self,
         *,
@@ -881,10 +836,7 @@ class AppTimeoutsMapProto(Message):
     @property
     def application_timeout(self) -> ApplicationTimeoutProto: ...
     def __init__(
-        self,
-        *,
-        application_timeout_type: int | None = ...,
-        application_timeout: ApplicationTimeoutProto | None = ...,
+        self, *, application_timeout_type: int | None = ..., application_timeout: ApplicationTimeoutProto | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["application_timeout_type", "application_timeout"]) -> bool: ...
     def ClearField(self, field_name: Literal["application_timeout_type", "application_timeout"]) -> None: ...
@@ -900,14 +852,8 @@ class ApplicationTimeoutProto(Message):
         expire_time: str | None = ...,
         remaining_time: int | None = ...,
     ) -> None: ...
-    def HasField(
-        self,
-        field_name: Literal["application_timeout_type", "expire_time", "remaining_time"],
-    ) -> bool: ...
-    def ClearField(
-        self,
-        field_name: Literal["application_timeout_type", "expire_time", "remaining_time"],
-    ) -> None: ...
+    def HasField(self, field_name: Literal["application_timeout_type", "expire_time", "remaining_time"]) -> bool: ...
+    def ClearField(self, field_name: Literal["application_timeout_type", "expire_time", "remaining_time"]) -> None: ...
 
 class ApplicationAttemptReportProto(Message):
     @property
@@ -996,9 +942,7 @@ class NodeReportProto(Message):
     decommissioning_timeout: int
     node_update_type: int
     @property
-    def node_attributes(
-        self,
-    ) -> RepeatedCompositeFieldContainer[NodeAttributeProto]: ...
+    def node_attributes(self) -> RepeatedCompositeFieldContainer[NodeAttributeProto]: ...
     def __init__(
         self,
         *,
@@ -1062,12 +1006,7 @@ class NodeIdToLabelsProto(Message):
     def nodeId(self) -> NodeIdProto: ...
     @property
     def nodeLabels(self) -> RepeatedScalarFieldContainer[str]: ...
-    def __init__(
-        self,
-        *,
-        nodeId: NodeIdProto | None = ...,
-        nodeLabels: Iterable[str] | None = ...,
-    ) -> None: ...
+    def __init__(self, *, nodeId: NodeIdProto | None = ..., nodeLabels: Iterable[str] | None = ...) -> None: ...
     def HasField(self, field_name: Literal["nodeId"]) -> bool: ...
     def ClearField(self, field_name: Literal["nodeId", "nodeLabels"]) -> None: ...
 
@@ -1075,12 +1014,7 @@ class LabelsToNodeIdsProto(Message):
     nodeLabels: str
     @property
     def nodeId(self) -> RepeatedCompositeFieldContainer[NodeIdProto]: ...
-    def __init__(
-        self,
-        *,
-        nodeLabels: str | None = ...,
-        nodeId: Iterable[NodeIdProto] | None = ...,
-    ) -> None: ...
+    def __init__(self, *, nodeLabels: str | None = ..., nodeId: Iterable[NodeIdProto] | None = ...) -> None: ...
     def HasField(self, field_name: Literal["nodeLabels"]) -> bool: ...
     def ClearField(self, field_name: Literal["nodeLabels", "nodeId"]) -> None: ...
 
@@ -1118,10 +1052,7 @@ class NodeAttributeInfoProto(Message):
     def attributeKey(self) -> NodeAttributeKeyProto: ...
     attributeType: int
     def __init__(
-        self,
-        *,
-        attributeKey: NodeAttributeKeyProto | None = ...,
-        attributeType: int | None = ...,
+        self, *, attributeKey: NodeAttributeKeyProto | None = ..., attributeType: int | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["attributeKey", "attributeType"]) -> bool: ...
     def ClearField(self, field_name: Literal["attributeKey", "attributeType"]) -> None: ...
@@ -1137,9 +1068,7 @@ class AttributeToNodesProto(Message):
     @property
     def nodeAttribute(self) -> NodeAttributeKeyProto: ...
     @property
-    def nodeValueMap(
-        self,
-    ) -> RepeatedCompositeFieldContainer[NodeToAttributeValueProto]: ...
+    def nodeValueMap(self) -> RepeatedCompositeFieldContainer[NodeToAttributeValueProto]: ...
     def __init__(
         self,
         *,
@@ -1154,10 +1083,7 @@ class NodeToAttributesProto(Message):
     @property
     def nodeAttributes(self) -> RepeatedCompositeFieldContainer[NodeAttributeProto]: ...
     def __init__(
-        self,
-        *,
-        node: str | None = ...,
-        nodeAttributes: Iterable[NodeAttributeProto] | None = ...,
+        self, *, node: str | None = ..., nodeAttributes: Iterable[NodeAttributeProto] | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["node"]) -> bool: ...
     def ClearField(self, field_name: Literal["node", "nodeAttributes"]) -> None: ...
@@ -1179,23 +1105,11 @@ class DeregisterSubClustersProto(Message):
     ) -> None: ...
     def HasField(
         self,
-        field_name: Literal[
-            "subClusterId",
-            "deregisterState",
-            "lastHeartBeatTime",
-            "information",
-            "subClusterState",
-        ],
+        field_name: Literal["subClusterId", "deregisterState", "lastHeartBeatTime", "information", "subClusterState"],
     ) -> bool: ...
     def ClearField(
         self,
-        field_name: Literal[
-            "subClusterId",
-            "deregisterState",
-            "lastHeartBeatTime",
-            "information",
-            "subClusterState",
-        ],
+        field_name: Literal["subClusterId", "deregisterState", "lastHeartBeatTime", "information", "subClusterState"],
     ) -> None: ...
 
 class FederationQueueWeightProto(Message):
@@ -1214,24 +1128,10 @@ class FederationQueueWeightProto(Message):
         policyManagerClassName: str | None = ...,
     ) -> None: ...
     def HasField(
-        self,
-        field_name: Literal[
-            "routerWeight",
-            "amrmWeight",
-            "headRoomAlpha",
-            "queue",
-            "policyManagerClassName",
-        ],
+        self, field_name: Literal["routerWeight", "amrmWeight", "headRoomAlpha", "queue", "policyManagerClassName"]
     ) -> bool: ...
     def ClearField(
-        self,
-        field_name: Literal[
-            "routerWeight",
-            "amrmWeight",
-            "headRoomAlpha",
-            "queue",
-            "policyManagerClassName",
-        ],
+        self, field_name: Literal["routerWeight", "amrmWeight", "headRoomAlpha", "queue", "policyManagerClassName"]
     ) -> None: ...
 
 class FederationSubClusterProto(Message):
@@ -1239,20 +1139,10 @@ class FederationSubClusterProto(Message):
     lastHeartBeatTime: str
     subClusterState: str
     def __init__(
-        self,
-        *,
-        subClusterId: str | None = ...,
-        lastHeartBeatTime: str | None = ...,
-        subClusterState: str | None = ...,
+        self, *, subClusterId: str | None = ..., lastHeartBeatTime: str | None = ..., subClusterState: str | None = ...
     ) -> None: ...
-    def HasField(
-        self,
-        field_name: Literal["subClusterId", "lastHeartBeatTime", "subClusterState"],
-    ) -> bool: ...
-    def ClearField(
-        self,
-        field_name: Literal["subClusterId", "lastHeartBeatTime", "subClusterState"],
-    ) -> None: ...
+    def HasField(self, field_name: Literal["subClusterId", "lastHeartBeatTime", "subClusterState"]) -> bool: ...
+    def ClearField(self, field_name: Literal["subClusterId", "lastHeartBeatTime", "subClusterState"]) -> None: ...
 
 class ResourceRequestProto(Message):
     @property
@@ -1308,12 +1198,7 @@ class ResourceRequestProto(Message):
 class ExecutionTypeRequestProto(Message):
     execution_type: int
     enforce_execution_type: bool
-    def __init__(
-        self,
-        *,
-        execution_type: int | None = ...,
-        enforce_execution_type: bool | None = ...,
-    ) -> None: ...
+    def __init__(self, *, execution_type: int | None = ..., enforce_execution_type: bool | None = ...) -> None: ...
     def HasField(self, field_name: Literal["execution_type", "enforce_execution_type"]) -> bool: ...
     def ClearField(self, field_name: Literal["execution_type", "enforce_execution_type"]) -> None: ...
 
@@ -1342,11 +1227,7 @@ class SchedulingRequestProto(Message):
     def HasField(
         self,
         field_name: Literal[
-            "allocationRequestId",
-            "priority",
-            "executionType",
-            "resourceSizing",
-            "placementConstraint",
+            "allocationRequestId", "priority", "executionType", "resourceSizing", "placementConstraint"
         ],
     ) -> bool: ...
     def ClearField(
@@ -1393,21 +1274,15 @@ class PreemptionMessageProto(Message):
 
 class StrictPreemptionContractProto(Message):
     @property
-    def container(
-        self,
-    ) -> RepeatedCompositeFieldContainer[PreemptionContainerProto]: ...
+    def container(self) -> RepeatedCompositeFieldContainer[PreemptionContainerProto]: ...
     def __init__(self, *, container: Iterable[PreemptionContainerProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["container"]) -> None: ...
 
 class PreemptionContractProto(Message):
     @property
-    def resource(
-        self,
-    ) -> RepeatedCompositeFieldContainer[PreemptionResourceRequestProto]: ...
+    def resource(self) -> RepeatedCompositeFieldContainer[PreemptionResourceRequestProto]: ...
     @property
-    def container(
-        self,
-    ) -> RepeatedCompositeFieldContainer[PreemptionContainerProto]: ...
+    def container(self) -> RepeatedCompositeFieldContainer[PreemptionContainerProto]: ...
     def __init__(
         self,
         *,
@@ -1436,10 +1311,7 @@ class ResourceBlacklistRequestProto(Message):
     @property
     def blacklist_removals(self) -> RepeatedScalarFieldContainer[str]: ...
     def __init__(
-        self,
-        *,
-        blacklist_additions: Iterable[str] | None = ...,
-        blacklist_removals: Iterable[str] | None = ...,
+        self, *, blacklist_additions: Iterable[str] | None = ..., blacklist_removals: Iterable[str] | None = ...
     ) -> None: ...
     def ClearField(self, field_name: Literal["blacklist_additions", "blacklist_removals"]) -> None: ...
 
@@ -1468,17 +1340,11 @@ class ApplicationSubmissionContextProto(Message):
     def reservation_id(self) -> ReservationIdProto: ...
     node_label_expression: str
     @property
-    def am_container_resource_request(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ResourceRequestProto]: ...
+    def am_container_resource_request(self) -> RepeatedCompositeFieldContainer[ResourceRequestProto]: ...
     @property
-    def application_timeouts(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ApplicationTimeoutMapProto]: ...
+    def application_timeouts(self) -> RepeatedCompositeFieldContainer[ApplicationTimeoutMapProto]: ...
     @property
-    def application_scheduling_properties(
-        self,
-    ) -> RepeatedCompositeFieldContainer[StringStringMapProto]: ...
+    def application_scheduling_properties(self) -> RepeatedCompositeFieldContainer[StringStringMapProto]: ...
     def __init__(
         self,
         *,
@@ -1557,12 +1423,7 @@ class ApplicationTimeoutMapProto(Message):
 class ApplicationUpdateTimeoutMapProto(Message):
     application_timeout_type: int
     expire_time: str
-    def __init__(
-        self,
-        *,
-        application_timeout_type: int | None = ...,
-        expire_time: str | None = ...,
-    ) -> None: ...
+    def __init__(self, *, application_timeout_type: int | None = ..., expire_time: str | None = ...) -> None: ...
     def HasField(self, field_name: Literal["application_timeout_type", "expire_time"]) -> bool: ...
     def ClearField(self, field_name: Literal["application_timeout_type", "expire_time"]) -> None: ...
 
@@ -1758,9 +1619,7 @@ class QueueInfoProto(Message):
     @property
     def childQueues(self) -> RepeatedCompositeFieldContainer[QueueInfoProto]: ...
     @property
-    def applications(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ApplicationReportProto]: ...
+    def applications(self) -> RepeatedCompositeFieldContainer[ApplicationReportProto]: ...
     @property
     def accessibleNodeLabels(self) -> RepeatedScalarFieldContainer[str]: ...
     defaultNodeLabelExpression: str
@@ -1768,9 +1627,7 @@ class QueueInfoProto(Message):
     def queueStatistics(self) -> QueueStatisticsProto: ...
     preemptionDisabled: bool
     @property
-    def queueConfigurationsMap(
-        self,
-    ) -> RepeatedCompositeFieldContainer[QueueConfigurationsMapProto]: ...
+    def queueConfigurationsMap(self) -> RepeatedCompositeFieldContainer[QueueConfigurationsMapProto]: ...
     intraQueuePreemptionDisabled: bool
     weight: float
     queuePath: str
@@ -1939,10 +1796,7 @@ class QueueConfigurationsMapProto(Message):
     @property
     def queueConfigurations(self) -> QueueConfigurationsProto: ...
     def __init__(
-        self,
-        *,
-        partitionName: str | None = ...,
-        queueConfigurations: QueueConfigurationsProto | None = ...,
+        self, *, partitionName: str | None = ..., queueConfigurations: QueueConfigurationsProto | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["partitionName", "queueConfigurations"]) -> bool: ...
     def ClearField(self, field_name: Literal["partitionName", "queueConfigurations"]) -> None: ...
@@ -1972,9 +1826,7 @@ class PlacementConstraintProto(Message):
 class SimplePlacementConstraintProto(Message):
     scope: str
     @property
-    def targetExpressions(
-        self,
-    ) -> RepeatedCompositeFieldContainer[PlacementConstraintTargetProto]: ...
+    def targetExpressions(self) -> RepeatedCompositeFieldContainer[PlacementConstraintTargetProto]: ...
     minCardinality: int
     maxCardinality: int
     attributeOpCode: int
@@ -1987,19 +1839,9 @@ class SimplePlacementConstraintProto(Message):
         maxCardinality: int | None = ...,
         attributeOpCode: int | None = ...,
     ) -> None: ...
-    def HasField(
-        self,
-        field_name: Literal["scope", "minCardinality", "maxCardinality", "attributeOpCode"],
-    ) -> bool: ...
+    def HasField(self, field_name: Literal["scope", "minCardinality", "maxCardinality", "attributeOpCode"]) -> bool: ...
     def ClearField(
-        self,
-        field_name: Literal[
-            "scope",
-            "targetExpressions",
-            "minCardinality",
-            "maxCardinality",
-            "attributeOpCode",
-        ],
+        self, field_name: Literal["scope", "targetExpressions", "minCardinality", "maxCardinality", "attributeOpCode"]
     ) -> None: ...
 
 class PlacementConstraintTargetProto(Message):
@@ -2017,11 +1859,7 @@ class PlacementConstraintTargetProto(Message):
     @property
     def targetValues(self) -> RepeatedScalarFieldContainer[str]: ...
     def __init__(
-        self,
-        *,
-        targetType: int | None = ...,
-        targetKey: str | None = ...,
-        targetValues: Iterable[str] | None = ...,
+        self, *, targetType: int | None = ..., targetKey: str | None = ..., targetValues: Iterable[str] | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["targetType", "targetKey"]) -> bool: ...
     def ClearField(self, field_name: Literal["targetType", "targetKey", "targetValues"]) -> None: ...
@@ -2060,13 +1898,9 @@ class CompositePlacementConstraintProto(Message):
     DELAYED_OR: int
     compositeType: int
     @property
-    def childConstraints(
-        self,
-    ) -> RepeatedCompositeFieldContainer[PlacementConstraintProto]: ...
+    def childConstraints(self) -> RepeatedCompositeFieldContainer[PlacementConstraintProto]: ...
     @property
-    def timedChildConstraints(
-        self,
-    ) -> RepeatedCompositeFieldContainer[TimedPlacementConstraintProto]: ...
+    def timedChildConstraints(self) -> RepeatedCompositeFieldContainer[TimedPlacementConstraintProto]: ...
     def __init__(
         self,
         *,
@@ -2075,10 +1909,7 @@ class CompositePlacementConstraintProto(Message):
         timedChildConstraints: Iterable[TimedPlacementConstraintProto] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: Literal["compositeType"]) -> bool: ...
-    def ClearField(
-        self,
-        field_name: Literal["compositeType", "childConstraints", "timedChildConstraints"],
-    ) -> None: ...
+    def ClearField(self, field_name: Literal["compositeType", "childConstraints", "timedChildConstraints"]) -> None: ...
 
 class PlacementConstraintMapEntryProto(Message):
     @property
@@ -2115,26 +1946,15 @@ class ReservationRequestProto(Message):
         concurrency: int | None = ...,
         duration: int | None = ...,
     ) -> None: ...
-    def HasField(
-        self,
-        field_name: Literal["capability", "num_containers", "concurrency", "duration"],
-    ) -> bool: ...
-    def ClearField(
-        self,
-        field_name: Literal["capability", "num_containers", "concurrency", "duration"],
-    ) -> None: ...
+    def HasField(self, field_name: Literal["capability", "num_containers", "concurrency", "duration"]) -> bool: ...
+    def ClearField(self, field_name: Literal["capability", "num_containers", "concurrency", "duration"]) -> None: ...
 
 class ReservationRequestsProto(Message):
     @property
-    def reservation_resources(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ReservationRequestProto]: ...
+    def reservation_resources(self) -> RepeatedCompositeFieldContainer[ReservationRequestProto]: ...
     interpreter: int
     def __init__(
-        self,
-        *,
-        reservation_resources: Iterable[ReservationRequestProto] | None = ...,
-        interpreter: int | None = ...,
+        self, *, reservation_resources: Iterable[ReservationRequestProto] | None = ..., interpreter: int | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["interpreter"]) -> bool: ...
     def ClearField(self, field_name: Literal["reservation_resources", "interpreter"]) -> None: ...
@@ -2161,23 +1981,13 @@ class ReservationDefinitionProto(Message):
     def HasField(
         self,
         field_name: Literal[
-            "reservation_requests",
-            "arrival",
-            "deadline",
-            "reservation_name",
-            "recurrence_expression",
-            "priority",
+            "reservation_requests", "arrival", "deadline", "reservation_name", "recurrence_expression", "priority"
         ],
     ) -> bool: ...
     def ClearField(
         self,
         field_name: Literal[
-            "reservation_requests",
-            "arrival",
-            "deadline",
-            "reservation_name",
-            "recurrence_expression",
-            "priority",
+            "reservation_requests", "arrival", "deadline", "reservation_name", "recurrence_expression", "priority"
         ],
     ) -> None: ...
 
@@ -2187,11 +1997,7 @@ class ResourceAllocationRequestProto(Message):
     @property
     def resource(self) -> ResourceProto: ...
     def __init__(
-        self,
-        *,
-        start_time: int | None = ...,
-        end_time: int | None = ...,
-        resource: ResourceProto | None = ...,
+        self, *, start_time: int | None = ..., end_time: int | None = ..., resource: ResourceProto | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["start_time", "end_time", "resource"]) -> bool: ...
     def ClearField(self, field_name: Literal["start_time", "end_time", "resource"]) -> None: ...
@@ -2200,9 +2006,7 @@ class ReservationAllocationStateProto(Message):
     @property
     def reservation_definition(self) -> ReservationDefinitionProto: ...
     @property
-    def allocation_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ResourceAllocationRequestProto]: ...
+    def allocation_requests(self) -> RepeatedCompositeFieldContainer[ResourceAllocationRequestProto]: ...
     start_time: int
     end_time: int
     user: str
@@ -2250,9 +2054,7 @@ class ReservationAllocationStateProto(Message):
 
 class ContainerLaunchContextProto(Message):
     @property
-    def localResources(
-        self,
-    ) -> RepeatedCompositeFieldContainer[StringLocalResourceMapProto]: ...
+    def localResources(self) -> RepeatedCompositeFieldContainer[StringLocalResourceMapProto]: ...
     tokens: bytes
     @property
     def service_data(self) -> RepeatedCompositeFieldContainer[StringBytesMapProto]: ...
@@ -2261,9 +2063,7 @@ class ContainerLaunchContextProto(Message):
     @property
     def command(self) -> RepeatedScalarFieldContainer[str]: ...
     @property
-    def application_ACLs(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ApplicationACLMapProto]: ...
+    def application_ACLs(self) -> RepeatedCompositeFieldContainer[ApplicationACLMapProto]: ...
     @property
     def container_retry_context(self) -> ContainerRetryContextProto: ...
     tokens_conf: bytes
@@ -2304,9 +2104,7 @@ class ContainerStatusProto(Message):
     def capability(self) -> ResourceProto: ...
     executionType: int
     @property
-    def container_attributes(
-        self,
-    ) -> RepeatedCompositeFieldContainer[StringStringMapProto]: ...
+    def container_attributes(self) -> RepeatedCompositeFieldContainer[StringStringMapProto]: ...
     container_sub_state: int
     def __init__(
         self,
@@ -2323,13 +2121,7 @@ class ContainerStatusProto(Message):
     def HasField(
         self,
         field_name: Literal[
-            "container_id",
-            "state",
-            "diagnostics",
-            "exit_status",
-            "capability",
-            "executionType",
-            "container_sub_state",
+            "container_id", "state", "diagnostics", "exit_status", "capability", "executionType", "container_sub_state"
         ],
     ) -> bool: ...
     def ClearField(
@@ -2363,22 +2155,12 @@ class ContainerRetryContextProto(Message):
         failures_validity_interval: int | None = ...,
     ) -> None: ...
     def HasField(
-        self,
-        field_name: Literal[
-            "retry_policy",
-            "max_retries",
-            "retry_interval",
-            "failures_validity_interval",
-        ],
+        self, field_name: Literal["retry_policy", "max_retries", "retry_interval", "failures_validity_interval"]
     ) -> bool: ...
     def ClearField(
         self,
         field_name: Literal[
-            "retry_policy",
-            "error_codes",
-            "max_retries",
-            "retry_interval",
-            "failures_validity_interval",
+            "retry_policy", "error_codes", "max_retries", "retry_interval", "failures_validity_interval"
         ],
     ) -> None: ...
 
@@ -2408,12 +2190,7 @@ class CollectorInfoProto(Message):
     collector_addr: str
     @property
     def collector_token(self) -> TokenProto: ...
-    def __init__(
-        self,
-        *,
-        collector_addr: str | None = ...,
-        collector_token: TokenProto | None = ...,
-    ) -> None: ...
+    def __init__(self, *, collector_addr: str | None = ..., collector_token: TokenProto | None = ...) -> None: ...
     def HasField(self, field_name: Literal["collector_addr", "collector_token"]) -> bool: ...
     def ClearField(self, field_name: Literal["collector_addr", "collector_token"]) -> None: ...
 
@@ -2421,19 +2198,10 @@ class AMBlackListingRequestProto(Message):
     blacklisting_enabled: bool
     blacklisting_failure_threshold: float
     def __init__(
-        self,
-        *,
-        blacklisting_enabled: bool | None = ...,
-        blacklisting_failure_threshold: float | None = ...,
+        self, *, blacklisting_enabled: bool | None = ..., blacklisting_failure_threshold: float | None = ...
     ) -> None: ...
-    def HasField(
-        self,
-        field_name: Literal["blacklisting_enabled", "blacklisting_failure_threshold"],
-    ) -> bool: ...
-    def ClearField(
-        self,
-        field_name: Literal["blacklisting_enabled", "blacklisting_failure_threshold"],
-    ) -> None: ...
+    def HasField(self, field_name: Literal["blacklisting_enabled", "blacklisting_failure_threshold"]) -> bool: ...
+    def ClearField(self, field_name: Literal["blacklisting_enabled", "blacklisting_failure_threshold"]) -> None: ...
 
 class ContainerResourceIncreaseRequestProto(Message):
     @property
@@ -2441,10 +2209,7 @@ class ContainerResourceIncreaseRequestProto(Message):
     @property
     def capability(self) -> ResourceProto: ...
     def __init__(
-        self,
-        *,
-        container_id: ContainerIdProto | None = ...,
-        capability: ResourceProto | None = ...,
+        self, *, container_id: ContainerIdProto | None = ..., capability: ResourceProto | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["container_id", "capability"]) -> bool: ...
     def ClearField(self, field_name: Literal["container_id", "capability"]) -> None: ...
@@ -2472,10 +2237,7 @@ class ContainerResourceDecreaseProto(Message):
     @property
     def capability(self) -> ResourceProto: ...
     def __init__(
-        self,
-        *,
-        container_id: ContainerIdProto | None = ...,
-        capability: ResourceProto | None = ...,
+        self, *, container_id: ContainerIdProto | None = ..., capability: ResourceProto | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["container_id", "capability"]) -> bool: ...
     def ClearField(self, field_name: Literal["container_id", "capability"]) -> None: ...
@@ -2514,14 +2276,8 @@ class RefreshNodesRequestProto(Message):
         decommissionTimeout: int | None = ...,
         sub_cluster_id: str | None = ...,
     ) -> None: ...
-    def HasField(
-        self,
-        field_name: Literal["decommissionType", "decommissionTimeout", "sub_cluster_id"],
-    ) -> bool: ...
-    def ClearField(
-        self,
-        field_name: Literal["decommissionType", "decommissionTimeout", "sub_cluster_id"],
-    ) -> None: ...
+    def HasField(self, field_name: Literal["decommissionType", "decommissionTimeout", "sub_cluster_id"]) -> bool: ...
+    def ClearField(self, field_name: Literal["decommissionType", "decommissionTimeout", "sub_cluster_id"]) -> None: ...
 
 class RefreshNodesResponseProto(Message):
     def __init__(self) -> None: ...
@@ -2576,15 +2332,10 @@ class GetGroupsForUserResponseProto(Message):
 
 class UpdateNodeResourceRequestProto(Message):
     @property
-    def node_resource_map(
-        self,
-    ) -> RepeatedCompositeFieldContainer[NodeResourceMapProto]: ...
+    def node_resource_map(self) -> RepeatedCompositeFieldContainer[NodeResourceMapProto]: ...
     sub_cluster_id: str
     def __init__(
-        self,
-        *,
-        node_resource_map: Iterable[NodeResourceMapProto] | None = ...,
-        sub_cluster_id: str | None = ...,
+        self, *, node_resource_map: Iterable[NodeResourceMapProto] | None = ..., sub_cluster_id: str | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["sub_cluster_id"]) -> bool: ...
     def ClearField(self, field_name: Literal["node_resource_map", "sub_cluster_id"]) -> None: ...
@@ -2615,10 +2366,7 @@ class AddToClusterNodeLabelsRequestProto(Message):
         sub_cluster_id: str | None = ...,
     ) -> None: ...
     def HasField(self, field_name: Literal["sub_cluster_id"]) -> bool: ...
-    def ClearField(
-        self,
-        field_name: Literal["deprecatedNodeLabels", "nodeLabels", "sub_cluster_id"],
-    ) -> None: ...
+    def ClearField(self, field_name: Literal["deprecatedNodeLabels", "nodeLabels", "sub_cluster_id"]) -> None: ...
 
 class AddToClusterNodeLabelsResponseProto(Message):
     def __init__(self) -> None: ...
@@ -2627,12 +2375,7 @@ class RemoveFromClusterNodeLabelsRequestProto(Message):
     @property
     def nodeLabels(self) -> RepeatedScalarFieldContainer[str]: ...
     sub_cluster_id: str
-    def __init__(
-        self,
-        *,
-        nodeLabels: Iterable[str] | None = ...,
-        sub_cluster_id: str | None = ...,
-    ) -> None: ...
+    def __init__(self, *, nodeLabels: Iterable[str] | None = ..., sub_cluster_id: str | None = ...) -> None: ...
     def HasField(self, field_name: Literal["sub_cluster_id"]) -> bool: ...
     def ClearField(self, field_name: Literal["nodeLabels", "sub_cluster_id"]) -> None: ...
 
@@ -2652,10 +2395,7 @@ class ReplaceLabelsOnNodeRequestProto(Message):
         sub_cluster_id: str | None = ...,
     ) -> None: ...
     def HasField(self, field_name: Literal["failOnUnknownNodes", "sub_cluster_id"]) -> bool: ...
-    def ClearField(
-        self,
-        field_name: Literal["nodeToLabels", "failOnUnknownNodes", "sub_cluster_id"],
-    ) -> None: ...
+    def ClearField(self, field_name: Literal["nodeToLabels", "failOnUnknownNodes", "sub_cluster_id"]) -> None: ...
 
 class ReplaceLabelsOnNodeResponseProto(Message):
     def __init__(self) -> None: ...
@@ -2689,21 +2429,14 @@ class NodeIdToLabelsNameProto(Message):
     def nodeId(self) -> NodeIdProto: ...
     @property
     def nodeLabels(self) -> RepeatedScalarFieldContainer[str]: ...
-    def __init__(
-        self,
-        *,
-        nodeId: NodeIdProto | None = ...,
-        nodeLabels: Iterable[str] | None = ...,
-    ) -> None: ...
+    def __init__(self, *, nodeId: NodeIdProto | None = ..., nodeLabels: Iterable[str] | None = ...) -> None: ...
     def HasField(self, field_name: Literal["nodeId"]) -> bool: ...
     def ClearField(self, field_name: Literal["nodeId", "nodeLabels"]) -> None: ...
 
 class NodesToAttributesMappingRequestProto(Message):
     operation: int
     @property
-    def nodeToAttributes(
-        self,
-    ) -> RepeatedCompositeFieldContainer[NodeToAttributesProto]: ...
+    def nodeToAttributes(self) -> RepeatedCompositeFieldContainer[NodeToAttributesProto]: ...
     failOnUnknownNodes: bool
     sub_cluster_id: str
     def __init__(
@@ -2716,8 +2449,7 @@ class NodesToAttributesMappingRequestProto(Message):
     ) -> None: ...
     def HasField(self, field_name: Literal["operation", "failOnUnknownNodes", "sub_cluster_id"]) -> bool: ...
     def ClearField(
-        self,
-        field_name: Literal["operation", "nodeToAttributes", "failOnUnknownNodes", "sub_cluster_id"],
+        self, field_name: Literal["operation", "nodeToAttributes", "failOnUnknownNodes", "sub_cluster_id"]
     ) -> None: ...
 
 class NodesToAttributesMappingResponseProto(Message):
@@ -2731,14 +2463,8 @@ class DeregisterSubClusterRequestProto(Message):
 
 class DeregisterSubClusterResponseProto(Message):
     @property
-    def deregisterSubClusters(
-        self,
-    ) -> RepeatedCompositeFieldContainer[DeregisterSubClustersProto]: ...
-    def __init__(
-        self,
-        *,
-        deregisterSubClusters: Iterable[DeregisterSubClustersProto] | None = ...,
-    ) -> None: ...
+    def deregisterSubClusters(self) -> RepeatedCompositeFieldContainer[DeregisterSubClustersProto]: ...
+    def __init__(self, *, deregisterSubClusters: Iterable[DeregisterSubClustersProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["deregisterSubClusters"]) -> None: ...
 
 class SaveFederationQueuePolicyRequestProto(Message):
@@ -2753,14 +2479,8 @@ class SaveFederationQueuePolicyRequestProto(Message):
         federationQueueWeight: FederationQueueWeightProto | None = ...,
         policyManagerClassName: str | None = ...,
     ) -> None: ...
-    def HasField(
-        self,
-        field_name: Literal["queue", "federationQueueWeight", "policyManagerClassName"],
-    ) -> bool: ...
-    def ClearField(
-        self,
-        field_name: Literal["queue", "federationQueueWeight", "policyManagerClassName"],
-    ) -> None: ...
+    def HasField(self, field_name: Literal["queue", "federationQueueWeight", "policyManagerClassName"]) -> bool: ...
+    def ClearField(self, field_name: Literal["queue", "federationQueueWeight", "policyManagerClassName"]) -> None: ...
 
 class SaveFederationQueuePolicyResponseProto(Message):
     message: str
@@ -2770,14 +2490,8 @@ class SaveFederationQueuePolicyResponseProto(Message):
 
 class BatchSaveFederationQueuePoliciesRequestProto(Message):
     @property
-    def federationQueueWeights(
-        self,
-    ) -> RepeatedCompositeFieldContainer[FederationQueueWeightProto]: ...
-    def __init__(
-        self,
-        *,
-        federationQueueWeights: Iterable[FederationQueueWeightProto] | None = ...,
-    ) -> None: ...
+    def federationQueueWeights(self) -> RepeatedCompositeFieldContainer[FederationQueueWeightProto]: ...
+    def __init__(self, *, federationQueueWeights: Iterable[FederationQueueWeightProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["federationQueueWeights"]) -> None: ...
 
 class BatchSaveFederationQueuePoliciesResponseProto(Message):
@@ -2809,9 +2523,7 @@ class QueryFederationQueuePoliciesResponseProto(Message):
     currentPage: int
     pageSize: int
     @property
-    def federationQueueWeights(
-        self,
-    ) -> RepeatedCompositeFieldContainer[FederationQueueWeightProto]: ...
+    def federationQueueWeights(self) -> RepeatedCompositeFieldContainer[FederationQueueWeightProto]: ...
     def __init__(
         self,
         *,
@@ -2823,14 +2535,7 @@ class QueryFederationQueuePoliciesResponseProto(Message):
     ) -> None: ...
     def HasField(self, field_name: Literal["totalSize", "totalPage", "currentPage", "pageSize"]) -> bool: ...
     def ClearField(
-        self,
-        field_name: Literal[
-            "totalSize",
-            "totalPage",
-            "currentPage",
-            "pageSize",
-            "federationQueueWeights",
-        ],
+        self, field_name: Literal["totalSize", "totalPage", "currentPage", "pageSize", "federationQueueWeights"]
     ) -> None: ...
 
 class DeleteFederationApplicationRequestProto(Message):
@@ -2850,9 +2555,7 @@ class GetSubClustersRequestProto(Message):
 
 class GetSubClustersResponseProto(Message):
     @property
-    def subClusters(
-        self,
-    ) -> RepeatedCompositeFieldContainer[FederationSubClusterProto]: ...
+    def subClusters(self) -> RepeatedCompositeFieldContainer[FederationSubClusterProto]: ...
     def __init__(self, *, subClusters: Iterable[FederationSubClusterProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["subClusters"]) -> None: ...
 
@@ -2940,11 +2643,7 @@ class GetServiceStatusResponseProto(Message):
     readyToBecomeActive: bool
     notReadyReason: str
     def __init__(
-        self,
-        *,
-        state: int | None = ...,
-        readyToBecomeActive: bool | None = ...,
-        notReadyReason: str | None = ...,
+        self, *, state: int | None = ..., readyToBecomeActive: bool | None = ..., notReadyReason: str | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["state", "readyToBecomeActive", "notReadyReason"]) -> bool: ...
     def ClearField(self, field_name: Literal["state", "readyToBecomeActive", "notReadyReason"]) -> None: ...
@@ -2997,9 +2696,7 @@ class RegisterApplicationMasterRequestProto(Message):
     rpc_port: int
     tracking_url: str
     @property
-    def placement_constraints(
-        self,
-    ) -> RepeatedCompositeFieldContainer[PlacementConstraintMapEntryProto]: ...
+    def placement_constraints(self) -> RepeatedCompositeFieldContainer[PlacementConstraintMapEntryProto]: ...
     def __init__(
         self,
         *,
@@ -3009,36 +2706,25 @@ class RegisterApplicationMasterRequestProto(Message):
         placement_constraints: Iterable[PlacementConstraintMapEntryProto] | None = ...,
     ) -> None: ...
     def HasField(self, field_name: Literal["host", "rpc_port", "tracking_url"]) -> bool: ...
-    def ClearField(
-        self,
-        field_name: Literal["host", "rpc_port", "tracking_url", "placement_constraints"],
-    ) -> None: ...
+    def ClearField(self, field_name: Literal["host", "rpc_port", "tracking_url", "placement_constraints"]) -> None: ...
 
 class RegisterApplicationMasterResponseProto(Message):
     @property
     def maximumCapability(self) -> ResourceProto: ...
     client_to_am_token_master_key: bytes
     @property
-    def application_ACLs(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ApplicationACLMapProto]: ...
+    def application_ACLs(self) -> RepeatedCompositeFieldContainer[ApplicationACLMapProto]: ...
     @property
-    def containers_from_previous_attempts(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerProto]: ...
+    def containers_from_previous_attempts(self) -> RepeatedCompositeFieldContainer[ContainerProto]: ...
     queue: str
     @property
-    def nm_tokens_from_previous_attempts(
-        self,
-    ) -> RepeatedCompositeFieldContainer[NMTokenProto]: ...
+    def nm_tokens_from_previous_attempts(self) -> RepeatedCompositeFieldContainer[NMTokenProto]: ...
     @property
     def scheduler_resource_types(self) -> RepeatedScalarFieldContainer[int]: ...
     @property
     def resource_profiles(self) -> ResourceProfilesProto: ...
     @property
-    def resource_types(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ResourceTypeInfoProto]: ...
+    def resource_types(self) -> RepeatedCompositeFieldContainer[ResourceTypeInfoProto]: ...
     def __init__(
         self,
         *,
@@ -3053,13 +2739,7 @@ class RegisterApplicationMasterResponseProto(Message):
         resource_types: Iterable[ResourceTypeInfoProto] | None = ...,
     ) -> None: ...
     def HasField(
-        self,
-        field_name: Literal[
-            "maximumCapability",
-            "client_to_am_token_master_key",
-            "queue",
-            "resource_profiles",
-        ],
+        self, field_name: Literal["maximumCapability", "client_to_am_token_master_key", "queue", "resource_profiles"]
     ) -> bool: ...
     def ClearField(
         self,
@@ -3087,14 +2767,8 @@ class FinishApplicationMasterRequestProto(Message):
         tracking_url: str | None = ...,
         final_application_status: int | None = ...,
     ) -> None: ...
-    def HasField(
-        self,
-        field_name: Literal["diagnostics", "tracking_url", "final_application_status"],
-    ) -> bool: ...
-    def ClearField(
-        self,
-        field_name: Literal["diagnostics", "tracking_url", "final_application_status"],
-    ) -> None: ...
+    def HasField(self, field_name: Literal["diagnostics", "tracking_url", "final_application_status"]) -> bool: ...
+    def ClearField(self, field_name: Literal["diagnostics", "tracking_url", "final_application_status"]) -> None: ...
 
 class FinishApplicationMasterResponseProto(Message):
     isUnregistered: bool
@@ -3120,24 +2794,10 @@ class UpdateContainerRequestProto(Message):
         execution_type: int | None = ...,
     ) -> None: ...
     def HasField(
-        self,
-        field_name: Literal[
-            "container_version",
-            "container_id",
-            "update_type",
-            "capability",
-            "execution_type",
-        ],
+        self, field_name: Literal["container_version", "container_id", "update_type", "capability", "execution_type"]
     ) -> bool: ...
     def ClearField(
-        self,
-        field_name: Literal[
-            "container_version",
-            "container_id",
-            "update_type",
-            "capability",
-            "execution_type",
-        ],
+        self, field_name: Literal["container_version", "container_id", "update_type", "capability", "execution_type"]
     ) -> None: ...
 
 class UpdateContainerErrorProto(Message):
@@ -3152,14 +2812,8 @@ class UpdateContainerErrorProto(Message):
         update_request: UpdateContainerRequestProto | None = ...,
         current_container_version: int | None = ...,
     ) -> None: ...
-    def HasField(
-        self,
-        field_name: Literal["reason", "update_request", "current_container_version"],
-    ) -> bool: ...
-    def ClearField(
-        self,
-        field_name: Literal["reason", "update_request", "current_container_version"],
-    ) -> None: ...
+    def HasField(self, field_name: Literal["reason", "update_request", "current_container_version"]) -> bool: ...
+    def ClearField(self, field_name: Literal["reason", "update_request", "current_container_version"]) -> None: ...
 
 class AllocateRequestProto(Message):
     @property
@@ -3171,17 +2825,11 @@ class AllocateRequestProto(Message):
     response_id: int
     progress: float
     @property
-    def increase_request(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerResourceIncreaseRequestProto]: ...
+    def increase_request(self) -> RepeatedCompositeFieldContainer[ContainerResourceIncreaseRequestProto]: ...
     @property
-    def update_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[UpdateContainerRequestProto]: ...
+    def update_requests(self) -> RepeatedCompositeFieldContainer[UpdateContainerRequestProto]: ...
     @property
-    def scheduling_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[SchedulingRequestProto]: ...
+    def scheduling_requests(self) -> RepeatedCompositeFieldContainer[SchedulingRequestProto]: ...
     tracking_url: str
     def __init__(
         self,
@@ -3196,10 +2844,7 @@ class AllocateRequestProto(Message):
         scheduling_requests: Iterable[SchedulingRequestProto] | None = ...,
         tracking_url: str | None = ...,
     ) -> None: ...
-    def HasField(
-        self,
-        field_name: Literal["blacklist_request", "response_id", "progress", "tracking_url"],
-    ) -> bool: ...
+    def HasField(self, field_name: Literal["blacklist_request", "response_id", "progress", "tracking_url"]) -> bool: ...
     def ClearField(
         self,
         field_name: Literal[
@@ -3235,12 +2880,7 @@ class UpdatedContainerProto(Message):
 class EnhancedHeadroomProto(Message):
     total_pending_count: int
     total_active_cores: int
-    def __init__(
-        self,
-        *,
-        total_pending_count: int | None = ...,
-        total_active_cores: int | None = ...,
-    ) -> None: ...
+    def __init__(self, *, total_pending_count: int | None = ..., total_active_cores: int | None = ...) -> None: ...
     def HasField(self, field_name: Literal["total_pending_count", "total_active_cores"]) -> bool: ...
     def ClearField(self, field_name: Literal["total_pending_count", "total_active_cores"]) -> None: ...
 
@@ -3248,13 +2888,9 @@ class AllocateResponseProto(Message):
     a_m_command: int
     response_id: int
     @property
-    def allocated_containers(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerProto]: ...
+    def allocated_containers(self) -> RepeatedCompositeFieldContainer[ContainerProto]: ...
     @property
-    def completed_container_statuses(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerStatusProto]: ...
+    def completed_container_statuses(self) -> RepeatedCompositeFieldContainer[ContainerStatusProto]: ...
     @property
     def limit(self) -> ResourceProto: ...
     @property
@@ -3265,13 +2901,9 @@ class AllocateResponseProto(Message):
     @property
     def nm_tokens(self) -> RepeatedCompositeFieldContainer[NMTokenProto]: ...
     @property
-    def increased_containers(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerResourceIncreaseProto]: ...
+    def increased_containers(self) -> RepeatedCompositeFieldContainer[ContainerResourceIncreaseProto]: ...
     @property
-    def decreased_containers(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerResourceDecreaseProto]: ...
+    def decreased_containers(self) -> RepeatedCompositeFieldContainer[ContainerResourceDecreaseProto]: ...
     @property
     def am_rm_token(self) -> TokenProto: ...
     @property
@@ -3279,21 +2911,13 @@ class AllocateResponseProto(Message):
     @property
     def collector_info(self) -> CollectorInfoProto: ...
     @property
-    def update_errors(
-        self,
-    ) -> RepeatedCompositeFieldContainer[UpdateContainerErrorProto]: ...
+    def update_errors(self) -> RepeatedCompositeFieldContainer[UpdateContainerErrorProto]: ...
     @property
-    def updated_containers(
-        self,
-    ) -> RepeatedCompositeFieldContainer[UpdatedContainerProto]: ...
+    def updated_containers(self) -> RepeatedCompositeFieldContainer[UpdatedContainerProto]: ...
     @property
-    def containers_from_previous_attempts(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerProto]: ...
+    def containers_from_previous_attempts(self) -> RepeatedCompositeFieldContainer[ContainerProto]: ...
     @property
-    def rejected_scheduling_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[RejectedSchedulingRequestProto]: ...
+    def rejected_scheduling_requests(self) -> RepeatedCompositeFieldContainer[RejectedSchedulingRequestProto]: ...
     @property
     def enhanced_headroom(self) -> EnhancedHeadroomProto: ...
     def __init__(
@@ -3367,10 +2991,7 @@ class GetNewApplicationResponseProto(Message):
     @property
     def maximumCapability(self) -> ResourceProto: ...
     def __init__(
-        self,
-        *,
-        application_id: ApplicationIdProto | None = ...,
-        maximumCapability: ResourceProto | None = ...,
+        self, *, application_id: ApplicationIdProto | None = ..., maximumCapability: ResourceProto | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["application_id", "maximumCapability"]) -> bool: ...
     def ClearField(self, field_name: Literal["application_id", "maximumCapability"]) -> None: ...
@@ -3392,11 +3013,7 @@ class GetApplicationReportResponseProto(Message):
 class SubmitApplicationRequestProto(Message):
     @property
     def application_submission_context(self) -> ApplicationSubmissionContextProto: ...
-    def __init__(
-        self,
-        *,
-        application_submission_context: ApplicationSubmissionContextProto | None = ...,
-    ) -> None: ...
+    def __init__(self, *, application_submission_context: ApplicationSubmissionContextProto | None = ...) -> None: ...
     def HasField(self, field_name: Literal["application_submission_context"]) -> bool: ...
     def ClearField(self, field_name: Literal["application_submission_context"]) -> None: ...
 
@@ -3417,12 +3034,7 @@ class KillApplicationRequestProto(Message):
     @property
     def application_id(self) -> ApplicationIdProto: ...
     diagnostics: str
-    def __init__(
-        self,
-        *,
-        application_id: ApplicationIdProto | None = ...,
-        diagnostics: str | None = ...,
-    ) -> None: ...
+    def __init__(self, *, application_id: ApplicationIdProto | None = ..., diagnostics: str | None = ...) -> None: ...
     def HasField(self, field_name: Literal["application_id", "diagnostics"]) -> bool: ...
     def ClearField(self, field_name: Literal["application_id", "diagnostics"]) -> None: ...
 
@@ -3446,12 +3058,7 @@ class MoveApplicationAcrossQueuesRequestProto(Message):
     @property
     def application_id(self) -> ApplicationIdProto: ...
     target_queue: str
-    def __init__(
-        self,
-        *,
-        application_id: ApplicationIdProto | None = ...,
-        target_queue: str | None = ...,
-    ) -> None: ...
+    def __init__(self, *, application_id: ApplicationIdProto | None = ..., target_queue: str | None = ...) -> None: ...
     def HasField(self, field_name: Literal["application_id", "target_queue"]) -> bool: ...
     def ClearField(self, field_name: Literal["application_id", "target_queue"]) -> None: ...
 
@@ -3493,16 +3100,7 @@ class GetApplicationsRequestProto(Message):
         name: str | None = ...,
     ) -> None: ...
     def HasField(
-        self,
-        field_name: Literal[
-            "limit",
-            "start_begin",
-            "start_end",
-            "finish_begin",
-            "finish_end",
-            "scope",
-            "name",
-        ],
+        self, field_name: Literal["limit", "start_begin", "start_end", "finish_begin", "finish_end", "scope", "name"]
     ) -> bool: ...
     def ClearField(
         self,
@@ -3524,9 +3122,7 @@ class GetApplicationsRequestProto(Message):
 
 class GetApplicationsResponseProto(Message):
     @property
-    def applications(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ApplicationReportProto]: ...
+    def applications(self) -> RepeatedCompositeFieldContainer[ApplicationReportProto]: ...
     def __init__(self, *, applications: Iterable[ApplicationReportProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["applications"]) -> None: ...
 
@@ -3558,24 +3154,10 @@ class GetQueueInfoRequestProto(Message):
         subClusterId: str | None = ...,
     ) -> None: ...
     def HasField(
-        self,
-        field_name: Literal[
-            "queueName",
-            "includeApplications",
-            "includeChildQueues",
-            "recursive",
-            "subClusterId",
-        ],
+        self, field_name: Literal["queueName", "includeApplications", "includeChildQueues", "recursive", "subClusterId"]
     ) -> bool: ...
     def ClearField(
-        self,
-        field_name: Literal[
-            "queueName",
-            "includeApplications",
-            "includeChildQueues",
-            "recursive",
-            "subClusterId",
-        ],
+        self, field_name: Literal["queueName", "includeApplications", "includeChildQueues", "recursive", "subClusterId"]
     ) -> None: ...
 
 class GetQueueInfoResponseProto(Message):
@@ -3590,9 +3172,7 @@ class GetQueueUserAclsInfoRequestProto(Message):
 
 class GetQueueUserAclsInfoResponseProto(Message):
     @property
-    def queueUserAcls(
-        self,
-    ) -> RepeatedCompositeFieldContainer[QueueUserACLInfoProto]: ...
+    def queueUserAcls(self) -> RepeatedCompositeFieldContainer[QueueUserACLInfoProto]: ...
     def __init__(self, *, queueUserAcls: Iterable[QueueUserACLInfoProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["queueUserAcls"]) -> None: ...
 
@@ -3613,9 +3193,7 @@ class GetLabelsToNodesRequestProto(Message):
 
 class GetLabelsToNodesResponseProto(Message):
     @property
-    def labelsToNodes(
-        self,
-    ) -> RepeatedCompositeFieldContainer[LabelsToNodeIdsProto]: ...
+    def labelsToNodes(self) -> RepeatedCompositeFieldContainer[LabelsToNodeIdsProto]: ...
     def __init__(self, *, labelsToNodes: Iterable[LabelsToNodeIdsProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["labelsToNodes"]) -> None: ...
 
@@ -3628,10 +3206,7 @@ class GetClusterNodeLabelsResponseProto(Message):
     @property
     def nodeLabels(self) -> RepeatedCompositeFieldContainer[NodeLabelProto]: ...
     def __init__(
-        self,
-        *,
-        deprecatedNodeLabels: Iterable[str] | None = ...,
-        nodeLabels: Iterable[NodeLabelProto] | None = ...,
+        self, *, deprecatedNodeLabels: Iterable[str] | None = ..., nodeLabels: Iterable[NodeLabelProto] | None = ...
     ) -> None: ...
     def ClearField(self, field_name: Literal["deprecatedNodeLabels", "nodeLabels"]) -> None: ...
 
@@ -3640,25 +3215,19 @@ class GetClusterNodeAttributesRequestProto(Message):
 
 class GetClusterNodeAttributesResponseProto(Message):
     @property
-    def nodeAttributes(
-        self,
-    ) -> RepeatedCompositeFieldContainer[NodeAttributeInfoProto]: ...
+    def nodeAttributes(self) -> RepeatedCompositeFieldContainer[NodeAttributeInfoProto]: ...
     def __init__(self, *, nodeAttributes: Iterable[NodeAttributeInfoProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["nodeAttributes"]) -> None: ...
 
 class GetAttributesToNodesRequestProto(Message):
     @property
-    def nodeAttributes(
-        self,
-    ) -> RepeatedCompositeFieldContainer[NodeAttributeKeyProto]: ...
+    def nodeAttributes(self) -> RepeatedCompositeFieldContainer[NodeAttributeKeyProto]: ...
     def __init__(self, *, nodeAttributes: Iterable[NodeAttributeKeyProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["nodeAttributes"]) -> None: ...
 
 class GetAttributesToNodesResponseProto(Message):
     @property
-    def attributesToNodes(
-        self,
-    ) -> RepeatedCompositeFieldContainer[AttributeToNodesProto]: ...
+    def attributesToNodes(self) -> RepeatedCompositeFieldContainer[AttributeToNodesProto]: ...
     def __init__(self, *, attributesToNodes: Iterable[AttributeToNodesProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["attributesToNodes"]) -> None: ...
 
@@ -3670,9 +3239,7 @@ class GetNodesToAttributesRequestProto(Message):
 
 class GetNodesToAttributesResponseProto(Message):
     @property
-    def nodesToAttributes(
-        self,
-    ) -> RepeatedCompositeFieldContainer[NodeToAttributesProto]: ...
+    def nodesToAttributes(self) -> RepeatedCompositeFieldContainer[NodeToAttributesProto]: ...
     def __init__(self, *, nodesToAttributes: Iterable[NodeToAttributesProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["nodesToAttributes"]) -> None: ...
 
@@ -3682,10 +3249,7 @@ class UpdateApplicationPriorityRequestProto(Message):
     @property
     def applicationPriority(self) -> PriorityProto: ...
     def __init__(
-        self,
-        *,
-        applicationId: ApplicationIdProto | None = ...,
-        applicationPriority: PriorityProto | None = ...,
+        self, *, applicationId: ApplicationIdProto | None = ..., applicationPriority: PriorityProto | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["applicationId", "applicationPriority"]) -> bool: ...
     def ClearField(self, field_name: Literal["applicationId", "applicationPriority"]) -> None: ...
@@ -3712,9 +3276,7 @@ class UpdateApplicationTimeoutsRequestProto(Message):
     @property
     def applicationId(self) -> ApplicationIdProto: ...
     @property
-    def application_timeouts(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ApplicationUpdateTimeoutMapProto]: ...
+    def application_timeouts(self) -> RepeatedCompositeFieldContainer[ApplicationUpdateTimeoutMapProto]: ...
     def __init__(
         self,
         *,
@@ -3726,14 +3288,8 @@ class UpdateApplicationTimeoutsRequestProto(Message):
 
 class UpdateApplicationTimeoutsResponseProto(Message):
     @property
-    def application_timeouts(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ApplicationUpdateTimeoutMapProto]: ...
-    def __init__(
-        self,
-        *,
-        application_timeouts: Iterable[ApplicationUpdateTimeoutMapProto] | None = ...,
-    ) -> None: ...
+    def application_timeouts(self) -> RepeatedCompositeFieldContainer[ApplicationUpdateTimeoutMapProto]: ...
+    def __init__(self, *, application_timeouts: Iterable[ApplicationUpdateTimeoutMapProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["application_timeouts"]) -> None: ...
 
 class GetAllResourceProfilesRequestProto(Message):
@@ -3764,9 +3320,7 @@ class GetAllResourceTypeInfoRequestProto(Message):
 
 class GetAllResourceTypeInfoResponseProto(Message):
     @property
-    def resource_type_info(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ResourceTypeInfoProto]: ...
+    def resource_type_info(self) -> RepeatedCompositeFieldContainer[ResourceTypeInfoProto]: ...
     def __init__(self, *, resource_type_info: Iterable[ResourceTypeInfoProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["resource_type_info"]) -> None: ...
 
@@ -3786,9 +3340,7 @@ class StartContainerRequestProto(Message):
 
 class StartContainerResponseProto(Message):
     @property
-    def services_meta_data(
-        self,
-    ) -> RepeatedCompositeFieldContainer[StringBytesMapProto]: ...
+    def services_meta_data(self) -> RepeatedCompositeFieldContainer[StringBytesMapProto]: ...
     def __init__(self, *, services_meta_data: Iterable[StringBytesMapProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["services_meta_data"]) -> None: ...
 
@@ -3806,9 +3358,7 @@ class ResourceLocalizationRequestProto(Message):
     @property
     def container_id(self) -> ContainerIdProto: ...
     @property
-    def local_resources(
-        self,
-    ) -> RepeatedCompositeFieldContainer[StringLocalResourceMapProto]: ...
+    def local_resources(self) -> RepeatedCompositeFieldContainer[StringLocalResourceMapProto]: ...
     def __init__(
         self,
         *,
@@ -3834,14 +3384,8 @@ class ReInitializeContainerRequestProto(Message):
         container_launch_context: ContainerLaunchContextProto | None = ...,
         auto_commit: bool | None = ...,
     ) -> None: ...
-    def HasField(
-        self,
-        field_name: Literal["container_id", "container_launch_context", "auto_commit"],
-    ) -> bool: ...
-    def ClearField(
-        self,
-        field_name: Literal["container_id", "container_launch_context", "auto_commit"],
-    ) -> None: ...
+    def HasField(self, field_name: Literal["container_id", "container_launch_context", "auto_commit"]) -> bool: ...
+    def ClearField(self, field_name: Literal["container_id", "container_launch_context", "auto_commit"]) -> None: ...
 
 class ReInitializeContainerResponseProto(Message):
     def __init__(self) -> None: ...
@@ -3857,14 +3401,8 @@ class CommitResponseProto(Message):
 
 class StartContainersRequestProto(Message):
     @property
-    def start_container_request(
-        self,
-    ) -> RepeatedCompositeFieldContainer[StartContainerRequestProto]: ...
-    def __init__(
-        self,
-        *,
-        start_container_request: Iterable[StartContainerRequestProto] | None = ...,
-    ) -> None: ...
+    def start_container_request(self) -> RepeatedCompositeFieldContainer[StartContainerRequestProto]: ...
+    def __init__(self, *, start_container_request: Iterable[StartContainerRequestProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["start_container_request"]) -> None: ...
 
 class ContainerExceptionMapProto(Message):
@@ -3873,27 +3411,18 @@ class ContainerExceptionMapProto(Message):
     @property
     def exception(self) -> SerializedExceptionProto: ...
     def __init__(
-        self,
-        *,
-        container_id: ContainerIdProto | None = ...,
-        exception: SerializedExceptionProto | None = ...,
+        self, *, container_id: ContainerIdProto | None = ..., exception: SerializedExceptionProto | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["container_id", "exception"]) -> bool: ...
     def ClearField(self, field_name: Literal["container_id", "exception"]) -> None: ...
 
 class StartContainersResponseProto(Message):
     @property
-    def services_meta_data(
-        self,
-    ) -> RepeatedCompositeFieldContainer[StringBytesMapProto]: ...
+    def services_meta_data(self) -> RepeatedCompositeFieldContainer[StringBytesMapProto]: ...
     @property
-    def succeeded_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerIdProto]: ...
+    def succeeded_requests(self) -> RepeatedCompositeFieldContainer[ContainerIdProto]: ...
     @property
-    def failed_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerExceptionMapProto]: ...
+    def failed_requests(self) -> RepeatedCompositeFieldContainer[ContainerExceptionMapProto]: ...
     def __init__(
         self,
         *,
@@ -3902,8 +3431,7 @@ class StartContainersResponseProto(Message):
         failed_requests: Iterable[ContainerExceptionMapProto] | None = ...,
     ) -> None: ...
     def ClearField(
-        self,
-        field_name: Literal["services_meta_data", "succeeded_requests", "failed_requests"],
+        self, field_name: Literal["services_meta_data", "succeeded_requests", "failed_requests"]
     ) -> None: ...
 
 class StopContainersRequestProto(Message):
@@ -3914,13 +3442,9 @@ class StopContainersRequestProto(Message):
 
 class StopContainersResponseProto(Message):
     @property
-    def succeeded_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerIdProto]: ...
+    def succeeded_requests(self) -> RepeatedCompositeFieldContainer[ContainerIdProto]: ...
     @property
-    def failed_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerExceptionMapProto]: ...
+    def failed_requests(self) -> RepeatedCompositeFieldContainer[ContainerExceptionMapProto]: ...
     def __init__(
         self,
         *,
@@ -3939,9 +3463,7 @@ class GetContainerStatusesResponseProto(Message):
     @property
     def status(self) -> RepeatedCompositeFieldContainer[ContainerStatusProto]: ...
     @property
-    def failed_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerExceptionMapProto]: ...
+    def failed_requests(self) -> RepeatedCompositeFieldContainer[ContainerExceptionMapProto]: ...
     def __init__(
         self,
         *,
@@ -3958,13 +3480,9 @@ class IncreaseContainersResourceRequestProto(Message):
 
 class IncreaseContainersResourceResponseProto(Message):
     @property
-    def succeeded_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerIdProto]: ...
+    def succeeded_requests(self) -> RepeatedCompositeFieldContainer[ContainerIdProto]: ...
     @property
-    def failed_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerExceptionMapProto]: ...
+    def failed_requests(self) -> RepeatedCompositeFieldContainer[ContainerExceptionMapProto]: ...
     def __init__(
         self,
         *,
@@ -3981,13 +3499,9 @@ class ContainerUpdateRequestProto(Message):
 
 class ContainerUpdateResponseProto(Message):
     @property
-    def succeeded_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerIdProto]: ...
+    def succeeded_requests(self) -> RepeatedCompositeFieldContainer[ContainerIdProto]: ...
     @property
-    def failed_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerExceptionMapProto]: ...
+    def failed_requests(self) -> RepeatedCompositeFieldContainer[ContainerExceptionMapProto]: ...
     def __init__(
         self,
         *,
@@ -4019,14 +3533,8 @@ class GetApplicationAttemptsRequestProto(Message):
 
 class GetApplicationAttemptsResponseProto(Message):
     @property
-    def application_attempts(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ApplicationAttemptReportProto]: ...
-    def __init__(
-        self,
-        *,
-        application_attempts: Iterable[ApplicationAttemptReportProto] | None = ...,
-    ) -> None: ...
+    def application_attempts(self) -> RepeatedCompositeFieldContainer[ApplicationAttemptReportProto]: ...
+    def __init__(self, *, application_attempts: Iterable[ApplicationAttemptReportProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["application_attempts"]) -> None: ...
 
 class GetContainerReportRequestProto(Message):
@@ -4060,12 +3568,7 @@ class UseSharedCacheResourceRequestProto(Message):
     @property
     def applicationId(self) -> ApplicationIdProto: ...
     resourceKey: str
-    def __init__(
-        self,
-        *,
-        applicationId: ApplicationIdProto | None = ...,
-        resourceKey: str | None = ...,
-    ) -> None: ...
+    def __init__(self, *, applicationId: ApplicationIdProto | None = ..., resourceKey: str | None = ...) -> None: ...
     def HasField(self, field_name: Literal["applicationId", "resourceKey"]) -> bool: ...
     def ClearField(self, field_name: Literal["applicationId", "resourceKey"]) -> None: ...
 
@@ -4079,12 +3582,7 @@ class ReleaseSharedCacheResourceRequestProto(Message):
     @property
     def applicationId(self) -> ApplicationIdProto: ...
     resourceKey: str
-    def __init__(
-        self,
-        *,
-        applicationId: ApplicationIdProto | None = ...,
-        resourceKey: str | None = ...,
-    ) -> None: ...
+    def __init__(self, *, applicationId: ApplicationIdProto | None = ..., resourceKey: str | None = ...) -> None: ...
     def HasField(self, field_name: Literal["applicationId", "resourceKey"]) -> bool: ...
     def ClearField(self, field_name: Literal["applicationId", "resourceKey"]) -> None: ...
 
@@ -4163,31 +3661,15 @@ class ReservationListRequestProto(Message):
         include_resource_allocations: bool | None = ...,
     ) -> None: ...
     def HasField(
-        self,
-        field_name: Literal[
-            "queue",
-            "reservation_id",
-            "start_time",
-            "end_time",
-            "include_resource_allocations",
-        ],
+        self, field_name: Literal["queue", "reservation_id", "start_time", "end_time", "include_resource_allocations"]
     ) -> bool: ...
     def ClearField(
-        self,
-        field_name: Literal[
-            "queue",
-            "reservation_id",
-            "start_time",
-            "end_time",
-            "include_resource_allocations",
-        ],
+        self, field_name: Literal["queue", "reservation_id", "start_time", "end_time", "include_resource_allocations"]
     ) -> None: ...
 
 class ReservationListResponseProto(Message):
     @property
-    def reservations(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ReservationAllocationStateProto]: ...
+    def reservations(self) -> RepeatedCompositeFieldContainer[ReservationAllocationStateProto]: ...
     def __init__(self, *, reservations: Iterable[ReservationAllocationStateProto] | None = ...) -> None: ...
     def ClearField(self, field_name: Literal["reservations"]) -> None: ...
 
@@ -4208,13 +3690,9 @@ class GetLocalizationStatusesRequestProto(Message):
 
 class GetLocalizationStatusesResponseProto(Message):
     @property
-    def cntn_localization_statuses(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerLocalizationStatusesProto]: ...
+    def cntn_localization_statuses(self) -> RepeatedCompositeFieldContainer[ContainerLocalizationStatusesProto]: ...
     @property
-    def failed_requests(
-        self,
-    ) -> RepeatedCompositeFieldContainer[ContainerExceptionMapProto]: ...
+    def failed_requests(self) -> RepeatedCompositeFieldContainer[ContainerExceptionMapProto]: ...
     def __init__(
         self,
         *,
@@ -4228,11 +3706,7 @@ class LocalizationStatusProto(Message):
     localization_state: int
     diagnostics: str
     def __init__(
-        self,
-        *,
-        resource_key: str | None = ...,
-        localization_state: int | None = ...,
-        diagnostics: str | None = ...,
+        self, *, resource_key: str | None = ..., localization_state: int | None = ..., diagnostics: str | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["resource_key", "localization_state", "diagnostics"]) -> bool: ...
     def ClearField(self, field_name: Literal["resource_key", "localization_state", "diagnostics"]) -> None: ...
@@ -4241,9 +3715,7 @@ class ContainerLocalizationStatusesProto(Message):
     @property
     def container_id(self) -> ContainerIdProto: ...
     @property
-    def localization_statuses(
-        self,
-    ) -> RepeatedCompositeFieldContainer[LocalizationStatusProto]: ...
+    def localization_statuses(self) -> RepeatedCompositeFieldContainer[LocalizationStatusProto]: ...
     def __init__(
         self,
         *,
@@ -4265,11 +3737,7 @@ class RPCTraceInfoProto(Message):
     parentId: int
     spanContext: bytes
     def __init__(
-        self,
-        *,
-        traceId: int | None = ...,
-        parentId: int | None = ...,
-        spanContext: bytes | None = ...,
+        self, *, traceId: int | None = ..., parentId: int | None = ..., spanContext: bytes | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["traceId", "parentId", "spanContext"]) -> bool: ...
     def ClearField(self, field_name: Literal["traceId", "parentId", "spanContext"]) -> None: ...
@@ -4471,13 +3939,9 @@ class RpcSaslProto(Message):
             serverId: str | None = ...,
             challenge: bytes | None = ...,
         ) -> None: ...
-        def HasField(
-            self,
-            field_name: Literal["method", "mechanism", "protocol", "serverId", "challenge"],
-        ) -> bool: ...
+        def HasField(self, field_name: Literal["method", "mechanism", "protocol", "serverId", "challenge"]) -> bool: ...
         def ClearField(
-            self,
-            field_name: Literal["method", "mechanism", "protocol", "serverId", "challenge"],
+            self, field_name: Literal["method", "mechanism", "protocol", "serverId", "challenge"]
         ) -> None: ...
 
     version: int
@@ -4523,12 +3987,10 @@ class RequestHeaderProto(Message):
         clientProtocolVersion: int | None = ...,
     ) -> None: ...
     def HasField(
-        self,
-        field_name: Literal["methodName", "declaringClassProtocolName", "clientProtocolVersion"],
+        self, field_name: Literal["methodName", "declaringClassProtocolName", "clientProtocolVersion"]
     ) -> bool: ...
     def ClearField(
-        self,
-        field_name: Literal["methodName", "declaringClassProtocolName", "clientProtocolVersion"],
+        self, field_name: Literal["methodName", "declaringClassProtocolName", "clientProtocolVersion"]
     ) -> None: ...
 
 class NMTokenIdentifierProto(Message):
@@ -4553,12 +4015,7 @@ class AMRMTokenIdentifierProto(Message):
     @property
     def appAttemptId(self) -> ApplicationAttemptIdProto: ...
     keyId: int
-    def __init__(
-        self,
-        *,
-        appAttemptId: ApplicationAttemptIdProto | None = ...,
-        keyId: int | None = ...,
-    ) -> None: ...
+    def __init__(self, *, appAttemptId: ApplicationAttemptIdProto | None = ..., keyId: int | None = ...) -> None: ...
     def HasField(self, field_name: Literal["appAttemptId", "keyId"]) -> bool: ...
     def ClearField(self, field_name: Literal["appAttemptId", "keyId"]) -> None: ...
 
@@ -4651,10 +4108,7 @@ class ClientToAMTokenIdentifierProto(Message):
     def appAttemptId(self) -> ApplicationAttemptIdProto: ...
     clientName: str
     def __init__(
-        self,
-        *,
-        appAttemptId: ApplicationAttemptIdProto | None = ...,
-        clientName: str | None = ...,
+        self, *, appAttemptId: ApplicationAttemptIdProto | None = ..., clientName: str | None = ...
     ) -> None: ...
     def HasField(self, field_name: Literal["appAttemptId", "clientName"]) -> bool: ...
     def ClearField(self, field_name: Literal["appAttemptId", "clientName"]) -> None: ...
@@ -4680,27 +4134,11 @@ class YARNDelegationTokenIdentifierProto(Message):
     ) -> None: ...
     def HasField(
         self,
-        field_name: Literal[
-            "owner",
-            "renewer",
-            "realUser",
-            "issueDate",
-            "maxDate",
-            "sequenceNumber",
-            "masterKeyId",
-        ],
+        field_name: Literal["owner", "renewer", "realUser", "issueDate", "maxDate", "sequenceNumber", "masterKeyId"],
     ) -> bool: ...
     def ClearField(
         self,
-        field_name: Literal[
-            "owner",
-            "renewer",
-            "realUser",
-            "issueDate",
-            "maxDate",
-            "sequenceNumber",
-            "masterKeyId",
-        ],
+        field_name: Literal["owner", "renewer", "realUser", "issueDate", "maxDate", "sequenceNumber", "masterKeyId"],
     ) -> None: ...
 
 class DockerCredentialTokenIdentifierProto(Message):

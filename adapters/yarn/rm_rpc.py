@@ -1,0 +1,220 @@
+"""A sub-cluster's ResourceManager over Hadoop RPC: as any user, wherever the active one is."""
+
+import asyncio
+import os
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from adapters.yarn.rpc_channel import RPCChannel
+from shim.domain.ids import SubClusterId
+from shim.errors import (
+    NeverReachedError,
+    NoAnswerError,
+    StandbyError,
+)
+from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
+from shim.protocol.hrpc import (
+    DEFAULT_MAX_FRAME_BYTES,
+    Answer,
+    CallerContext,
+    ClientConnection,
+    JavaClass,
+    Request,
+    SASLInitiator,
+    UserIdentity,
+)
+
+__all__ = ["RPCSettings", "RPCTarget", "YarnRPC", "addresses_of", "new_client_id"]
+
+_CLIENT_ID_BYTES = 16
+_SWEEP_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class RPCSettings:
+    """How a ResourceManager is called.
+
+    Attributes:
+        connect_timeout_s: For opening a connection.
+        timeout_s: For a whole call, if the caller names none.
+        idle_s: A connection without calls is closed after this time, as Java clients do.
+        max_answer_bytes: A larger answer ends the connection.
+        real_user: Who calls on behalf of others (`hadoop.proxyuser.*` there); empty to be believed at once.
+    """
+
+    connect_timeout_s: float = 1.0
+    timeout_s: float = 10.0
+    idle_s: float = 10.0
+    max_answer_bytes: int = DEFAULT_MAX_FRAME_BYTES
+    real_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RPCTarget:
+    """Where the ResourceManagers of a sub-cluster listen: one, or several under HA."""
+
+    subcluster: SubClusterId
+    addresses: tuple[tuple[str, int], ...]
+
+
+def new_client_id() -> bytes:
+    """Sixteen random bytes that name a client to servers."""
+    return os.urandom(_CLIENT_ID_BYTES)
+
+
+class YarnRPC:
+    """Implements `ResourceManagerRPC`; one connection for each user and protocol, to the active ResourceManager.
+
+    Args:
+        target: Where to call.
+        settings: Time-outs and identity.
+        initiator: How to log in; None where names are believed.
+    """
+
+    def __init__(
+        self,
+        target: RPCTarget,
+        settings: RPCSettings | None = None,
+        *,
+        initiator: Callable[[], SASLInitiator] | None = None,
+    ) -> None:
+        self._target = target
+        self._settings = settings or RPCSettings()
+        self._initiator = initiator
+        self._client_id = new_client_id()
+        self._active = 0
+        self._channels: dict[tuple[str, str], RPCChannel] = {}
+        self._opening: dict[tuple[str, str], asyncio.Task[RPCChannel]] = {}
+        self._sweeper: asyncio.TimerHandle | None = None
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """Whose ResourceManager this is."""
+        return self._target.subcluster
+
+    async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
+        """Make a call; see `ResourceManagerRPC.call`."""
+        limit_s = timeout_s if timeout_s is not None else self._settings.timeout_s
+        is_sent = False
+        try:
+            async with asyncio.timeout(limit_s):
+                for _ in self._target.addresses:
+                    channel = await self._channel(call)
+                    is_sent = True
+                    answer = self._answer(await channel.call(_request(call), _context(call)))
+                    if answer is not None:
+                        return answer
+                    is_sent = False
+                    self._look_elsewhere()
+        except TimeoutError as exc:
+            kind = NoAnswerError if is_sent else NeverReachedError
+            raise kind(self.subcluster, f"no answer to {call.method} within {limit_s:g} s") from exc
+        raise StandbyError(self.subcluster, f"no ResourceManager among {self._listed()} is active")
+
+    async def close(self) -> None:
+        """Close every connection; calls that wait fail."""
+        if self._sweeper is not None:
+            self._sweeper.cancel()
+        for opening in self._opening.values():
+            opening.cancel()
+        for channel in self._channels.values():
+            channel.close()
+        self._channels.clear()
+
+    def _answer(self, answer: Answer) -> RPCAnswer | None:
+        """What was answered; None if another ResourceManager has to be asked."""
+        failure = answer.failure
+        if failure is None:
+            return RPCAnswer(answer.payload_untrusted)
+        if failure.java_class == JavaClass.STANDBY:
+            return None
+        return RPCAnswer(b"", RPCRefusal(failure.java_class, failure.summary))
+
+    async def _channel(self, call: RPCCall) -> RPCChannel:
+        """The open connection for the call's user; whoever comes while it opens waits for the same one."""
+        key = (call.user, call.protocol)
+        channel = self._channels.get(key)
+        if channel is not None and channel.is_usable:
+            return channel
+        opening = self._opening.get(key)
+        if opening is None:
+            opening = asyncio.create_task(self._open(key))
+            self._opening[key] = opening
+            opening.add_done_callback(lambda done: self._opened(key, done))
+        return await asyncio.shield(opening)
+
+    def _opened(self, key: tuple[str, str], done: "asyncio.Task[RPCChannel]") -> None:
+        self._opening.pop(key, None)
+        if not done.cancelled() and done.exception() is None:
+            self._channels[key] = done.result()
+            self._sweep_later()
+
+    async def _open(self, key: tuple[str, str]) -> RPCChannel:
+        """Connect to the one that was active last, else to the others in turn."""
+        problems: list[str] = []
+        count = len(self._target.addresses)
+        for turn in range(count):
+            index = (self._active + turn) % count
+            host, port = self._target.addresses[index]
+            try:
+                async with asyncio.timeout(self._settings.connect_timeout_s):
+                    channel = await self._connect(key, host, port)
+            except (OSError, TimeoutError) as exc:
+                problems.append(f"{host}:{port}: {str(exc) or 'no connection in time'}")
+                continue
+            self._active = index
+            return channel
+        raise NeverReachedError(self.subcluster, f"cannot be reached by RPC ({'; '.join(problems)})")
+
+    async def _connect(self, key: tuple[str, str], host: str, port: int) -> RPCChannel:
+        user, protocol = key
+        real_user = self._settings.real_user
+        connection = ClientConnection(
+            protocol,
+            UserIdentity(user, real_user if real_user != user else ""),
+            self._client_id,
+            initiator=self._initiator() if self._initiator is not None else None,
+            max_frame_bytes=self._settings.max_answer_bytes,
+        )
+        loop = asyncio.get_running_loop()
+        _, channel = await loop.create_connection(lambda: RPCChannel(connection, self.subcluster), host, port)
+        return channel
+
+    def _look_elsewhere(self) -> None:
+        """The one that was asked is a standby: drop its connections, begin with the next."""
+        self._active = (self._active + 1) % len(self._target.addresses)
+        for channel in self._channels.values():
+            channel.close()
+        self._channels.clear()
+
+    def _sweep_later(self) -> None:
+        if self._sweeper is None:
+            self._sweeper = asyncio.get_running_loop().call_later(_SWEEP_S, self._sweep)
+
+    def _sweep(self) -> None:
+        """Close what has been idle for long."""
+        self._sweeper = None
+        oldest_s = asyncio.get_running_loop().time() - self._settings.idle_s
+        for key, channel in list(self._channels.items()):
+            if not channel.is_usable or (not channel.pending and channel.last_used_s < oldest_s):
+                channel.close()
+                del self._channels[key]
+        if self._channels:
+            self._sweep_later()
+
+    def _listed(self) -> str:
+        return ", ".join(f"{host}:{port}" for host, port in self._target.addresses)
+
+
+def addresses_of(listed: Sequence[str]) -> tuple[tuple[str, int], ...]:
+    """`host:port` texts as pairs."""
+    pairs = (address.rpartition(":") for address in listed)
+    return tuple((host.strip("[]"), int(port)) for host, _, port in pairs)
+
+
+def _request(call: RPCCall) -> Request:
+    return Request(call.protocol, call.method, call.payload)
+
+
+def _context(call: RPCCall) -> CallerContext | None:
+    return CallerContext(call.caller_context) if call.caller_context else None

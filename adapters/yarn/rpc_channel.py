@@ -1,0 +1,146 @@
+"""One TCP connection to a Hadoop RPC server: many calls at a time, each waiting for its own answer."""
+
+import asyncio
+from collections.abc import Sequence
+
+from shim.errors import NeverReachedError, NoAnswerError, ResourceManagerError
+from shim.protocol.hrpc import (
+    Answer,
+    AnswerReceived,
+    CallerContext,
+    ClientConnection,
+    ClientEvent,
+    ConnectionEnded,
+    Request,
+)
+
+__all__ = ["RPCChannel"]
+
+_CALL_IDS = 1 << 31
+_PING_AFTER_S = 60.0
+
+
+class RPCChannel(asyncio.Protocol):
+    """Drives a `ClientConnection` over a transport.
+
+    Writes of one turn of the event loop go out together.
+
+    Args:
+        connection: The automaton, not yet begun.
+        subcluster: Whose server it is, for messages.
+    """
+
+    def __init__(self, connection: ClientConnection, subcluster: str) -> None:
+        self._connection = connection
+        self._subcluster = subcluster
+        self._transport: asyncio.Transport | None = None
+        self._pending: dict[int, asyncio.Future[Answer]] = {}
+        self._next_call_id = 0
+        self._is_flush_due = False
+        self._ping: asyncio.TimerHandle | None = None
+        self._loop = asyncio.get_running_loop()
+        self.ended: ConnectionEnded | None = None
+        self.last_used_s = self._loop.time()
+
+    @property
+    def is_usable(self) -> bool:
+        """Whether a call may still be made."""
+        return self.ended is None and self._transport is not None and not self._transport.is_closing()
+
+    @property
+    def pending(self) -> int:
+        """How many calls wait for their answers."""
+        return len(self._pending)
+
+    async def call(self, request: Request, caller_context: CallerContext | None = None) -> Answer:
+        """Make a call; cancelling it leaves the connection usable.
+
+        Raises:
+            NeverReachedError: The connection had ended before.
+            NoAnswerError: It ended before the answer came.
+        """
+        if not self.is_usable:
+            raise NeverReachedError(self._subcluster, f"the RPC connection is closed: {self._reason()}")
+        call_id = self._next_call_id
+        self._next_call_id = (call_id + 1) % _CALL_IDS
+        answer: asyncio.Future[Answer] = self._loop.create_future()
+        self._pending[call_id] = answer
+        self.last_used_s = self._loop.time()
+        self._connection.call(request, call_id=call_id, caller_context=caller_context)
+        self._flush_soon()
+        if self._ping is None:
+            self._ping = self._loop.call_later(_PING_AFTER_S, self._send_ping)
+        try:
+            return await answer
+        finally:
+            self._pending.pop(call_id, None)
+
+    def close(self) -> None:
+        """End the connection; calls that wait fail."""
+        if self._transport is not None:
+            self._transport.close()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """The transport is there: introduce ourselves."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - create_connection makes no other
+        self._transport = transport
+        self._take(self._connection.connect())
+        self._flush()
+
+    def data_received(self, data: bytes) -> None:
+        """Hand what was read to the automaton, and answers to those who wait."""
+        self._take(self._connection.receive(data))
+        self._flush_soon()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Whoever still waits hears it."""
+        reason = str(exc) if exc is not None else "the ResourceManager closed the connection"
+        self._end(ConnectionEnded(None, reason))
+
+    def _take(self, events: Sequence[ClientEvent]) -> None:
+        for event in events:
+            if isinstance(event, AnswerReceived):
+                waiting = self._pending.get(event.answer.call_id)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(event.answer)
+            elif isinstance(event, ConnectionEnded):
+                self._end(event)
+
+    def _end(self, ended: ConnectionEnded) -> None:
+        if self.ended is None:
+            self.ended = ended
+        for call_id, waiting in list(self._pending.items()):
+            if waiting.done():
+                continue
+            if self.ended.failure is not None:  # a fatal answer goes to every call of the connection
+                waiting.set_result(Answer(call_id, b"", b"", self.ended.failure, is_fatal=True))
+            else:
+                waiting.set_exception(self._no_answer())
+        if self._ping is not None:
+            self._ping.cancel()
+        self.close()
+
+    def _no_answer(self) -> ResourceManagerError:
+        return NoAnswerError(self._subcluster, f"the RPC connection broke during a call: {self._reason()}")
+
+    def _reason(self) -> str:
+        return self.ended.reason if self.ended is not None else "not connected"
+
+    def _flush_soon(self) -> None:
+        if not self._is_flush_due:
+            self._is_flush_due = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._is_flush_due = False
+        data = self._connection.data_to_send()
+        if data and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def _send_ping(self) -> None:
+        """A server that works on a long call learns that somebody still waits."""
+        self._ping = None
+        if self._pending and self.is_usable:
+            self._connection.ping()
+            self._flush_soon()
+            self._ping = self._loop.call_later(_PING_AFTER_S, self._send_ping)
