@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from shim.errors import LabError
 from shim.lab.handles import Cluster
 from shim.lab.processes import state_of, tail
-from shim.lab.readiness import ask
+from shim.lab.readiness import ask, listens
 from shim.lab.state import DaemonRecord
 
 __all__ = ["BootStep", "BootWatch", "Progress", "Watcher"]
@@ -110,9 +110,12 @@ class BootWatch:
         known = self._usable_nodes[cluster.id]
         if known == _NO_RESOURCE_MANAGER:
             self._progress.step(f"{cluster.id}: ResourceManager {active.version} is active", len(layouts))
-        for number in range(max(known, 0), active.usable_nodes):
+        # a ResourceManager believes for a while in a node that was killed and started again
+        answering = sum(listens(node.web) for node in cluster.record.layout.nodes)
+        usable = min(active.usable_nodes, answering)
+        for number in range(max(known, 0), usable):
             self._progress.step(f"{cluster.id}: {number + 1} of {cluster.record.spec.nodes} nodes", 1)
-        self._usable_nodes[cluster.id] = max(known, active.usable_nodes)
+        self._usable_nodes[cluster.id] = max(known, usable)
 
     def _refuse_if_dead(self) -> None:
         for daemon in self._daemons:

@@ -9,6 +9,7 @@ from pathlib import Path
 from xml.sax.saxutils import escape
 
 from shim.lab.layout import ClusterLayout, NodeLayout, ResourceManagerLayout
+from shim.lab.processes import MARKER
 from shim.lab.spec import ClusterSpec, SchedulerKind
 
 __all__ = ["JAVA_OPENS", "FrontAddresses", "Surroundings", "client_files", "cluster_files", "node_files", "to_xml"]
@@ -22,6 +23,18 @@ JAVA_OPENS = tuple(
 QUEUES = {"default": 40, "prod": 40, "dev": 20}
 """Leaf queues under root, with their share in percent."""
 
+_PASSED_TO_CONTAINERS = (
+    "JAVA_HOME",
+    "HADOOP_COMMON_HOME",
+    "HADOOP_HDFS_HOME",
+    "HADOOP_CONF_DIR",
+    "CLASSPATH_PREPEND_DISTCACHE",
+    "HADOOP_YARN_HOME",
+    "HADOOP_HOME",
+    "PATH",
+    "LANG",
+    "TZ",
+)
 _NODE_MEMORY_MIB = 4096
 _NODE_VCORES = 4
 _RM = "org.apache.hadoop.yarn.server.resourcemanager"
@@ -213,6 +226,8 @@ def _node_manager(node: NodeLayout, around: Surroundings) -> Properties:
         "yarn.nodemanager.vmem-check-enabled": "false",
         # a disk that is nearly full shall not make a node of a lab unhealthy
         "yarn.nodemanager.disk-health-checker.enable": "false",
+        # Hadoop's default, and the marker by which `lab down` finds what a node has started
+        "yarn.nodemanager.env-whitelist": ",".join((*_PASSED_TO_CONTAINERS, MARKER)),
         "yarn.nodemanager.aux-services": "mapreduce_shuffle",
         "yarn.nodemanager.aux-services.mapreduce_shuffle.class": "org.apache.hadoop.mapred.ShuffleHandler",
     }

@@ -112,6 +112,11 @@ class Lab:
         """A Hadoop configuration folder for clients that know only Heddle."""
         return self.folder / "client"
 
+    @property
+    def administrator(self) -> str:
+        """The user that may administer the clusters: who runs their daemons."""
+        return getpass.getuser()
+
     def status(self) -> list[DaemonStatus]:
         """How each daemon is."""
         return [DaemonStatus.of(daemon) for daemon in self._state().daemons]
@@ -213,7 +218,8 @@ class Lab:
         for id_, name in enumerate(names, start=1):
             if name != resource_manager and DaemonStatus.of(self._daemon(name)).state == "running":
                 self._rm_admin(cluster, "-transitionToStandby", f"rm{id_}")
-        self._rm_admin(cluster, "-transitionToActive", f"rm{names.index(resource_manager) + 1}")
+        # forced: without it Hadoop refuses when it cannot ask the other, which may be dead
+        self._rm_admin(cluster, "-transitionToActive", "--forceactive", f"rm{names.index(resource_manager) + 1}")
 
     def _state(self) -> LabState:
         state = read_state(self.folder)

@@ -95,9 +95,17 @@ def state_of(identity: ProcessIdentity) -> str | None:
         # reaps it if it was our child and has ended
         os.waitpid(identity.pid, os.WNOHANG)
     state, started = _stat(identity.pid)
-    if state in ProcessState.DEAD or started != identity.started:
+    if started != identity.started:
         return None
-    return state
+    return None if state in ProcessState.DEAD and not _has_threads(identity.pid) else state
+
+
+def _has_threads(pid: int) -> bool:
+    """Whether threads outlive the main one: a killed JVM holds its ports until the last of them has ended."""
+    try:
+        return len(os.listdir(f"/proc/{pid}/task")) > 1  # noqa: PTH208 - only counted
+    except OSError:
+        return False
 
 
 def send(identity: ProcessIdentity, signal_: signal.Signals) -> bool:
@@ -152,7 +160,7 @@ def terminate_all(folder: Path, *, timeout_s: float) -> int:
         for identity in remaining:
             send(identity, signal.SIGKILL)
         killed.update(remaining)
-        return not remaining
+        return not remaining and all(state_of(identity) is None for identity in killed)
 
     if not wait_until(none_left, timeout_s=timeout_s):
         pids = ", ".join(str(identity.pid) for identity in marked_processes(folder))

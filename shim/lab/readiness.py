@@ -2,10 +2,11 @@
 
 import http.client
 import json
+import socket
 from dataclasses import dataclass
 from typing import Any
 
-__all__ = ["ResourceManagerReport", "ask"]
+__all__ = ["ResourceManagerReport", "ask", "listens"]
 
 _TIMEOUT_S = 2.0
 _LARGEST_ANSWER = 4 << 20
@@ -41,6 +42,16 @@ def ask(web_address: str) -> ResourceManagerReport:
         )
     except (OSError, http.client.HTTPException, ValueError, KeyError, TypeError):
         return ResourceManagerReport()
+
+
+def listens(address: str) -> bool:
+    """Whether something takes connections at `host:port`."""
+    host, _, port = address.rpartition(":")
+    try:
+        socket.create_connection((host, int(port)), timeout=_TIMEOUT_S).close()
+    except OSError:
+        return False
+    return True
 
 
 def _as_list(value: Any) -> list[Any]:
