@@ -14,6 +14,7 @@ from shim.ports.state_store import StateStore
 from shim.protocol.rest.filters import QueueScope
 from shim.protocol.rest.merges import Part as MergePart
 from shim.services.application_ids import ApplicationIds
+from shim.services.control import ControlService
 from shim.services.documents import DocumentReading, PartRead
 from shim.services.reading import ApplicationReading
 from shim.services.routing import Routing
@@ -38,6 +39,7 @@ class Backend:
     routing: Routing
     ids: ApplicationIds
     submissions: SubmissionService
+    control: ControlService
     store: StateStore
     managers: Mapping[SubClusterId, ResourceManager]
     clock: Clock

@@ -51,6 +51,10 @@ class Door(Protocol):
         ...
 
 
+_ONE_LINE = dict.fromkeys(map(ord, "\r\n\x00"), " ")
+"""What could end a header line and begin a forged one."""
+
+
 def render(answer: Answer, *, is_head: bool = False, closes: bool = False) -> bytes:
     """An answer as bytes on the wire."""
     try:
@@ -58,7 +62,7 @@ def render(answer: Answer, *, is_head: bool = False, closes: bool = False) -> by
     except ValueError:
         phrase = ""
     lines = [f"HTTP/1.1 {answer.status} {phrase}\r\n"]
-    lines += [f"{name}: {value}\r\n" for name, value in answer.headers]
+    lines += [f"{name}: {value.translate(_ONE_LINE)}\r\n" for name, value in answer.headers]
     if closes or answer.closes:
         lines.append("Connection: close\r\n")
     body = b"" if is_head else answer.body
@@ -97,13 +101,13 @@ class HttpConnection(asyncio.Protocol):
         self._resumed = asyncio.Event()
         self._resumed.set()
         self._is_ending = False
+        self._head_bytes = 0
         self._reset()
 
     def _reset(self) -> None:
         self._url = b""
         self._headers: list[tuple[str, str]] = []
         self._body = bytearray()
-        self._head_bytes = 0
         self._in_head = True
 
     # -- transport ---------------------------------------------------------------------------------------------------
@@ -156,10 +160,18 @@ class HttpConnection(asyncio.Protocol):
         if self._in_head:
             self._head_bytes += len(data)
             self._parser.feed_data(data)
-            if self._in_head and self._head_bytes > self._limits.max_head_bytes:
-                raise _RefusedError(431, "Request Header Fields Too Large")
+            self._check_unfinished_head()
             return
         self._parser.feed_data(data)
+
+    def _check_unfinished_head(self) -> None:
+        """Refuse a head that is too long before it has ended.
+
+        Raises:
+            _RefusedError: 431.
+        """
+        if self._in_head and self._head_bytes > self._limits.max_head_bytes:
+            raise _RefusedError(431, "Request Header Fields Too Large")
 
     # -- parser ------------------------------------------------------------------------------------------------------
 

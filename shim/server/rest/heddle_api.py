@@ -22,7 +22,7 @@ import msgspec
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, ApplicationDocument
-from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord
+from shim.domain.submissions import HomeDecision, Submission
 from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError, NotFoundError
 from shim.protocol.rest.filters import parse_application_filter
 from shim.protocol.rest.identifiers import path_application
@@ -71,7 +71,6 @@ class HeddleAPI:
         inspection: Use cases of operators that change nothing.
         administration: Those that do.
         preview: Chooses a home as a submission would, without counting the application there.
-        find_record: The record of an application that the federation took.
         identity: Says who may operate Heddle.
     """
 
@@ -81,14 +80,12 @@ class HeddleAPI:
         inspection: Inspection,
         administration: Administration,
         preview: Callable[[Submission], HomeDecision],
-        find_record: Callable[[ApplicationId], Awaitable[SubmissionRecord | None]],
         identity: IdentityService,
     ) -> None:
         self._backend = backend
         self._inspection = inspection
         self._administration = administration
         self._preview = preview
-        self._find_record = find_record
         self._identity = identity
         self._table: tuple[tuple[str, re.Pattern[str], Callable[[_Call], Awaitable[Any]]], ...] = tuple(
             (method, re.compile(PREFIX + pattern), operation)
@@ -190,7 +187,7 @@ class HeddleAPI:
 
     async def _why(self, call: _Call) -> Any:
         application_id = path_application(call.named["application"])
-        record = await self._find_record(application_id)
+        record = await self._backend.store.find(application_id)
         if record is None:
             home = await self._backend.routing.home_of(application_id)
             reason = "not submitted through this federation: no choice was made"

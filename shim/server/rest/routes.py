@@ -73,11 +73,11 @@ class Routes:
         """Pass a request to a sub-cluster; what it changes there is read anew the next time."""
         asked_at_s = self._backend.clock.now_s()
         request = forwarded_request(call.request, call.endpoint, dict(call.parameters), call.caller)
-        try:
-            answer = await self._backend.exchange(subcluster, request)
-        finally:
-            if call.endpoint.changes:
-                self._mark(call, subcluster)
+        application = call.parameters.get("application")
+        if call.endpoint.changes and application is not None:
+            answer = await self._backend.control.change(path_application(application), request)
+        else:
+            answer = await self._sent(subcluster, request, call)
         if not call.endpoint.changes and hidden_not_found(answer, call.request):
             answer = await self._shown_not_found(call, subcluster, answer)
         self._remember_reservation(call, subcluster, answer)
@@ -113,16 +113,17 @@ class Routes:
             raise NoUsableSubClusterError(f"sub-cluster {', '.join(away)} is away: nothing was changed anywhere")
         request = forwarded_request(call.request, call.endpoint, dict(call.parameters), call.caller)
         asked_at_s = self._backend.clock.now_s()
-        answers = await asyncio.gather(*(self._told(item, request, call) for item in usable))
+        answers = await asyncio.gather(*(self._sent(item, request, call) for item in usable))
         told = list(zip(usable, answers, strict=True))
         item, answer = next((pair for pair in told if pair[1].status not in _SUCCESS), told[0])
         return Routed(answer, item, Freshness(asked_at_s))
 
-    async def _told(self, subcluster: SubClusterId, request: RestRequest, call: Call) -> RestAnswer:
+    async def _sent(self, subcluster: SubClusterId, request: RestRequest, call: Call) -> RestAnswer:
         try:
             return await self._backend.exchange(subcluster, request)
         finally:
-            self._mark(call, subcluster)
+            if call.endpoint.changes:
+                self._mark(call, subcluster)
 
     # -- finders -----------------------------------------------------------------------------------------------------
 
@@ -224,10 +225,7 @@ class Routes:
             )
 
     def _mark(self, call: Call, subcluster: SubClusterId) -> None:
-        application = call.parameters.get("application")
-        if application is not None:
-            self._backend.applications.mark_written(path_application(application))
-        elif "node" in call.parameters or "labels" in call.endpoint.path:
+        if "node" in call.parameters or "labels" in call.endpoint.path:
             self._backend.documents.mark_touched(subcluster, Part.NODES)
         if "scheduler-conf" in call.endpoint.path or "resource" in call.endpoint.path:
             self._backend.documents.mark_touched(subcluster, Part.SCHEDULER)

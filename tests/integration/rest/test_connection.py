@@ -1,0 +1,271 @@
+"""Hostile and clumsy clients, over a raw socket."""
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+
+import pytest
+
+from shim.server.rest.connection import ConnectionLimits, render
+from shim.server.rest.messages import Answer, Request
+from shim.server.rest.server import RestServer
+
+LIMITS = ConnectionLimits(
+    max_head_bytes=8192,
+    max_body_bytes=1000,
+    request_timeout_s=0.3,
+    keep_alive_s=0.5,
+    max_pipelined=4,
+    max_connections=8,
+)
+GET = b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
+
+
+class EchoesRequests:
+    """Answers with what it was asked; `/ready` at once, `/slow` when told to."""
+
+    def __init__(self) -> None:
+        self.requests: list[Request] = []
+        self.go = asyncio.Event()
+
+    def answer_at_once(self, request: Request) -> bytes | None:
+        if request.raw_path != "/ready":
+            return None
+        self.requests.append(request)
+        return render(Answer(200, (("X-Ready", "yes"),), b"ready"))
+
+    async def answer(self, request: Request) -> Answer:
+        self.requests.append(request)
+        if request.raw_path == "/slow":
+            await self.go.wait()
+        return Answer(200, (("X-Path", request.raw_path),), request.method.encode() + b" " + request.body)
+
+
+@contextlib.asynccontextmanager
+async def serving(door: EchoesRequests, limits: ConnectionLimits = LIMITS) -> AsyncIterator[RestServer]:
+    server = RestServer(door, host="127.0.0.1", port=0, limits=limits)
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop(grace_s=0.1)
+
+
+async def exchange(server: RestServer, *sent: bytes, eof: bool = False) -> bytes:
+    """Send pieces, read until the server closes or is silent for a second."""
+    reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+    received = b""
+    try:
+        for piece in sent:
+            writer.write(piece)
+            await writer.drain()
+        if eof:
+            writer.write_eof()
+        with contextlib.suppress(TimeoutError, ConnectionResetError):
+            while chunk := await asyncio.wait_for(reader.read(65536), 1.5):
+                received += chunk
+    finally:
+        writer.close()
+    return received
+
+
+def status(answer: bytes) -> int:
+    return int(answer.split(b" ", 2)[1]) if answer else 0
+
+
+async def test_a_request_is_answered_and_an_idle_connection_closed():
+    async with serving(EchoesRequests()) as server:
+        answer = await exchange(server, GET)
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\nX-Path: /x\r\nContent-Length: 4\r\n\r\nGET ")
+
+
+async def test_a_request_in_single_bytes_is_one_request():
+    door = EchoesRequests()
+    async with serving(door) as server:
+        await exchange(server, *(bytes([byte]) for byte in GET))
+    assert [request.raw_path for request in door.requests] == ["/x"]
+
+
+async def test_pipelined_requests_are_answered_in_order():
+    door = EchoesRequests()
+    asked = b"".join(b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n" % number for number in range(20))
+    async with serving(door) as server:
+        answer = await exchange(server, asked)
+    assert [request.raw_path for request in door.requests] == [f"/{number}" for number in range(20)]
+    assert [line for line in answer.split(b"\r\n") if line.startswith(b"X-Path")] == [
+        b"X-Path: /%d" % number for number in range(20)
+    ]
+
+
+async def test_a_ready_answer_waits_for_the_one_before_it():
+    door = EchoesRequests()
+    ready = GET.replace(b"/x", b"/ready")
+    async with serving(door) as server:
+        asking = asyncio.create_task(exchange(server, GET.replace(b"/x", b"/slow"), ready, ready))
+        while not door.requests:
+            await asyncio.sleep(0)
+        door.go.set()
+        answer = await asking
+    assert answer.index(b"X-Path: /slow") < answer.index(b"GET ") < answer.index(b"ready")
+    assert answer.count(b"200 OK") == 3
+
+
+SMUGGLING = {
+    "two lengths": b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 5\r\n\r\nabcde",
+    "a list of lengths": b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1, 5\r\n\r\nabcde",
+    "length and chunks": b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "chunks twice": b"POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: x\r\n\r\n0\r\n\r\n",
+    "unknown encoding": b"POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: xchunked\r\n\r\n0\r\n\r\n",
+    "chunked not last": b"POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, gzip\r\n\r\n0\r\n\r\n",
+    "chunks in 1.0": b"POST /x HTTP/1.0\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+    "signed length": b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: +4\r\n\r\nabcd",
+    "negative length": b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: -4\r\n\r\nabcd",
+    "huge length": b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 99999999999999999999999\r\n\r\n",
+    "blank before colon": b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length : 4\r\n\r\nabcd",
+    "folded header": b"GET /x HTTP/1.1\r\nHost: a\r\nX-A: b\r\n c\r\n\r\n",
+    "bare line feeds": b"POST /x HTTP/1.1\nHost: a\nContent-Length: 3\nTransfer-Encoding: chunked\n\n0\n\n",
+    "zero byte in header": b"GET /x HTTP/1.1\r\nHost: a\r\nX-A: b\x00c\r\n\r\n",
+    "two hosts": b"GET /x HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n",
+    "no host": b"GET /x HTTP/1.1\r\n\r\n",
+    "bad chunk size": b"POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\nabc\r\n0\r\n\r\n",
+    "not HTTP": b"\x16\x03\x01\x02\x00\x01\x00\x01\xfc\x03\x03",
+    "a JSON document": b'{"jsonrpc":"2.0"}\r\n\r\n',
+}
+
+
+@pytest.mark.parametrize("sent", SMUGGLING.values(), ids=SMUGGLING)
+async def test_s23_what_two_servers_could_read_differently_is_refused(sent):
+    door = EchoesRequests()
+    async with serving(door) as server:
+        answer = await exchange(server, sent + GET.replace(b"/x", b"/smuggled"))
+    assert status(answer) in (400, 413)
+    assert b"Connection: close" in answer
+    assert not any(request.raw_path == "/smuggled" for request in door.requests)
+    assert answer.count(b"HTTP/1.1") == 1
+
+
+@pytest.mark.parametrize(
+    ("sent", "expected"),
+    [
+        (b"GET /x HTTP/1.2\r\nHost: a\r\n\r\n", (400, 505)),
+        (b"GET /x HTTP/2.0\r\nHost: a\r\n\r\n", (400, 426, 505)),
+        (b"GET /x\r\n\r\n", (400, 505)),
+        (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", (431,)),
+        (b"GET /x HTTP/1.1\r\nHost: a\r\n" + b"X-A: b\r\n" * 2000 + b"\r\n", (431,)),
+        (b"GET /x HTTP/1.1\r\nHost: a\r\nX-A: " + b"b" * 9000, (431,)),
+        (b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n", (413,)),
+        (
+            b"POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n"
+            + (b"ff\r\n" + b"a" * 255 + b"\r\n") * 5,
+            (413,),
+        ),
+    ],
+)
+async def test_s26_s27_versions_and_sizes_have_limits(sent, expected):
+    door = EchoesRequests()
+    async with serving(door) as server:
+        answer = await exchange(server, sent)
+    assert status(answer) in expected
+    assert door.requests == []
+
+
+async def test_chunked_bodies_are_joined():
+    door = EchoesRequests()
+    sent = b"POST /x HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n"
+    async with serving(door) as server:
+        await exchange(server, sent)
+    assert [request.body for request in door.requests] == [b"abcde"]
+
+
+@pytest.mark.parametrize("sent", [b"", b"GET /x HTT", b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\nab"])
+async def test_s27_a_request_that_does_not_end_is_cut_off(sent):
+    door = EchoesRequests()
+    async with serving(door) as server:
+        answer = await exchange(server, sent)
+    assert answer == b""
+    assert door.requests == []
+
+
+async def test_s27_a_byte_now_and_then_does_not_keep_a_connection_open():
+    door = EchoesRequests()
+    async with serving(door) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET /x HTTP/1.1\r\nHost: a\r\n")
+
+        async def drip() -> None:
+            with contextlib.suppress(ConnectionError):
+                while True:
+                    writer.write(b"X-A: b\r\n")
+                    await writer.drain()
+                    await asyncio.sleep(0.02)
+
+        dripping = asyncio.create_task(drip())
+        assert await asyncio.wait_for(reader.read(), 5) == b""
+        dripping.cancel()
+        writer.close()
+    assert door.requests == []
+
+
+async def test_s27_there_are_never_more_connections_than_allowed():
+    async with serving(EchoesRequests()) as server:
+        pairs = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(LIMITS.max_connections + 4)]
+        for _, writer in pairs:
+            with contextlib.suppress(ConnectionError):
+                writer.write(GET)
+        answers = []
+        for reader, writer in pairs:
+            try:
+                answers.append(await asyncio.wait_for(reader.read(15), 2))
+            except (ConnectionError, TimeoutError):
+                answers.append(b"")
+            writer.close()
+    assert sum(answer.startswith(b"HTTP/1.1 200") for answer in answers) == LIMITS.max_connections
+
+
+async def test_expect_continue_is_answered_before_the_body():
+    sent = b"POST /x HTTP/1.1\r\nHost: a\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n"
+    async with serving(EchoesRequests()) as server:
+        answer = await exchange(server, sent, b"ab")
+    assert answer.startswith(b"HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 200 OK")
+
+
+async def test_http_1_0_is_answered_and_closed():
+    async with serving(EchoesRequests()) as server:
+        answer = await exchange(server, b"GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" + GET)
+    assert answer.count(b"200 OK") == 1
+    assert b"Connection: close" in answer
+
+
+async def test_absolute_targets_and_fragments_are_paths():
+    door = EchoesRequests()
+    async with serving(door) as server:
+        await exchange(server, b"GET http://a/ws/v1?q=1#f HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert [(request.raw_path, request.query) for request in door.requests] == [("/ws/v1", "q=1")]
+
+
+async def test_head_has_no_body():
+    async with serving(EchoesRequests()) as server:
+        answer = await exchange(server, b"HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n")
+    assert answer.endswith(b"Content-Length: 0\r\n\r\n")
+
+
+async def test_stopping_lets_a_request_end():
+    door = EchoesRequests()
+    server = RestServer(door, host="127.0.0.1", port=0, limits=LIMITS)
+    await server.start()
+    asking = asyncio.create_task(exchange(server, GET.replace(b"/x", b"/slow")))
+    while not door.requests:
+        await asyncio.sleep(0)
+    stopping = asyncio.create_task(server.stop(grace_s=5.0))
+    await asyncio.sleep(0)
+    door.go.set()
+    await stopping
+    answer = await asking
+    assert b"Connection: close" in answer
+    with pytest.raises(ConnectionRefusedError):
+        await asyncio.open_connection("127.0.0.1", server.port)
+
+
+async def test_a_header_value_cannot_forge_another():
+    answer = render(Answer(200, (("X-A", "b\r\nX-Forged: c"),)))
+    assert b"\r\nX-Forged" not in answer
