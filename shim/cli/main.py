@@ -9,6 +9,7 @@ from shim.cli import application, cluster, lab, queue
 from shim.cli.doctor import doctor
 from shim.cli.simulate import EPILOG as SIMULATE_EPILOG
 from shim.cli.simulate import simulate
+from shim.cli.serve import serve
 from shim.cli.submit import submit
 
 __all__ = ["app", "main"]
@@ -20,6 +21,7 @@ app = typer.Typer(
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
+app.command()(serve)
 app.command()(submit)
 app.add_typer(application.app, name="app")
 app.add_typer(queue.app, name="queue")

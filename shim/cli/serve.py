@@ -1,0 +1,59 @@
+"""`heddle serve`: one Global Master and a Local Master for each sub-cluster, in one process."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from shim.cli.front import ExitCode, fail
+from shim.config import Config, load
+from shim.errors import ConfigError, HeddleError
+from shim.telemetry import configure_logs
+
+__all__ = ["serve"]
+
+
+def serve(
+    config: Annotated[
+        Path, typer.Option("--config", "-c", envvar="HEDDLE_CONFIG", help="TOML file; see docs/configuration.md")
+    ] = Path("heddle.toml"),
+    *,
+    check: Annotated[
+        bool, typer.Option("--check", help="Read the configuration, say what is wrong with it, and end")
+    ] = False,
+) -> None:
+    """Serve one ResourceManager's REST interface in front of many YARN clusters, until SIGTERM or Ctrl-C.
+
+    The least configuration is one sub-cluster:
+
+        [[subcluster]]
+        id = "east"
+        conf = "/etc/hadoop/east"       # the folder with that cluster's yarn-site.xml; or web = "http://rm.east:8088"
+
+    Every key can be overridden: HEDDLE_SERVER_REST=127.0.0.1:9088 sets rest of [server]. By default Heddle listens on
+    127.0.0.1:8088 only, keeps its state in ./heddle.db, and refuses changing calls without a user.
+
+    When it runs: `heddle cluster list`, `heddle doctor`, and http://127.0.0.1:8088/cluster in a browser.
+    """
+    try:
+        settings = load(config, os.environ)
+        if check:
+            ids = ", ".join(subcluster.id for subcluster in settings.subclusters)
+            typer.echo(f"{config}: in order; sub-clusters: {ids}")
+            return
+        configure_logs(level=settings.log.level, style=settings.log.format)
+        _run(settings)
+    except ConfigError as exc:
+        fail(str(exc), ExitCode.USAGE)
+    except HeddleError as exc:
+        fail(str(exc))
+
+
+def _run(config: Config) -> None:
+    # the other verbs need nothing of this, and shall not wait for it
+    import uvloop  # noqa: PLC0415 - see above
+
+    from shim.bootstrap import Heddle  # noqa: PLC0415 - see above
+
+    uvloop.run(Heddle(config).run(announce=typer.echo))
