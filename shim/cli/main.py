@@ -7,9 +7,9 @@ import typer
 import shim
 from shim.cli import application, cluster, lab, queue
 from shim.cli.doctor import doctor
+from shim.cli.serve import serve
 from shim.cli.simulate import EPILOG as SIMULATE_EPILOG
 from shim.cli.simulate import simulate
-from shim.cli.serve import serve
 from shim.cli.submit import submit
 
 __all__ = ["app", "main"]
