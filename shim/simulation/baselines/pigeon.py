@@ -16,6 +16,8 @@ from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
+import numpy as np
+
 from shim.simulation.free_workers import FreeWorkers
 from shim.simulation.results import Outcome
 from shim.simulation.run import Run
@@ -61,7 +63,10 @@ class _Pigeon:
             for first in range(0, setting.n_workers, GROUP_SIZE)
         ]
         self._masters = [self._master(group, setting.slots_per_worker) for group in groups]
-        self._summaries = [_summary(self._bits[group.start : group.stop]) for group in groups]
+        summaries = [_summary(self._bits[group.start : group.stop]) for group in groups]
+        self._kinds = np.array([kind for summary in summaries for kind in summary], dtype=np.int64)
+        self._kind_counts = np.array([count for summary in summaries for count in summary.values()], dtype=np.int64)
+        self._kind_starts = np.cumsum([0, *map(len, summaries[:-1])])
         self._weights: dict[int, list[int]] = {}
 
     def _master(self, group: range, slots_per_worker: int) -> _Master:
@@ -91,19 +96,17 @@ class _Pigeon:
         everyone = range(len(self._masters))
         if self._bits:
             return [
-                self._rng.choices(everyone, weights=self._known_able(job.constraints_of(task)))[0]
+                self._rng.choices(everyone, cum_weights=self._known_able(job.constraints_of(task)))[0]
                 for task in range(job.n_tasks)
             ]
         rounds, rest = divmod(job.n_tasks, len(everyone))
         return [*everyone] * rounds + self._rng.sample(everyone, rest)
 
     def _known_able(self, constraints: int) -> Sequence[int]:
-        """For each master, how many workers its summary says satisfy the constraints."""
+        """For each master, how many workers its summary says satisfy the constraints, summed up to that master."""
         if constraints not in self._weights:
-            self._weights[constraints] = [
-                sum(count for kind, count in summary.items() if kind & constraints == constraints)
-                for summary in self._summaries
-            ]
+            counts = np.where((self._kinds & constraints) == constraints, self._kind_counts, 0)
+            self._weights[constraints] = np.cumsum(np.add.reduceat(counts, self._kind_starts)).tolist()
         return self._weights[constraints]
 
     # Masters.

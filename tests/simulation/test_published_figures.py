@@ -1,0 +1,87 @@
+"""Published systems on the traces of their evaluations: our mean job delays against measured ones (docs/evaluation.md).
+
+Sizes that take seconds; the whole table is made by the commands in docs/evaluation.md.
+"""
+
+import statistics
+from functools import cache
+
+import pytest
+
+from shim.simulation.constraints import apply_constraints, read_constraints
+from shim.simulation.engine import seeded
+from shim.simulation.run import Setting
+from shim.simulation.sweep import Experiment, simulate
+from shim.simulation.traces import fixed_jobs, read_trace
+from shim.testing.shared import shared_folder
+
+YH1, FB = "YH1_sub", "synthetic_FB_sub_2000jobs"
+
+MEASURED_MEAN_DELAY_S = [
+    ("central-fifo", YH1, 4000, 335.0),
+    ("central-fifo", FB, 5000, 8.3),
+    ("central-fewest-tasks", YH1, 4000, 20.5),
+    ("central-fewest-tasks", FB, 5000, 4.58),
+    ("central-srpt", YH1, 4000, 17.3),
+    ("central-srpt", YH1, 6000, 1.72),
+    ("central-srpt", FB, 5000, 3.52),
+    ("central-least-work-left", YH1, 4000, 140.0),
+    ("hawk", YH1, 4000, 340.0),
+    ("eagle", YH1, 4000, 70.5),
+    ("pigeon", YH1, 4000, 51.2),
+    ("pigeon", YH1, 6000, 5.7),
+    ("sparrow-with-replacement", YH1, 6000, 422.0),
+]
+
+
+@cache
+def trace(name):
+    return read_trace(shared_folder() / "data" / "jobs" / f"{name}.tr")
+
+
+@pytest.mark.parametrize(("policy", "name", "n_workers", "mean_s"), MEASURED_MEAN_DELAY_S)
+def test_mean_job_delay_is_within_a_tenth_of_the_measured_one(policy, name, n_workers, mean_s):
+    outcome = simulate(Experiment(policy, Setting(n_workers=n_workers)), trace(name))
+    assert outcome.delay().mean == pytest.approx(mean_s, rel=0.10)
+
+
+MEASURED_RESPONSE_MS = {
+    "sparrow-late-binding": 122.0,
+    "sparrow": 118.0,
+    "central-fifo": 107.0,
+}
+
+
+@pytest.mark.parametrize("policy", MEASURED_RESPONSE_MS)
+def test_sparrows_own_experiment_at_load_0_9_is_within_a_twentieth(policy):
+    workload = fixed_jobs(seeded(1, "arrivals"), n_jobs=600, n_tasks=100, duration_s=0.1, load=0.9, n_slots=4000)
+    outcome = simulate(Experiment(policy, Setting(n_workers=1000, slots_per_worker=4)), workload)
+    settled = [
+        response_s
+        for job, response_s in zip(workload.jobs, outcome.responses_s, strict=True)
+        if job.arrival_s > workload.jobs[0].arrival_s + 0.5
+    ]
+    assert 1000.0 * statistics.fmean(settled) == pytest.approx(MEASURED_RESPONSE_MS[policy], rel=0.05)
+
+
+def test_sparrows_techniques_each_help():
+    workload = fixed_jobs(seeded(2, "arrivals"), n_jobs=300, n_tasks=100, duration_s=0.1, load=0.9, n_slots=4000)
+    order = ("random", "sparrow-per-task", "sparrow-batch", "sparrow-late-binding", "sparrow", "central-fifo")
+    setting = Setting(n_workers=1000, slots_per_worker=4)
+    means = [statistics.fmean(simulate(Experiment(policy, setting), workload).responses_s) for policy in order]
+    assert means == sorted(means, reverse=True)
+
+
+def test_pigeon_with_placement_constraints_is_near_the_measured_delay():
+    folder = shared_folder() / "data" / "megha_constraints"
+    constraints = read_constraints(
+        [
+            folder / "megha_config_G5L5S10000_C.json.gz",
+            folder / "syn250_first200jobs.task_constraints_seed42.csv.gz",
+        ]
+    )
+    workload = apply_constraints(read_trace(folder / "syn250_first200jobs.tr"), constraints)
+    assert (len(workload.jobs), workload.left_out) == (200, 2)
+    settings = [Setting(n_workers=10_000, seed=seed, worker_constraints=constraints.workers) for seed in (1, 2)]
+    means = [simulate(Experiment("pigeon", setting), workload).delay().mean for setting in settings]
+    assert statistics.fmean(means) == pytest.approx(1.077, rel=0.10)

@@ -1,0 +1,37 @@
+"""The network: latency, loss and counting."""
+
+from shim.simulation.engine import Engine, seeded
+from shim.simulation.network import Network
+
+
+def test_a_message_arrives_after_its_hops_in_the_order_of_sending():
+    engine = Engine()
+    network = Network(engine, seeded(1, "network"), hop_s=0.5)
+    arrived = []
+    network.send("far", lambda: arrived.append(("far", engine.now_s)), hops=3)
+    network.send("near", lambda: arrived.append(("near", engine.now_s)))
+    network.send("near", lambda: arrived.append(("next", engine.now_s)))
+    engine.run()
+    assert arrived == [("near", 0.5), ("next", 0.5), ("far", 1.5)]
+
+
+def test_messages_and_bytes_are_counted_by_kind():
+    network = Network(Engine(), seeded(1, "network"))
+    network.send("launch", print, size_bytes=40)
+    network.send("launch", print, size_bytes=2)
+    network.count("completion", number=3)
+    assert network.traffic.messages == {"launch": 2, "completion": 3}
+    assert network.traffic.size_bytes == {"launch": 42}
+
+
+def test_lost_messages_are_sent_but_do_not_arrive():
+    engine = Engine()
+    network = Network(engine, seeded(1, "network"), loss=0.25)
+    arrived = []
+    for number in range(2000):
+        network.send("heartbeat", arrived.append, number)
+    engine.run()
+    lost = network.traffic.lost["heartbeat"]
+    assert network.traffic.messages["heartbeat"] == 2000
+    assert len(arrived) == 2000 - lost
+    assert 400 < lost < 600
