@@ -1,36 +1,24 @@
 """What heartbeats told of whole sub-clusters: the state that reads are answered from and homes are chosen on.
 
 Reports may be lost, repeated or late: one is applied only if it is newer than what is known of its sub-cluster. Beside
-reports, single documents come in (`note`), fetched by id between two polls. Of two documents of one application the
-later one stands, and one in a final state stands for ever: so the order of arrival does not matter.
+reports, single documents come in (`note`), fetched by id between two polls.
 
 Three things are never done. An application is not ended because it is absent: only its own document, or its active home
 that says it does not know the id, ends it. A state is not put together from two documents. And what was last known of a
 sub-cluster that is away stays, with its age.
 """
 
-from collections import deque
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
-from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport, SubClusterState
+from shim.global_master.application_index import ApplicationIndex
+from shim.global_master.subcluster_view import Part, PartDocument, Placement, SubClusterView
 
 __all__ = ["Applied", "FederationView", "Part", "PartDocument", "Placement", "SubClusterView", "ViewSettings"]
-
-
-class Part(Enum):
-    """What of a sub-cluster is polled; the value is the name in `SubClusterReport.documents`."""
-
-    INFO = "info"
-    METRICS = "metrics"
-    NODES = "nodes"
-    SCHEDULER = "scheduler"
-    APPLICATIONS = "apps"
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,28 +33,6 @@ class ViewSettings:
 
     late_after_s: float = 6.0
     final_documents: int = 20_000
-
-
-@dataclass(frozen=True, slots=True)
-class PartDocument:
-    """A sub-cluster's own answer for one part.
-
-    Attributes:
-        raw: The whole JSON answer.
-        as_of_s: When it was asked for; seconds since the epoch.
-    """
-
-    raw: bytes
-    as_of_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class Placement:
-    """An application that was sent to a sub-cluster and that no report of it can show yet."""
-
-    queue: str
-    resource: ResourceVector
-    at_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,43 +55,13 @@ class Applied:
 _STALE = Applied(is_new=False)
 
 
-@dataclass(frozen=True, slots=True)
-class SubClusterView:
-    """One sub-cluster as it is known now; what `home.choose_home` looks at.
-
-    Attributes:
-        age_s: Since its newest report began; infinite if there is none.
-        failure: Why the polls since that report failed; empty if none did.
-        running: How many live applications it holds.
-        placements: What was sent there since the last report that could show it.
-        version: Hadoop's version.
-    """
-
-    subcluster: SubClusterId
-    state: SubClusterState
-    age_s: float
-    failure: str = ""
-    ha_state: HaState | None = None
-    started_on_ms: int = 0
-    version: str = ""
-    scheduler: str = ""
-    clock_skew_s: float = 0.0
-    capacity: ResourceVector = field(default_factory=ResourceVector)
-    used: ResourceVector = field(default_factory=ResourceVector)
-    maximum_allocation: ResourceVector = field(default_factory=ResourceVector)
-    nodes: tuple[NodeReport, ...] = ()
-    queues: Mapping[str, QueueReport] = field(default_factory=dict)
-    labels: tuple[str, ...] = ()
-    running: int = 0
-    placements: tuple[Placement, ...] = ()
-
-
 @dataclass(slots=True)
 class _SubCluster:
     """What is kept of one sub-cluster between reports; a report need not hold every part."""
 
     report: SubClusterReport | None = None
     documents: dict[Part, PartDocument] = field(default_factory=dict)
+    touched: dict[Part, float] = field(default_factory=dict)
     scheduler: str = ""
     capacity: ResourceVector = field(default_factory=ResourceVector)
     used: ResourceVector = field(default_factory=ResourceVector)
@@ -133,7 +69,6 @@ class _SubCluster:
     nodes: tuple[NodeReport, ...] = ()
     queues: dict[str, QueueReport] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
-    live: set[ApplicationId] = field(default_factory=set)
     listed_at_s: float | None = None
     placements: list[Placement] = field(default_factory=list)
     failure: str = ""
@@ -143,23 +78,27 @@ class _SubCluster:
         known = self.report
         return known is None or (report.incarnation, report.sequence) > (known.incarnation, known.sequence)
 
+    def take_values(self, report: SubClusterReport) -> None:
+        """What was decoded of the parts that the report holds."""
+        if Part.METRICS.value in report.documents:
+            self.capacity, self.used = report.capacity, report.used
+        if Part.NODES.value in report.documents:
+            self.nodes, self.labels = report.nodes, report.labels
+        if Part.SCHEDULER.value in report.documents:
+            self.scheduler, self.maximum_allocation = report.scheduler, report.maximum_allocation
+            self.queues = {queue.path: queue for queue in report.queues}
+            self.placements = [placed for placed in self.placements if placed.at_s > report.polled_at_s]
+
 
 class FederationView:
     """The cached state of every sub-cluster. Mutate through its methods only; it never reads a clock."""
 
     def __init__(self, subclusters: Sequence[SubClusterId], settings: ViewSettings | None = None) -> None:
+        """Know nothing but the names of the sub-clusters, in the configured order."""
         self._settings = settings or ViewSettings()
         self._subclusters = {subcluster: _SubCluster() for subcluster in subclusters}
-        self._rank = {subcluster: rank for rank, subcluster in enumerate(subclusters)}
-        self._documents: dict[ApplicationId, ApplicationDocument] = {}
-        self._finals: deque[ApplicationId] = deque()
-        self._homes: dict[ApplicationId, SubClusterId] = {}
-        self._synthetic: set[ApplicationId] = set()
-        self._forgotten: set[ApplicationId] = set()
-        self._written: dict[ApplicationId, float] = {}
-        self._touched: dict[tuple[SubClusterId, Part], float] = {}
+        self._index = ApplicationIndex(subclusters, self._settings.final_documents)
         self._versions = dict.fromkeys(Part, 1)
-        self._sorted: tuple[int, tuple[ApplicationDocument, ...]] = (0, ())
 
     @property
     def subclusters(self) -> tuple[SubClusterId, ...]:
@@ -177,37 +116,45 @@ class FederationView:
         known = self._subclusters[report.subcluster]
         if not known.is_newer(report):
             return _STALE
-        before = known.report
-        known.report = report
+        before, known.report = known.report, report
         if report.polled_at_s >= known.failed_at_s:
             known.failure = ""
-        self._take_parts(known, report)
-        became_final = tuple(
-            application_id for application_id, document in report.applications.items() if self._take(document)
-        )
+        for part in Part:
+            raw = report.documents.get(part.value)
+            if raw is not None:
+                self.note_part(report.subcluster, part, PartDocument(raw, report.polled_at_s))
+        known.take_values(report)
+        became_final = [name for name, document in report.applications.items() if self._index.take(document)]
+        forgotten = [name for name in report.forgotten if self._forget(name, report.subcluster, report.polled_at_s)]
         if report.is_complete and report.ha_state is HaState.ACTIVE:
             known.listed_at_s = report.polled_at_s
-        self._drop_oldest_finals()
+        has_restarted = before is not None and before.started_on_ms != report.started_on_ms
         return Applied(
             is_new=True,
-            became_final=became_final,
-            forgotten=tuple(self._forget(report)),
-            has_restarted=before is not None and before.started_on_ms != report.started_on_ms,
+            became_final=tuple(became_final),
+            forgotten=tuple(forgotten),
+            has_restarted=has_restarted,
         )
 
     def note(self, document: ApplicationDocument) -> bool:
         """Take in a document that was fetched by id; return whether the application became final by it."""
-        became_final = self._take(document)
-        self._drop_oldest_finals()
-        return became_final
+        return self._index.take(document)
 
     def note_part(self, subcluster: SubClusterId, part: Part, document: PartDocument) -> None:
-        """Take in a part's document that was fetched between two polls."""
-        self._take_document(self._subclusters[subcluster], part, document)
+        """Take in a part's document, unless a later one is known."""
+        known = self._subclusters[subcluster]
+        before = known.documents.get(part)
+        if before is not None and before.as_of_s > document.as_of_s:
+            return
+        known.documents[part] = document
+        if known.touched.get(part, float("inf")) <= document.as_of_s:
+            del known.touched[part]
+        if before is None or before.raw != document.raw:
+            self._versions[part] += 1
 
     def note_unknown(self, application_id: ApplicationId, subcluster: SubClusterId, *, as_of_s: float) -> None:
-        """Its active home, asked by id, does not know the application."""
-        self._forget_one(application_id, subcluster, as_of_s)
+        """An active ResourceManager, asked by id at `as_of_s`, does not know the application."""
+        self._forget(application_id, subcluster, as_of_s)
 
     def note_failure(self, subcluster: SubClusterId, reason: str, *, at_s: float) -> None:
         """A poll failed: no new application goes there until one succeeds, however young the last report is."""
@@ -224,80 +171,62 @@ class FederationView:
         Args:
             document: In state SUBMITTED, as one reads between a submission and its first report.
         """
-        application_id = document.summary.application_id
-        self._homes[application_id] = document.summary.home_subcluster
-        if application_id in self._documents and application_id not in self._synthetic:
-            return
-        self._documents[application_id] = document
-        self._synthetic.add(application_id)
-        self.mark_written(application_id, at_s=document.as_of_s)
+        self._index.submit(document)
 
     def unmark_submitted(self, application_id: ApplicationId) -> None:
         """The submission was rejected: it runs nowhere, and is no longer listed."""
-        self._homes.pop(application_id, None)
-        self._written.pop(application_id, None)
-        if application_id in self._synthetic:
-            self._remove(application_id)
+        self._index.withdraw(application_id)
 
     def mark_written(self, application_id: ApplicationId, *, at_s: float) -> None:
         """Something was changed about an application at `at_s`: documents from before then are out of date."""
-        self._written[application_id] = max(at_s, self._written.get(application_id, 0.0))
-        self._bump(Part.APPLICATIONS)
+        self._index.write(application_id, at_s)
 
     def mark_touched(self, subcluster: SubClusterId, part: Part, *, at_s: float) -> None:
         """Something was changed about a part (nodes, scheduler): the next read of it fetches first."""
-        self._touched[subcluster, part] = at_s
-        self._bump(part)
+        self._subclusters[subcluster].touched[part] = at_s
+        self._versions[part] += 1
 
     # ------------------------------------------------------------------ what is known
 
     def version(self, part: Part) -> int:
         """A number that changes whenever an answer made of this part of any sub-cluster could change."""
-        return self._versions[part]
+        return self._index.version if part is Part.APPLICATIONS else self._versions[part]
 
     def find(self, application_id: ApplicationId) -> ApplicationDocument | None:
         """The newest document of an application, or the one of its submission until its home told of it."""
-        return self._documents.get(application_id)
+        return self._index.find(application_id)
 
     def is_synthetic(self, application_id: ApplicationId) -> bool:
         """Whether the document is that of `mark_submitted`: its home has not told of it yet."""
-        return application_id in self._synthetic
+        return self._index.is_synthetic(application_id)
 
     def home_of(self, application_id: ApplicationId) -> SubClusterId | None:
         """Where an application runs, as submitted through the federation or as seen."""
-        home = self._homes.get(application_id)
-        if home is not None:
-            return home
-        document = self._documents.get(application_id)
-        return None if document is None else document.summary.home_subcluster
+        return self._index.home_of(application_id)
 
     def applications(self) -> tuple[ApplicationDocument, ...]:
         """Every application, that started last first; equal times by id."""
-        version, documents = self._sorted
-        if version != self._versions[Part.APPLICATIONS]:
-            documents = tuple(sorted(self._documents.values(), key=_age_key, reverse=True))
-            self._sorted = (self._versions[Part.APPLICATIONS], documents)
-        return documents
+        return self._index.newest_first()
 
     def live(self, subcluster: SubClusterId) -> frozenset[ApplicationId]:
         """Applications that were not final when this sub-cluster last told of them."""
-        return frozenset(self._subclusters[subcluster].live)
+        return self._index.live(subcluster)
 
     def outdated(self) -> tuple[ApplicationId, ...]:
         """Applications that were written after their document was asked for."""
-        return tuple(self._written)
+        return self._index.outdated
 
     def is_outdated(self, application_id: ApplicationId) -> bool:
         """Whether the application was written after its document was asked for."""
-        return application_id in self._written
+        return self._index.is_outdated(application_id)
 
     def is_touched(self, subcluster: SubClusterId, part: Part) -> bool:
         """Whether a part was written after its document was asked for."""
-        return (subcluster, part) in self._touched
+        return part in self._subclusters[subcluster].touched
 
     def forgotten(self) -> Mapping[ApplicationId, SubClusterId]:
         """Acknowledged applications, never seen final, that their active home does not know."""
-        return {application_id: self._homes[application_id] for application_id in self._forgotten}
+        return self._index.forgotten
 
     def part(self, subcluster: SubClusterId, part: Part) -> PartDocument | None:
         """A sub-cluster's newest answer for a part; None before the first."""
@@ -332,138 +261,25 @@ class FederationView:
         """Everything that is known of one sub-cluster."""
         known = self._subclusters[subcluster]
         report = known.report
-        state = self.state(subcluster, now_s)
-        if report is None:
-            return SubClusterView(
-                subcluster, state, float("inf"), failure=known.failure, placements=tuple(known.placements)
-            )
         return SubClusterView(
             subcluster=subcluster,
-            state=state,
-            age_s=max(0.0, now_s - report.polled_at_s),
+            state=self.state(subcluster, now_s),
+            age_s=float("inf") if report is None else max(0.0, now_s - report.polled_at_s),
             failure=known.failure,
-            ha_state=report.ha_state,
-            started_on_ms=report.started_on_ms,
-            version=report.version,
+            ha_state=None if report is None else report.ha_state,
+            started_on_ms=0 if report is None else report.started_on_ms,
+            version="" if report is None else report.version,
             scheduler=known.scheduler,
-            clock_skew_s=report.clock_skew_s,
+            clock_skew_s=0.0 if report is None else report.clock_skew_s,
             capacity=known.capacity,
             used=known.used,
             maximum_allocation=known.maximum_allocation,
             nodes=known.nodes,
             queues=known.queues,
             labels=known.labels,
-            running=len(known.live),
+            running=self._index.count_live(subcluster),
             placements=tuple(known.placements),
         )
 
-    # ------------------------------------------------------------------ how it is kept
-
-    def _take_parts(self, known: _SubCluster, report: SubClusterReport) -> None:
-        for part in Part:
-            raw = report.documents.get(part.value)
-            if raw is not None:
-                self._take_document(known, part, PartDocument(raw, report.polled_at_s))
-        if Part.METRICS.value in report.documents:
-            known.capacity, known.used = report.capacity, report.used
-        if Part.NODES.value in report.documents:
-            known.nodes, known.labels = report.nodes, report.labels
-        if Part.SCHEDULER.value in report.documents:
-            known.scheduler, known.maximum_allocation = report.scheduler, report.maximum_allocation
-            known.queues = {queue.path: queue for queue in report.queues}
-            known.placements = [placed for placed in known.placements if placed.at_s > report.polled_at_s]
-
-    def _take_document(self, known: _SubCluster, part: Part, document: PartDocument) -> None:
-        before = known.documents.get(part)
-        if before is not None and before.as_of_s > document.as_of_s:
-            return
-        known.documents[part] = document
-        for key in [key for key, at_s in self._touched.items() if key[1] is part and at_s <= document.as_of_s]:
-            if self._subclusters[key[0]] is known:
-                del self._touched[key]
-        if before is None or before.raw != document.raw:
-            self._bump(part)
-
-    def _take(self, document: ApplicationDocument) -> bool:
-        """Keep a document if it stands against the one that is known; return whether it is the first final one."""
-        application_id = document.summary.application_id
-        before = self._documents.get(application_id)
-        if before is not None and not self._stands_against(document, before):
-            return False
-        is_final = document.summary.state.is_final
-        was_final = before is not None and before.summary.state.is_final
-        if before is not None and before.summary.home_subcluster != document.summary.home_subcluster:
-            self._subclusters[before.summary.home_subcluster].live.discard(application_id)
-        self._documents[application_id] = document
-        self._synthetic.discard(application_id)
-        self._forgotten.discard(application_id)
-        if self._written.get(application_id, float("inf")) <= document.as_of_s or is_final:
-            self._written.pop(application_id, None)
-        live = self._subclusters[document.summary.home_subcluster].live
-        if not is_final:
-            live.add(application_id)
-        elif not was_final:
-            live.discard(application_id)
-            self._homes.pop(application_id, None)
-            self._finals.append(application_id)
-        if before is None or before.raw != document.raw:
-            self._bump(Part.APPLICATIONS)
-        return is_final and not was_final
-
-    def _stands_against(self, document: ApplicationDocument, before: ApplicationDocument) -> bool:
-        application_id = document.summary.application_id
-        new_home, old_home = document.summary.home_subcluster, before.summary.home_subcluster
-        if new_home != old_home:
-            return self._precedence(application_id, new_home) < self._precedence(application_id, old_home)
-        if application_id in self._synthetic:
-            return True
-        new_key = (document.summary.state.is_final, document.as_of_s)
-        old_key = (before.summary.state.is_final, before.as_of_s)
-        return new_key >= old_key and not (before.summary.state.is_final and document.raw == before.raw)
-
-    def _precedence(self, application_id: ApplicationId, subcluster: SubClusterId) -> tuple[bool, int]:
-        """An id that two sub-clusters know is told by its home; without one, by the first in the configured order."""
-        return self._homes.get(application_id) != subcluster, self._rank[subcluster]
-
-    def _forget(self, report: SubClusterReport) -> Iterable[ApplicationId]:
-        for application_id in report.forgotten:
-            if self._forget_one(application_id, report.subcluster, report.polled_at_s):
-                yield application_id
-
-    def _forget_one(self, application_id: ApplicationId, subcluster: SubClusterId, as_of_s: float) -> bool:
-        """Drop an application that its home does not know, unless the federation answers for it."""
-        document = self._documents.get(application_id)
-        home = self._homes.get(application_id)
-        if document is not None and (
-            document.summary.home_subcluster != subcluster
-            or document.summary.state.is_final
-            or document.as_of_s > as_of_s
-        ):
-            return False
-        if home == subcluster:
-            self._forgotten.add(application_id)
-            return True
-        if home is None and document is not None:
-            self._remove(application_id)
-        return False
-
-    def _remove(self, application_id: ApplicationId) -> None:
-        document = self._documents.pop(application_id, None)
-        if document is not None:
-            self._subclusters[document.summary.home_subcluster].live.discard(application_id)
-        self._synthetic.discard(application_id)
-        self._forgotten.discard(application_id)
-        self._written.pop(application_id, None)
-        self._bump(Part.APPLICATIONS)
-
-    def _drop_oldest_finals(self) -> None:
-        while len(self._finals) > self._settings.final_documents:
-            self._remove(self._finals.popleft())
-
-    def _bump(self, part: Part) -> None:
-        self._versions[part] += 1
-
-
-def _age_key(document: ApplicationDocument) -> tuple[int, int, int]:
-    summary: ApplicationSummary = document.summary
-    return summary.started_at_ms, summary.application_id.cluster_timestamp, summary.application_id.sequence
+    def _forget(self, application_id: ApplicationId, subcluster: SubClusterId, as_of_s: float) -> bool:
+        return self._index.forget(application_id, subcluster, as_of_s)

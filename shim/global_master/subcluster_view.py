@@ -1,0 +1,81 @@
+"""One sub-cluster as the federation view knows it: the values that it hands out."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+
+from shim.domain.ids import SubClusterId
+from shim.domain.queues import QueueReport
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import HaState, NodeReport, SubClusterState
+
+__all__ = ["Part", "PartDocument", "Placement", "SubClusterView"]
+
+
+class Part(Enum):
+    """What of a sub-cluster is polled; the value is the name in `SubClusterReport.documents`."""
+
+    INFO = "info"
+    METRICS = "metrics"
+    NODES = "nodes"
+    SCHEDULER = "scheduler"
+    APPLICATIONS = "apps"
+
+
+@dataclass(frozen=True, slots=True)
+class PartDocument:
+    """A sub-cluster's own answer for one part.
+
+    Attributes:
+        raw: The whole JSON answer.
+        as_of_s: When it was asked for; seconds since the epoch.
+    """
+
+    raw: bytes
+    as_of_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """An application that was sent to a sub-cluster and that no report of it can show yet.
+
+    Attributes:
+        queue: As submitted; empty for the default queue.
+        resource: Of the ApplicationMaster's container.
+        at_s: When it was placed; seconds since the epoch.
+    """
+
+    queue: str
+    resource: ResourceVector
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SubClusterView:
+    """One sub-cluster as it is known now; what `home.choose_home` looks at.
+
+    Attributes:
+        age_s: Since its newest report began; infinite if there is none.
+        failure: Why the polls since that report failed; empty if none did.
+        running: How many live applications it holds.
+        placements: What was sent there since the last report that could show it.
+        version: Hadoop's version.
+    """
+
+    subcluster: SubClusterId
+    state: SubClusterState
+    age_s: float
+    failure: str = ""
+    ha_state: HaState | None = None
+    started_on_ms: int = 0
+    version: str = ""
+    scheduler: str = ""
+    clock_skew_s: float = 0.0
+    capacity: ResourceVector = field(default_factory=ResourceVector)
+    used: ResourceVector = field(default_factory=ResourceVector)
+    maximum_allocation: ResourceVector = field(default_factory=ResourceVector)
+    nodes: tuple[NodeReport, ...] = ()
+    queues: Mapping[str, QueueReport] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
+    running: int = 0
+    placements: tuple[Placement, ...] = ()
