@@ -17,6 +17,7 @@ T = TypeVar("T")
 _CONNECTIONS = 10
 _BURST = 10
 _CONNECT_TIMEOUT_S = 2
+_QUEUE_TIMEOUT_S = 5
 _COMMAND_TIMEOUT_S = 2
 
 
@@ -33,7 +34,7 @@ class PooledExecutor:
             url,
             pool_size=_CONNECTIONS,
             max_overflow=_BURST,
-            pool_timeout=_CONNECT_TIMEOUT_S,
+            pool_timeout=_QUEUE_TIMEOUT_S,
             connect_args={"timeout": _CONNECT_TIMEOUT_S, "command_timeout": _COMMAND_TIMEOUT_S},
         )
 

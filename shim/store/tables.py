@@ -22,9 +22,9 @@ metadata = MetaData(naming_convention={"ix": "ix_%(table_name)s_%(column_0_name)
 federation = Table(
     "federation",
     metadata,
-    Column("id", Integer, primary_key=True, autoincrement=False, comment="always 1: there is one federation"),
-    Column("timestamp_ms", BigInteger, nullable=False, comment="cluster time stamp of the ids that it issues"),
-    Column("next_sequence", BigInteger, nullable=False, comment="first sequence number that nobody has reserved"),
+    Column("id", Integer, primary_key=True, autoincrement=False),  # always 1: there is one federation
+    Column("timestamp_ms", BigInteger, nullable=False),  # cluster time stamp of the ids that it issues
+    Column("next_sequence", BigInteger, nullable=False),  # first sequence number that nobody has reserved
 )
 
 submissions = Table(
@@ -40,14 +40,14 @@ submissions = Table(
     Column("is_unmanaged", Boolean, nullable=False),
     Column("application_type", Text, nullable=False),
     Column("tags", JSON, nullable=False),
-    Column("body", LargeBinary, nullable=False, comment="the context as it came; empty once final"),
+    Column("body", LargeBinary, nullable=False),  # the context as it came; empty once final
     Column("content_type", Text, nullable=False),
     Column("content_hash", LargeBinary, nullable=False),
     Column("home_subcluster", String(63), nullable=False),
     Column("home_started_on_ms", BigInteger, nullable=False),
     Column("state", String(16), nullable=False),
     Column("intended_at_ms", BigInteger, nullable=False),
-    Column("finished_at_ms", BigInteger, comment="when it was seen final or REJECTED; null before"),
+    Column("finished_at_ms", BigInteger),  # when it was seen final or REJECTED; null before
     Column("decision", JSON, nullable=False),
     Column("rejection", Text, nullable=False),
 )
@@ -73,9 +73,9 @@ admissions = Table(
 leases = Table(
     "leases",
     metadata,
-    Column("name", Text, primary_key=True, comment="the role: gm/ID, lm/SUBCLUSTER, queue/PATH"),
-    Column("holder", Text, nullable=False, comment="life of the process that holds it; empty if given back"),
+    Column("name", Text, primary_key=True),  # the role: gm/ID, lm/SUBCLUSTER, queue/PATH
+    Column("holder", Text, nullable=False),  # life of the process that holds it; empty if given back
     Column("address", Text, nullable=False),
-    Column("fence", BigInteger, nullable=False, comment="grows with each new holder"),
-    Column("ends_at_s", Double, nullable=False, comment="by the clock of the database"),
+    Column("fence", BigInteger, nullable=False),  # grows with each new holder
+    Column("ends_at_s", Double, nullable=False),  # by the clock of the database
 )

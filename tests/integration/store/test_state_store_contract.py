@@ -12,8 +12,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.submissions import Candidate, HomeDecision, SubmissionState
 from shim.domain.subclusters import Admission
+from shim.domain.submissions import Candidate, HomeDecision, SubmissionState
 from shim.errors import VersionConflictError
 from shim.ports import StateStore
 from shim.store import open_state_store
@@ -246,11 +246,9 @@ async def test_what_is_not_submitted_is_not_final(store: StateStore) -> None:
 
 
 async def test_many_ids_at_once_are_marked(store: StateStore) -> None:
-    ids = []
-    for sequence in range(1, 1001):
-        record = a_record(sequence)
-        ids.append(record.submission.application_id)
-    await asyncio.gather(*(store.insert_intent(a_record(sequence)) for sequence in range(1, 1001)))
+    records = [a_record(sequence) for sequence in range(1, 451)]
+    ids = [record.submission.application_id for record in records]
+    await asyncio.gather(*(store.insert_intent(record) for record in records))
     await asyncio.gather(*(store.settle(an_id, SUBMITTED) for an_id in ids))
     await store.mark_final(ids)
     assert await store.unfinished(EAST) == []
