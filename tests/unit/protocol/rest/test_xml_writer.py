@@ -66,8 +66,8 @@ def test_numbers_keep_their_digits():
     ],
 )
 def test_what_xml_cannot_hold_is_escaped_or_replaced(text, written):
-    raw = '{"e":{"m":"%s"}}' % text.replace('"', '\\"')
-    assert written in json_to_xml(raw.encode()).decode()
+    quoted = text.replace('"', '\\"')
+    assert written in json_to_xml(f'{{"e":{{"m":"{quoted}"}}}}'.encode()).decode()
 
 
 def test_a_document_of_many_members_needs_a_root():
