@@ -185,7 +185,11 @@ def _reweigh(
         merged[name] = _rounded(held / whole)
     merged["capacity"] = _percent(merged["absoluteCapacity"], parent["absoluteCapacity"])
     merged["maxCapacity"] = _percent(merged["absoluteMaxCapacity"], parent["absoluteMaxCapacity"])
-    merged["usedCapacity"] = _percent(merged["absoluteUsedCapacity"], merged["absoluteCapacity"])
+    guaranteed = [
+        float(queue.get("absoluteCapacity", 0.0)) * weight for queue, weight in zip(queues, weights, strict=True)
+    ]
+    used = [queue.get("usedCapacity", 0.0) for queue in queues]
+    merged["usedCapacity"] = average(list(zip(used, guaranteed, strict=True)))
     for partition in (merged.get("capacities") or {}).get("queueCapacitiesByPartition", []):
         if partition.get("partitionName") == "":
             copied = ("absoluteCapacity", "absoluteMaxCapacity", "absoluteUsedCapacity")
