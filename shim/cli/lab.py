@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, NoReturn
 
 import typer
 from rich.console import Console
@@ -24,8 +24,9 @@ from shim.lab import (
     Tuning,
     default_folder,
 )
+from shim.telemetry import escape
 
-__all__ = ["app", "boot_progress", "print_lab"]
+__all__ = ["app", "boot_progress", "fail_with_log", "print_lab"]
 
 app = typer.Typer(
     help="Real YARN clusters on this machine: start, stop, and make them fail.", no_args_is_help=True, epilog=EXIT_CODES
@@ -187,7 +188,15 @@ def _errors_shown() -> Iterator[None]:
     try:
         yield
     except LabError as exc:
-        fail(str(exc))
+        fail_with_log(exc)
+
+
+def fail_with_log(error: LabError) -> NoReturn:
+    """End the command with a message that may hold the last lines of a log."""
+    *head, last = str(error).splitlines()
+    for line in head:
+        typer.secho(escape(line), fg=typer.colors.RED, err=True)
+    fail(last)
 
 
 class _BootDisplay:

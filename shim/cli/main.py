@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import shim
-from shim.cli import application, cluster, lab, queue
+from shim.cli import application, cluster, demo, lab, queue
 from shim.cli.doctor import doctor
 from shim.cli.serve import serve
 from shim.cli.simulate import EPILOG as SIMULATE_EPILOG
@@ -28,6 +28,7 @@ app.add_typer(queue.app, name="queue")
 app.add_typer(cluster.app, name="cluster")
 app.command()(doctor)
 app.add_typer(lab.app, name="lab")
+app.add_typer(demo.app, name="demo")
 app.command(epilog=SIMULATE_EPILOG)(simulate)
 
 

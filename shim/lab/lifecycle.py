@@ -4,7 +4,7 @@ import getpass
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -26,7 +26,7 @@ from shim.lab.hadoop_conf import FrontAddresses, Surroundings
 from shim.lab.handles import Cluster, DaemonStatus
 from shim.lab.jars import ensure_jars
 from shim.lab.layout import ClusterLayout
-from shim.lab.processes import ProcessState, send, spawn, state_of, terminate_all, wait_until
+from shim.lab.processes import MARKER, ProcessIdentity, ProcessState, send, spawn, state_of, terminate_all, wait_until
 from shim.lab.readiness import ResourceManagerReport, ask
 from shim.lab.spec import LabSpec
 from shim.lab.state import STATE_FILE, ClusterRecord, DaemonRecord, LabState, read_state, write_state
@@ -161,6 +161,19 @@ class Lab:
             except BaseException:
                 self._end_processes()
                 raise
+
+    def is_running(self) -> bool:
+        """Whether there is a lab in the folder, all of whose daemons run."""
+        state = read_state(self.folder)
+        return state is not None and all(DaemonStatus.of(daemon).state == "running" for daemon in state.daemons)
+
+    def attach(self, command: Sequence[str], *, log: Path) -> ProcessIdentity:
+        """Start a process that ends with the lab, such as a Heddle in front of it.
+
+        Raises:
+            LabError: If it cannot be started.
+        """
+        return spawn(command, environment=os.environ | {MARKER: str(self.folder)}, log=log)
 
     def wait_ready(self, *, timeout_s: float = _BOOT_TIMEOUT_S) -> None:
         """Wait until every cluster has an active ResourceManager and all its nodes.
