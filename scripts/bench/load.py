@@ -1,0 +1,142 @@
+"""Puts load on one target: reads by wrk, submissions by a small client; what each run measured comes back as values."""
+
+import asyncio
+import os
+import re
+import subprocess
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import aiohttp
+
+__all__ = ["Measured", "cpu_s", "kill_all", "measure_posts", "measure_reads", "new_ids", "resident_mib"]
+
+_APPS = "/ws/v1/cluster/apps"
+_TICKS = os.sysconf("SC_CLK_TCK")
+_UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
+
+
+@dataclass(frozen=True, slots=True)
+class Measured:
+    """One run against one target.
+
+    Attributes:
+        per_s: Answered requests per second.
+        failed: Answers other than 2xx, time-outs and broken connections.
+    """
+
+    per_s: float
+    p50_ms: float
+    p99_ms: float
+    requests: int
+    failed: int
+
+
+def measure_reads(url: str, *, connections: int, seconds: float, method: str = "GET") -> Measured:
+    """Ask for one URL over and over on kept connections."""
+    script = Path(f"/tmp/heddle-bench-{os.getpid()}.lua")  # noqa: S108 - its content is fixed, its name is ours
+    script.write_text(f'wrk.method = "{method}"\nwrk.headers["Accept"] = "application/json"\n', "utf-8")
+    try:
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s", "--timeout", "120s", "--latency"]
+        done = subprocess.run([*command, "-s", str(script), url], capture_output=True, text=True, check=True)
+    finally:
+        script.unlink()
+    return _parse(done.stdout, seconds)
+
+
+def _parse(text: str, seconds: float) -> Measured:
+    latency = {
+        name: float(value) * _UNITS_MS[unit] for name, value, unit in re.findall(r"(\d\d)% +([\d.]+)(us|ms|s|m)", text)
+    }
+    total = int(_found(r"(\d+) requests in", text) or 0)
+    errors = re.search(r"Socket errors: connect (\d+), read (\d+), write (\d+), timeout (\d+)", text)
+    broken = sum(map(int, errors.groups())) if errors else 0
+    refused = int(_found(r"Non-2xx or 3xx responses: (\d+)", text) or 0)
+    per_s = float(_found(r"Requests/sec: +([\d.]+)", text) or total / seconds)
+    nan = float("nan")
+    return Measured(per_s, latency.get("50", nan), latency.get("99", nan), total, broken + refused)
+
+
+def _found(pattern: str, text: str) -> str | None:
+    found = re.search(pattern, text)
+    return found[1] if found else None
+
+
+async def new_ids(base: str, count: int) -> list[str]:
+    """Fresh application ids of a target."""
+    async with aiohttp.ClientSession() as session:
+        ids = []
+        for _ in range(count):
+            async with session.post(f"{base}{_APPS}/new-application?user.name=bench") as answer:
+                ids.append(str((await answer.json(content_type=None))["application-id"]))
+        return ids
+
+
+async def measure_posts(base: str, ids: Sequence[str], *, at_once: int) -> Measured:
+    """Submit applications that run nowhere (their ApplicationMaster is not managed by YARN)."""
+    waiting = list(ids)
+    times: list[float] = []
+    failed = 0
+
+    async def work(session: aiohttp.ClientSession) -> None:
+        nonlocal failed
+        while waiting:
+            began_s = time.perf_counter()
+            async with session.post(f"{base}{_APPS}?user.name=bench", json=_context(waiting.pop())) as answer:
+                await answer.read()
+                failed += answer.status != 202  # noqa: PLR2004 - accepted
+            times.append(time.perf_counter() - began_s)
+
+    began_s = time.perf_counter()
+    async with aiohttp.ClientSession(headers={"Accept": "application/json"}) as session:
+        await asyncio.gather(*(work(session) for _ in range(at_once)))
+    took_s = time.perf_counter() - began_s
+    times.sort()
+    p50, p99 = (times[int(len(times) * share)] * 1000 for share in (0.5, 0.99))
+    return Measured(len(times) / took_s, p50, p99, len(times), failed)
+
+
+async def kill_all(bases: Sequence[str]) -> None:
+    """Kill every live application of some ResourceManagers, and wait until all are final."""
+    live = "states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING&deSelects=resourceRequests,timeouts"
+    async with aiohttp.ClientSession(headers={"Accept": "application/json"}) as session:
+        for base in bases:
+            while True:
+                async with session.get(f"{base}{_APPS}?{live}&user.name=bench") as answer:
+                    listed = (await answer.json(content_type=None))["apps"] or {}
+                ids = [app["id"] for app in listed.get("app", [])]
+                if not ids:
+                    break
+                for start in range(0, len(ids), 8):
+                    await asyncio.gather(*(_kill(session, base, id_) for id_ in ids[start : start + 8]))
+
+
+async def _kill(session: aiohttp.ClientSession, base: str, id_: str) -> None:
+    async with session.put(f"{base}{_APPS}/{id_}/state?user.name=bench", json={"state": "KILLED"}) as answer:
+        await answer.read()
+
+
+def _context(id_: str) -> dict[str, object]:
+    return {
+        "application-id": id_,
+        "application-name": "bench",
+        "application-type": "BENCH",
+        "queue": "default",
+        "unmanaged-AM": True,
+        "am-container-spec": {"commands": {"command": "sleep 1"}},
+        "resource": {"memory": 128, "vCores": 1},
+    }
+
+
+def cpu_s(pid: int) -> float:
+    """Processor time that a process has used, its threads included."""
+    fields = Path(f"/proc/{pid}/stat").read_text("ascii").rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / _TICKS
+
+
+def resident_mib(pid: int) -> int:
+    """Memory that a process holds."""
+    text = Path(f"/proc/{pid}/status").read_text("ascii")
+    return int(_found(r"VmRSS:\s+(\d+) kB", text) or 0) // 1024

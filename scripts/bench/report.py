@@ -1,0 +1,98 @@
+"""docs/benchmarks.md: the tables, with what they were made on."""
+
+import os
+import platform
+from collections.abc import Iterator
+from datetime import UTC, datetime
+from pathlib import Path
+
+from scripts.bench.generated import Generated
+from scripts.bench.side_by_side import TARGETS, Cell, Effort, SideBySide
+
+__all__ = ["write_page"]
+
+_BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
+
+
+def write_page(
+    page: Path, side_by_side: SideBySide, generated: Generated, effort: Effort, *, command: str, remark: str
+) -> None:
+    """Put new tables between the marks of the page; what people wrote around them stays."""
+    text = page.read_text("utf-8")
+    before, _, rest = text.partition(_BEGIN)
+    _, _, after = rest.partition(_END)
+    tables = "\n".join((*_head(effort, command, remark), *_tables(side_by_side), *_generated(generated)))
+    page.write_text(f"{before}{_BEGIN}\n{tables}\n{_END}{after}", "utf-8")
+
+
+def _head(effort: Effort, command: str, remark: str) -> Iterator[str]:
+    now = datetime.fromtimestamp(_seconds(), UTC)
+    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
+    yield f"\nMeasured {now:%Y-%m-%d %H:%M} UTC by `{command}` on {os.cpu_count()} cores, Python {platform.python_version()},"
+    yield f"{effort.rounds} rounds of {effort.seconds:g} s a cell, load average at the end {load}. {remark}\n"
+
+
+def _seconds() -> float:
+    import time  # noqa: PLC0415 - the only use of a clock here
+
+    return time.time()
+
+
+def _tables(measured: SideBySide) -> Iterator[str]:
+    yield "### Requests per second\n"
+    yield "| what | connections | RM | Router | Heddle | Heddle / RM | range | Heddle / Router | failed |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    yield from map(_rate_row, measured.cells)
+    yield "\n### Latency in ms, p50 / p99\n"
+    yield "| what | connections | RM | Router | Heddle |"
+    yield "|---|---|---|---|---|"
+    yield from map(_latency_row, measured.cells)
+    yield "\n### Processor time and memory\n"
+    yield "| Heddle, cached read of | µs of CPU |"
+    yield "|---|---|"
+    yield from (f"| {what} | {value:.0f} |" for what, value in measured.cpu_us.items())
+    yield "\n| process | MiB when started | MiB at the end |"
+    yield "|---|---|---|"
+    yield from (f"| {target} | {start} | {end} |" for target, (start, end) in measured.memory_mib.items())
+
+
+def _rate_row(cell: Cell) -> str:
+    rates = " | ".join(_short(cell.median(target, lambda run: run.per_s)) for target in TARGETS)
+    to_rm, to_router = cell.ratios("heddle", "rm"), cell.ratios("heddle", "router")
+    failed = ", ".join(
+        f"{target} {count}" for target in TARGETS if (count := sum(run.failed for run in cell.runs[target]))
+    )
+    ranged = f"{to_rm[0]:.2f} to {to_rm[-1]:.2f}" if to_rm else "-"
+    return f"| {cell.what} | {cell.connections} | {rates} | **{_middle(to_rm)}** | {ranged} | {_middle(to_router)} | {failed} |"
+
+
+def _latency_row(cell: Cell) -> str:
+    pairs = (
+        f"{_short(cell.median(target, lambda run: run.p50_ms))} / {_short(cell.median(target, lambda run: run.p99_ms))}"
+        for target in TARGETS
+    )
+    return f"| {cell.what} | {cell.connections} | {' | '.join(pairs)} |"
+
+
+def _middle(ratios: list[float]) -> str:
+    return f"{ratios[len(ratios) // 2]:.2f}" if ratios else "-"
+
+
+def _short(value: float) -> str:
+    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits are enough
+
+
+def _generated(found: Generated) -> Iterator[str]:
+    size = found.size
+    yield f"\n### {size.clusters} clusters x {size.nodes} nodes, {size.applications} live applications (scripted)\n"
+    yield "| what | measured |"
+    yield "|---|---|"
+    yield f"| `GET /apps`, all {size.applications} ({found.list_bytes / 1e6:.1f} MB), p50 / p99 | {_pair(found.whole_list.p50_ms, found.whole_list.p99_ms)} |"
+    yield f"| `GET /apps?states=RUNNING&limit=100`, 8 connections, p50 / p99 | {_pair(found.short_list.p50_ms, found.short_list.p99_ms)} |"
+    yield f"| memory of Heddle | {found.memory_mib} MiB |"
+    yield f"| processor time for polls alone | {found.idle_cpu:.0%} of one core |"
+    yield f"| requests to each ResourceManager | {found.polls_per_s:.1f} per second |"
+
+
+def _pair(p50_ms: float, p99_ms: float) -> str:
+    return f"{_short(p50_ms)} / {_short(p99_ms)} ms"
