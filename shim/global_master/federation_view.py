@@ -60,6 +60,7 @@ class _SubCluster:
     """What is kept of one sub-cluster between reports; a report need not hold every part."""
 
     report: SubClusterReport | None = None
+    heard_at_s: float = 0.0
     documents: dict[Part, PartDocument] = field(default_factory=dict)
     touched: dict[Part, float] = field(default_factory=dict)
     scheduler: str = ""
@@ -117,6 +118,7 @@ class FederationView:
         if not known.is_newer(report):
             return _STALE
         before, known.report = known.report, report
+        known.heard_at_s = max(known.heard_at_s, report.polled_at_s)
         if report.polled_at_s >= known.failed_at_s:
             known.failure = ""
         for part in Part:
@@ -242,10 +244,11 @@ class FederationView:
 
     def state(self, subcluster: SubClusterId, now_s: float) -> SubClusterState:
         """Whether the sub-cluster is usable; by the age of its newest report and what its `/info` said."""
-        report = self._subclusters[subcluster].report
+        known = self._subclusters[subcluster]
+        report = known.report
         if report is None:
             return SubClusterState.NEW
-        if now_s - report.polled_at_s > self._settings.late_after_s:
+        if now_s - known.heard_at_s > self._settings.late_after_s:
             return SubClusterState.LOST
         return SubClusterState.RUNNING if report.ha_state is HaState.ACTIVE else SubClusterState.RECOVERING
 
@@ -264,7 +267,7 @@ class FederationView:
         return SubClusterView(
             subcluster=subcluster,
             state=self.state(subcluster, now_s),
-            age_s=float("inf") if report is None else max(0.0, now_s - report.polled_at_s),
+            age_s=float("inf") if report is None else max(0.0, now_s - known.heard_at_s),
             failure=known.failure,
             ha_state=None if report is None else report.ha_state,
             started_on_ms=0 if report is None else report.started_on_ms,

@@ -1,0 +1,114 @@
+"""From what one poll of a ResourceManager told to a `SubClusterReport`.
+
+A Local Master numbers its reports, remembers which applications were live, and says which of them a poll did not tell
+of: those are asked for by id, since absence ends nothing.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from types import MappingProxyType
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.queues import QueueReport
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport
+
+__all__ = ["Poll", "Reporter"]
+
+_NO_BYTES: Mapping[str, bytes] = MappingProxyType({})
+_NO_APPLICATIONS: Mapping[ApplicationId, ApplicationDocument] = MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class Poll:
+    """What one poll told, read.
+
+    Attributes:
+        began_at_s: When it began; seconds since the epoch.
+        ha_state: As `/info` said before and after everything else.
+        documents: Raw answers by name; a part that was not asked for is not in here.
+        live: Every live application, or None if they were not asked for.
+        ended: Applications that became final since they were last asked for.
+        forgotten: Applications that are not known there, asked by id.
+    """
+
+    began_at_s: float
+    ha_state: HaState
+    started_on_ms: int
+    version: str = ""
+    clock_skew_s: float = 0.0
+    documents: Mapping[str, bytes] = _NO_BYTES
+    capacity: ResourceVector = field(default_factory=ResourceVector)
+    used: ResourceVector = field(default_factory=ResourceVector)
+    nodes: tuple[NodeReport, ...] = ()
+    scheduler: str = ""
+    queues: tuple[QueueReport, ...] = ()
+    maximum_allocation: ResourceVector = field(default_factory=ResourceVector)
+    live: Mapping[ApplicationId, ApplicationDocument] | None = None
+    ended: Mapping[ApplicationId, ApplicationDocument] = _NO_APPLICATIONS
+    forgotten: tuple[ApplicationId, ...] = ()
+
+
+class Reporter:
+    """Makes the reports of one life of a Local Master."""
+
+    def __init__(self, subcluster: SubClusterId, incarnation: int) -> None:
+        """Begin a life.
+
+        Args:
+            subcluster: Whose ResourceManager is polled.
+            incarnation: Larger than that of every life before.
+        """
+        self._subcluster = subcluster
+        self._incarnation = incarnation
+        self._sequence = 0
+        self._live: frozenset[ApplicationId] = frozenset()
+
+    @property
+    def live(self) -> frozenset[ApplicationId]:
+        """Applications that were live when they were last told of, and that nothing has ended since."""
+        return self._live
+
+    def absent(self, told: Iterable[ApplicationId]) -> tuple[ApplicationId, ...]:
+        """Applications that were live and that a complete poll did not tell of, oldest first."""
+        return tuple(sorted(self._live.difference(told)))
+
+    def report(self, poll: Poll) -> SubClusterReport:
+        """The report of a poll. What an inactive ResourceManager listed is not believed, so it is left out."""
+        self._sequence += 1
+        believed = poll if poll.ha_state is HaState.ACTIVE else _only_info(poll)
+        applications = {**(believed.live or {}), **believed.ended}
+        self._remember(believed)
+        return SubClusterReport(
+            subcluster=self._subcluster,
+            sequence=self._sequence,
+            polled_at_s=believed.began_at_s,
+            ha_state=believed.ha_state,
+            started_on_ms=believed.started_on_ms,
+            version=believed.version,
+            capacity=believed.capacity,
+            used=believed.used,
+            maximum_allocation=believed.maximum_allocation,
+            clock_skew_s=believed.clock_skew_s,
+            nodes=believed.nodes,
+            queues=believed.queues,
+            labels=tuple(sorted({label for node in believed.nodes for label in node.labels})),
+            documents=believed.documents,
+            applications=applications,
+            forgotten=believed.forgotten,
+            is_complete=believed.live is not None,
+            incarnation=self._incarnation,
+            scheduler=believed.scheduler,
+        )
+
+    def _remember(self, poll: Poll) -> None:
+        ended = {name for name, document in poll.ended.items() if document.summary.state.is_final}
+        self._live = (self._live | (poll.live or {}).keys()) - ended - set(poll.forgotten)
+
+
+def _only_info(poll: Poll) -> Poll:
+    """What may be believed of a ResourceManager that is not active: that it is there."""
+    documents = {name: raw for name, raw in poll.documents.items() if name == "info"}
+    return replace(
+        poll, documents=documents, nodes=(), queues=(), scheduler="", live=None, ended=_NO_APPLICATIONS, forgotten=()
+    )
