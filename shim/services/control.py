@@ -47,15 +47,24 @@ class ControlService:
         Raises:
             HomeUnreachableError: The home does not answer now. The change may have been made: repeat it.
         """
-        home = await self._home_that_knows(application_id)
-        if home is None:  # nobody knows it: any sub-cluster says so in a ResourceManager's words
-            home = self._first_usable(application_id)
+        home = await self.home_for_change(application_id)
         try:
             return await self._managers[home].exchange(request, timeout_s=self._answer_within_s)
         except ResourceManagerError as exc:
             raise HomeUnreachableError(f"{application_id} is at sub-cluster {home}: {exc}; repeat the call") from exc
         finally:
             self._listing.mark_written(application_id)
+
+    async def home_for_change(self, application_id: ApplicationId) -> SubClusterId:
+        """Who takes a change of an application: its home, once that has it; for an unknown one, any that says so.
+
+        Raises:
+            HomeUnreachableError: The application is on its way to a home that does not answer.
+        """
+        home = await self._home_that_knows(application_id)
+        if home is None:  # nobody knows it: any sub-cluster says so in a ResourceManager's words
+            home = self._first_usable(application_id)
+        return home
 
     async def kill(self, application_id: ApplicationId, *, user: str) -> RestAnswer:
         """Kill an application as a user; raises as `change`."""

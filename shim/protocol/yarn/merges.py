@@ -1,0 +1,227 @@
+"""Answers of several clusters as one ResourceManager's answer: one row of `MERGES` for each method.
+
+Lists are joined, what is listed by name is joined by name, amounts are added, shares of capacity are averaged by the
+size of the clusters. A value that cannot be two at once (the default label, the scheduler's type) is the first cluster's.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from google.protobuf.message import Message
+
+from shim.protocol.proto.messages import (
+    GetAllResourceTypeInfoResponseProto,
+    GetApplicationsResponseProto,
+    GetAttributesToNodesResponseProto,
+    GetClusterMetricsResponseProto,
+    GetClusterNodeAttributesResponseProto,
+    GetClusterNodeLabelsResponseProto,
+    GetClusterNodesResponseProto,
+    GetLabelsToNodesResponseProto,
+    GetNodesToAttributesResponseProto,
+    GetNodesToLabelsResponseProto,
+    GetQueueInfoResponseProto,
+    GetQueueUserAclsInfoResponseProto,
+    QueueInfoProto,
+    QueueStateProto,
+    ReservationListResponseProto,
+    YarnClusterMetricsProto,
+)
+
+__all__ = ["MERGES", "Merge", "Part", "merge_applications", "merge_queue_info"]
+
+_M = TypeVar("_M", bound=Message)
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """The answer of one cluster.
+
+    Attributes:
+        payload: The serialized answer.
+        weight: Size of the cluster, for averages of shares.
+    """
+
+    payload: bytes
+    weight: float = 1.0
+
+
+Merge = Callable[[Sequence[Part]], Message]
+
+
+def _joined(kind: type[_M]) -> Callable[[Sequence[Part]], _M]:
+    """Joins repeated fields in the clusters' order; protobuf's own merging does just that."""
+
+    def merge(parts: Sequence[Part]) -> _M:
+        whole = kind()
+        for part in parts:
+            whole.MergeFromString(part.payload)
+        return whole
+
+    return merge
+
+
+def _distinct(items: Iterable[_M], key: Callable[[_M], object]) -> list[_M]:
+    """The first of each key."""
+    kept: dict[object, _M] = {}
+    for item in items:
+        kept.setdefault(key(item), item)
+    return list(kept.values())
+
+
+def merge_applications(parts: Sequence[Part], *, limit: int | None = None) -> GetApplicationsResponseProto:
+    """Applications of all clusters, newest first when they are cut at a limit."""
+    whole = _joined(GetApplicationsResponseProto)(parts)
+    if limit is None or len(whole.applications) <= limit:
+        return whole
+    newest = sorted(whole.applications, key=lambda report: report.startTime, reverse=True)
+    return GetApplicationsResponseProto(applications=newest[: max(0, limit)])
+
+
+def _metrics(parts: Sequence[Part]) -> GetClusterMetricsResponseProto:
+    total = YarnClusterMetricsProto()
+    for part in parts:
+        metrics = GetClusterMetricsResponseProto.FromString(part.payload).cluster_metrics
+        for field, amount in metrics.ListFields():
+            setattr(total, field.name, getattr(total, field.name) + amount)
+    return GetClusterMetricsResponseProto(cluster_metrics=total)
+
+
+def _cluster_node_labels(parts: Sequence[Part]) -> GetClusterNodeLabelsResponseProto:
+    whole = _joined(GetClusterNodeLabelsResponseProto)(parts)
+    return GetClusterNodeLabelsResponseProto(
+        deprecatedNodeLabels=list(dict.fromkeys(whole.deprecatedNodeLabels)),
+        nodeLabels=_distinct(whole.nodeLabels, lambda label: label.name),
+    )
+
+
+def _labels_to_nodes(parts: Sequence[Part]) -> GetLabelsToNodesResponseProto:
+    merged = GetLabelsToNodesResponseProto()
+    by_label: dict[str, int] = {}
+    for entry in _joined(GetLabelsToNodesResponseProto)(parts).labelsToNodes:
+        if entry.nodeLabels in by_label:
+            merged.labelsToNodes[by_label[entry.nodeLabels]].nodeId.extend(entry.nodeId)
+        else:
+            by_label[entry.nodeLabels] = len(merged.labelsToNodes)
+            merged.labelsToNodes.append(entry)
+    return merged
+
+
+def _cluster_node_attributes(parts: Sequence[Part]) -> GetClusterNodeAttributesResponseProto:
+    whole = _joined(GetClusterNodeAttributesResponseProto)(parts)
+    kept = _distinct(whole.nodeAttributes, lambda item: item.attributeKey.SerializeToString())
+    return GetClusterNodeAttributesResponseProto(nodeAttributes=kept)
+
+
+def _attributes_to_nodes(parts: Sequence[Part]) -> GetAttributesToNodesResponseProto:
+    merged = GetAttributesToNodesResponseProto()
+    by_key: dict[bytes, int] = {}
+    for entry in _joined(GetAttributesToNodesResponseProto)(parts).attributesToNodes:
+        key = entry.nodeAttribute.SerializeToString()
+        if key in by_key:
+            merged.attributesToNodes[by_key[key]].nodeValueMap.extend(entry.nodeValueMap)
+        else:
+            by_key[key] = len(merged.attributesToNodes)
+            merged.attributesToNodes.append(entry)
+    return merged
+
+
+def _resource_types(parts: Sequence[Part]) -> GetAllResourceTypeInfoResponseProto:
+    whole = _joined(GetAllResourceTypeInfoResponseProto)(parts)
+    return GetAllResourceTypeInfoResponseProto(
+        resource_type_info=_distinct(whole.resource_type_info, lambda info: info.name)
+    )
+
+
+def _queue_acls(parts: Sequence[Part]) -> GetQueueUserAclsInfoResponseProto:
+    """A user may do in a queue what some cluster lets him do there."""
+    merged = GetQueueUserAclsInfoResponseProto()
+    by_queue: dict[str, int] = {}
+    for entry in _joined(GetQueueUserAclsInfoResponseProto)(parts).queueUserAcls:
+        at = by_queue.get(entry.queueName)
+        if at is None:
+            by_queue[entry.queueName] = len(merged.queueUserAcls)
+            merged.queueUserAcls.append(entry)
+        else:
+            known = merged.queueUserAcls[at].userAcls
+            known.extend(acl for acl in entry.userAcls if acl not in known)
+    return merged
+
+
+def merge_queue_info(parts: Sequence[Part]) -> GetQueueInfoResponseProto:
+    """One queue of all clusters that have it; empty if none has, which clients report as an unknown queue."""
+    queues = [
+        (answer.queueInfo, part.weight)
+        for part in parts
+        if (answer := GetQueueInfoResponseProto.FromString(part.payload)).HasField("queueInfo")
+    ]
+    return GetQueueInfoResponseProto(queueInfo=_queue(queues)) if queues else GetQueueInfoResponseProto()
+
+
+_SHARES = ("capacity", "maximumCapacity", "currentCapacity")
+_RUNNING_FIRST = (QueueStateProto.Q_RUNNING, QueueStateProto.Q_DRAINING, QueueStateProto.Q_STOPPED)
+_ADDED = (
+    "minResourceVCore",
+    "minResourceMemory",
+    "maxResourceVCore",
+    "maxResourceMemory",
+    "reservedResourceVCore",
+    "reservedResourceMemory",
+    "steadyFairShareVCore",
+    "steadyFairShareMemory",
+    "maxRunningApp",
+)
+
+
+def _queue(queues: Sequence[tuple[QueueInfoProto, float]]) -> QueueInfoProto:
+    """A queue with its children, of the same queue in several clusters."""
+    merged = QueueInfoProto()
+    merged.CopyFrom(queues[0][0])
+    if len(queues) == 1:
+        return merged
+    total = sum(weight for _, weight in queues)
+    for name in _SHARES:
+        shares = (getattr(queue, name) * (weight if total else 1.0) for queue, weight in queues)
+        setattr(merged, name, sum(shares) / (total or len(queues)))
+    states = {queue.state for queue, _ in queues}
+    merged.state = next((state for state in _RUNNING_FIRST if state in states), merged.state)
+    for name in _ADDED:
+        if merged.HasField(name):  # type: ignore[arg-type]  # a field's name out of a table
+            setattr(merged, name, min(2**31 - 1, sum(getattr(queue, name) for queue, _ in queues)))
+    for queue, _ in queues[1:]:
+        merged.applications.extend(queue.applications)
+        known = set(merged.accessibleNodeLabels)
+        merged.accessibleNodeLabels.extend(label for label in queue.accessibleNodeLabels if label not in known)
+        for field, amount in queue.queueStatistics.ListFields():
+            statistics = merged.queueStatistics
+            setattr(statistics, field.name, getattr(statistics, field.name) + amount)
+    _merge_children(merged, queues)
+    return merged
+
+
+def _merge_children(merged: QueueInfoProto, queues: Sequence[tuple[QueueInfoProto, float]]) -> None:
+    by_name: dict[str, list[tuple[QueueInfoProto, float]]] = {}
+    for queue, weight in queues:
+        for child in queue.childQueues:
+            by_name.setdefault(child.queueName, []).append((child, weight))
+    merged.ClearField("childQueues")
+    merged.childQueues.extend(_queue(children) for children in by_name.values())
+
+
+MERGES: Mapping[str, Merge] = {
+    "getApplications": merge_applications,
+    "getClusterMetrics": _metrics,
+    "getClusterNodes": _joined(GetClusterNodesResponseProto),
+    "getQueueInfo": merge_queue_info,
+    "getQueueUserAcls": _queue_acls,
+    "getNodeToLabels": _joined(GetNodesToLabelsResponseProto),
+    "getLabelsToNodes": _labels_to_nodes,
+    "getClusterNodeLabels": _cluster_node_labels,
+    "getResourceTypeInfo": _resource_types,
+    "getClusterNodeAttributes": _cluster_node_attributes,
+    "getAttributesToNodes": _attributes_to_nodes,
+    "getNodesToAttributes": _joined(GetNodesToAttributesResponseProto),
+    "listReservations": _joined(ReservationListResponseProto),
+}
+"""By the method's name. With the answer of one cluster alone every merge gives that answer's content."""

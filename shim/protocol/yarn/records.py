@@ -1,0 +1,69 @@
+"""Ids and resources, between messages and values."""
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from shim.domain.resources import ResourceVector
+from shim.protocol.proto.messages import (
+    ApplicationAttemptIdProto,
+    ApplicationIdProto,
+    ContainerIdProto,
+    ReservationIdProto,
+    ResourceInformationProto,
+    ResourceProto,
+)
+
+__all__ = [
+    "application_message",
+    "application_of",
+    "attempt_of",
+    "container_of",
+    "reservation_of",
+    "resource_message",
+    "resource_of",
+]
+
+_MEMORY, _VCORES = "memory-mb", "vcores"
+
+
+def application_of(message_untrusted: ApplicationIdProto) -> ApplicationId:
+    """An application's id; fields that are not there count as 0, as in Java."""
+    return ApplicationId(message_untrusted.cluster_timestamp, message_untrusted.id)
+
+
+def application_message(application_id: ApplicationId) -> ApplicationIdProto:
+    """The message of an application's id."""
+    return ApplicationIdProto(id=application_id.sequence, cluster_timestamp=application_id.cluster_timestamp)
+
+
+def attempt_of(message_untrusted: ApplicationAttemptIdProto) -> ApplicationAttemptId:
+    """An attempt's id."""
+    return ApplicationAttemptId(application_of(message_untrusted.application_id), message_untrusted.attemptId)
+
+
+def container_of(message_untrusted: ContainerIdProto) -> ContainerId:
+    """A container's id: its attempt and number; the application beside them is never set by Hadoop."""
+    return ContainerId(attempt_of(message_untrusted.app_attempt_id), message_untrusted.id)
+
+
+def reservation_of(message_untrusted: ReservationIdProto) -> str:
+    """A reservation's id as text, as the web services write it."""
+    return f"reservation_{message_untrusted.cluster_timestamp}_{message_untrusted.id:04d}"
+
+
+def resource_of(message_untrusted: ResourceProto) -> ResourceVector:
+    """A resource; what is negative is taken as nothing, as it asks for nothing."""
+    named = {item.key: item.value for item in message_untrusted.resource_value_map}
+    others = {key: max(0, value) for key, value in named.items() if key not in (_MEMORY, _VCORES)}
+    return ResourceVector(max(0, message_untrusted.memory), max(0, message_untrusted.virtual_cores), others)
+
+
+def resource_message(resource: ResourceVector) -> ResourceProto:
+    """The message of a resource, in both forms that a ResourceManager writes."""
+    types = [(_MEMORY, "Mi", resource.memory_mib), (_VCORES, "", resource.vcores)]
+    types += [(name, "", amount) for name, amount in resource.others.items()]
+    return ResourceProto(
+        memory=resource.memory_mib,
+        virtual_cores=resource.vcores,
+        resource_value_map=[
+            ResourceInformationProto(key=name, value=amount, units=units, type=0) for name, units, amount in types
+        ],
+    )

@@ -1,0 +1,101 @@
+"""Application reports made of the documents of the web services, for applications whose home does not answer.
+
+The document is what Heddle keeps of every application; a report has a few fields more (attempt, tokens), which stay
+unset. Source: `AppInfo`, `ApplicationReportPBImpl`.
+"""
+
+from typing import Any
+
+import msgspec
+
+from shim.domain.applications import FinalStatus, YarnApplicationState
+from shim.domain.subclusters import ApplicationDocument
+from shim.protocol.proto.messages import (
+    ApplicationReportProto,
+    ApplicationResourceUsageReportProto,
+    FinalApplicationStatusProto,
+    PriorityProto,
+    ResourceProto,
+    YarnApplicationStateProto,
+)
+from shim.protocol.yarn.records import application_message
+
+__all__ = ["report_of"]
+
+_NO_HOST, _NO_PORT, _NONE = "N/A", -1, "N/A"
+
+
+class _Document(msgspec.Struct, rename="camel"):
+    """The members of an application's document that a report holds; those of other types are not read."""
+
+    diagnostics: Any = ""
+    tracking_url: Any = _NONE
+    progress: Any = 0.0
+    launch_time: Any = 0
+    priority: Any = 0
+    allocated_mb: Any = msgspec.field(default=0, name="allocatedMB")
+    allocated_v_cores: Any = 0
+    running_containers: Any = 0
+    memory_seconds: Any = 0
+    vcore_seconds: Any = 0
+    unmanaged_application: Any = False
+
+
+def report_of(document: ApplicationDocument) -> ApplicationReportProto:
+    """The report of an application as last known."""
+    summary = document.summary
+    try:
+        told = msgspec.json.decode(document.raw, type=_Document)
+    except msgspec.MsgspecError:
+        told = _Document()
+    return ApplicationReportProto(
+        applicationId=application_message(summary.application_id),
+        user=summary.user,
+        queue=summary.queue,
+        name=summary.name,
+        host=_NO_HOST,
+        rpc_port=_NO_PORT,
+        yarn_application_state=_state(summary.state),
+        trackingUrl=_text(told.tracking_url) or _NONE,
+        originalTrackingUrl=_text(told.tracking_url) or _NONE,
+        diagnostics=_text(told.diagnostics),
+        startTime=summary.started_at_ms,
+        submitTime=summary.started_at_ms,
+        launchTime=_number(told.launch_time),
+        finishTime=summary.finished_at_ms,
+        final_application_status=_final_status(summary.final_status),
+        app_resource_Usage=_usage(told),
+        progress=_number(told.progress) / 100,
+        applicationType=summary.application_type,
+        applicationTags=summary.tags,
+        unmanaged_application=told.unmanaged_application is True,
+        priority=PriorityProto(priority=_number(told.priority)),
+    )
+
+
+def _state(state: YarnApplicationState) -> int:
+    return YarnApplicationStateProto.Value(state.name)
+
+
+def _final_status(status: FinalStatus) -> int:
+    return FinalApplicationStatusProto.Value(f"APP_{status.name}")
+
+
+def _usage(told: _Document) -> ApplicationResourceUsageReportProto:
+    memory, vcores = max(0, _number(told.allocated_mb)), max(0, _number(told.allocated_v_cores))
+    return ApplicationResourceUsageReportProto(
+        num_used_containers=max(0, _number(told.running_containers)),
+        used_resources=ResourceProto(memory=memory, virtual_cores=vcores),
+        reserved_resources=ResourceProto(memory=0, virtual_cores=0),
+        needed_resources=ResourceProto(memory=memory, virtual_cores=vcores),
+        memory_seconds=_number(told.memory_seconds),
+        vcore_seconds=_number(told.vcore_seconds),
+    )
+
+
+def _text(value: Any) -> str:
+    return value if isinstance(value, str) else ""
+
+
+def _number(value: Any) -> int:
+    return int(value) if isinstance(value, int | float) and not isinstance(value, bool) else 0

@@ -1,0 +1,63 @@
+"""Submission contexts of Hadoop RPC: the fields that decide are read, the bytes travel.
+
+Source: `ClientRMService.submitApplication`, `RMAppManager.createAndPopulateNewRMApp`.
+"""
+
+from shim.domain.resources import ResourceVector
+from shim.domain.submissions import Submission
+from shim.errors import BadRequestError
+from shim.protocol.hrpc.envelopes import text_of
+from shim.protocol.proto.messages import (
+    ApplicationSubmissionContextProto,
+    ResourceRequestProto,
+    SubmitApplicationRequestProto,
+)
+from shim.protocol.yarn.records import application_of, resource_of
+
+__all__ = ["RPC_SUBMISSION", "decode_submission"]
+
+RPC_SUBMISSION = "application/x-hadoop-rpc"
+"""Content type of a body that is a serialized `SubmitApplicationRequestProto`: its home gets it over RPC."""
+
+_ANY = "*"
+
+
+def decode_submission(request_untrusted: SubmitApplicationRequestProto, payload: bytes, *, user: str) -> Submission:
+    """Read a submission.
+
+    Args:
+        request_untrusted: The decoded request.
+        payload: The same as it came: what travels.
+        user: Who submits.
+
+    Raises:
+        BadRequestError: If it names no application.
+    """
+    context = request_untrusted.application_submission_context
+    if not context.HasField("application_id"):
+        raise BadRequestError("the submission names no application id: ask for one with getNewApplication")
+    asked = _container_request(context)
+    return Submission(
+        application_id=application_of(context.application_id),
+        user=user,
+        name=text_of(context.application_name),
+        queue=text_of(context.queue),
+        resource=_resource(context, asked),
+        label=text_of(asked.node_label_expression if asked is not None else "")
+        or text_of(context.node_label_expression),
+        is_unmanaged=context.unmanaged_am,
+        body=payload,
+        content_type=RPC_SUBMISSION,
+    )
+
+
+def _container_request(context: ApplicationSubmissionContextProto) -> ResourceRequestProto | None:
+    """The request for the ApplicationMaster's container on any node, if the context has requests."""
+    requests = context.am_container_resource_request
+    return next((request for request in requests if request.resource_name in (_ANY, "")), None)
+
+
+def _resource(context: ApplicationSubmissionContextProto, asked: ResourceRequestProto | None) -> ResourceVector:
+    if asked is not None and asked.HasField("capability"):
+        return resource_of(asked.capability)
+    return resource_of(context.resource)

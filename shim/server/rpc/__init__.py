@@ -1,0 +1,11 @@
+"""The RPC doors: Hadoop clients connect here as to a ResourceManager.
+
+`RPCServer` drives connections; a door decides who may call and answers each method by one row of its table, over the
+same use cases as the REST door. No decision is made here.
+"""
+
+from shim.server.rpc.client_door import ClientDoor
+from shim.server.rpc.connection import RPCDoor, RPCLimits
+from shim.server.rpc.server import RPCServer
+
+__all__ = ["ClientDoor", "RPCDoor", "RPCLimits", "RPCServer"]

@@ -1,0 +1,128 @@
+"""The table of the client door: every method of ApplicationClientProtocol, and the way it is answered.
+
+Four ways, the same as at the REST door:
+
+    OWN     Heddle answers: ids, submissions
+    ROUTE   the one sub-cluster that the request belongs to, named by a key
+    MERGE   all sub-clusters, their answers made into one
+    CARRY   the first sub-cluster that answers: what is the same everywhere
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from google.protobuf.message import Message
+
+from shim.domain.ids import ApplicationId
+from shim.protocol.hrpc import JavaClass
+from shim.protocol.proto.messages import (
+    ApplicationAttemptIdProto,
+    ApplicationIdProto,
+    ContainerIdProto,
+)
+from shim.protocol.yarn import application_of
+
+__all__ = ["CLIENT_METHODS", "Key", "Row", "Way"]
+
+
+class Way(Enum):
+    """How a method is answered."""
+
+    OWN = "own"
+    ROUTE = "route"
+    MERGE = "merge"
+    CARRY = "carry"
+
+
+class Key(Enum):
+    """What a routed request is found by."""
+
+    APPLICATION = "application"
+    RESERVATION = "reservation"
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One method.
+
+    Attributes:
+        field: Path of the request's field that holds the key, for ROUTE.
+        writes: Whether it changes something: then it is never sent twice, and what Heddle shows is fetched again.
+        unknown: Exception for an application that nobody knows.
+    """
+
+    way: Way
+    key: Key | None = None
+    field: str = ""
+    writes: bool = False
+    unknown: JavaClass = JavaClass.APPLICATION_NOT_FOUND
+
+    def application(self, request: Message) -> ApplicationId:
+        """The application that a request belongs to: its own field, an attempt's or a container's."""
+        return _APPLICATION_OF[type(getattr(request, self.field))](getattr(request, self.field))
+
+
+def _of_attempt(attempt: ApplicationAttemptIdProto) -> ApplicationId:
+    return application_of(attempt.application_id)
+
+
+def _of_container(container: ContainerIdProto) -> ApplicationId:
+    return application_of(container.app_attempt_id.application_id)
+
+
+_APPLICATION_OF: Mapping[type[Message], Callable[..., ApplicationId]] = {
+    ApplicationIdProto: application_of,
+    ApplicationAttemptIdProto: _of_attempt,
+    ContainerIdProto: _of_container,
+}
+
+
+def _of(field: str, *, writes: bool = False, unknown: JavaClass = JavaClass.APPLICATION_NOT_FOUND) -> Row:
+    return Row(Way.ROUTE, Key.APPLICATION, field, writes, unknown)
+
+
+def _reserved(*, writes: bool = True) -> Row:
+    return Row(Way.ROUTE, Key.RESERVATION, "reservation_id", writes)
+
+
+_OWN, _MERGE, _CARRY = Row(Way.OWN), Row(Way.MERGE), Row(Way.CARRY)
+
+CLIENT_METHODS: Mapping[str, Row] = {
+    "getNewApplication": _OWN,
+    "submitApplication": _OWN,
+    "getApplications": _OWN,
+    "getApplicationReport": _OWN,
+    "getDelegationToken": _OWN,
+    "renewDelegationToken": _OWN,
+    "cancelDelegationToken": _OWN,
+    "forceKillApplication": _of("application_id", writes=True),
+    "failApplicationAttempt": _of("application_attempt_id", writes=True),
+    "moveApplicationAcrossQueues": _of("application_id", writes=True),
+    "updateApplicationPriority": _of("applicationId", writes=True),
+    "updateApplicationTimeouts": _of("applicationId", writes=True),
+    "getApplicationAttempts": _of("application_id"),
+    "getApplicationAttemptReport": _of("application_attempt_id", unknown=JavaClass.APPLICATION_ATTEMPT_NOT_FOUND),
+    "getContainers": _of("application_attempt_id"),
+    "getContainerReport": _of("container_id", unknown=JavaClass.CONTAINER_NOT_FOUND),
+    "signalToContainer": _of("container_id", writes=True),
+    "submitReservation": _reserved(),
+    "updateReservation": _reserved(),
+    "deleteReservation": _reserved(),
+    "getNewReservation": _CARRY,
+    "listReservations": _MERGE,
+    "getClusterMetrics": _MERGE,
+    "getClusterNodes": _MERGE,
+    "getQueueInfo": _MERGE,
+    "getQueueUserAcls": _MERGE,
+    "getNodeToLabels": _MERGE,
+    "getLabelsToNodes": _MERGE,
+    "getClusterNodeLabels": _MERGE,
+    "getResourceTypeInfo": _MERGE,
+    "getClusterNodeAttributes": _MERGE,
+    "getAttributesToNodes": _MERGE,
+    "getNodesToAttributes": _MERGE,
+    "getResourceProfiles": _CARRY,
+    "getResourceProfile": _CARRY,
+}
+"""By the method's name."""

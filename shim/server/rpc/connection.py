@@ -1,0 +1,232 @@
+"""One client connection of an RPC door: bytes to the automaton, its events to the door, answers back.
+
+Answers that are ready are queued at once, without a task; everything that is queued in one turn of the event loop is
+written together. A connection is not closed for being idle: Hadoop's clients take that for a failure and sleep 30 s.
+"""
+
+import asyncio
+from collections.abc import Coroutine, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import structlog
+
+from shim.protocol.hrpc import (
+    Call,
+    CallReceived,
+    ConnectionEnded,
+    ContextReceived,
+    Failure,
+    JavaClass,
+    Offer,
+    ServerConnection,
+    ServerEvent,
+)
+from shim.services.identity import Caller
+
+__all__ = ["RPCConnection", "RPCDoor", "RPCLimits"]
+
+_LOG = structlog.get_logger("heddle.rpc")
+_MIB = 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class RPCLimits:
+    """What one client may take.
+
+    Attributes:
+        max_frame_bytes: A larger call ends the connection.
+        max_pending: Calls of one connection that are under way; beyond that nothing more is read.
+        set_up_s: A connection that is not open by then is cut.
+        max_connections: Connections at one time; more are closed at once.
+    """
+
+    max_frame_bytes: int = 64 * _MIB
+    max_pending: int = 256
+    set_up_s: float = 30.0
+    max_connections: int = 8192
+
+
+class RPCDoor(Protocol):
+    """What answers."""
+
+    def offers(self) -> Sequence[Offer]:
+        """How a client may authenticate."""
+        ...
+
+    def admit(self, context: ContextReceived, address: str) -> Caller | Failure:
+        """Who the client is, or why it may not come in."""
+        ...
+
+    def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:
+        """The answer if it is ready, without waiting for anything."""
+        ...
+
+    async def answer(self, call: Call, caller: Caller) -> bytes | Failure:
+        """The answer; raises only for what is a bug."""
+        ...
+
+
+class RPCConnection(asyncio.Protocol):
+    """Serves one client."""
+
+    def __init__(self, door: RPCDoor, limits: RPCLimits, connections: "set[RPCConnection]") -> None:
+        self._door = door
+        self._limits = limits
+        self._connections = connections
+        self._loop = asyncio.get_running_loop()
+        self._connection = ServerConnection(door.offers(), max_frame_bytes=limits.max_frame_bytes)
+        self._transport: asyncio.Transport | None = None
+        self._peer = ""
+        self._caller: Caller | None = None
+        self._set_up: asyncio.TimerHandle | None = None
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._is_flush_due = False
+        self._is_full = False
+        self._is_slow = False
+
+    # -- transport ---------------------------------------------------------------------------------------------------
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        """Take a client, unless there are too many."""
+        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what loop.create_server makes
+        self._transport = transport
+        if len(self._connections) >= self._limits.max_connections:
+            transport.abort()
+            return
+        self._connections.add(self)
+        peer = transport.get_extra_info("peername")
+        self._peer = peer[0] if isinstance(peer, tuple) else ""
+        self._set_up = self._loop.call_later(self._limits.set_up_s, transport.abort)
+
+    def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
+        """Forget the client; calls under way run to their end, as a ResourceManager's do."""
+        self._connections.discard(self)
+        self._end_set_up()
+        self._transport = None
+
+    def pause_writing(self) -> None:
+        """The client reads slower than we answer: take no more calls from it."""
+        self._is_slow = True
+        self._pace()
+
+    def resume_writing(self) -> None:
+        """It caught up."""
+        self._is_slow = False
+        self._pace()
+
+    def data_received(self, data: bytes) -> None:
+        """Hand what was read to the automaton, and its events on."""
+        for event in self._connection.receive(data):
+            self._take(event)
+        self._flush_soon()
+
+    # -- ends --------------------------------------------------------------------------------------------------------
+
+    def end(self) -> None:
+        """Read nothing more; calls under way are answered."""
+        if self._transport is not None:
+            self._transport.pause_reading()
+
+    def abort(self) -> None:
+        """Cut, and stop what is under way."""
+        for task in tuple(self._tasks):
+            task.cancel()
+        if self._transport is not None:
+            self._flush()
+            self._transport.close()
+
+    @property
+    def tasks(self) -> frozenset["asyncio.Task[None]"]:
+        """Calls under way."""
+        return frozenset(self._tasks)
+
+    # -- calls -------------------------------------------------------------------------------------------------------
+
+    def _take(self, event: ServerEvent) -> None:
+        match event:
+            case CallReceived(call):
+                self._call(call)
+            case ContextReceived():
+                self._admit(event)
+            case ConnectionEnded(failure, reason):
+                _LOG.info("rpc connection refused", peer=self._peer, reason=reason, failure=str(failure or ""))
+                self._flush()
+                if self._transport is not None:
+                    self._transport.close()
+            case _:
+                """Pings and the door's own negotiation need nothing."""
+
+    def _admit(self, context: ContextReceived) -> None:
+        admitted = self._door.admit(context, self._peer)
+        if isinstance(admitted, Failure):
+            self._connection.refuse(admitted)
+            self._take(ConnectionEnded(admitted, str(admitted)))
+            return
+        self._caller = admitted
+        self._end_set_up()
+
+    def _call(self, call: Call) -> None:
+        caller = self._caller
+        if caller is None:
+            return  # the context was refused: what came behind it is for nobody
+        ready = self._door.answer_at_once(call, caller)
+        if ready is not None:
+            self._queue(call, ready)
+            return
+        self._start(self._run(call, caller))
+        self._pace()
+
+    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+        task = self._loop.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._finished)
+
+    def _finished(self, task: "asyncio.Task[None]") -> None:
+        self._tasks.discard(task)
+        if self._is_full:
+            self._pace()
+
+    async def _run(self, call: Call, caller: Caller) -> None:
+        try:
+            answer = await self._door.answer(call, caller)
+        except Exception:  # noqa: BLE001 - a task's boundary: one call's bug must not end the connection
+            _LOG.exception("rpc call failed", method=call.method, user=caller.user, peer=self._peer)
+            answer = Failure(JavaClass.YARN, f"{call.method} failed inside Heddle; its log tells why")
+        self._queue(call, answer)
+        self._flush_soon()
+
+    def _queue(self, call: Call, answer: bytes | Failure) -> None:
+        if isinstance(answer, Failure):
+            self._connection.fail(call, answer)
+        else:
+            self._connection.answer(call, answer)
+
+    # -- pace --------------------------------------------------------------------------------------------------------
+
+    def _pace(self) -> None:
+        """Read only while the client takes its answers and has not too many calls under way."""
+        was_paused, transport = self._is_full, self._transport
+        self._is_full = self._is_slow or len(self._tasks) >= self._limits.max_pending
+        if transport is None or transport.is_closing() or was_paused == self._is_full:
+            return
+        if self._is_full:
+            transport.pause_reading()
+        else:
+            transport.resume_reading()
+
+    def _flush_soon(self) -> None:
+        if not self._is_flush_due:
+            self._is_flush_due = True
+            self._loop.call_soon(self._flush)
+
+    def _flush(self) -> None:
+        self._is_flush_due = False
+        data = self._connection.data_to_send()
+        if data and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def _end_set_up(self) -> None:
+        if self._set_up is not None:
+            self._set_up.cancel()
+            self._set_up = None

@@ -1,0 +1,67 @@
+"""The listening socket of an RPC door."""
+
+import asyncio
+
+from shim.server.rpc.connection import RPCConnection, RPCDoor, RPCLimits
+
+__all__ = ["RPCServer"]
+
+_BACKLOG = 1024
+
+
+class RPCServer:
+    """Serves a door on one address.
+
+    Args:
+        door: What answers.
+        host: Address to bind.
+        port: 0 takes a free one.
+        limits: What one client may take.
+    """
+
+    def __init__(self, door: RPCDoor, *, host: str, port: int, limits: RPCLimits | None = None) -> None:
+        self._door = door
+        self._host, self._port = host, port
+        self._limits = limits or RPCLimits()
+        self._connections: set[RPCConnection] = set()
+        self._server: asyncio.Server | None = None
+
+    @property
+    def port(self) -> int:
+        """The port that is listened on; known after `start`."""
+        return self._port
+
+    @property
+    def address(self) -> str:
+        """`host:port` for clients."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{host}:{self._port}"
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: If the address cannot be bound.
+        """
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: RPCConnection(self._door, self._limits, self._connections),
+            self._host,
+            self._port,
+            backlog=_BACKLOG,
+        )
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self, *, grace_s: float = 5.0) -> None:
+        """Take no new connections and calls, let those under way end within `grace_s`, then cut."""
+        if self._server is None:
+            return
+        self._server.close()
+        for connection in tuple(self._connections):
+            connection.end()
+        busy = [task for connection in self._connections for task in connection.tasks]
+        if busy:
+            await asyncio.wait(busy, timeout=grace_s)
+        for connection in tuple(self._connections):
+            connection.abort()
+        self._server = None

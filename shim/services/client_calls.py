@@ -1,0 +1,167 @@
+"""Calls of Hadoop clients, brought to the sub-clusters that they belong to.
+
+The same rules as for REST: the home by `Routing`, changes by `ControlService`, nobody waits longer for a sub-cluster
+than the time limit, and a sub-cluster that does not answer is named, not silently left out.
+"""
+
+import asyncio
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import ApplicationDocument
+from shim.errors import HomeUnreachableError, NoUsableSubClusterError, ResourceManagerError
+from shim.global_master.federation_view import FederationView
+from shim.ports.clock import Clock
+from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall, RPCRefusal
+from shim.services.control import ControlService
+from shim.services.routing import Routing
+from shim.services.submission import Listing
+
+__all__ = ["CallSettings", "ClientCalls", "Gathered"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettings:
+    """How calls are made.
+
+    Attributes:
+        answer_within_s: Nobody waits longer for a sub-cluster.
+        guarded: Sub-clusters with `yarn.acl.enable`: what is known of others' applications there is not shown.
+    """
+
+    answer_within_s: float = 2.0
+    guarded: frozenset[SubClusterId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What the sub-clusters answered to the same call.
+
+    Attributes:
+        payloads: Of those that did what was asked, in the configured order.
+        refusal: The first exception among the other answers.
+        missing: Sub-clusters that did not answer.
+    """
+
+    payloads: Mapping[SubClusterId, bytes]
+    refusal: RPCRefusal | None
+    missing: frozenset[SubClusterId]
+
+
+class ClientCalls:
+    """Makes calls on behalf of clients."""
+
+    def __init__(
+        self,
+        *,
+        rpcs: Mapping[SubClusterId, ResourceManagerRPC],
+        routing: Routing,
+        control: ControlService,
+        listing: Listing,
+        view: FederationView,
+        clock: Clock,
+        settings: CallSettings | None = None,
+    ) -> None:
+        self._rpcs = rpcs
+        self._routing = routing
+        self._control = control
+        self._listing = listing
+        self._view = view
+        self._clock = clock
+        self._settings = settings or CallSettings()
+
+    async def read(self, application_id: ApplicationId, call: RPCCall) -> RPCAnswer:
+        """Ask the home of an application.
+
+        Raises:
+            NotFoundError: Nobody knows the application.
+            HomeUnreachableError: Its home does not answer in time.
+        """
+        return await self.ask(await self._routing.home_of(application_id), call)
+
+    async def change(self, application_id: ApplicationId, call: RPCCall) -> RPCAnswer:
+        """Send a changing call to the home of an application; what is read afterwards is fetched first.
+
+        Raises:
+            HomeUnreachableError: The home does not answer now. The change may have been made: repeat it.
+        """
+        home = await self._control.home_for_change(application_id)
+        try:
+            return await self.ask(home, call)
+        finally:
+            self._listing.mark_written(application_id)
+
+    async def ask(self, subcluster: SubClusterId, call: RPCCall) -> RPCAnswer:
+        """Ask one sub-cluster.
+
+        Raises:
+            HomeUnreachableError: It does not answer in time.
+        """
+        rpc = self._rpcs.get(subcluster)
+        if rpc is None:
+            raise HomeUnreachableError(
+                f"sub-cluster {subcluster} has no client RPC address: set client_rpc or conf in its [[subcluster]]"
+            )
+        try:
+            return await rpc.call(call, timeout_s=self._settings.answer_within_s)
+        except ResourceManagerError as exc:
+            raise HomeUnreachableError(f"sub-cluster {subcluster} does not answer: {exc}") from exc
+
+    async def ask_all(self, call: RPCCall) -> Gathered:
+        """Ask every usable sub-cluster at once."""
+        usable = self._routing.usable()
+        answers = await asyncio.gather(*(self.ask(item, call) for item in usable), return_exceptions=True)
+        payloads: dict[SubClusterId, bytes] = {}
+        missing = set(self._view.subclusters) - set(usable)
+        refusal: RPCRefusal | None = None
+        for subcluster, answer in zip(usable, answers, strict=True):
+            if isinstance(answer, HomeUnreachableError):
+                missing.add(subcluster)
+            elif isinstance(answer, BaseException):
+                raise answer
+            elif answer.refusal is not None:
+                refusal = refusal or answer.refusal
+            else:
+                payloads[subcluster] = answer.payload
+        return Gathered(payloads, refusal, frozenset(missing))
+
+    async def ask_any(self, call: RPCCall) -> RPCAnswer:
+        """Ask one usable sub-cluster after another until one answers.
+
+        Raises:
+            NoUsableSubClusterError: If none does.
+        """
+        for subcluster in self._routing.usable():
+            try:
+                return await self.ask(subcluster, call)
+            except HomeUnreachableError:
+                continue
+        raise NoUsableSubClusterError("no sub-cluster answers: `heddle doctor` tells why")
+
+    async def ask_issuer(self, reservation_id: str, call: RPCCall) -> RPCAnswer:
+        """Ask the sub-cluster that issued a reservation's id, or any that will say that it did not."""
+        issuer = self._routing.subcluster_of_reservation(reservation_id)
+        return await (self.ask_any(call) if issuer is None else self.ask(issuer, call))
+
+    def last_known(self, application_id: ApplicationId, *, viewer: str) -> ApplicationDocument | None:
+        """What was last told of an application, or that it was submitted, if the viewer may see it."""
+        document = self._view.find(application_id)
+        return document if document is not None and self._may_see(document, viewer) else None
+
+    def not_told_by(self, missing: frozenset[SubClusterId], *, viewer: str) -> list[ApplicationDocument]:
+        """Applications that a list gathered now lacks: of missing sub-clusters, and submitted but not yet at home."""
+        return [
+            document
+            for document in self._view.applications()
+            if (document.summary.home_subcluster in missing or self._view.is_synthetic(document.summary.application_id))
+            and self._may_see(document, viewer)
+        ]
+
+    def weight(self, subcluster: SubClusterId) -> float:
+        """Size of a sub-cluster, for averages of shares."""
+        return float(self._view.look(subcluster, self._clock.now_s()).capacity.memory_mib)
+
+    def _may_see(self, document: ApplicationDocument, viewer: str) -> bool:
+        summary = document.summary
+        return summary.home_subcluster not in self._settings.guarded or summary.user == viewer
