@@ -86,8 +86,7 @@ class SubmissionStanding:
     """How far a submission is, and where: what writers compare before they change a record.
 
     Attributes:
-        home_started_on_ms: As in `SubmissionRecord`.
-        intended_at_ms: As in `SubmissionRecord`.
+        home_started_on_ms: As in `SubmissionRecord`, like the rest.
     """
 
     application_id: ApplicationId
@@ -95,6 +94,7 @@ class SubmissionStanding:
     home_subcluster: SubClusterId
     home_started_on_ms: int
     intended_at_ms: int
+    intent_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +109,8 @@ class SubmissionRecord:
         intended_at_ms: When the intent for this home was written; milliseconds since the epoch by Heddle's clock.
             Nothing of the application was sent to this life of the home before.
         rejection: What the home answered when it refused; empty otherwise.
+        intent_id: Drawn at random for each intent: two Heddles that write the same thing at the same moment can
+            tell whose it is. Only its writer sends for an intent.
     """
 
     submission: Submission
@@ -119,6 +121,7 @@ class SubmissionRecord:
     intended_at_ms: int
     decision: HomeDecision
     rejection: str = ""
+    intent_id: str = ""
 
     @property
     def standing(self) -> SubmissionStanding:
@@ -129,4 +132,5 @@ class SubmissionRecord:
             home_subcluster=self.home_subcluster,
             home_started_on_ms=self.home_started_on_ms,
             intended_at_ms=self.intended_at_ms,
+            intent_id=self.intent_id,
         )

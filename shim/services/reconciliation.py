@@ -176,8 +176,8 @@ class Reconciliation:
         swept_s = float("-inf")
         while True:
             is_urgent = self._has_new_life(home) or home in self._view.forgotten().values()
-            if is_urgent or self._clock.monotonic_s() - swept_s >= self._settings.sweep_interval_s:
-                await self._guarded(self.sweep(home))
+            is_due = is_urgent or self._clock.monotonic_s() - swept_s >= self._settings.sweep_interval_s
+            if is_due and await self._succeeds(self.sweep(home)):
                 swept_s = self._clock.monotonic_s()
             await self._clock.sleep(self._settings.interval_s)
 
@@ -186,12 +186,14 @@ class Reconciliation:
 
     async def _repeat(self, use_case: Callable[[], Awaitable[None]], interval_s: float) -> None:
         while True:
-            await self._guarded(use_case())
+            await self._succeeds(use_case())
             await self._clock.sleep(interval_s)
 
-    async def _guarded(self, work: Awaitable[None]) -> None:
-        """A failure ends this round, not the repair; what it was about stands in the store."""
+    async def _succeeds(self, work: Awaitable[None]) -> bool:
+        """Whether a round came to its end. What a failed one was about stands in the store, for the next."""
         try:
             await work
         except HeddleError as exc:
             _log.warning("repair was interrupted", reason=str(exc))
+            return False
+        return True

@@ -27,7 +27,7 @@ from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 from shim.services.crash_points import CrashPoint, CrashPoints, nothing_happens
 from shim.services.delivery import HomeKnows, Life, Refused, Taken, ask_home, deliver
-from shim.services.submission import Homes, Listing, SubmissionService
+from shim.services.submission import Homes, Listing, SubmissionService, new_intent_id
 
 __all__ = ["Repair", "RepairSettings"]
 
@@ -159,7 +159,8 @@ class Repair:
             record,
             state=SubmissionState.INTENDED,
             home_started_on_ms=life.started_on_ms,
-            intended_at_ms=max(self._now_ms(), record.intended_at_ms + 1),
+            intended_at_ms=self._now_ms(),
+            intent_id=new_intent_id(),
         )
         if record.state is not SubmissionState.INTENDED or not self._is_gone(record, life):
             return intent

@@ -13,6 +13,7 @@ chosen only when the first one provably does not have the request and will not g
 
 import asyncio
 import hashlib
+import uuid
 from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -35,7 +36,16 @@ from shim.ports.state_store import StateStore
 from shim.services.crash_points import CrashPoint, CrashPoints, nothing_happens
 from shim.services.delivery import Delivery, Life, NotSent, Refused, Taken, Uncertain, ask_life, deliver
 
-__all__ = ["Accepted", "Homes", "Listing", "Rejected", "SubmissionService", "SubmissionSettings", "content_hash"]
+__all__ = [
+    "Accepted",
+    "Homes",
+    "Listing",
+    "Rejected",
+    "SubmissionService",
+    "SubmissionSettings",
+    "content_hash",
+    "new_intent_id",
+]
 
 
 class Listing(Protocol):
@@ -197,7 +207,7 @@ class SubmissionService:
             stands = await self._store.insert_intent(record)
         except StoreError as exc:
             raise UnavailableError(f"the submission was not taken: {exc}") from exc
-        if stands.standing != record.standing or not _is_same(stands, record):
+        if stands.standing != record.standing:
             return self._known_as(stands, record)
         self._reached(CrashPoint.INTENT_WRITTEN, submission.application_id)
         return await self._bring(record, deadline_s, accept)
@@ -244,6 +254,7 @@ class SubmissionService:
             state=SubmissionState.INTENDED,
             intended_at_ms=int(self._clock.now_s() * 1000),
             decision=decision,
+            intent_id=new_intent_id(),
         )
 
     async def _bring(self, record: SubmissionRecord, deadline_s: float, accept: str) -> Accepted | Rejected:
@@ -288,7 +299,6 @@ class SubmissionService:
         if decision.home_subcluster is None:
             return None
         moved = self._intent(record.submission, decision)
-        moved = replace(moved, intended_at_ms=max(moved.intended_at_ms, record.intended_at_ms + 1))
         try:
             await self._store.rehome(moved, was=record.standing)
         except StoreError:
@@ -313,13 +323,14 @@ class SubmissionService:
         return Rejected(record.home_subcluster, answer)
 
 
+def new_intent_id() -> str:
+    """An id that no other intent has."""
+    return uuid.uuid4().hex
+
+
 def content_hash(submission: Submission) -> bytes:
     """SHA-256 of the context and its representation: what makes two submissions the same."""
     return hashlib.sha256(submission.content_type.encode() + b"\0" + submission.body).digest()
-
-
-def _is_same(one: SubmissionRecord, other: SubmissionRecord) -> bool:
-    return one.submission.user == other.submission.user and one.content_hash == other.content_hash
 
 
 def _refuse_other_user(owner: str, submission: Submission) -> None:

@@ -89,6 +89,7 @@ _REHOME = (
         _C.home_subcluster == bindparam("was_home_subcluster"),
         _C.home_started_on_ms == bindparam("was_home_started_on_ms"),
         _C.intended_at_ms == bindparam("was_intended_at_ms"),
+        _C.intent_id == bindparam("was_intent_id"),
         _C.finished_at_ms.is_(None),
     )
     .values(
@@ -96,6 +97,7 @@ _REHOME = (
         home_subcluster=bindparam("new_home_subcluster"),
         home_started_on_ms=bindparam("new_home_started_on_ms"),
         intended_at_ms=bindparam("new_intended_at_ms"),
+        intent_id=bindparam("new_intent_id"),
         decision=bindparam("new_decision", type_=_C.decision.type),
     )
 )
@@ -105,7 +107,15 @@ _INTENDED = (
     .order_by(*_OLDEST_FIRST)
 )
 _UNFINISHED = (
-    select(_C.cluster_timestamp, _C.sequence, _C.state, _C.home_subcluster, _C.home_started_on_ms, _C.intended_at_ms)
+    select(
+        _C.cluster_timestamp,
+        _C.sequence,
+        _C.state,
+        _C.home_subcluster,
+        _C.home_started_on_ms,
+        _C.intended_at_ms,
+        _C.intent_id,
+    )
     .where(_C.finished_at_ms.is_(None), _C.home_subcluster == bindparam("home"))
     .order_by(*_OLDEST_FIRST)
 )
@@ -166,7 +176,7 @@ def settle(
 def rehome(connection: Connection, *, record: SubmissionRecord, was: SubmissionStanding) -> None:
     """Write a new intent over a record that stands as it was."""
     new = rows.row_of_record(record)
-    names = ("home_subcluster", "home_started_on_ms", "intended_at_ms", "decision")
+    names = ("home_subcluster", "home_started_on_ms", "intended_at_ms", "intent_id", "decision")
     if connection.execute(_REHOME, {**rows.row_of_standing(was), **{f"new_{n}": new[n] for n in names}}).rowcount:
         return
     stands = find(connection, application_id=was.application_id)

@@ -41,6 +41,7 @@ def row_of_record(record: SubmissionRecord) -> dict[str, Any]:
         "home_started_on_ms": record.home_started_on_ms,
         "state": record.state.value,
         "intended_at_ms": record.intended_at_ms,
+        "intent_id": record.intent_id,
         "decision": _decision_to_json(record.decision),
         "rejection": record.rejection,
     }
@@ -70,6 +71,7 @@ def record_of_row(row: Row) -> SubmissionRecord:
         intended_at_ms=row["intended_at_ms"],
         decision=_decision_of_json(row["decision"]),
         rejection=row["rejection"],
+        intent_id=row["intent_id"],
     )
 
 
@@ -82,6 +84,7 @@ def row_of_standing(standing: SubmissionStanding) -> dict[str, Any]:
         "was_home_subcluster": standing.home_subcluster,
         "was_home_started_on_ms": standing.home_started_on_ms,
         "was_intended_at_ms": standing.intended_at_ms,
+        "was_intent_id": standing.intent_id,
     }
 
 
@@ -93,6 +96,7 @@ def standing_of_row(row: Row) -> SubmissionStanding:
         home_subcluster=SubClusterId(row["home_subcluster"]),
         home_started_on_ms=row["home_started_on_ms"],
         intended_at_ms=row["intended_at_ms"],
+        intent_id=row["intent_id"],
     )
 
 

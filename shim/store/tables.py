@@ -47,6 +47,7 @@ submissions = Table(
     Column("home_started_on_ms", BigInteger, nullable=False),
     Column("state", String(16), nullable=False),
     Column("intended_at_ms", BigInteger, nullable=False),
+    Column("intent_id", String(32), nullable=False),
     Column("finished_at_ms", BigInteger),  # when it was seen final or REJECTED; null before
     Column("decision", JSON, nullable=False),
     Column("rejection", Text, nullable=False),

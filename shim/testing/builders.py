@@ -30,7 +30,8 @@ def a_submission(sequence: int = 1, **changes: Any) -> Submission:
     """A submission of alice with number `sequence` of the federation; its body names its id."""
     application_id = ApplicationId(FEDERATION_TIMESTAMP_MS, sequence)
     body = b'{"application-id":"%s"}' % str(application_id).encode()
-    return replace(_SUBMISSION, **({"application_id": application_id, "body": body} | changes))
+    values: dict[str, Any] = {"application_id": application_id, "body": body}
+    return replace(_SUBMISSION, **(values | changes))
 
 
 def a_record(

@@ -68,6 +68,7 @@ class InMemoryStateStore:
                 home_subcluster=record.home_subcluster,
                 home_started_on_ms=record.home_started_on_ms,
                 intended_at_ms=record.intended_at_ms,
+                intent_id=record.intent_id,
                 decision=record.decision,
             )
         elif kept is None or kept.record.standing != record.standing:

@@ -162,7 +162,7 @@ async def test_rehoming_writes_a_new_intent_over_what_stands(store: StateStore, 
     await store.insert_intent(record)
     if state is not INTENDED:
         await store.settle(record.submission.application_id, state)
-    moved = replace(record, home_subcluster=WEST, home_started_on_ms=2000, intended_at_ms=9000)
+    moved = replace(record, home_subcluster=WEST, home_started_on_ms=2000, intended_at_ms=9000, intent_id="b")
     for _ in range(2):  # the second time as when the answer to the first was lost
         await store.rehome(moved, was=replace(record, state=state).standing)
     assert await store.find(record.submission.application_id) == moved
@@ -172,6 +172,7 @@ STANDS_OTHERWISE = {
     "home": {"home_subcluster": WEST},
     "life of the home": {"home_started_on_ms": 1001},
     "moment of the intent": {"intended_at_ms": 5001},
+    "writer of the intent": {"intent_id": "another"},
     "state": {"state": SUBMITTED},
     "id": {"application_id": ApplicationId(1, 1)},
 }
@@ -190,7 +191,7 @@ async def test_rehoming_fails_if_another_was_first(store: StateStore, difference
 async def test_of_two_who_rehome_one_wins(store: StateStore) -> None:
     record = a_record()
     await store.insert_intent(record)
-    moves = [replace(record, home_subcluster=SubClusterId(f"sc{number}")) for number in range(8)]
+    moves = [replace(record, intent_id=f"writer {number}") for number in range(8)]
     outcomes = await asyncio.gather(
         *(store.rehome(move, was=record.standing) for move in moves), return_exceptions=True
     )

@@ -36,6 +36,7 @@ def upgrade() -> None:
         sa.Column("home_started_on_ms", sa.BigInteger, nullable=False),
         sa.Column("state", sa.String(16), nullable=False),
         sa.Column("intended_at_ms", sa.BigInteger, nullable=False),
+        sa.Column("intent_id", sa.String(32), nullable=False),
         sa.Column("finished_at_ms", sa.BigInteger),
         sa.Column("decision", sa.JSON, nullable=False),
         sa.Column("rejection", sa.Text, nullable=False),

@@ -1,0 +1,217 @@
+"""A federation in memory: scripted ResourceManagers, a held clock, one store, and any number of Heddles in front.
+
+A `ScriptedHeddle` is what one process holds: a view of its own, and the services of submission and repair. To kill it
+is to drop it: what it knew is gone, the store and the ResourceManagers stay. Limits: polls happen when a test says so,
+and homes are chosen in the configured order.
+"""
+
+import asyncio
+import json
+from collections.abc import Coroutine, Mapping, Sequence
+from typing import Any, TypeVar
+
+from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import Admission, ApplicationDocument, HaState, SubClusterReport
+from shim.domain.submissions import Candidate, HomeDecision, Submission
+from shim.errors import ResourceManagerError
+from shim.global_master.federation_view import FederationView
+from shim.global_master.home import HomeSettings
+from shim.ports.resource_manager import ResourceManager, RestRequest
+from shim.ports.state_store import StateStore
+from shim.services.administration import AdministrationService
+from shim.services.control import ControlService
+from shim.services.crash_points import CrashPoints, nothing_happens
+from shim.services.reconciliation import Reconciliation
+from shim.services.repair import Repair
+from shim.services.routing import Routing
+from shim.services.submission import Homes, SubmissionService
+from shim.testing.clock import FakeClock
+from shim.testing.resource_manager import ScriptedResourceManager
+from shim.testing.rm_documents import an_application
+from shim.testing.state_stores import InMemoryStateStore
+
+__all__ = ["ChoosesInOrder", "ListsInTheView", "ScriptedFederation", "ScriptedHeddle"]
+
+T = TypeVar("T")
+
+_BASE = "/ws/v1/cluster"
+
+
+class ChoosesInOrder(Homes):
+    """Takes the first sub-cluster that answers, is open and is not excluded."""
+
+    def __init__(self, view: FederationView, clock: FakeClock, admissions: Mapping[SubClusterId, Admission]) -> None:
+        super().__init__(view, clock, HomeSettings(), admissions)
+        self._seen = view
+        self._time = clock
+
+    def choose(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
+        """The first that is left."""
+        del submission
+        reasons = dict.fromkeys(self._seen.late(self._time.now_s()), "does not answer")
+        reasons |= {subcluster: word.value for subcluster, word in self.admissions.items()}
+        reasons |= dict(excluded or {})
+        candidates = tuple(
+            Candidate(subcluster, None if subcluster in reasons else 1.0, reasons.get(subcluster, "in order"), 0.0)
+            for subcluster in self._seen.subclusters
+        )
+        home = next((candidate.subcluster for candidate in candidates if candidate.score is not None), None)
+        return HomeDecision(home, "in order" if home else "no sub-cluster takes it now", candidates)
+
+
+class ListsInTheView:
+    """A `Listing` that only tells the view."""
+
+    def __init__(self, view: FederationView, clock: FakeClock) -> None:
+        self._view = view
+        self._clock = clock
+
+    def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
+        """Show it as SUBMITTED."""
+        shown = an_application(submission.application_id, "SUBMITTED", user=submission.user, name=submission.name)
+        self._view.mark_submitted(_document(shown, home, self._clock.now_s()))
+
+    def mark_written(self, application_id: ApplicationId) -> None:
+        """Mark its documents as out of date."""
+        self._view.mark_written(application_id, at_s=self._clock.now_s())
+
+
+class ScriptedHeddle:
+    """What one process of Heddle holds."""
+
+    def __init__(
+        self,
+        managers: Mapping[SubClusterId, ResourceManager],
+        store: StateStore,
+        clock: FakeClock,
+        crash_points: CrashPoints = nothing_happens,
+    ) -> None:
+        self.managers = managers
+        self.store = store
+        self.clock = clock
+        self.view = FederationView(tuple(managers))
+        self.listing = ListsInTheView(self.view, clock)
+        self.administration = AdministrationService(view=self.view, store=store, clock=clock)
+        self.homes = ChoosesInOrder(self.view, clock, self.administration.current)
+        self.routing = Routing(self.view, managers, store, clock)
+        self.submissions = SubmissionService(
+            homes=self.homes,
+            view=self.view,
+            managers=managers,
+            store=store,
+            listing=self.listing,
+            clock=clock,
+            crash_points=crash_points,
+        )
+        self.repair = Repair(
+            submissions=self.submissions,
+            homes=self.homes,
+            view=self.view,
+            managers=managers,
+            store=store,
+            listing=self.listing,
+            clock=clock,
+            crash_points=crash_points,
+        )
+        self.reconciliation = Reconciliation(
+            repair=self.repair, view=self.view, managers=managers, store=store, clock=clock
+        )
+        self.control = ControlService(routing=self.routing, repair=self.repair, managers=managers, listing=self.listing)
+        self._sequence = 0
+
+    async def poll(self) -> None:
+        """Ask every ResourceManager and apply what it tells. Needs the clock to move if one of them is paused."""
+        await asyncio.gather(*(self._poll(subcluster) for subcluster in self.managers))
+
+    async def _poll(self, subcluster: SubClusterId) -> None:
+        manager = self.managers[subcluster]
+        polled_at_s = self.clock.now_s()
+        known = self.view.live(subcluster)
+        try:
+            info = (await _get(manager, "info"))["clusterInfo"]
+            applications = (await _get(manager, "apps"))["apps"].get("app", [])
+        except (ResourceManagerError, ValueError) as exc:
+            self.view.note_failure(subcluster, str(exc), at_s=polled_at_s)
+            return
+        self._sequence += 1
+        is_active = info["haState"] == "ACTIVE"
+        told = [_document(app, subcluster, polled_at_s) for app in applications] if is_active else []
+        documents = {document.summary.application_id: document for document in told}
+        nothing = ResourceVector()
+        self.view.apply(
+            SubClusterReport(
+                subcluster=subcluster,
+                sequence=self._sequence,
+                polled_at_s=polled_at_s,
+                ha_state=HaState(info["haState"]),
+                started_on_ms=info["startedOn"],
+                version="3.4.2",
+                capacity=nothing,
+                used=nothing,
+                maximum_allocation=nothing,
+                applications=documents,
+                forgotten=tuple(sorted(known - documents.keys())) if is_active else (),
+                is_complete=is_active,
+            )
+        )
+
+
+class ScriptedFederation:
+    """The world that outlives a Heddle: ResourceManagers, store and time."""
+
+    def __init__(self, names: Sequence[str] = ("east", "west"), *, store: StateStore | None = None) -> None:
+        self.clock = FakeClock()
+        self.store = store or InMemoryStateStore(now_s=self.clock.now_s)
+        self.managers = {SubClusterId(name): ScriptedResourceManager(name, clock=self.clock) for name in names}
+
+    def __getitem__(self, name: str) -> ScriptedResourceManager:
+        """A ResourceManager by the name of its sub-cluster."""
+        return self.managers[SubClusterId(name)]
+
+    async def start(self, crash_points: CrashPoints = nothing_happens) -> ScriptedHeddle:
+        """A new Heddle that has polled once."""
+        heddle = ScriptedHeddle(self.managers, self.store, self.clock, crash_points)
+        await self.wait_for(heddle.poll())
+        return heddle
+
+    async def wait_for(self, work: Coroutine[Any, Any, T], *, most_s: float = 60.0) -> T:
+        """Await something while the time moves on as far as it takes.
+
+        Raises:
+            TimeoutError: It takes longer than `most_s`.
+        """
+        task = asyncio.create_task(work)
+        waited_s = 0.0
+        await self.clock.settle()
+        while not task.done():
+            if waited_s >= most_s:
+                task.cancel()
+                raise TimeoutError(f"not done within {most_s} s of held time")
+            await self.clock.advance(0.25)
+            waited_s += 0.25
+        return task.result()
+
+    def who_has(self, application_id: ApplicationId) -> list[SubClusterId]:
+        """The sub-clusters that have an application."""
+        return [name for name, manager in self.managers.items() if application_id in manager.applications]
+
+
+async def _get(manager: ResourceManager, path: str) -> Any:
+    answer = await manager.exchange(RestRequest("GET", f"{_BASE}/{path}"), timeout_s=1.0)
+    return json.loads(answer.body)
+
+
+def _document(shown: Mapping[str, object], home: SubClusterId, as_of_s: float) -> ApplicationDocument:
+    summary = ApplicationSummary(
+        application_id=ApplicationId.parse(str(shown["id"])),
+        home_subcluster=home,
+        user=str(shown["user"]),
+        name=str(shown["name"]),
+        queue=str(shown["queue"]),
+        state=YarnApplicationState(shown["state"]),
+        final_status=FinalStatus(shown["finalStatus"]),
+        application_type="YARN",
+    )
+    return ApplicationDocument(summary, json.dumps(shown).encode(), as_of_s)
