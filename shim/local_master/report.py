@@ -15,8 +15,11 @@ from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, Su
 
 __all__ = ["Poll", "Reporter"]
 
-_NO_BYTES: Mapping[str, bytes] = MappingProxyType({})
-_NO_APPLICATIONS: Mapping[ApplicationId, ApplicationDocument] = MappingProxyType({})
+_Documents = Mapping[ApplicationId, ApplicationDocument]
+
+
+def _none() -> _Documents:
+    return MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,15 +40,15 @@ class Poll:
     started_on_ms: int
     version: str = ""
     clock_skew_s: float = 0.0
-    documents: Mapping[str, bytes] = _NO_BYTES
+    documents: Mapping[str, bytes] = field(default_factory=lambda: MappingProxyType({}))
     capacity: ResourceVector = field(default_factory=ResourceVector)
     used: ResourceVector = field(default_factory=ResourceVector)
     nodes: tuple[NodeReport, ...] = ()
     scheduler: str = ""
     queues: tuple[QueueReport, ...] = ()
     maximum_allocation: ResourceVector = field(default_factory=ResourceVector)
-    live: Mapping[ApplicationId, ApplicationDocument] | None = None
-    ended: Mapping[ApplicationId, ApplicationDocument] = _NO_APPLICATIONS
+    live: _Documents | None = None
+    ended: _Documents = field(default_factory=_none)
     forgotten: tuple[ApplicationId, ...] = ()
 
 
@@ -109,6 +112,4 @@ class Reporter:
 def _only_info(poll: Poll) -> Poll:
     """What may be believed of a ResourceManager that is not active: that it is there."""
     documents = {name: raw for name, raw in poll.documents.items() if name == "info"}
-    return replace(
-        poll, documents=documents, nodes=(), queues=(), scheduler="", live=None, ended=_NO_APPLICATIONS, forgotten=()
-    )
+    return replace(poll, documents=documents, nodes=(), queues=(), scheduler="", live=None, ended=_none(), forgotten=())

@@ -97,7 +97,7 @@ class LocalMaster:
             began_s = self._clock.monotonic_s()
             try:
                 await self.poll()
-            except Exception:  # the task's boundary: a bug in one poll must not end all later ones
+            except Exception:  # noqa: BLE001 - the task's boundary: a bug in one poll must not end all later ones
                 _LOG.exception("poll_failed_by_a_bug", subcluster=self.subcluster)
             self.has_polled.set()
             spread = self._settings.jitter * (2 * rng.random() - 1)
