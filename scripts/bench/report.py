@@ -2,11 +2,12 @@
 
 import os
 import platform
+import time
 from collections.abc import Iterator
-from datetime import UTC, datetime
 from pathlib import Path
 
 from scripts.bench.generated import Generated
+from scripts.bench.load import Measured
 from scripts.bench.side_by_side import TARGETS, Cell, Effort, SideBySide
 
 __all__ = ["write_page"]
@@ -26,16 +27,10 @@ def write_page(
 
 
 def _head(effort: Effort, command: str, remark: str) -> Iterator[str]:
-    now = datetime.fromtimestamp(_seconds(), UTC)
     load = " ".join(f"{value:.1f}" for value in os.getloadavg())
-    yield f"\nMeasured {now:%Y-%m-%d %H:%M} UTC by `{command}` on {os.cpu_count()} cores, Python {platform.python_version()},"
-    yield f"{effort.rounds} rounds of {effort.seconds:g} s a cell, load average at the end {load}. {remark}\n"
-
-
-def _seconds() -> float:
-    import time  # noqa: PLC0415 - the only use of a clock here
-
-    return time.time()
+    yield f"\nMeasured {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC by `{command}`: {effort.rounds} rounds of"
+    yield f"{effort.seconds:g} s a cell, {os.cpu_count()} cores, Python {platform.python_version()},"
+    yield f"load average at the end {load}. {remark}\n"
 
 
 def _tables(measured: SideBySide) -> Iterator[str]:
@@ -63,7 +58,8 @@ def _rate_row(cell: Cell) -> str:
         f"{target} {count}" for target in TARGETS if (count := sum(run.failed for run in cell.runs[target]))
     )
     ranged = f"{to_rm[0]:.2f} to {to_rm[-1]:.2f}" if to_rm else "-"
-    return f"| {cell.what} | {cell.connections} | {rates} | **{_middle(to_rm)}** | {ranged} | {_middle(to_router)} | {failed} |"
+    compared = f"**{_middle(to_rm)}** | {ranged} | {_middle(to_router)}"
+    return f"| {cell.what} | {cell.connections} | {rates} | {compared} | {failed} |"
 
 
 def _latency_row(cell: Cell) -> str:
@@ -87,12 +83,13 @@ def _generated(found: Generated) -> Iterator[str]:
     yield f"\n### {size.clusters} clusters x {size.nodes} nodes, {size.applications} live applications (scripted)\n"
     yield "| what | measured |"
     yield "|---|---|"
-    yield f"| `GET /apps`, all {size.applications} ({found.list_bytes / 1e6:.1f} MB), p50 / p99 | {_pair(found.whole_list.p50_ms, found.whole_list.p99_ms)} |"
-    yield f"| `GET /apps?states=RUNNING&limit=100`, 8 connections, p50 / p99 | {_pair(found.short_list.p50_ms, found.short_list.p99_ms)} |"
+    listed = f"all {size.applications} ({found.list_bytes / 1e6:.1f} MB)"
+    yield f"| `GET /apps`, {listed}, p50 / p99 | {_pair(found.whole_list)} |"
+    yield f"| `GET /apps?states=RUNNING&limit=100`, 8 connections, p50 / p99 | {_pair(found.short_list)} |"
     yield f"| memory of Heddle | {found.memory_mib} MiB |"
     yield f"| processor time for polls alone | {found.idle_cpu:.0%} of one core |"
     yield f"| requests to each ResourceManager | {found.polls_per_s:.1f} per second |"
 
 
-def _pair(p50_ms: float, p99_ms: float) -> str:
-    return f"{_short(p50_ms)} / {_short(p99_ms)} ms"
+def _pair(measured: Measured) -> str:
+    return f"{_short(measured.p50_ms)} / {_short(measured.p99_ms)} ms"

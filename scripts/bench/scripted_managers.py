@@ -10,6 +10,8 @@ import sys
 import time
 from collections import Counter
 from email.utils import formatdate
+from functools import partial
+from typing import cast
 from urllib.parse import parse_qs, urlsplit
 
 import uvloop
@@ -51,15 +53,15 @@ class ScriptedCluster:
 
     @staticmethod
     def _application(id_: ApplicationId, number: int) -> bytes:
-        fields = {
-            "name": f"nightly-report-{number}",
-            "user": f"user{number % 50}",
-            "queue": f"root.{_QUEUES[number % len(_QUEUES)]}",
-            "elapsedTime": int(_ELAPSED),
-            "diagnostics": "",
-        }
-        started_ms = _STARTED_MS + 1000 * number
-        return json.dumps(build.an_application(id_, started_ms=started_ms, **fields), separators=(",", ":")).encode()
+        application = build.an_application(
+            id_,
+            started_ms=_STARTED_MS + 1000 * number,
+            name=f"nightly-report-{number}",
+            user=f"user{number % 50}",
+            queue=f"root.{_QUEUES[number % len(_QUEUES)]}",
+            elapsedTime=int(_ELAPSED),
+        )
+        return json.dumps(application, separators=(",", ":")).encode()
 
     def answer(self, target: str) -> tuple[int, bytes]:
         """Status and body."""
@@ -88,14 +90,10 @@ class ScriptedCluster:
 
 async def serve(base_port: int, clusters: int, nodes: int, applications: int) -> None:
     """Serve until cancelled; `applications` for each cluster."""
-
-    def handler(cluster: ScriptedCluster) -> "asyncio.Protocol":
-        return _Connection(cluster)
-
     loop = asyncio.get_running_loop()
     for index in range(clusters):
         cluster = ScriptedCluster(index, nodes, applications)
-        await loop.create_server(lambda cluster=cluster: handler(cluster), "127.0.0.1", base_port + index)
+        await loop.create_server(partial(_Connection, cluster), "127.0.0.1", base_port + index)
     print("ready", flush=True)
     await asyncio.Event().wait()
 
@@ -109,8 +107,8 @@ class _Connection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Keep where to write."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what loop.create_server makes
-        self._transport = transport
+        # uvloop's transports are no subclasses of asyncio's
+        self._transport = cast("asyncio.Transport", transport)
 
     def data_received(self, data: bytes) -> None:
         """Answer every whole request."""

@@ -115,7 +115,7 @@ class Inspection:
 
     Attributes:
         admissions: Operators' words as last read from the store; a sub-cluster that is not in here is OPEN.
-        read_settings: Fetches the body of a daemon's `/conf` from its web address (`host:port`).
+        read_node_settings: For each sub-cluster: fetches `/conf` of one of its NodeManagers, by its `host:port`.
     """
 
     view: FederationView
@@ -124,7 +124,7 @@ class Inspection:
     admissions: Mapping[SubClusterId, Admission]
     store: StateStore
     clock: Clock
-    read_settings: Callable[[str], Awaitable[bytes]]
+    read_node_settings: Mapping[SubClusterId, Callable[[str], Awaitable[bytes]]]
     settings: InspectionSettings = field(default_factory=InspectionSettings)
 
     def clusters(self) -> list[ClusterStatus]:
@@ -222,7 +222,7 @@ class Inspection:
         if not address:
             return None
         try:
-            return _decode_settings(await self.read_settings(address))
+            return _decode_settings(await self.read_node_settings[subcluster](address))
         except HeddleError:
             return None
 

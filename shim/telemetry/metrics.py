@@ -63,13 +63,7 @@ class Metrics:
             buckets=_SLOW,
             registry=registry,
         )
-        self._polls = Histogram(
-            "heddle_poll_seconds",
-            "Whole polls of sub-clusters",
-            ("subcluster", "outcome"),
-            buckets=_SLOW,
-            registry=registry,
-        )
+        self._polls = Counter("heddle_polls", "Polls of sub-clusters", ("subcluster", "outcome"), registry=registry)
         self._submissions = Counter(
             "heddle_submissions", "Submissions by how they ended", ("outcome", "home"), registry=registry
         )
@@ -89,12 +83,12 @@ class Metrics:
         """Count an exchange with a ResourceManager: `answered`, or the name of the error."""
         self._rm_seconds.labels(subcluster, outcome).observe(duration_s)
 
-    def poll(self, subcluster: str, outcome: str, duration_s: float) -> None:
-        """Count a whole poll: `reported`, or the name of the error."""
-        self._polls.labels(subcluster, outcome).observe(duration_s)
+    def poll(self, subcluster: str, outcome: str) -> None:
+        """Count a poll: `reported`, or the name of the error."""
+        self._polls.labels(subcluster, outcome).inc()
 
     def submission(self, outcome: str, home: str) -> None:
-        """Count a submission: `submitted`, `intended`, `rejected` or `refused`; `home` is empty if none was chosen."""
+        """Count a submission: `allowed`, `refused` or `failed`; `home` is empty if it is not known."""
         self._submissions.labels(outcome, home).inc()
 
     def store(self, operation: str, outcome: str, duration_s: float) -> None:

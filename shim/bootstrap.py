@@ -1,0 +1,391 @@
+"""The composition root: from a `Config` to a running Heddle. The only place that picks implementations.
+
+Started in the order in which one part needs another, and stopped in the opposite one: first nobody comes in any more,
+then nothing runs by itself any more, then connections and the store are closed.
+"""
+
+import asyncio
+import signal
+from collections.abc import Callable, Coroutine, Iterator, Mapping
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+from types import TracebackType
+from typing import Any, Self
+
+import structlog
+
+import shim
+from shim.config import Config, ServerConfig, is_loopback, split_address
+from shim.connections import SubCluster, resolve
+from shim.domain.ids import SubClusterId
+from shim.domain.subclusters import SubClusterReport
+from shim.domain.submissions import HomeDecision, Submission
+from shim.errors import ConfigError, HeddleError, InvariantViolationError
+from shim.global_master.federation_view import Applied, FederationView, ViewSettings
+from shim.global_master.home import HomeSettings, choose_home
+from shim.machine import SystemClock, current_user, groups_of, read_secret
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import ResourceManager
+from shim.ports.state_store import StateStore
+from shim.server.rest import ConnectionLimits, RestServer
+from shim.server.rest.backend import Backend
+from shim.server.rest.door import RestDoor
+from shim.server.rest.heddle_api import HeddleAPI
+from shim.server.rest.operations import Operations
+from shim.server.rest.site import Site
+from shim.server.rest.witness import Witness
+from shim.services.administration import AdministrationService
+from shim.services.application_ids import ApplicationIds
+from shim.services.control import ControlService
+from shim.services.documents import DocumentReading
+from shim.services.heartbeats import Heartbeats, HeartbeatSettings
+from shim.services.identity import IdentityRules, IdentityService, ProxyRule
+from shim.services.inspection import Inspection, InspectionSettings
+from shim.services.polling import PollSettings
+from shim.services.reading import ApplicationReading, ReadingSettings
+from shim.services.reconciliation import Reconciliation
+from shim.services.repair import Repair
+from shim.services.routing import Routing, RoutingSettings
+from shim.services.submission import Homes, SubmissionService, SubmissionSettings
+from shim.store import open_state_store
+from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges
+
+__all__ = ["Heddle"]
+
+_ANY = "*"
+_FIRST_POLL_S = 3.0
+_log = structlog.get_logger("heddle")
+
+
+@dataclass(frozen=True, slots=True)
+class _World:
+    """What the use cases stand on."""
+
+    config: Config
+    clock: Clock
+    subclusters: Mapping[SubClusterId, SubCluster]
+    managers: Mapping[SubClusterId, ResourceManager]
+    store: StateStore
+    view: FederationView
+    metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class _PollCounter:
+    """Counts polls by how they ended."""
+
+    metrics: Metrics
+
+    def reported(self, report: SubClusterReport, _: Applied) -> None:
+        """See `HeartbeatListener`."""
+        self.metrics.poll(report.subcluster, "reported")
+
+    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """See `HeartbeatListener`."""
+        self.metrics.poll(subcluster, type(error).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class _UseCases:
+    """Everything that Heddle does, by use case."""
+
+    backend: Backend
+    administration: AdministrationService
+    inspection: Inspection
+    identity: IdentityService
+    heartbeats: Heartbeats
+    reconciliation: Reconciliation
+    homes: Homes
+
+
+class Heddle:
+    """A whole Heddle: an asynchronous context manager, or `run` until a signal.
+
+    Args:
+        config: What to run; port 0 takes a free one.
+        clock: The machine's, if None.
+    """
+
+    def __init__(self, config: Config, *, clock: Clock | None = None) -> None:
+        self._config = config
+        self._clock = clock or SystemClock()
+        self._stack = AsyncExitStack()
+        self._server: RestServer | None = None
+        self._failed: asyncio.Future[None] | None = None
+
+    async def __aenter__(self) -> Self:
+        async with AsyncExitStack() as stack:
+            await self._start(stack)
+            self._stack = stack.pop_all()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._stack.aclose()
+
+    @property
+    def url(self) -> str:
+        """Where it serves REST.
+
+        Raises:
+            InvariantViolationError: If it is not running.
+        """
+        if self._server is None:
+            raise InvariantViolationError("Heddle has no address before it runs")
+        return self._server.url
+
+    async def run(self, *, announce: Callable[[str], None]) -> None:
+        """Start, serve until SIGTERM or SIGINT, stop.
+
+        Args:
+            announce: Told the address once it can be used, and that it ends.
+
+        Raises:
+            HeddleError: If it cannot start, or a part of it ended that never should.
+        """
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for signal_ in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signal_, ended.set)
+        async with self:
+            ids = ", ".join(subcluster.id for subcluster in self._config.subclusters)
+            announce(f"Heddle {shim.__version__} serves {ids} at {self.url} (pages: {self.url}/cluster)")
+            assert self._failed is not None  # noqa: S101 - made by the start
+            self._failed.add_done_callback(lambda _: ended.set())
+            await ended.wait()
+            announce("ending: requests under way are answered first")
+        if self._failed.done():
+            self._failed.result()
+
+    # -- start -------------------------------------------------------------------------------------------------------
+
+    async def _start(self, stack: AsyncExitStack) -> None:
+        config, clock = self._config, self._clock
+        self._failed = asyncio.get_running_loop().create_future()
+        audit = _open_audit(config, clock)
+        stack.callback(audit.close)
+        subclusters = {SubClusterId(each.id): resolve(each, config.poll) for each in config.subclusters}
+        view = FederationView(tuple(subclusters), ViewSettings(late_after_s=config.poll.late_after_s))
+        inspections: list[Inspection] = []
+        metrics = Metrics(clock, version=shim.__version__, subclusters=lambda: _gauges(inspections))
+        managers = {id_: ObservedResourceManager(each.connect(), metrics, clock) for id_, each in subclusters.items()}
+        for manager in managers.values():
+            stack.push_async_callback(manager.close)
+        store = ObservedStateStore(await open_state_store(config.store.url, now_s=clock.now_s), metrics, clock)
+        stack.push_async_callback(store.close)
+        world = _World(config, clock, subclusters, managers, store, view, metrics)
+        use_cases = await _use_cases(world)
+        inspections.append(use_cases.inspection)
+        await self._start_background(use_cases, stack)
+        await self._open_door(world, use_cases, Witness(metrics, audit), metrics, stack)
+
+    async def _start_background(self, use_cases: _UseCases, stack: AsyncExitStack) -> None:
+        """What runs by itself; the first heartbeats are waited for, so that the first answers are whole."""
+        await use_cases.administration.refresh()
+        use_cases.heartbeats.start()
+        stack.push_async_callback(use_cases.heartbeats.stop)
+        for name, work in (
+            ("reconciliation", use_cases.reconciliation.run()),
+            ("administration", use_cases.administration.run()),
+        ):
+            task = asyncio.create_task(self._watched(name, work), name=name)
+            stack.push_async_callback(_cancel, task)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(use_cases.heartbeats.first_polls(), _FIRST_POLL_S)
+
+    async def _watched(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+        """A part that ends by itself ends Heddle: whoever started it starts it again, whole."""
+        try:
+            await work
+        except Exception as exc:  # noqa: BLE001 - the boundary of a task: a bug is told and ends the process
+            _log.exception("a part ended that never should", part=name)
+            if self._failed is not None and not self._failed.done():
+                self._failed.set_exception(InvariantViolationError(f"{name} ended: {type(exc).__name__}: {exc}"))
+
+    async def _open_door(
+        self, world: _World, use_cases: _UseCases, witness: Witness, metrics: Metrics, stack: AsyncExitStack
+    ) -> None:
+        server = world.config.server
+        door = _door(world, use_cases, witness, metrics)
+        host, port = split_address(server.rest)
+        limits = ConnectionLimits(
+            max_head_bytes=server.max_header_bytes,
+            max_body_bytes=server.max_body_bytes,
+            request_timeout_s=server.request_timeout_s,
+            keep_alive_s=server.keep_alive_s,
+        )
+        self._server = RestServer(door, host=host, port=port, limits=limits)
+        try:
+            await self._server.start()
+        except OSError as exc:
+            message = (
+                f"{server.rest} cannot be listened on: {exc.strerror}. Is another Heddle or ResourceManager there?"
+            )
+            raise ConfigError("the configuration", "server.rest", message) from exc
+        stack.push_async_callback(self._server.stop, grace_s=server.shutdown_s)
+        if not is_loopback(server.rest):
+            _log.warning("other machines reach this address, and user names are believed", address=server.rest)
+
+
+async def _use_cases(world: _World) -> _UseCases:
+    server, clock, view, store, managers = world.config.server, world.clock, world.view, world.store, world.managers
+    reading = ReadingSettings(
+        staleness_s=server.staleness_s,
+        answer_within_s=server.answer_within_s,
+        guarded=frozenset(id_ for id_, each in world.subclusters.items() if each.is_guarded),
+    )
+    applications = ApplicationReading(view, managers, store, clock, reading)
+    administration = AdministrationService(view=view, store=store, clock=clock)
+    homes = Homes(view, clock, HomeSettings(), administration.current)
+    submissions = SubmissionService(
+        homes=homes,
+        view=view,
+        managers=managers,
+        store=store,
+        listing=applications,
+        clock=clock,
+        settings=SubmissionSettings(answer_within_s=server.answer_within_s),
+    )
+    repair = Repair(
+        submissions=submissions,
+        homes=homes,
+        view=view,
+        managers=managers,
+        store=store,
+        listing=applications,
+        clock=clock,
+    )
+    routing = Routing(view, managers, store, clock, RoutingSettings(answer_within_s=server.answer_within_s))
+    backend = Backend(
+        view=view,
+        applications=applications,
+        documents=DocumentReading(view, managers, clock, reading),
+        routing=routing,
+        ids=ApplicationIds(store),
+        submissions=submissions,
+        control=ControlService(
+            routing=routing,
+            repair=repair,
+            managers=managers,
+            listing=applications,
+            answer_within_s=server.answer_within_s,
+        ),
+        store=store,
+        managers=managers,
+        clock=clock,
+        cluster_timestamp_ms=await store.federation_timestamp_ms(),
+        answer_within_s=server.answer_within_s,
+    )
+    return _UseCases(
+        backend=backend,
+        administration=administration,
+        inspection=_inspection(world, administration),
+        identity=_identity(world),
+        heartbeats=_heartbeats(world),
+        reconciliation=Reconciliation(repair=repair, view=view, managers=managers, store=store, clock=clock),
+        homes=homes,
+    )
+
+
+def _heartbeats(world: _World) -> Heartbeats:
+    poll = world.config.poll
+    settings = HeartbeatSettings(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s))
+    return Heartbeats(world.view, world.managers, world.clock, settings, listeners=[_PollCounter(world.metrics)])
+
+
+def _inspection(world: _World, administration: AdministrationService) -> Inspection:
+    security = world.config.security
+    wildcards = (
+        user for user, rule in security.proxyuser.items() if _ANY in rule.hosts and _ANY in rule.users + rule.groups
+    )
+    return Inspection(
+        view=world.view,
+        managers=world.managers,
+        descriptions={id_: each.description for id_, each in world.subclusters.items()},
+        admissions=administration.current,
+        store=world.store,
+        clock=world.clock,
+        read_node_settings={id_: each.read_node_settings for id_, each in world.subclusters.items()},
+        settings=InspectionSettings(tuple(wildcards), allows_anonymous=security.allow_anonymous),
+    )
+
+
+def _identity(world: _World) -> IdentityService:
+    security = world.config.security
+    rules = IdentityRules(
+        static_user=security.static_user,
+        allow_anonymous=security.allow_anonymous,
+        admins=(current_user(), *security.admins),
+        proxy_users={
+            user: ProxyRule(hosts=rule.hosts, users=rule.users, groups=rule.groups)
+            for user, rule in security.proxyuser.items()
+        },
+        cookie_validity_s=security.cookie_validity_s,
+    )
+    return IdentityService(rules, secret=read_secret(security.secret_file), clock=world.clock, groups_of=groups_of)
+
+
+def _door(world: _World, use_cases: _UseCases, witness: Witness, metrics: Metrics) -> RestDoor:
+    server = world.config.server
+
+    def preview(submission: Submission) -> HomeDecision:
+        admissions = use_cases.administration.current
+        return choose_home(submission, world.view, admissions, world.clock.now_s(), HomeSettings())
+
+    api = HeddleAPI(use_cases.backend, use_cases.inspection, use_cases.administration, preview, use_cases.identity)
+    site = Site(
+        use_cases.backend,
+        settings=_told_settings(server),
+        scrape=metrics.scrape,
+        api=api,
+        webs={id_: each.description.web[0] for id_, each in world.subclusters.items()},
+    )
+    return RestDoor(
+        use_cases.backend,
+        use_cases.identity,
+        Operations(use_cases.backend, login_user=current_user(), staleness_s=server.staleness_s),
+        site,
+        report=witness.tell,
+        request_prefix=f"{int(world.clock.now_s() * 1000):x}",
+        is_shared=not any(each.is_guarded for each in world.subclusters.values()),
+        max_body_bytes=server.max_body_bytes,
+    )
+
+
+def _told_settings(server: ServerConfig) -> Mapping[str, str]:
+    """What `/conf` tells clients that ask a ResourceManager for its addresses."""
+    prefix = "yarn.resourcemanager"
+    return {
+        f"{prefix}.hostname": split_address(server.rest)[0],
+        f"{prefix}.address": server.client_rpc,
+        f"{prefix}.scheduler.address": server.scheduler_rpc,
+        f"{prefix}.admin.address": server.admin_rpc,
+        f"{prefix}.webapp.address": server.rest,
+    }
+
+
+def _open_audit(config: Config, clock: Clock) -> AuditTrail:
+    try:
+        return AuditTrail(clock, config.log.audit_file)
+    except OSError as exc:
+        raise ConfigError("the configuration", "log.audit_file", f"cannot be written: {exc}") from exc
+
+
+def _gauges(inspections: list[Inspection]) -> Iterator[SubClusterGauges]:
+    for inspection in inspections:
+        for status in inspection.clusters():
+            yield SubClusterGauges(
+                subcluster=status.id,
+                age_s=status.age_s,
+                state=status.state,
+                admission=status.admission.value,
+                nodes=status.nodes,
+                live_applications=status.running,
+            )
+
+
+async def _cancel(task: "asyncio.Task[None]") -> None:
+    task.cancel()
+    with suppress(asyncio.CancelledError):
+        await task

@@ -1,0 +1,80 @@
+"""From a `[[subcluster]]` of the configuration to the ResourceManager behind it."""
+
+from dataclasses import dataclass
+
+from adapters.yarn import RestResourceManager, RestSettings, SubClusterConfiguration, read_folder
+from shim.config import PollConfig, SubClusterConfig
+from shim.domain.ids import SubClusterId
+from shim.ports.resource_manager import RestRequest
+from shim.services.inspection import SubClusterDescription
+
+__all__ = ["SubCluster", "resolve"]
+
+_CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
+_LARGEST_CONF = 16 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True)
+class SubCluster:
+    """A sub-cluster with its addresses found out.
+
+    Attributes:
+        is_guarded: Whether what its ResourceManager tells depends on who asks.
+    """
+
+    id: SubClusterId
+    description: SubClusterDescription
+    is_guarded: bool
+    settings: RestSettings
+
+    def connect(self) -> RestResourceManager:
+        """Its ResourceManager; nothing is opened yet."""
+        return RestResourceManager(self.id, self.description.web, self.settings)
+
+    async def read_node_settings(self, web_address: str) -> bytes:
+        """The body of `/conf` of one of its NodeManagers.
+
+        Raises:
+            ResourceManagerError: If the node does not answer.
+        """
+        scheme = self.description.web[0].partition("://")[0]
+        node = RestResourceManager(self.id, [f"{scheme}://{web_address}"], self.settings)
+        try:
+            return (await node.exchange(_CONF)).body
+        finally:
+            await node.close()
+
+
+def resolve(config: SubClusterConfig, poll: PollConfig) -> SubCluster:
+    """Find a sub-cluster's addresses: those of the configuration go before those of its folder.
+
+    Raises:
+        ConfigError: If the folder cannot be read.
+    """
+    found = read_folder(config.conf) if config.conf is not None else _nothing()
+    is_proxy = config.auth == "proxy"
+    return SubCluster(
+        id=SubClusterId(config.id),
+        description=SubClusterDescription(
+            web=config.web or found.web,
+            client_rpc=config.client_rpc or found.client_rpc,
+            scheduler_rpc=config.scheduler_rpc or found.scheduler_rpc,
+            proxy_user=config.user if is_proxy else "",
+        ),
+        is_guarded=found.has_acls,
+        settings=RestSettings(
+            user=config.user,
+            is_proxy=is_proxy,
+            connect_timeout_s=poll.connect_timeout_s,
+            timeout_s=poll.timeout_s,
+            max_answer_bytes=poll.max_answer_bytes,
+            verify_tls=config.verify_tls,
+            ca_file=config.ca_file,
+        ),
+    )
+
+
+def _nothing() -> SubClusterConfiguration:
+    return SubClusterConfiguration(
+        web=(), client_rpc=(), scheduler_rpc=(), rm_ids=(), epoch=0, has_acls=False, recovers=True
+    )

@@ -1,0 +1,73 @@
+"""What Heddle takes from the machine it runs on: the clock, the accounts, the secret in a file."""
+
+import asyncio
+import getpass
+import grp
+import pwd
+import secrets
+import stat
+import time
+from contextlib import suppress
+from pathlib import Path
+
+from shim.errors import ConfigError
+
+__all__ = ["SystemClock", "current_user", "groups_of", "read_secret"]
+
+_SECRET_BYTES = 32
+_SHORTEST_SECRET = 16
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+class SystemClock:
+    """`shim.ports.Clock` by the machine's clocks."""
+
+    def now_s(self) -> float:
+        """See `Clock`."""
+        return time.time()
+
+    def monotonic_s(self) -> float:
+        """See `Clock`."""
+        return time.monotonic()
+
+    async def sleep(self, duration_s: float) -> None:
+        """See `Clock`."""
+        await asyncio.sleep(max(0.0, duration_s))
+
+
+def current_user() -> str:
+    """Whom this process runs as."""
+    return getpass.getuser()
+
+
+def groups_of(user: str) -> frozenset[str]:
+    """The groups of a user on this machine; none for a user that it does not know."""
+    try:
+        primary = pwd.getpwnam(user).pw_gid
+    except KeyError:
+        return frozenset()
+    names = {group.gr_name for group in grp.getgrall() if user in group.gr_mem}
+    with suppress(KeyError):
+        names.add(grp.getgrgid(primary).gr_name)
+    return frozenset(names)
+
+
+def read_secret(file: Path | None) -> bytes:
+    """The secret in a file, or a new one that lives as long as the process.
+
+    Raises:
+        ConfigError: If the file cannot be read, is readable to others, or holds too little.
+    """
+    if file is None:
+        return secrets.token_bytes(_SECRET_BYTES)
+    try:
+        mode, secret = stat.S_IMODE(file.stat().st_mode), file.read_bytes().strip()
+    except OSError as exc:
+        raise ConfigError(str(file), "security.secret_file", f"cannot be read: {exc}") from exc
+    if mode & _OTHERS:
+        message = f"others may read or write it (mode {mode:04o}): chmod 600 {file}"
+        raise ConfigError(str(file), "security.secret_file", message)
+    if len(secret) < _SHORTEST_SECRET:
+        message = f"holds {len(secret)} bytes, at least {_SHORTEST_SECRET} are needed: openssl rand -hex 32 > {file}"
+        raise ConfigError(str(file), "security.secret_file", message)
+    return secret

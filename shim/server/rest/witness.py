@@ -1,0 +1,61 @@
+"""Turns what the door says of each answer into a count, a log line and, for a change, a line of the audit."""
+
+import structlog
+
+from shim.server.rest.door import Exchange
+from shim.server.rest.endpoints import BASE, ENDPOINTS
+from shim.telemetry import AuditEntry, AuditTrail, Metrics
+
+__all__ = ["Witness"]
+
+_OTHER = "other"
+_SITE = frozenset({"", "cluster", "conf", "heddle", "isActive", "jmx", "metrics", "proxy", "static"})
+_KNOWN = frozenset({f"{BASE}{endpoint.path}" for endpoint in ENDPOINTS} | _SITE)
+_METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
+_RESULTS = {1: "allowed", 2: "allowed", 3: "allowed", 4: "refused", 5: "failed"}
+_SUBMIT = f"POST {BASE}/apps"
+
+_log = structlog.get_logger("heddle.rest")
+
+
+class Witness:
+    """Sees every answer of the door that was not given from its cache."""
+
+    def __init__(self, metrics: Metrics, audit: AuditTrail) -> None:
+        self._metrics = metrics
+        self._audit = audit
+
+    def tell(self, exchange: Exchange) -> None:
+        """Write down one answer."""
+        method, _, path = exchange.operation.partition(" ")
+        # a label for every path that somebody thinks of would fill the memory
+        endpoint = path if path in _KNOWN else _OTHER
+        self._metrics.request(endpoint, method if method in _METHODS else _OTHER, exchange.status, exchange.duration_s)
+        if exchange.operation == _SUBMIT:
+            self._metrics.submission(_RESULTS[exchange.status // 100], exchange.subcluster)
+        if exchange.is_change:
+            self._audit.record(_entry(exchange))
+        _log.debug(
+            "answered",
+            request_id=exchange.request_id,
+            operation=exchange.operation,
+            status=exchange.status,
+            took_s=round(exchange.duration_s, 6),
+            reason=exchange.reason,
+        )
+
+
+def _entry(exchange: Exchange) -> AuditEntry:
+    caller = exchange.caller
+    return AuditEntry(
+        request_id=exchange.request_id,
+        operation=exchange.operation,
+        real_user="" if caller is None or caller.is_anonymous else caller.real_user,
+        effective_user="" if caller is None else caller.user,
+        address=exchange.peer,
+        result=_RESULTS[exchange.status // 100],
+        status=exchange.status,
+        subcluster=exchange.subcluster,
+        target=exchange.target,
+        reason=exchange.reason,
+    )
