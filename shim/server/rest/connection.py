@@ -9,7 +9,7 @@ import asyncio
 from collections import deque
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Protocol
+from typing import Protocol, cast
 
 import httptools
 
@@ -114,10 +114,10 @@ class HttpConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Greet a client, unless there are too many."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what loop.create_server makes
-        self._transport = self._reader = transport
+        # a cast, as uvloop's transports are no subclasses of asyncio's
+        greeted = self._transport = self._reader = cast("asyncio.Transport", transport)
         if len(self._connections) >= self._limits.max_connections:
-            transport.abort()
+            greeted.abort()
             return
         self._connections.add(self)
         peer = transport.get_extra_info("peername")
