@@ -53,7 +53,12 @@ class ServerConfig:
 
     rest: str = key("127.0.0.1:8088", about=_address("Web services and pages; port 0 takes a free one."))
     client_rpc: str = key(
-        "127.0.0.1:8032", about=_address("Address that `/conf` tells clients for `yarn.resourcemanager.address`.")
+        "127.0.0.1:8032",
+        about=Key(
+            "Where Hadoop clients connect (their `yarn.resourcemanager.address`); empty for none.",
+            pattern=rf"({_ADDRESS})?",
+            form=_ADDRESS_FORM,
+        ),
     )
     scheduler_rpc: str = key(
         "127.0.0.1:8030",
@@ -290,6 +295,7 @@ def _check_subclusters(subclusters: tuple[SubClusterConfig, ...], source: str) -
 
 def _check_binding(server: ServerConfig, source: str) -> None:
     """Anonymous submission is how ResourceManagers on the open network are abused: reaching out is a decision."""
-    if not is_loopback(server.rest) and not server.allow_remote:
-        message = f"{server.rest} is reachable from other machines; set server.allow_remote = true if that is meant"
-        raise ConfigError(source, "server.rest", message)
+    for name, address in (("rest", server.rest), ("client_rpc", server.client_rpc)):
+        if address and not is_loopback(address) and not server.allow_remote:
+            message = f"{address} is reachable from other machines; set server.allow_remote = true if that is meant"
+            raise ConfigError(source, f"server.{name}", message)
