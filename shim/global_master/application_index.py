@@ -65,9 +65,9 @@ class ApplicationIndex:
         """Whether the document is that of `submit`: its home has not told of it yet."""
         return application_id in self._synthetic
 
-    def is_outdated(self, application_id: ApplicationId) -> bool:
-        """Whether it was written after its document was asked for."""
-        return application_id in self._written
+    def written_at_s(self, application_id: ApplicationId) -> float | None:
+        """When it was written, if no document from after that is known."""
+        return self._written.get(application_id)
 
     def live(self, subcluster: SubClusterId) -> frozenset[ApplicationId]:
         """Applications of a sub-cluster whose document is not final; none that only the federation tells of."""

@@ -220,7 +220,11 @@ class FederationView:
 
     def is_outdated(self, application_id: ApplicationId) -> bool:
         """Whether the application was written after its document was asked for."""
-        return self._index.is_outdated(application_id)
+        return self._index.written_at_s(application_id) is not None
+
+    def written_at_s(self, application_id: ApplicationId) -> float | None:
+        """When the application was written, if no document from after that is known."""
+        return self._index.written_at_s(application_id)
 
     def is_touched(self, subcluster: SubClusterId, part: Part) -> bool:
         """Whether a part was written after its document was asked for."""

@@ -1,14 +1,18 @@
 """Reading what is not an application: info, metrics, nodes and scheduler documents of every sub-cluster."""
 
+import asyncio
 from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shim.domain.ids import SubClusterId
+from shim.errors import HomeUnreachableError, ResourceManagerError
 from shim.global_master.federation_view import FederationView, Part, PartDocument
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
-from shim.services.freshness import Freshness
+from shim.services import rm_questions as ask
+from shim.services.freshness import Freshness, freshness_of
 from shim.services.reading import ReadingSettings
+from shim.services.single_flight import SingleFlight
 
 __all__ = ["DocumentReading", "PartRead"]
 
@@ -36,11 +40,24 @@ class DocumentReading:
         clock: Clock,
         settings: ReadingSettings,
     ) -> None:
-        raise NotImplementedError
+        """Read through `view`, which heartbeats keep."""
+        self._view = view
+        self._managers = managers
+        self._clock = clock
+        self._settings = settings
+        self._flights: SingleFlight[tuple[SubClusterId, Part, bool], None] = SingleFlight()
 
     async def part(self, part: Part) -> PartRead:
         """That part of every sub-cluster, from the last poll; one that was written since is fetched first."""
-        raise NotImplementedError
+        late = self._view.late(self._clock.now_s())
+        due = [name for name in self._view.subclusters if self._view.is_touched(name, part) and name not in late]
+        await asyncio.gather(*(self._fetch(name, part) for name in due), return_exceptions=True)
+        told = {name: self._view.part(name, part) for name in self._view.subclusters}
+        return PartRead(
+            documents={name: document for name, document in told.items() if document is not None},
+            version=self._view.version(part),
+            freshness=freshness_of(self._view, part, self._clock.now_s()),
+        )
 
     async def part_of(self, subcluster: SubClusterId, part: Part) -> PartRead:
         """That part of one sub-cluster.
@@ -48,8 +65,27 @@ class DocumentReading:
         Raises:
             HomeUnreachableError: It has never told it and does not answer.
         """
-        raise NotImplementedError
+        late = subcluster in self._view.late(self._clock.now_s())
+        if self._view.part(subcluster, part) is None or (self._view.is_touched(subcluster, part) and not late):
+            try:
+                await self._fetch(subcluster, part)
+            except ResourceManagerError:
+                late = True
+        document = self._view.part(subcluster, part)
+        if document is None:
+            raise HomeUnreachableError(f"sub-cluster {subcluster} has not told its {part.value} yet; try again")
+        freshness = Freshness(document.as_of_s, (subcluster,) if late else ())
+        return PartRead({subcluster: document}, self._view.version(part), freshness)
 
     def mark_touched(self, subcluster: SubClusterId, part: Part) -> None:
         """Something was changed there: the next read fetches first."""
-        raise NotImplementedError
+        self._view.mark_touched(subcluster, part, at_s=self._clock.now_s())
+
+    async def _fetch(self, subcluster: SubClusterId, part: Part) -> None:
+        key = (subcluster, part, self._view.is_touched(subcluster, part))
+        await self._flights.do(key, lambda: self._ask(subcluster, part))
+
+    async def _ask(self, subcluster: SubClusterId, part: Part) -> None:
+        as_of_s = self._clock.now_s()
+        answer = await ask.ask_part(self._managers[subcluster], part, timeout_s=self._settings.answer_within_s)
+        self._view.note_part(subcluster, part, PartDocument(answer.body, as_of_s))

@@ -3,8 +3,9 @@
 from dataclasses import dataclass
 
 from shim.domain.ids import SubClusterId
+from shim.global_master.federation_view import FederationView, Part
 
-__all__ = ["Freshness"]
+__all__ = ["Freshness", "freshness_of"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,3 +20,16 @@ class Freshness:
 
     as_of_s: float
     missing: tuple[SubClusterId, ...] = ()
+
+
+def freshness_of(view: FederationView, part: Part, now_s: float) -> Freshness:
+    """Age of an answer that is made of one part of every sub-cluster.
+
+    A sub-cluster that never told the part is missing. If all are missing, the age is that of the oldest part known.
+    """
+    late = view.late(now_s)
+    told = {subcluster: view.as_of_s(subcluster, part) for subcluster in view.subclusters}
+    missing = tuple(subcluster for subcluster, as_of_s in told.items() if as_of_s is None or subcluster in late)
+    known = {subcluster: as_of_s for subcluster, as_of_s in told.items() if as_of_s is not None}
+    in_time = [as_of_s for subcluster, as_of_s in known.items() if subcluster not in missing]
+    return Freshness(min(in_time or known.values(), default=now_s), missing)

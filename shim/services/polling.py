@@ -6,13 +6,10 @@ first list of a ResourceManager's life is everything that it knows; after that i
 by its own clock.
 """
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass, replace
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument, HaState
-from shim.errors import MalformedAnswerError, RemoteProtocolError
 from shim.global_master.subcluster_view import Part
 from shim.local_master.report import Poll
 from shim.ports.clock import Clock
@@ -70,7 +67,7 @@ class Poller:
         answer = await ask.ask_part(self._manager, Part.INFO, timeout_s=self._settings.info_timeout_s)
         told_at_s = ask.told_at_s(answer)
         middle_s = (began_at_s + self._clock.now_s()) / 2
-        with _readable(self.subcluster):
+        with ask.readable(self.subcluster):
             info = read_info(answer.body)
         return Poll(
             began_at_s=began_at_s,
@@ -106,17 +103,17 @@ class Poller:
 
     async def _ask_parts(self, poll: Poll) -> Poll:
         raw = await self._ask_part(Part.METRICS)
-        with _readable(self.subcluster):
+        with ask.readable(self.subcluster):
             metrics = read_metrics(raw)
         documents = {**poll.documents, Part.METRICS.value: raw}
         poll = replace(poll, capacity=metrics.capacity, used=metrics.used, documents=documents)
         if self._is_due(Part.NODES):
             documents[Part.NODES.value] = raw = await self._ask_part(Part.NODES)
-            with _readable(self.subcluster):
+            with ask.readable(self.subcluster):
                 poll = replace(poll, nodes=read_nodes(raw))
         if self._is_due(Part.SCHEDULER):
             documents[Part.SCHEDULER.value] = raw = await self._ask_part(Part.SCHEDULER)
-            with _readable(self.subcluster):
+            with ask.readable(self.subcluster):
                 tree = read_scheduler(raw, metrics.capacity)
             poll = replace(poll, scheduler=tree.kind, queues=tree.queues, maximum_allocation=tree.maximum_allocation)
         return poll
@@ -175,12 +172,3 @@ class Poller:
         """Not to keep a ResourceManager busy with one question for more than its share of the time."""
         took_s = self._clock.monotonic_s() - began_s
         self._not_before_s[part] = began_s + took_s / self._settings.busy_share
-
-
-@contextmanager
-def _readable(subcluster: SubClusterId) -> Iterator[None]:
-    """What cannot be read is the ResourceManager's failure."""
-    try:
-        yield
-    except RemoteProtocolError as exc:
-        raise MalformedAnswerError(subcluster, str(exc)) from exc

@@ -1,17 +1,18 @@
 """What Heddle asks a ResourceManager for itself, and how it reads the answers."""
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from email.utils import parsedate_to_datetime
 
 from shim.domain.applications import YarnApplicationState
-from shim.domain.ids import ApplicationId
+from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.errors import MalformedAnswerError, RemoteProtocolError
 from shim.global_master.subcluster_view import Part
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.protocol.rest.documents import application_document, application_documents
 
-__all__ = ["ENDED_STATES", "LIVE_STATES", "ask_application", "ask_applications", "ask_part", "told_at_s"]
+__all__ = ["ENDED_STATES", "LIVE_STATES", "ask_application", "ask_applications", "ask_part", "readable", "told_at_s"]
 
 _BASE = "/ws/v1/cluster"
 _OK = 200
@@ -40,10 +41,8 @@ async def ask_applications(
         ResourceManagerError: If there is no readable answer with status 200.
     """
     answer = await _ask(manager, f"{_BASE}/apps", query, viewer, timeout_s)
-    try:
+    with readable(manager.subcluster):
         return application_documents(answer.body, manager.subcluster, as_of_s)
-    except RemoteProtocolError as exc:
-        raise MalformedAnswerError(manager.subcluster, str(exc)) from exc
 
 
 async def ask_application(
@@ -65,10 +64,21 @@ async def ask_application(
         return None
     if answer.status != _OK:
         raise MalformedAnswerError(manager.subcluster, f"{request.path} answered {answer.status}")
-    try:
+    with readable(manager.subcluster):
         return application_document(answer.body, manager.subcluster, as_of_s)
+
+
+@contextmanager
+def readable(subcluster: SubClusterId) -> Iterator[None]:
+    """What cannot be read is the ResourceManager's failure.
+
+    Raises:
+        MalformedAnswerError: Instead of a `RemoteProtocolError` of the body.
+    """
+    try:
+        yield
     except RemoteProtocolError as exc:
-        raise MalformedAnswerError(manager.subcluster, str(exc)) from exc
+        raise MalformedAnswerError(subcluster, str(exc)) from exc
 
 
 def told_at_s(answer: RestAnswer) -> float | None:
