@@ -36,6 +36,7 @@ _SAFETY: Headers = (
 )
 _PRAGMA = ("Pragma", "no-cache")
 _VARY = ("Vary", "Accept-Encoding")
+_REASONS = {400: "Bad Request", 500: "Server Error"}
 _JETTY_CACHING = ("Cache-Control", "must-revalidate,no-cache,no-store")
 
 _POLICY = (
@@ -156,19 +157,22 @@ class AnswerWriter:
             body.encode("utf-8", "replace"),
         )
 
-    def not_negotiated(self, failure: NegotiationFailure, *, path: str, extra: Headers = ()) -> Answer:
+    def not_negotiated(
+        self, failure: NegotiationFailure, *, path: str, extra: Headers = (), cookie: str | None = None
+    ) -> Answer:
         """No resource method takes the method, the content type or the accepted types."""
+        told: Headers = (("Set-Cookie", cookie),) if cookie else ()
         if failure.form in (FailureForm.XML, FailureForm.JSON, FailureForm.BARE_JSON):
-            return self._unmapped(failure, extra)
-        headers: Headers = (_PRAGMA, *_SAFETY, _JETTY_CACHING)
+            return self._unmapped(failure, told, extra)
+        headers: Headers = (_PRAGMA, *_SAFETY, *told, _JETTY_CACHING)
         if failure.form is FailureForm.EMPTY:
             return Answer(failure.status, (*headers, *extra))
-        reason = "Server Error"
+        reason = _REASONS[failure.status]
         body = jetty_page(failure.status, reason, path=path, media_type=failure.media_type)
         content = ("Content-Type", f"{failure.media_type};charset=iso-8859-1")
         return Answer(failure.status, (*headers, content, *extra), body, reason)
 
-    def _unmapped(self, failure: NegotiationFailure, extra: Headers) -> Answer:
+    def _unmapped(self, failure: NegotiationFailure, told: Headers, extra: Headers) -> Answer:
         error = JavaError.not_negotiated().exception
         match failure.form:
             case FailureForm.XML:
@@ -180,7 +184,7 @@ class AnswerWriter:
                 members = {"exception": name, "message": None, "javaClassName": error.java_class}
                 body = json.dumps(members, separators=(",", ":")).encode()
         content = ("Content-Type", f"{failure.media_type};charset=null")
-        return Answer(failure.status, (*self.opening(), *_SAFETY, _VARY, content, *extra), body)
+        return Answer(failure.status, (*self.opening(), *_SAFETY, *told, _VARY, content, *extra), body)
 
     def page(self, body: str, *, status: int = 200, extra: Headers = (), content_type: str = HTML) -> Answer:
         """A page for browsers, or a text."""

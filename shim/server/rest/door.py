@@ -16,20 +16,27 @@ from shim.domain.ids import SubClusterId
 from shim.errors import HeddleError, InvariantViolationError, StoreUnavailableError, UnavailableError
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.errors import JavaError, RemoteException, remote_exception_of
-from shim.protocol.rest.negotiation import NegotiationFailure, Representation, accepts_gzip, failure_for, negotiate
+from shim.protocol.rest.negotiation import (
+    NegotiationFailure,
+    Representation,
+    accepts_gzip,
+    failure_for,
+    negotiate,
+    page_failure,
+)
 from shim.protocol.rest.queries import Query, parse_query
 from shim.server.rest.answers import AnswerWriter, compressed
+from shim.server.rest.asgi import raw_headers
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheKey, Kept, ResponseCache, cache_key
-from shim.server.rest.connection import render
 from shim.server.rest.endpoints import BASE, Endpoint, Match, allowed_methods, find, has_broken_escape
 from shim.server.rest.forwarding import answer_of
-from shim.server.rest.messages import Answer, Headers, Request
+from shim.server.rest.messages import Answer, Headers, RawHeaders, ReadyAnswer, Request
 from shim.server.rest.operations import Call, Operations, Outcome
 from shim.server.rest.routes import Routes
 from shim.server.rest.wadl import describe
 from shim.services.freshness import Freshness
-from shim.services.identity import COOKIE_NAME, Caller, IdentityService, ImpersonationError
+from shim.services.identity import COOKIE_NAME, Caller, ForeignTokenError, IdentityService, ImpersonationError
 
 __all__ = ["AuditSink", "Exchange", "RestDoor", "Site"]
 
@@ -126,11 +133,11 @@ class RestDoor:
         self._prefix = request_prefix
         self._is_shared = is_shared
         self._max_body_bytes = max_body_bytes
-        self._head: tuple[int, bytes] = (-1, b"")
+        self._head: tuple[int, RawHeaders] = (-1, [])
 
     # -- answers that are ready --------------------------------------------------------------------------------------
 
-    def answer_at_once(self, request: Request) -> bytes | None:
+    def answer_at_once(self, request: Request) -> ReadyAnswer | None:
         """A kept answer, if it is still good."""
         if request.method != "GET":
             return None
@@ -148,31 +155,32 @@ class RestDoor:
             self._cache.drop(key)
             return None
         as_of_s = backend.as_of_s(kept.part) if kept.as_of_s is None else kept.as_of_s
-        own = f"Heddle-As-Of: {_instant(as_of_s)}\r\nX-Request-Id: {self._request_id(request)}\r\n".encode()
-        return b"".join((kept.status_line, self._dated_head(now_s), own, kept.tail))
+        own = (
+            (b"Heddle-As-Of", _instant(as_of_s).encode()),
+            (b"X-Request-Id", self._request_id(request).encode()),
+        )
+        return ReadyAnswer(kept.status, [*self._dated_head(now_s), *own, *kept.headers], kept.body)
 
-    def _dated_head(self, now_s: float) -> bytes:
+    def _dated_head(self, now_s: float) -> RawHeaders:
         second = int(now_s)
         if self._head[0] != second:
-            lines = "".join(f"{name}: {value}\r\n" for name, value in self._writer.opening())
-            self._head = (second, lines.encode())
+            self._head = (second, raw_headers(Answer(_OK, self._writer.opening())))
         return self._head[1]
 
     def _keep(self, key: CacheKey, outcome: Outcome, answer: Answer, version: int) -> None:
         part = outcome.part
         if part is None or not self._is_shared or outcome.document.status != _OK:
             return
-        skipped = len(self._writer.opening())
-        body = render(Answer(answer.status, answer.headers[skipped:], answer.body))
-        status_line, _, tail = body.partition(b"\r\n")
+        dated = len(self._writer.opening())
         kept = Kept(
             part,
             version,
             outcome.freshness.missing,
             outcome.good_until_s,
             outcome.freshness.as_of_s if outcome.is_single else None,
-            status_line + b"\r\n",
-            tail,
+            answer.status,
+            raw_headers(answer)[dated:],
+            answer.body,
         )
         self._cache.keep(key, kept)
 
@@ -237,7 +245,9 @@ class RestDoor:
         story.operation = f"{request.method} {BASE}{endpoint.path if endpoint else request.raw_path[len(BASE) :]}"
         failure = failure_for(accept) if endpoint is None else _negotiation_failure(endpoint, request, accept)
         if failure is not None:
-            return self._writer.not_negotiated(failure, path=request.raw_path, extra=self._own_headers(story))
+            return self._writer.not_negotiated(
+                failure, path=request.raw_path, extra=self._own_headers(story), cookie=caller.new_cookie
+            )
         if endpoint is None:
             raise InvariantViolationError("a method without a row was negotiated")
         story.is_change = endpoint.changes
@@ -297,6 +307,7 @@ class RestDoor:
             do_as=do_as,
             cookie=cookie[1] if cookie else None,
             address=request.peer,
+            has_token=request.header("x-hadoop-delegation-token") is not None or query.first("delegation") is not None,
         )
 
     def _configured(self, named: str) -> SubClusterId:
@@ -333,7 +344,7 @@ class RestDoor:
         cookie = story.caller.new_cookie if story.caller else None
         if isinstance(error, StoreUnavailableError):
             error = UnavailableError(str(error))
-        if isinstance(error, ImpersonationError):
+        if isinstance(error, (ImpersonationError, ForeignTokenError)):
             shown = RemoteException(error.http_status, error.java_class, str(error))
             return self._writer.forbidden(shown, extra=own, cookie=cookie)
         shown = remote_exception_of(error)
@@ -412,7 +423,7 @@ def _negotiation_failure(endpoint: Endpoint, request: Request, accept: str) -> N
                 f"com.sun.jersey.api.MessageException: no message body reader for MIME media type {shown} was found.\n",
             )
         if not _TYPE.fullmatch(media_type):
-            raise JavaError(400, "java.lang.IllegalArgumentException", f"not a media type: {media_type[:80]}")
+            return page_failure(accept, 400)
         if media_type not in _ENTITY_TYPES:
             return failure_for(accept)
     chosen = negotiate(accept)

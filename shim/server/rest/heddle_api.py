@@ -8,28 +8,35 @@
     GET   apps/{application}/why          the decision record
     POST  choose-home                     a submission context: where it would go, and why
     GET   doctor                          what is wrong
+    GET   openapi.json                    this list, for programs
 
-JSON only; names with underscores, times and ages in seconds.
+JSON only; names with underscores, times and ages in seconds. A FastAPI application; the door identifies the caller,
+makes error bodies of what is raised here, and adds the headers that all of its answers have.
 """
 
-import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+from enum import StrEnum
+from typing import Annotated, Any, Protocol
 
 import msgspec
+from fastapi import Depends, FastAPI, Path, Query, Response
+from fastapi import Request as HTTPRequest
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
 
+import shim
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission
-from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError, NotFoundError
+from shim.errors import BadRequestError, ForbiddenError, HeddleError, MalformedBodyError, NotFoundError
 from shim.protocol.rest.filters import parse_application_filter
 from shim.protocol.rest.identifiers import path_application
-from shim.protocol.rest.queries import Query, parse_query
+from shim.protocol.rest.queries import parse_query
 from shim.protocol.rest.submission_context import decode_submission
 from shim.server.rest.answers import Document
 from shim.server.rest.backend import Backend
+from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.messages import Request
 from shim.services.identity import Caller, IdentityService
 from shim.services.inspection import ClusterStatus, Inspection, QueuePart, QueueStatus
@@ -40,7 +47,21 @@ PREFIX = "/heddle/v1/"
 
 _ID = "application-id"
 _NO_ID = ApplicationId(0, 0)
-_VERBS = {"cordon": Admission.CORDONED, "drain": Admission.DRAINING, "undrain": Admission.OPEN}
+
+
+class _Verb(StrEnum):
+    """What an operator says to a sub-cluster."""
+
+    CORDON = "cordon"
+    DRAIN = "drain"
+    UNDRAIN = "undrain"
+
+
+_ADMISSIONS = {
+    _Verb.CORDON: Admission.CORDONED,
+    _Verb.DRAIN: Admission.DRAINING,
+    _Verb.UNDRAIN: Admission.OPEN,
+}
 
 
 class Administration(Protocol):
@@ -55,12 +76,14 @@ class Administration(Protocol):
         ...
 
 
-@dataclass(frozen=True, slots=True)
-class _Call:
-    request: Request
-    query: Query
-    caller: Caller
-    named: Mapping[str, str]
+def _identified(request: HTTPRequest) -> Caller:
+    caller: Caller = request.state.caller
+    return caller
+
+
+_Asker = Annotated[Caller, Depends(_identified)]
+_ClusterName = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,63}$")]
+_ApplicationName = Annotated[str, Path(max_length=64)]
 
 
 class HeddleAPI:
@@ -87,24 +110,31 @@ class HeddleAPI:
         self._administration = administration
         self._preview = preview
         self._identity = identity
-        self._table: tuple[tuple[str, re.Pattern[str], Callable[[_Call], Awaitable[Any]]], ...] = tuple(
-            (method, re.compile(PREFIX + pattern), operation)
-            for method, pattern, operation in (
-                ("GET", "clusters", self._clusters),
-                ("POST", r"clusters/(?P<cluster>[a-z0-9-]{1,63})/(?P<verb>cordon|drain|undrain)", self._admit),
-                ("GET", "queues", self._queues),
-                ("GET", "apps", self._applications),
-                ("GET", r"apps/(?P<application>[a-z0-9_-]{1,64})", self._application),
-                ("GET", r"apps/(?P<application>[a-z0-9_-]{1,64})/why", self._why),
-                ("POST", "choose-home", self._choose_home),
-                ("GET", "doctor", self._doctor),
-            )
-        )
+        self._application_of_fastapi = self._built()
 
-    def pattern_of(self, path: str) -> str:
-        """The endpoint that a path belongs to, for metrics and audit lines; `/heddle/v1/` for none."""
-        found = next((pattern for _, pattern, _ in self._table if pattern.fullmatch(path)), None)
-        return PREFIX if found is None else _named_parts(found)
+    def _built(self) -> FastAPI:
+        built = FastAPI(
+            title="Heddle",
+            version=shim.__version__,
+            openapi_url=f"{PREFIX}openapi.json",
+            docs_url=None,  # its pages load scripts from other hosts
+            redoc_url=None,
+            redirect_slashes=False,
+        )
+        endpoints: tuple[tuple[str, str, Callable[..., Awaitable[Response]]], ...] = (
+            ("GET", "clusters", self._clusters),
+            ("POST", "clusters/{cluster}/{verb}", self._admit),
+            ("GET", "queues", self._queues),
+            ("GET", "apps", self._applications),
+            ("GET", "apps/{application}", self._application),
+            ("GET", "apps/{application}/why", self._why),
+            ("POST", "choose-home", self._choose_home),
+            ("GET", "doctor", self._doctor),
+        )
+        for method, path, operation in endpoints:
+            built.add_api_route(PREFIX + path, operation, methods=[method], name=path)
+        hand_errors_out(built)
+        return built
 
     async def run(self, request: Request, caller: Caller) -> Document:
         """Answer a request whose path begins with `PREFIX`.
@@ -114,104 +144,126 @@ class HeddleAPI:
             UnavailableError: If it cannot be told now.
             StoreUnavailableError: If the store cannot be asked.
         """
-        path = request.raw_path.rstrip("/")
-        for method, pattern, operation in self._table:
-            found = pattern.fullmatch(path)
-            if found is not None and request.method in {method, "HEAD" if method == "GET" else method}:
-                call = _Call(request, parse_query(request.query), caller, found.groupdict())
-                return Document(msgspec.json.encode(await operation(call)))
-        endpoints = ", ".join(f"{method} {_named_parts(pattern)}" for method, pattern, _ in self._table)
-        raise NotFoundError(f"{request.method} {path} is not an endpoint of Heddle; there are {endpoints}")
+        try:
+            status, body = await ask_application(self._application_of_fastapi, request, {"caller": caller})
+        except RequestValidationError as exc:
+            told = "; ".join(f"{'.'.join(map(str, error['loc']))}: {error['msg']}" for error in exc.errors())
+            raise BadRequestError(told) from exc
+        except HTTPException as exc:
+            raise self._no_endpoint(request) from exc
+        return Document(body, status=status)
+
+    def _no_endpoint(self, request: Request) -> HeddleError:
+        routes = self._application_of_fastapi.openapi()["paths"]
+        endpoints = ", ".join(f"{method.upper()} {path}" for path, methods in routes.items() for method in methods)
+        return NotFoundError(f"{request.method} {request.raw_path} is not an endpoint of Heddle; there are {endpoints}")
 
     # -- operators ---------------------------------------------------------------------------------------------------
 
-    async def _clusters(self, _: _Call) -> Any:
-        return {"clusters": [_shown_cluster(status) for status in self._inspection.clusters()]}
+    async def _clusters(self) -> Response:
+        """How each sub-cluster is."""
+        return _json({"clusters": [_shown_cluster(status) for status in self._inspection.clusters()]})
 
-    async def _queues(self, _: _Call) -> Any:
-        return {"queues": [_shown_queue(queue) for queue in self._inspection.queues()]}
+    async def _queues(self) -> Response:
+        """Leaf queues, on each sub-cluster and together."""
+        return _json({"queues": [_shown_queue(queue) for queue in self._inspection.queues()]})
 
-    async def _doctor(self, _: _Call) -> Any:
-        return {
-            "findings": [
-                {
-                    "check": found.check,
-                    "level": found.level.value,
-                    "cluster": found.subject,
-                    "message": found.message,
-                    "advice": found.advice,
-                }
-                for found in await self._inspection.doctor()
-            ]
-        }
+    async def _doctor(self) -> Response:
+        """What is wrong, and what to do about it."""
+        return _json(
+            {
+                "findings": [
+                    {
+                        "check": found.check,
+                        "level": found.level.value,
+                        "cluster": found.subject,
+                        "message": found.message,
+                        "advice": found.advice,
+                    }
+                    for found in await self._inspection.doctor()
+                ]
+            }
+        )
 
-    async def _admit(self, call: _Call) -> Any:
-        caller = self._identity.require_user(call.caller)
+    async def _admit(
+        self,
+        asker: _Asker,
+        cluster: _ClusterName,
+        verb: _Verb,
+        is_dry_run: Annotated[bool, Query(alias="dryRun")] = False,  # noqa: FBT002 - by name, from the query
+    ) -> Response:
+        """Let new applications into a sub-cluster, or not."""
+        caller = self._identity.require_user(asker)
         if not self._identity.is_admin(caller):
             raise ForbiddenError(f"{caller.user} may not operate Heddle: list the user in security.admins")
-        wanted = _VERBS[call.named["verb"]]
+        wanted = _ADMISSIONS[verb]
         statuses = {status.id: status for status in self._inspection.clusters()}
-        status = statuses.get(SubClusterId(call.named["cluster"]))
+        status = statuses.get(SubClusterId(cluster))
         if status is None:
-            raise NotFoundError(f"no sub-cluster {call.named['cluster']}; there are {', '.join(statuses)}")
-        is_dry_run = call.query.first("dryRun") == "true"
+            raise NotFoundError(f"no sub-cluster {cluster}; there are {', '.join(statuses)}")
         if not is_dry_run:
             await self._administration.set_admission(status.id, wanted, by=caller.user)
-        return {
-            "id": status.id,
-            "was": status.admission.value,
-            "admission": wanted.value,
-            "dry_run": is_dry_run,
-            "still_running": sorted(map(str, self._backend.view.live(status.id))),
-        }
+        return _json(
+            {
+                "id": status.id,
+                "was": status.admission.value,
+                "admission": wanted.value,
+                "dry_run": is_dry_run,
+                "still_running": sorted(map(str, self._backend.view.live(status.id))),
+            }
+        )
 
     # -- applications ------------------------------------------------------------------------------------------------
 
-    async def _applications(self, call: _Call) -> Any:
-        read = await self._backend.applications.applications(viewer=call.caller.user)
-        home = call.query.first("home")
+    async def _applications(self, request: HTTPRequest, asker: _Asker, home: str | None = None) -> Response:
+        """Applications, by the filters of a ResourceManager and by home."""
+        read = await self._backend.applications.applications(viewer=asker.user)
         documents = {
             each.summary.application_id: each
             for each in read.documents
             if home is None or each.summary.home_subcluster == home
         }
-        wanted = parse_application_filter(call.query, find_queue=self._backend.find_queue, unknown_queue_is_error=False)
+        query = parse_query(request.url.query)
+        wanted = parse_application_filter(query, find_queue=self._backend.find_queue, unknown_queue_is_error=False)
         summaries = [each.summary for each in documents.values()]
         found, _ = wanted.select(summaries, skews_ms=self._backend.skews_ms())
-        return {"apps": [_with_cluster(documents[each.application_id]) for each in found]}
+        return _json({"apps": [_with_cluster(documents[each.application_id]) for each in found]})
 
-    async def _application(self, call: _Call) -> Any:
-        application_id = path_application(call.named["application"])
-        read = await self._backend.applications.application(application_id, viewer=call.caller.user)
-        return {"app": _with_cluster(read.document)}
+    async def _application(self, asker: _Asker, application: _ApplicationName) -> Response:
+        """One application."""
+        read = await self._backend.applications.application(path_application(application), viewer=asker.user)
+        return _json({"app": _with_cluster(read.document)})
 
-    async def _why(self, call: _Call) -> Any:
-        application_id = path_application(call.named["application"])
+    async def _why(self, application: _ApplicationName) -> Response:
+        """Why an application has the home that it has."""
+        application_id = path_application(application)
         record = await self._backend.store.find(application_id)
         if record is None:
             home = await self._backend.routing.home_of(application_id)
             reason = "not submitted through this federation: no choice was made"
-            return {"application_id": str(application_id), "home": home, "reason": reason, "candidates": []}
-        return {
-            "application_id": str(application_id),
-            "home": record.home_subcluster,
-            "submission": record.state.value,
-            "decided_at_ms": record.intended_at_ms,
-            "rejection": record.rejection,
-            **_shown_decision(record.decision),
-        }
-
-    async def _choose_home(self, call: _Call) -> Any:
-        submission = decode_submission(
-            _with_some_id(call.request.body), media_type="application/json", user=call.caller.user
+            return _json({"application_id": str(application_id), "home": home, "reason": reason, "candidates": []})
+        return _json(
+            {
+                "application_id": str(application_id),
+                "home": record.home_subcluster,
+                "submission": record.state.value,
+                "decided_at_ms": record.intended_at_ms,
+                "rejection": record.rejection,
+                **_shown_decision(record.decision),
+            }
         )
+
+    async def _choose_home(self, request: HTTPRequest, asker: _Asker) -> Response:
+        """Where a submission context would go now."""
+        context = _with_some_id(await request.body())
+        submission = decode_submission(context, media_type="application/json", user=asker.user)
         decision = self._preview(submission)
-        return {"home": decision.home_subcluster, **_shown_decision(decision)}
+        return _json({"home": decision.home_subcluster, **_shown_decision(decision)})
 
 
-def _named_parts(pattern: re.Pattern[str]) -> str:
-    """A row's path with names for its variable parts."""
-    return re.sub(r"\(\?P<(\w+)>[^)]*\)", r"{\1}", pattern.pattern)
+def _json(document: Mapping[str, Any]) -> Response:
+    """An answer by msgspec, which carries raw objects through."""
+    return Response(msgspec.json.encode(document), media_type="application/json")
 
 
 def _with_some_id(body: bytes) -> bytes:

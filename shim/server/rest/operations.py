@@ -279,8 +279,10 @@ class Operations:
     async def _submit(self, call: Call) -> Outcome | RestAnswer:
         media_type = (call.request.header("content-type") or "").partition(";")[0].strip().lower()
         submission = decode_submission(call.request.body, media_type=media_type, user=call.caller.user)
-        taken = await self._backend.submissions.submit(submission, accept=call.request.joined("accept") or "*/*")
+        taken = await self._backend.submissions.submit(submission)
         if isinstance(taken, Rejected):
+            if b"RemoteException" in taken.answer.body:
+                raise _refusal(taken.answer)
             return taken.answer
         location = public_url(call.request, f"{call.request.raw_path}/{submission.application_id}")
         return Outcome(Document(b"", status=202, location=location), self._now())

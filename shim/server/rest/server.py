@@ -1,12 +1,39 @@
-"""The listening socket of the REST door."""
+"""The listening socket of the REST door: uvicorn inside a running event loop."""
 
 import asyncio
+import contextlib
+import math
+import socket
+from collections.abc import Iterator
+from functools import partial
+from typing import Any, cast
 
-from shim.server.rest.connection import ConnectionLimits, Door, HttpConnection
+import uvicorn
+
+from shim.server.rest.asgi import Door, application
+from shim.server.rest.connection import ConnectionLimits, GuardedProtocol
 
 __all__ = ["RestServer"]
 
 _BACKLOG = 1024
+
+
+class _EmbeddedServer(uvicorn.Server):
+    """uvicorn that leaves signals to the process it runs in, and says when it listens."""
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self.listens = asyncio.Event()
+
+    @contextlib.contextmanager
+    def capture_signals(self) -> Iterator[None]:
+        """Take none."""
+        yield
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen."""
+        await super().startup(sockets)
+        self.listens.set()
 
 
 class RestServer:
@@ -23,8 +50,8 @@ class RestServer:
         self._door = door
         self._host, self._port = host, port
         self._limits = limits or ConnectionLimits()
-        self._connections: set[HttpConnection] = set()
-        self._server: asyncio.Server | None = None
+        self._server: _EmbeddedServer | None = None
+        self._serving: asyncio.Task[None] | None = None
 
     @property
     def port(self) -> int:
@@ -43,25 +70,33 @@ class RestServer:
         Raises:
             OSError: If the address cannot be bound.
         """
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: HttpConnection(self._door, self._limits, self._connections),
-            self._host,
-            self._port,
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        listening = socket.create_server((self._host, self._port), family=family, backlog=_BACKLOG)
+        self._port = listening.getsockname()[1]
+        self._server = _EmbeddedServer(self._config())
+        self._serving = asyncio.create_task(self._server.serve([listening]), name="rest-door")
+        await self._server.listens.wait()
+
+    def _config(self) -> uvicorn.Config:
+        return uvicorn.Config(
+            application(self._door),
+            http=cast("Any", partial(GuardedProtocol, limits=self._limits)),  # called as a class is
+            ws="none",
+            lifespan="off",
+            log_config=None,
+            access_log=False,
+            server_header=False,
+            date_header=False,
+            proxy_headers=False,
             backlog=_BACKLOG,
+            timeout_keep_alive=cast("int", self._limits.keep_alive_s),  # handed to call_later, which takes parts too
         )
-        self._port = self._server.sockets[0].getsockname()[1]
 
     async def stop(self, *, grace_s: float = 5.0) -> None:
         """Take no new connections, let requests under way end within `grace_s`, then cut."""
-        if self._server is None:
+        if self._server is None or self._serving is None:
             return
-        self._server.close()
-        for connection in tuple(self._connections):
-            connection.end()
-        busy = [connection.done() for connection in self._connections]
-        if busy:
-            await asyncio.wait(busy, timeout=grace_s)
-        for connection in tuple(self._connections):
-            connection.abort()
-        self._server = None
+        self._server.config.timeout_graceful_shutdown = math.ceil(grace_s)
+        self._server.should_exit = True
+        await self._serving
+        self._server = self._serving = None

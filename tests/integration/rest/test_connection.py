@@ -6,8 +6,9 @@ from collections.abc import AsyncIterator
 
 import pytest
 
-from shim.server.rest.connection import ConnectionLimits, render
-from shim.server.rest.messages import Answer, Request
+from shim.server.rest.asgi import raw_headers
+from shim.server.rest.connection import ConnectionLimits
+from shim.server.rest.messages import Answer, ReadyAnswer, Request
 from shim.server.rest.server import RestServer
 
 POST = b"POST /x HTTP/1.1\r\nHost: a\r\n"
@@ -16,7 +17,6 @@ LIMITS = ConnectionLimits(
     max_body_bytes=1000,
     request_timeout_s=0.3,
     keep_alive_s=0.5,
-    max_pipelined=4,
     max_connections=8,
 )
 GET = b"GET /x HTTP/1.1\r\nHost: a\r\n\r\n"
@@ -30,11 +30,11 @@ class EchoesRequests:
         self.asked = asyncio.Event()
         self.go = asyncio.Event()
 
-    def answer_at_once(self, request: Request) -> bytes | None:
+    def answer_at_once(self, request: Request) -> ReadyAnswer | None:
         if request.raw_path != "/ready":
             return None
         self.requests.append(request)
-        return render(Answer(200, (("X-Ready", "yes"),), b"ready"))
+        return ReadyAnswer(200, [(b"X-Ready", b"yes")], b"ready")
 
     async def answer(self, request: Request) -> Answer:
         self.requests.append(request)
@@ -79,7 +79,7 @@ def status(answer: bytes) -> int:
 async def test_a_request_is_answered_and_an_idle_connection_closed():
     async with serving(EchoesRequests()) as server:
         answer = await exchange(server, GET)
-    assert answer.startswith(b"HTTP/1.1 200 OK\r\nX-Path: /x\r\nContent-Length: 4\r\n\r\nGET ")
+    assert answer.startswith(b"HTTP/1.1 200 OK\r\nX-Path: /x\r\ncontent-length: 4\r\n\r\nGET ")
 
 
 async def test_a_request_in_single_bytes_is_one_request():
@@ -141,7 +141,7 @@ async def test_s23_what_two_servers_could_read_differently_is_refused(sent):
     async with serving(door) as server:
         answer = await exchange(server, sent + GET.replace(b"/x", b"/smuggled"))
     assert status(answer) in (400, 413)
-    assert b"Connection: close" in answer
+    assert b"connection: close" in answer.lower()
     assert not any(request.raw_path == "/smuggled" for request in door.requests)
     assert answer.count(b"HTTP/1.1") == 1
 
@@ -235,7 +235,7 @@ async def test_http_1_0_is_answered_and_closed():
     async with serving(EchoesRequests()) as server:
         answer = await exchange(server, b"GET /x HTTP/1.0\r\nConnection: keep-alive\r\n\r\n" + GET)
     assert answer.count(b"200 OK") == 1
-    assert b"Connection: close" in answer
+    assert b"connection: close" in answer.lower()
 
 
 async def test_absolute_targets_and_fragments_are_paths():
@@ -248,7 +248,7 @@ async def test_absolute_targets_and_fragments_are_paths():
 async def test_head_has_no_body():
     async with serving(EchoesRequests()) as server:
         answer = await exchange(server, b"HEAD /x HTTP/1.1\r\nHost: a\r\n\r\n")
-    assert answer.endswith(b"Content-Length: 0\r\n\r\n")
+    assert answer.endswith(b"content-length: 0\r\n\r\n")
 
 
 async def test_stopping_lets_a_request_end():
@@ -262,11 +262,10 @@ async def test_stopping_lets_a_request_end():
     door.go.set()
     await stopping
     answer = await asking
-    assert b"Connection: close" in answer
+    assert answer.startswith(b"HTTP/1.1 200 OK")
     with pytest.raises(ConnectionRefusedError):
         await asyncio.open_connection("127.0.0.1", server.port)
 
 
 async def test_a_header_value_cannot_forge_another():
-    answer = render(Answer(200, (("X-A", "b\r\nX-Forged: c"),)))
-    assert b"\r\nX-Forged" not in answer
+    assert raw_headers(Answer(200, (("X-A", "b\r\nX-Forged: c"),))) == [(b"X-A", b"b  X-Forged: c")]

@@ -1,0 +1,95 @@
+"""The ASGI application around the door: reads a request whole, so that nothing behind it waits for a slow client."""
+
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from typing import Any, Protocol
+
+from shim.server.rest.messages import Answer, RawHeaders, ReadyAnswer, Request
+
+__all__ = ["Door", "application", "raw_headers"]
+
+_Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
+_Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
+_Application = Callable[[Any, _Receive, _Send], Awaitable[None]]
+
+_ONE_LINE = dict.fromkeys([*range(9), *range(10, 32), 127], " ")
+"""What could end a header line and begin a forged one, and all else that has no place in a value."""
+
+
+class _Spelt(bytes):
+    """A header name that reaches the client as a ResourceManager spells it: scripts look for `Location:`.
+
+    uvicorn writes what `lower` returns. The two names that it looks for itself, of the length and the connection, are
+    given to it as plain bytes.
+    """
+
+    def lower(self) -> "_Spelt":
+        """Itself."""
+        return self
+
+
+class Door(Protocol):
+    """What answers."""
+
+    def answer_at_once(self, request: Request) -> ReadyAnswer | None:
+        """An answer that is ready, without waiting for anything."""
+        ...
+
+    async def answer(self, request: Request) -> Answer:
+        """The answer; never raises but when cancelled."""
+        ...
+
+
+def application(door: Door) -> _Application:
+    """The ASGI application that hands every request to a door."""
+
+    async def answer(scope: Any, receive: _Receive, send: _Send) -> None:
+        body = b"" if scope["method"] == "GET" and not _has_body(scope["headers"]) else await _read(receive)
+        if body is None:
+            return
+        request = _request(scope, body)
+        ready = door.answer_at_once(request)
+        if ready is None:
+            made = await door.answer(request)
+            ready = ReadyAnswer(made.status, raw_headers(made), b"" if request.method == "HEAD" else made.body)
+        headers = [*ready.headers, (b"Content-Length", b"%d" % len(ready.body))]
+        await send({"type": "http.response.start", "status": ready.status, "headers": headers})
+        await send({"type": "http.response.body", "body": ready.body})
+
+    return answer
+
+
+def raw_headers(answer: Answer) -> RawHeaders:
+    """An answer's headers as bytes, each on one line whatever is in it."""
+    headers: RawHeaders = [
+        (_Spelt(name.encode("ascii")), value.translate(_ONE_LINE).encode("utf-8", "replace"))
+        for name, value in answer.headers
+    ]
+    return [*headers, (b"Connection", b"close")] if answer.closes else headers
+
+
+def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    return any(name in (b"content-length", b"transfer-encoding") for name, _ in headers)
+
+
+async def _read(receive: _Receive) -> bytes | None:
+    """The whole body; None if the client went away first."""
+    body = b""
+    while True:
+        message = await receive()
+        if message["type"] == "http.disconnect":
+            return None
+        body += bytes(message.get("body", b""))
+        if not message.get("more_body", False):
+            return body
+
+
+def _request(scope: Any, body: bytes) -> Request:
+    client = scope["client"]
+    return Request(
+        method=scope["method"],
+        raw_path=scope["raw_path"].decode("latin-1"),
+        query=scope["query_string"].decode("latin-1"),
+        headers=tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]),
+        body=body,
+        peer=client[0] if client else "",
+    )

@@ -1,0 +1,76 @@
+"""Asking an ASGI application without a socket: the door has read the request and will write the answer."""
+
+from collections.abc import Mapping, MutableMapping
+from typing import Any
+from urllib.parse import unquote
+
+from fastapi import FastAPI, Response
+from fastapi import Request as HTTPRequest
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+
+from shim.errors import HeddleError
+from shim.server.rest.messages import Request
+
+__all__ = ["ask_application", "hand_errors_out"]
+
+
+def hand_errors_out(application: FastAPI) -> None:
+    """Let `ask_application` raise what endpoints and the framework raise, instead of answering in FastAPI's words."""
+    for kind in (HeddleError, RequestValidationError, HTTPException):
+        application.add_exception_handler(kind, _remember)
+
+
+async def _remember(request: HTTPRequest, error: Exception) -> Response:
+    request.state.raised = error
+    return Response(status_code=500)
+
+
+async def ask_application(application: FastAPI, request: Request, state: Mapping[str, object]) -> tuple[int, bytes]:
+    """Run one request through an application.
+
+    Args:
+        application: What answers.
+        request: Read whole.
+        state: What endpoints find in `request.state`.
+
+    Returns:
+        Status and body.
+
+    Raises:
+        HeddleError: What an endpoint raised.
+        RequestValidationError: If a parameter is not as declared.
+        HTTPException: If no endpoint has this path and method.
+    """
+    told: dict[str, Any] = {"status": 500, "body": b""}
+    messages = iter([{"type": "http.request", "body": request.body, "more_body": False}])
+
+    async def receive() -> MutableMapping[str, Any]:
+        return next(messages, {"type": "http.disconnect"})
+
+    async def send(message: MutableMapping[str, Any]) -> None:
+        if message["type"] == "http.response.start":
+            told["status"] = message["status"]
+        else:
+            told["body"] += message.get("body", b"")
+
+    scope: dict[str, Any] = {
+        "type": "http",
+        "asgi": {"version": "3.0"},
+        "http_version": "1.1",
+        "method": "GET" if request.method == "HEAD" else request.method,
+        "scheme": "http",
+        "path": unquote(request.raw_path).rstrip("/"),
+        "raw_path": request.raw_path.encode("latin-1"),
+        "query_string": request.query.encode("latin-1"),
+        "root_path": "",
+        "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in request.headers],
+        "client": (request.peer, 0),
+        "server": None,
+        "state": dict(state),
+    }
+    await application(scope, receive, send)
+    raised: Exception | None = scope["state"].get("raised")
+    if raised is not None:
+        raise raised
+    return told["status"], told["body"]
