@@ -3,6 +3,8 @@ SHELL := /bin/bash
 .ONESHELL:
 .SHELLFLAGS := -eu -o pipefail -c
 
+export PATH := $(CURDIR)/.venv/bin:$(PATH)
+
 python := .venv/bin/python
 heddle := .venv/bin/heddle
 logs := .heddle/logs
