@@ -1,7 +1,7 @@
 """Who is calling: the one place that answers it, for every door.
 
 Without Kerberos a ResourceManager believes `user.name`, and hands out a signed cookie so that it need not be repeated.
-Heddle does the same with a secret of its own, so that clients that log in once (`SimpleAuth`) work. Whom a service user
+Heddle does the same with a secret of its own, so that clients that log in once (`SimpleAuth`) work. Whom a service
 may act for (`doAs`) is configured, as Hadoop's `hadoop.proxyuser` is. Headers that claim an identity are never looked at.
 
 Source: `PseudoAuthenticationHandler`, `AuthenticationFilter`, `Signer`, `DelegationTokenAuthenticationFilter`,
@@ -19,7 +19,15 @@ from types import MappingProxyType
 from shim.errors import BadRequestError, NotAuthenticatedError, UserError
 from shim.ports.clock import Clock
 
-__all__ = ["COOKIE_NAME", "Caller", "IdentityRules", "IdentityService", "ImpersonationError", "ProxyRule"]
+__all__ = [
+    "COOKIE_NAME",
+    "Caller",
+    "ForeignTokenError",
+    "IdentityRules",
+    "IdentityService",
+    "ImpersonationError",
+    "ProxyRule",
+]
 
 COOKIE_NAME = "hadoop.auth"
 _COOKIE_TYPE = "simple-dt"
@@ -27,6 +35,13 @@ _LONGEST_NAME = 256
 _LONGEST_COOKIE = 4096
 _NOT_IN_A_COOKIE = frozenset('";\\,&=')
 _ANY = "*"
+
+
+class ForeignTokenError(UserError):
+    """A delegation token that this federation has not issued."""
+
+    http_status = 403
+    java_class = "org.apache.hadoop.security.authentication.client.AuthenticationException"
 
 
 class ImpersonationError(UserError):
@@ -112,7 +127,15 @@ class IdentityService:
         """The caller of a request that names nobody."""
         return Caller(self._rules.static_user, self._rules.static_user, is_anonymous=True)
 
-    def identify(self, *, user_name: str | None, do_as: str | None, cookie: str | None, address: str) -> Caller:
+    def identify(
+        self,
+        *,
+        user_name: str | None,
+        do_as: str | None,
+        cookie: str | None,
+        address: str,
+        has_token: bool = False,
+    ) -> Caller:
         """Name the caller.
 
         A good cookie goes before `user.name`; a bad one counts as none. `doAs` of somebody without a name is ignored.
@@ -122,11 +145,15 @@ class IdentityService:
             do_as: Parameter `doAs`, None if absent.
             cookie: Value of the cookie `hadoop.auth`, None if absent.
             address: Where the request came from.
+            has_token: Whether it shows a delegation token.
 
         Raises:
+            ForeignTokenError: If it shows a delegation token: none are issued for web services.
             BadRequestError: If a name is empty or has characters that a name cannot have.
             ImpersonationError: If the caller may not act for the user that `doAs` names.
         """
+        if has_token:
+            raise ForeignTokenError("delegation tokens of web services are not issued here: name the user")
         from_cookie = self.verify_cookie(cookie) if cookie else None
         if from_cookie is None and user_name is None:
             return self.anonymous

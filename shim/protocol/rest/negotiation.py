@@ -9,7 +9,15 @@ from dataclasses import dataclass
 from enum import Enum
 from functools import lru_cache
 
-__all__ = ["FailureForm", "NegotiationFailure", "Representation", "accepts_gzip", "failure_for", "negotiate"]
+__all__ = [
+    "FailureForm",
+    "NegotiationFailure",
+    "Representation",
+    "accepts_gzip",
+    "failure_for",
+    "negotiate",
+    "page_failure",
+]
 
 
 class Representation(Enum):
@@ -145,8 +153,19 @@ def _failure_of(ranges: tuple[_Range, ...]) -> NegotiationFailure:
             return NegotiationFailure(503, FailureForm.BARE_JSON, wanted.text)
         if wanted.subtype.endswith("+xml") and wanted.subtype != "xhtml+xml":
             return NegotiationFailure(503, FailureForm.XML, wanted.text)
+    return _page_of(ranges, 500)
+
+
+@lru_cache(maxsize=128)
+def page_failure(accept: str, status: int) -> NegotiationFailure:
+    """The page that the servlet container writes for a request that reached no resource."""
+    ranges = _parse(accept)
+    return ranges if isinstance(ranges, NegotiationFailure) else _page_of(ranges, status)
+
+
+def _page_of(ranges: tuple[_Range, ...], status: int) -> NegotiationFailure:
     for wanted in ranges:
         for (kind, subtype), form in _PAGES:
             if wanted.includes(kind, subtype):
-                return NegotiationFailure(500, form, f"{kind}/{subtype}")
-    return _NOTHING_FITS
+                return NegotiationFailure(status, form, f"{kind}/{subtype}")
+    return NegotiationFailure(status, FailureForm.EMPTY, "")

@@ -1,0 +1,117 @@
+"""The table of endpoints, and paths that try to be something else."""
+
+from pathlib import Path
+
+import pytest
+
+from shim.server.rest.endpoints import BASE, ENDPOINTS, Key, Way, allowed_methods, find, has_broken_escape
+from shim.testing.recorded import recorded_exchanges
+
+RECORDED = [
+    exchange
+    for exchange in recorded_exchanges().values()
+    if exchange.path.startswith(BASE) and exchange.method in ("GET", "POST", "PUT", "DELETE")
+]
+
+
+def test_every_recorded_path_is_known_or_was_not_found():
+    lost = {
+        (exchange.path, exchange.status)
+        for exchange in RECORDED
+        if find(exchange.path.partition("#")[0]) is None and exchange.status not in (307, 404, None)
+    }
+    assert lost == set()
+
+
+def test_every_recorded_not_found_page_is_of_an_unknown_path():
+    for exchange in RECORDED:
+        if exchange.status == 404 and (exchange.header("content-type") or "").startswith("text/html;charset=utf-8"):
+            assert find(exchange.path) is None, exchange.path
+
+
+def test_every_recorded_success_has_a_row_of_its_method():
+    for exchange in RECORDED:
+        found = find(exchange.path)
+        if exchange.status in (200, 202) and found is not None and "op=" not in exchange.query:
+            assert exchange.method in found.endpoints, (exchange.method, exchange.path)
+
+
+def test_rows_are_unique():
+    keys = [(row.method, row.path) for row in ENDPOINTS]
+    assert len(keys) == len(set(keys)) >= 55
+
+
+@pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: f"{row.method} {row.path}")
+def test_a_row_is_found_by_its_own_path(row):
+    path = BASE + row.path.replace("{", "x").replace("}", "")
+    found = find(path)
+    assert found is not None
+    assert found.endpoints[row.method] is row
+    assert (row.key is not Key.NONE) == (row.way is Way.ROUTE)
+
+
+def test_recorded_options_name_the_same_methods():
+    checked = 0
+    for exchange in recorded_exchanges().values():
+        found = find(exchange.path)
+        if exchange.method == "OPTIONS" and exchange.status == 200 and found is not None:
+            assert allowed_methods(found) == exchange.header("allow")
+            checked += 1
+    assert checked > 8
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/ws/v1/cluster//info",
+        "//ws/v1/cluster/info",
+        "/ws//v1/cluster/info",
+        "/ws/v1/cluster//",
+        "/ws/v1/cluster/./info",
+        "/ws/v1/cluster/nodes/../info",
+        "/ws/v1/cluster%2Finfo",
+        "/ws/v1/cluster/%69nfo",
+        "/ws/v1/cluster/%2e%2e/info",
+        "/ws/v1/cluster/apps/%2e%2e/%2e%2e/conf",
+        "/ws/v1/cluster/INFO",
+        "/WS/v1/cluster/info",
+        "/ws/v1/clusterinfo",
+        "/ws/v1/cluster/info/x",
+        "/ws/v1/cluster/in\u0131fo",
+    ],
+)
+def test_s24_a_path_that_only_resembles_one_is_none(path):
+    assert find(path) is None
+
+
+@pytest.mark.parametrize(
+    ("path", "parameter"),
+    [
+        ("/ws/v1/cluster/apps/a%2F..%2Fb", "a/../b"),
+        ("/ws/v1/cluster/apps/..;x=y", ".."),
+        ("/ws/v1/cluster/apps/%252e", "%2e"),
+        ("/ws/v1/cluster/apps/%C3%A9", "é"),
+        ("/ws/v1/cluster/apps/%ff", "�"),
+    ],
+)
+def test_s24_tricks_in_a_parameter_are_only_a_value(path, parameter):
+    found = find(path)
+    assert found is not None
+    assert found.parameters == {"application": parameter}
+
+
+@pytest.mark.parametrize("path", ["/ws/v1/cluster/info", "/ws/v1/cluster/info/", "/ws/v1/cluster/info;jsessionid=1"])
+def test_t7_a_slash_at_the_end_and_matrix_parameters_are_ignored(path):
+    assert find(path) is not None
+
+
+@pytest.mark.parametrize(("path", "is_broken"), [("/%zz", True), ("/%2", True), ("/a%00", True), ("/%20", False)])
+def test_broken_escapes_are_noticed(path, is_broken):
+    assert has_broken_escape(path) is is_broken
+
+
+def test_there_is_no_other_list_of_paths():
+    folder = Path(__file__).resolve().parents[4] / "shim" / "server" / "rest"
+    for file in folder.glob("*.py"):
+        if file.name not in ("endpoints.py", "heddle_api.py"):
+            assert "/appattempts" not in file.read_text(encoding="utf-8")
