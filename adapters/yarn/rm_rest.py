@@ -247,6 +247,7 @@ class RestResourceManager:
                 auto_decompress=False,
                 timeout=aiohttp.ClientTimeout(total=None, connect=self._settings.connect_timeout_s),
                 headers={"User-Agent": "heddle"},
+                skip_auto_headers=("Content-Type", "Accept"),  # a request says only what the caller said
                 trace_configs=[watch],
             )
         return self._session

@@ -133,8 +133,8 @@ async def deliver(
         return Uncertain(str(exc))
     if answer.status in _TAKEN:
         return Taken(answer)
-    if answer.status in _REFUSED:
-        return Refused(answer)
+    if answer.status in _REFUSED or (answer.status == _NOT_FOUND and b"RemoteException" in answer.body):
+        return Refused(answer)  # 404 is what a reservation id that is none gets
     if answer.status >= _SERVER_ERROR and b"RemoteException" in answer.body:
         return await _after_its_own_failure(manager, submission.application_id, answer, timeout_s)
     return Uncertain(f"sub-cluster {manager.subcluster} answered {answer.status} to a submission")
