@@ -292,7 +292,8 @@ def _on_way(seen: SubClusterView, settings: HomeSettings, queue: QueueReport | N
         for placement in seen.placements
         if queue is None or find_queue(seen, placement.queue or settings.default_queue) == queue
     ]
-    mean = ResourceVector(seen.used.memory_mib // max(1, seen.running), seen.used.vcores // max(1, seen.running))
+    share = 1 / seen.running if seen.running else 0.0
+    mean = ResourceVector(int(seen.used.memory_mib * share), int(seen.used.vcores * share))
     return _sum(
         ResourceVector(max(resource.memory_mib, mean.memory_mib), max(resource.vcores, mean.vcores))
         for resource in placed

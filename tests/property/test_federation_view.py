@@ -1,0 +1,115 @@
+"""Whatever happens to reports on their way, the view ends up knowing the truth, and never says the impossible."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shim.domain.applications import FinalStatus, YarnApplicationState
+from shim.domain.ids import SubClusterId
+from shim.global_master.federation_view import FederationView
+from shim.testing.reports import a_document, a_report
+
+NAMES = ("east", "west")
+LIVES = (["ACCEPTED", "RUNNING", "FINISHED"], ["ACCEPTED", "FAILED"], ["ACCEPTED", "RUNNING", "RUNNING", "RUNNING"])
+POSSIBLE = {
+    **dict.fromkeys(["NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"], {"UNDEFINED"}),
+    "RUNNING": {"UNDEFINED", "SUCCEEDED"},
+    "FINISHED": {"SUCCEEDED", "FAILED", "KILLED"},
+    "FAILED": {"FAILED"},
+    "KILLED": {"KILLED"},
+}
+
+
+@st.composite
+def histories(draw):
+    """Reports of two sub-clusters, each telling the live and the newly ended applications, in the order of making."""
+    reports = {name: [] for name in NAMES}
+    for place, name in enumerate(NAMES):
+        applications = draw(st.lists(st.tuples(st.integers(0, 4), st.sampled_from(LIVES)), max_size=4))
+        for step in range(6):
+            told = []
+            for number, (begin, life) in enumerate(applications):
+                age = step - begin
+                if age >= 0:
+                    state = life[min(age, len(life) - 1)]
+                    ended_before = age >= len(life) and YarnApplicationState(state).is_final
+                    if not ended_before:
+                        at_s = 100.0 + step
+                        told.append(a_document(10 * place + number, name, state, as_of_s=at_s))
+            reports[name].append(a_report(name, step + 1, polled_at_s=100.0 + step, applications=told))
+    return reports
+
+
+def truth(reports):
+    """The state of each application that the last report telling of it says."""
+    known = {}
+    for name in NAMES:
+        for report in reports[name]:
+            for application_id, document in report.applications.items():
+                known[application_id] = document.summary.state
+    return known
+
+
+def believed(view):
+    return {document.summary.application_id: document.summary.state for document in view.applications()}
+
+
+def a_view():
+    return FederationView(tuple(SubClusterId(name) for name in NAMES))
+
+
+def is_ordered(before, after):
+    """A final state stays, and live ones move on only."""
+    order = list(YarnApplicationState)
+    return before == after or (not before.is_final and order.index(after) >= order.index(before))
+
+
+@given(histories(), st.data())
+def test_lost_repeated_and_late_reports_never_take_a_state_back_nor_make_up_a_pair(reports, data):
+    deliveries = [report for name in NAMES for report in reports[name]]
+    arriving = data.draw(st.lists(st.sampled_from(deliveries), max_size=30))
+    view = a_view()
+    before = {}
+    for report in arriving:
+        view.apply(report)
+        now = believed(view)
+        assert before.keys() <= now.keys()
+        assert all(is_ordered(before[application_id], now[application_id]) for application_id in before)
+        for document in view.applications():
+            summary = document.summary
+            assert summary.final_status.value in POSSIBLE[summary.state.value]
+            assert f'"{summary.state.value}"'.encode() in document.raw
+            assert f'"{summary.final_status.value}"'.encode() in document.raw
+        before = now
+
+
+@given(histories(), st.data())
+def test_whatever_the_order_between_sub_clusters_every_report_in_its_own_order_gives_the_truth(reports, data):
+    queues = {name: list(reports[name]) for name in NAMES}
+    view = a_view()
+    while any(queues.values()):
+        name = data.draw(st.sampled_from([name for name in NAMES if queues[name]]))
+        report = queues[name].pop(0)
+        for _ in range(data.draw(st.integers(1, 2))):
+            view.apply(report)
+    assert believed(view) == truth(reports)
+
+
+@given(
+    st.lists(st.tuples(st.sampled_from(NAMES), st.integers(0, 20), st.sampled_from(["RUNNING", "FINISHED"]))), st.data()
+)
+def test_documents_of_one_application_give_the_same_in_whatever_order_they_come(told, data):
+    documents = {(name, at): a_document(1, name, state, as_of_s=float(at)) for name, at, state in told}
+    one, other = a_view(), a_view()
+    for document in documents.values():
+        one.note(document)
+    for document in data.draw(st.permutations(list(documents.values()))):
+        other.note(document)
+    assert [document.summary for document in one.applications()] == [
+        document.summary for document in other.applications()
+    ]
+    assert [document.raw for document in one.applications()] == [document.raw for document in other.applications()]
+
+
+def test_the_pairs_that_are_called_possible_are_all_of_hadoop():
+    assert set(POSSIBLE) == {state.value for state in YarnApplicationState}
+    assert set().union(*POSSIBLE.values()) <= {status.value for status in FinalStatus}

@@ -1,0 +1,183 @@
+import json
+
+import pytest
+
+from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
+from shim.domain.ids import ApplicationId, NodeId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import HaState
+from shim.errors import RemoteProtocolError
+from shim.protocol.rest.documents import (
+    application_document,
+    application_documents,
+    largest_node,
+    read_info,
+    read_metrics,
+    read_nodes,
+    submitted_document,
+)
+from shim.testing.recorded import recorded_exchange, recorded_exchanges
+from shim.testing.reports import a_node_report
+
+EAST = SubClusterId("east")
+APP = b'{"id":"application_1_0001","state":"RUNNING","finalStatus":"UNDEFINED","new":{"a":1,"a":2}}'
+
+
+def listed(raw):
+    return application_documents(raw, EAST, 5.0)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b'{"apps":null}',
+        b'{"apps":{}}',
+        b'{"apps":""}',
+        b"{}",
+        b'{"apps":{"app":null}}',
+        b'{"apps":{"app":[]}}',
+        b'{"apps":{"app":""}}',
+    ],
+)
+def test_every_form_of_an_empty_list_is_empty(raw):
+    assert listed(raw) == {}
+
+
+@pytest.mark.parametrize("raw", [b'{"apps":{"app":[%s]}}' % APP, b'{"apps":{"app":%s}}' % APP])
+def test_a_list_of_one_may_be_unwrapped_and_the_object_stays_as_it_was(raw):
+    (document,) = listed(raw).values()
+    assert document.raw == APP
+    assert document.as_of_s == 5.0
+    assert document.summary.application_id == ApplicationId(1, 1)
+
+
+def test_quoted_numbers_are_numbers():
+    app = APP.replace(b'"new"', b'"startedTime":"12","finishedTime":13.0,"new"')
+    (document,) = listed(b'{"apps":{"app":[%s]}}' % app).values()
+    assert (document.summary.started_at_ms, document.summary.finished_at_ms) == (12, 13)
+
+
+@pytest.mark.parametrize(
+    "raw",
+    [
+        b"",
+        b"[",
+        b'{"apps":[[[',
+        b'{"apps":{"app":[{"id":"x","state":"RUNNING","finalStatus":"UNDEFINED"}]}}',
+        b'{"apps":{"app":[%s]}}' % APP.replace(b"RUNNING", b"JUMPING"),
+        b'{"apps":{"app":[%s]}}' % APP.replace(b"UNDEFINED", b"MAYBE"),
+        b'{"apps":{"app":[{}]}}',
+        b'{"apps":{"app":[%s]}}' % APP[:-1],
+        b"[" * 100_000,
+        b"\xff\xfe",
+        b"<html>",
+    ],
+)
+def test_what_is_no_list_of_applications_is_refused(raw):
+    with pytest.raises(RemoteProtocolError):
+        listed(raw)
+
+
+def test_a_map_that_repeats_a_key_travels_as_it_is():
+    raw = recorded_exchange("running/app.json").body
+    document = application_document(raw, EAST, 1.0)
+    assert raw == b'{"app":%s}' % document.raw
+    assert document.raw.count(b'"entry"') >= 2
+    assert document.summary.tags == ("taga", "tagb")
+    assert document.summary.state is YarnApplicationState.RUNNING
+
+
+def answers_to(path):
+    return [
+        exchange
+        for exchange in recorded_exchanges().values()
+        if exchange.method == "GET"
+        and exchange.status == 200
+        and exchange.path.rstrip("/") == f"/ws/v1/cluster/{path}"
+        and exchange.body.startswith(b"{")
+    ]
+
+
+def test_every_recorded_list_of_applications_is_split_without_loss():
+    exchanges = answers_to("apps")
+    assert len(exchanges) > 50
+    for exchange in exchanges:
+        documents = listed(exchange.body)
+        joined = b",".join(document.raw for document in documents.values())
+        assert exchange.body in (b'{"apps":{"app":[%s]}}' % joined, b'{"apps":{}}' if not documents else b"")
+        for document in documents.values():
+            assert json.loads(document.raw)["id"] == str(document.summary.application_id)
+
+
+def test_recorded_info_tells_who_is_active():
+    states = {read_info(exchange.body).ha_state for exchange in answers_to("info")}
+    assert {HaState.ACTIVE, HaState.STANDBY} <= states
+    assert read_info(recorded_exchange("fair/info.json").body).version == "3.4.2"
+
+
+@pytest.mark.parametrize("raw", [b"{}", b'{"clusterInfo":{"haState":"ODD"}}', b"garbage"])
+def test_what_is_no_info_is_refused(raw):
+    with pytest.raises(RemoteProtocolError):
+        read_info(raw)
+
+
+def test_metrics_are_of_all_node_labels_together_or_of_what_an_old_version_tells():
+    labelled = read_metrics(recorded_exchange("labels/metrics_labelled.json").body)
+    assert labelled.capacity == ResourceVector(8192, 8)
+    old = b'{"clusterMetrics":{"totalMB":"4096","totalVirtualCores":4,"allocatedMB":1024,"allocatedVirtualCores":1}}'
+    assert read_metrics(old).capacity == ResourceVector(4096, 4)
+    assert read_metrics(old).used == ResourceVector(1024, 1)
+
+
+def test_nodes_have_labels_and_sizes():
+    nodes = {str(node.node): node for node in read_nodes(recorded_exchange("labels/nodes_labelled.json").body)}
+    assert nodes["localhost:35110"].labels == ("gpu",)
+    assert nodes["localhost:35120"].labels == ()
+    assert nodes["localhost:35120"].total == ResourceVector(4096, 4)
+
+
+def test_a_node_of_an_old_version_is_as_large_as_what_it_uses_and_has_left():
+    raw = b'{"nodes":{"node":{"id":"n1:8041","state":"RUNNING","usedMemoryMB":1024,"availMemoryMB":"3072",'
+    raw += b'"usedVirtualCores":1,"availableVirtualCores":3,"nodeLabels":"gpu"}}}'
+    (node,) = read_nodes(raw)
+    assert node.node == NodeId("n1", 8041)
+    assert (node.total, node.used, node.labels) == (ResourceVector(4096, 4), ResourceVector(1024, 1), ("gpu",))
+
+
+@pytest.mark.parametrize("raw", [b'{"nodes":null}', b'{"nodes":{}}', b'{"nodes":""}', b"{}", b'{"nodes":{"node":[]}}'])
+def test_no_nodes_in_any_form_are_none(raw):
+    assert read_nodes(raw) == ()
+
+
+def test_every_recorded_list_of_nodes_is_read():
+    for exchange in answers_to("nodes"):
+        assert len(read_nodes(exchange.body)) == len(json.loads(exchange.body)["nodes"].get("node", []))
+
+
+def test_the_largest_node_is_the_most_of_each_type_among_running_ones():
+    nodes = (
+        a_node_report("a:1", ResourceVector(100, 1, {"gpu": 2})),
+        a_node_report("b:1", ResourceVector(50, 4)),
+        a_node_report("c:1", ResourceVector(900, 9), state="LOST"),
+    )
+    assert largest_node(nodes) == ResourceVector(100, 4, {"gpu": 2})
+    assert largest_node(()) == ResourceVector()
+
+
+def test_a_submitted_document_reads_as_what_it_was_made_of_and_has_the_fields_of_a_real_one():
+    summary = ApplicationSummary(
+        ApplicationId(7, 3),
+        EAST,
+        "alice",
+        "job",
+        "root.default",
+        YarnApplicationState.SUBMITTED,
+        FinalStatus.UNDEFINED,
+        "SPARK",
+        ("a", "b"),
+        started_at_ms=99,
+    )
+    document = submitted_document(summary, 4.0, is_unmanaged=False)
+    assert application_document(b'{"app":%s}' % document.raw, EAST, 4.0) == document
+    real = json.loads(recorded_exchange("submit_outcome/outcome.queue_unknown").body)["app"]
+    assert [*json.loads(document.raw)] == [name for name in real if name != "rmClusterId"]
