@@ -1,0 +1,179 @@
+"""A real ResourceManager with a history, and Heddle over that one ResourceManager."""
+
+import asyncio
+import contextlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import pytest
+
+from shim.bootstrap import Heddle
+from shim.config import parse
+from shim.lab import Lab, LabSpec
+from tests.support.raw_http import RawAnswer, RawRequest, exchange
+
+APPS = "/ws/v1/cluster/apps"
+_FINAL = ("FINISHED", "FAILED", "KILLED")
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """The same clusters asked twice: directly and through Heddle.
+
+    Attributes:
+        managers: Addresses of the ResourceManagers.
+        heddle: Address of Heddle.
+        applications: Ids of the applications that were submitted beforehand.
+    """
+
+    managers: tuple[str, ...]
+    heddle: str
+    applications: tuple[str, ...]
+
+    def ask_both(self, request: RawRequest) -> tuple[RawAnswer, RawAnswer]:
+        """The answers of the first ResourceManager and of Heddle."""
+        return exchange(self.managers[0], request), exchange(self.heddle, request)
+
+
+class HeddleInAThread:
+    """Heddle over some ResourceManagers, on a loop of its own, so that tests may block."""
+
+    def __init__(self, folder: os.PathLike[str], managers: dict[str, str]) -> None:
+        subclusters = "".join(f'[[subcluster]]\nid = "{name}"\nweb = "{url}"\n' for name, url in managers.items())
+        text = (
+            '[server]\nrest = "127.0.0.1:0"\nstaleness_s = 0\n'
+            f'[store]\nurl = "sqlite:///{os.fspath(folder)}/heddle.db"\n'
+            "[security]\nallow_anonymous = true\n"
+            "[poll]\ninterval_s = 0.3\n"
+            f"{subclusters}"
+        )
+        self._config = parse(text, source="test.toml", environment={})
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._heddle = Heddle(self._config)
+
+    def __enter__(self) -> str:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._heddle.__aenter__(), self._loop).result(30)
+        return self._heddle.url
+
+    def __exit__(self, *exc: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._heddle.__aexit__(None, None, None), self._loop).result(30)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join(10)
+        self._loop.close()
+
+
+def json_of(url: str, target: str) -> dict[str, object]:
+    """A JSON answer."""
+    found: dict[str, object] = json.loads(exchange(url, RawRequest("GET", target)).body)
+    return found
+
+
+def submit(url: str, user: str, **context: object) -> str:
+    """Submit a sleeping application straight to a ResourceManager; return its id."""
+    made = exchange(url, RawRequest("POST", f"{APPS}/new-application?user.name={user}"))
+    application_id = str(json.loads(made.body)["application-id"])
+    body = {
+        "application-id": application_id,
+        "application-name": "sleeper",
+        "queue": "default",
+        "am-container-spec": {"commands": {"command": "sleep 600"}},
+        "resource": {"memory": 256, "vCores": 1},
+        "max-app-attempts": 1,
+        "application-type": "YARN",
+        **context,
+    }
+    headers = (("Accept", "*/*"), ("Content-Type", "application/json"))
+    answer = exchange(url, RawRequest("POST", f"{APPS}?user.name={user}", headers, json.dumps(body).encode()))
+    assert answer.status == 202, answer.body
+    return application_id
+
+
+def wait_until(is_true: Callable[[], bool], what: str, within_s: float = 60.0) -> None:
+    """Poll a real cluster until it is as wanted."""
+    deadline = time.monotonic() + within_s
+    while not is_true():
+        assert time.monotonic() < deadline, f"never: {what}"
+        time.sleep(0.2)
+
+
+def make_history(url: str) -> tuple[str, ...]:
+    """Applications of several users, queues, types and tags: killed, failed and accepted."""
+    made = [
+        submit(url, "alice"),
+        submit(url, "bob", **{"application-name": "bobapp", "application-tags": {"tag": ["T1", "x"]}}),
+        submit(url, "carol", **{"application-type": "MAPREDUCE", "queue": "prod", "priority": 2}),
+        submit(url, "alice", queue="nosuch"),
+        submit(url, "dave", **{"application-name": 'a<b>&"c"', "application-type": "Spark", "queue": "dev"}),
+        submit(url, "alice", **{"unmanaged-AM": True, "application-name": "unmanaged"}),
+    ]
+    body = b'{"state":"KILLED"}'
+    headers = (("Accept", "*/*"), ("Content-Type", "application/json"))
+    for application_id, user in ((made[0], "alice"), (made[1], "bob")):
+        exchange(url, RawRequest("PUT", f"{APPS}/{application_id}/state?user.name={user}", headers, body))
+    settled = {made[0]: "KILLED", made[1]: "KILLED", made[3]: "FAILED", made[5]: "ACCEPTED"}
+
+    def is_settled() -> bool:
+        listed = json_of(url, APPS)["apps"]
+        assert isinstance(listed, dict)
+        states = {app["id"]: app for app in listed["app"]}
+        return all(states[key]["state"] == state for key, state in settled.items()) and all(
+            state["state"] in (*_FINAL, "RUNNING", "ACCEPTED") for state in states.values()
+        )
+
+    wait_until(is_settled, "the applications have settled")
+    return tuple(made)
+
+
+@contextlib.contextmanager
+def clusters(
+    tmp_path_factory: pytest.TempPathFactory, *, count: int, hadoop: str = "3.4.2"
+) -> Iterator[dict[str, str]]:
+    """Addresses of ResourceManagers by cluster; of a lab that runs already if `HEDDLE_TEST_LAB` names its folder."""
+    with Lab(tmp_path_factory.mktemp("differential")) as started:
+        started.up(LabSpec.of(clusters=count, nodes=1, hadoop=hadoop))
+        yield {name: started.cluster(name).url for name in ("east", "west")[:count]}
+
+
+def _pair(tmp_path_factory: pytest.TempPathFactory, *, count: int, hadoop: str = "3.4.2") -> Iterator[Pair]:
+    with clusters(tmp_path_factory, count=count, hadoop=hadoop) as managers:
+        made = tuple(item for url in managers.values() for item in make_history(url))
+        with HeddleInAThread(tmp_path_factory.mktemp("heddle"), managers) as url:
+            pair = Pair(tuple(managers.values()), url, made)
+            wait_until(lambda: _is_known(pair), "Heddle knows every application")
+            yield pair
+
+
+def _is_known(pair: Pair) -> bool:
+    listed = json_of(pair.heddle, APPS)["apps"]
+    return isinstance(listed, dict) and {app["id"] for app in listed.get("app", [])} >= set(pair.applications)
+
+
+@pytest.fixture(scope="module")
+def federation_of_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Heddle over one ResourceManager of Hadoop 3.4.2."""
+    running = os.environ.get("HEDDLE_TEST_MANAGER")
+    if running is None:
+        yield from _pair(tmp_path_factory, count=1)
+        return
+    with HeddleInAThread(tmp_path_factory.mktemp("heddle"), {"east": running}) as url:
+        pair = Pair((running,), url, make_history(running))
+        wait_until(lambda: _is_known(pair), "Heddle knows every application")
+        yield pair
+
+
+@pytest.fixture(scope="module")
+def federation_of_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Heddle over two ResourceManagers."""
+    yield from _pair(tmp_path_factory, count=2)
+
+
+def as_user(request: RawRequest, user: str) -> RawRequest:
+    """The request with `user.name`."""
+    separator = "&" if "?" in request.target else "?"
+    return replace(request, target=f"{request.target}{separator}user.name={user}")

@@ -1,0 +1,283 @@
+"""Every difference between a ResourceManager and Heddle over it that remains, with its reason.
+
+`docs/differences.md` is made of this table (`python -m tests.differential.differences`). A row applies to a pair of
+answers; what it says is different is not compared for them. A row that applies to no request of a whole run fails.
+"""
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from tests.support.raw_http import RawAnswer, RawRequest
+
+__all__ = ["DIFFERENCES", "Aspect", "Difference", "applying", "page"]
+
+Applies = Callable[[RawRequest, RawAnswer, RawAnswer], bool]
+
+
+class Aspect:
+    """What of an answer is different."""
+
+    STATUS = "status"
+    HEADERS = "headers"
+    BODY = "body"
+
+
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One row.
+
+    Attributes:
+        name: Short.
+        resource_manager: What it does.
+        heddle: What Heddle does.
+        reason: Why that is right.
+        aspects: What is not compared where the row applies.
+        applies: Whether it is about a request and its two answers.
+        always: Whether every run must meet it.
+    """
+
+    name: str
+    resource_manager: str
+    heddle: str
+    reason: str
+    aspects: frozenset[str]
+    applies: Applies
+    always: bool = True
+
+
+def _all(*aspects: str) -> frozenset[str]:
+    return frozenset(aspects or (Aspect.STATUS, Aspect.HEADERS, Aspect.BODY))
+
+
+def _is_page(answer: RawAnswer) -> bool:
+    return (answer.header("content-type") or "").startswith(("text/html", "text/plain"))
+
+
+def _path(request: RawRequest) -> str:
+    return request.target.partition("?")[0].partition(";")[0].rstrip("/")
+
+
+_INFO = re.compile(r"/ws/v1/cluster(/info)?")
+_UNREADABLE = b"UnmarshalException"
+
+DIFFERENCES: tuple[Difference, ...] = (
+    Difference(
+        "not found in XML",
+        "answers 500 with an empty body or a stack trace to a client that prefers XML",
+        "answers 404 with a `RemoteException` in XML",
+        "the error handler's forward fails; the resource is not there",
+        _all(),
+        lambda _, rm, ours: rm.status == 500 and ours.status == 404,
+    ),
+    Difference(
+        "head of an error",
+        "answers HEAD of what is not found with 405",
+        "answers HEAD as GET, without the body",
+        "the 404 page of the servlet container does not take HEAD",
+        _all(),
+        lambda request, rm, _: request.method == "HEAD" and rm.status == 405,
+    ),
+    Difference(
+        "identity of the cluster",
+        "`id` and `startedOn` are the start of the process",
+        "both are the federation's, fixed at its first start",
+        "ids that Heddle issues begin with it; it outlives every ResourceManager",
+        _all(Aspect.BODY),
+        lambda request, rm, _: bool(_INFO.fullmatch(_path(request))) and rm.status == 200,
+    ),
+    Difference(
+        "ids of the federation",
+        "issues ids that begin with its own start",
+        "issues ids that begin with the federation's time stamp",
+        "newest is largest, whichever cluster an application runs on",
+        _all(Aspect.BODY),
+        lambda request, rm, _: _path(request).endswith("/new-application") and rm.status == 200,
+    ),
+    Difference(
+        "methods that HTTP does not have",
+        "answers 503 to a method such as FOO",
+        "answers 400 and closes the connection",
+        "what is not understood is not passed on",
+        _all(),
+        lambda request, *_: request.method == "FOO",
+    ),
+    Difference(
+        "tokens of web services",
+        "issues delegation tokens for web services (`op=GETDELEGATIONTOKEN`)",
+        "issues none, ignores `op`, and refuses a request that shows one with 403",
+        "clients name the user or keep the cookie",
+        _all(Aspect.BODY),
+        lambda request, rm, ours: (
+            (rm.status == ours.status == 403 and "X-Hadoop-Delegation-Token" in dict(request.headers))
+            or ("delegation=" in request.target and rm.status == ours.status == 403)
+        ),
+    ),
+    Difference(
+        "name of nobody",
+        "tells a call without a user apart from one of the static user in one message",
+        "passes a call without a user on as the static user",
+        "the audit logs of the clusters name the same user",
+        _all(Aspect.BODY),
+        lambda _, rm, __: b"got type null" in rm.body,
+    ),
+    Difference(
+        "text of pages",
+        "HTML pages of the servlet container and of the web application",
+        "short pages of the same status, with a policy that allows no script",
+        "pages are for people",
+        _all(Aspect.HEADERS, Aspect.BODY),
+        lambda _, rm, ours: rm.status == ours.status and _is_page(rm) and _is_page(ours),
+    ),
+    Difference(
+        "description of a resource",
+        "OPTIONS answers a WADL that names Java classes",
+        "OPTIONS answers a WADL of the same methods",
+        "no client of YARN reads it; `Allow` is the same",
+        _all(Aspect.BODY),
+        lambda request, *_: request.method == "OPTIONS",
+    ),
+    Difference(
+        "headers of OPTIONS",
+        "says when the WADL was generated (`Last-Modified`)",
+        "does not",
+        "it is generated for each answer",
+        _all(Aspect.HEADERS),
+        lambda request, rm, _: request.method == "OPTIONS" and rm.header("last-modified") is not None,
+    ),
+    Difference(
+        "text of a body that cannot be read",
+        "shows the message of its parser",
+        "shows the message of another parser, with the same status and exception",
+        "the words of a Java library",
+        _all(Aspect.BODY),
+        lambda _, rm, ours: rm.status == ours.status and (_UNREADABLE in rm.body or b"MessageException" in rm.body),
+    ),
+    Difference(
+        "document types",
+        "expands the entities of a document type in an XML body",
+        "refuses a body with a document type",
+        "entities read files and grow without bound",
+        _all(),
+        lambda request, *_: b"<!DOCTYPE" in request.body,
+    ),
+    Difference(
+        "empty user name",
+        "answers 500 with a stack trace to `user.name=`",
+        "answers 400 with the same message",
+        "the caller's mistake",
+        _all(),
+        lambda request, rm, _: rm.status == 500 and "user.name=" in request.target,
+    ),
+    Difference(
+        "order of lists",
+        "lists applications in the order of a hash table, and `limit` cuts that",
+        "lists the newest first, and `limit` keeps the newest",
+        "whoever asks for the last ten wants the last ten",
+        _all(Aspect.BODY),
+        lambda request, rm, _: "limit=" in request.target and rm.status == 200,
+    ),
+    Difference(
+        "several mistakes of one kind",
+        "of several unknown states tells the one that a hash table yields first",
+        "tells the first in the request",
+        "one has to be told",
+        _all(Aspect.BODY),
+        lambda _, rm, ours: all(b"Invalid application-state" in answer.body for answer in (rm, ours)),
+    ),
+    Difference(
+        "a known id by another user",
+        "answers 202 to a submission under a known id and ignores it, whoever sends it",
+        "answers 409 unless it is the same submission of the same user",
+        "a client that was told 202 believes that its job runs",
+        _all(),
+        lambda request, rm, ours: request.method == "POST" and rm.status == 202 and ours.status == 409,
+    ),
+    Difference(
+        "signals to containers",
+        "lets anybody signal any container",
+        "lets the application's owner and Heddle's admins",
+        "a signal ends a container",
+        _all(),
+        lambda request, _, ours: "/signal/" in request.target and ours.status == 403,
+    ),
+    Difference(
+        "cookie",
+        "signs `hadoop.auth` with its own secret; the cookie has no `SameSite`",
+        "signs it with Heddle's secret, and forbids browsers to send it from other sites",
+        "the cookie is for Heddle",
+        _all(),
+        lambda *_: False,
+        always=False,
+    ),
+    Difference(
+        "framing",
+        "sends JSON in chunks",
+        "sends a length",
+        "the answer is whole before it is sent",
+        _all(),
+        lambda *_: False,
+        always=False,
+    ),
+    Difference(
+        "size of bodies",
+        "takes bodies of any size and depth",
+        "answers 413 above `[server] max_body_bytes`, 400 beyond 64 levels",
+        "one client may not use up the memory of all",
+        _all(),
+        lambda *_: False,
+        always=False,
+    ),
+    Difference(
+        "browsers of other sites",
+        "lets a page of any site send changes",
+        "answers 403 to a change whose `Origin` is another site",
+        "`user.name` is in every such page's reach",
+        _all(),
+        lambda *_: False,
+        always=False,
+    ),
+    Difference(
+        "configuration of the scheduler",
+        "has one",
+        "with more than one cluster asks for `?cluster=ID`",
+        "each cluster has its own",
+        _all(),
+        lambda *_: False,
+        always=False,
+    ),
+    Difference(
+        "targets of `doAs`",
+        "a proxy user may act for any user whom its rules allow",
+        "not for another proxy user",
+        "that one's rights would come with it",
+        _all(),
+        lambda *_: False,
+        always=False,
+    ),
+)
+
+
+def applying(request: RawRequest, rm: RawAnswer, ours: RawAnswer) -> list[Difference]:
+    """The rows that are about a request and its two answers."""
+    return [difference for difference in DIFFERENCES if difference.applies(request, rm, ours)]
+
+
+def page() -> str:
+    """`docs/differences.md`."""
+    rows = "\n".join(f"| {row.name} | {row.resource_manager} | {row.heddle} | {row.reason} |" for row in DIFFERENCES)
+    return (
+        "# Where Heddle answers differently from a ResourceManager\n\n"
+        "Heddle over one ResourceManager (Hadoop 3.4.2) and that ResourceManager are asked the same things in\n"
+        "`tests/differential`: every recorded request that makes sense, and generated ones. Status, headers in their\n"
+        "order and bodies are compared, fields that change by themselves aside. These differences remain.\n\n"
+        "| | A ResourceManager | Heddle | Why |\n|---|---|---|---|\n"
+        f"{rows}\n\n"
+        "Every answer of Heddle also has `Heddle-As-Of` (when the oldest part of it was true), `X-Request-Id`, and\n"
+        "`Heddle-Missing` when a sub-cluster is late or absent. `/conf`, `/jmx` and the pages hold what clients and\n"
+        "monitors read, not everything.\n"
+    )
+
+
+if __name__ == "__main__":
+    print(page(), end="")  # noqa: T201 - its purpose
