@@ -2,6 +2,7 @@
 
 import asyncio
 from collections.abc import Sequence
+from typing import cast
 
 from shim.errors import NeverReachedError, NoAnswerError, ResourceManagerError
 from shim.protocol.hrpc import (
@@ -82,8 +83,7 @@ class RPCChannel(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """The transport is there: introduce ourselves."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - create_connection makes no other
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
         self._take(self._connection.connect())
         self._flush()
 

@@ -7,7 +7,7 @@ written together. A connection is not closed for being idle: Hadoop's clients ta
 import asyncio
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, Protocol, cast
 
 import structlog
 
@@ -89,15 +89,14 @@ class RPCConnection(asyncio.Protocol):
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Take a client, unless there are too many."""
-        assert isinstance(transport, asyncio.Transport)  # noqa: S101 - what loop.create_server makes
-        self._transport = transport
+        self._transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
         if len(self._connections) >= self._limits.max_connections:
-            transport.abort()
+            self._transport.abort()
             return
         self._connections.add(self)
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if isinstance(peer, tuple) else ""
-        self._set_up = self._loop.call_later(self._limits.set_up_s, transport.abort)
+        self._set_up = self._loop.call_later(self._limits.set_up_s, self._transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
         """Forget the client; calls under way run to their end, as a ResourceManager's do."""
