@@ -273,6 +273,7 @@ class LocalMasterReport:
     """Everything that a Local Master has to tell one Global Master: one message.
 
     Attributes:
+        to_incarnation: Life of the Global Master that it is meant for; another one drops it.
         sequence: Counts from 1 for each life of the Local Master and each Global Master.
         is_full: Whether `nodes` lists every node and `running` every launch; else only changes.
         seen_to: Every launch request up to this sequence has been executed.
@@ -283,6 +284,7 @@ class LocalMasterReport:
 
     local_master: LocalMasterId
     incarnation: int
+    to_incarnation: int
     sequence: int
     occasion: Occasion
     is_full: bool = False

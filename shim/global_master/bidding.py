@@ -3,7 +3,8 @@
 A bid is sent when none was sent before, rides along with every launch request, and is renewed on its own only when the
 need has become *more* urgent, within a budget that launches earn. When the need became less urgent nothing is sent: the
 offer names the runner-up, and a Global Master that needs the offer less than that declines, with its true bid riding
-along. So a stale bid costs a round trip when it matters, and nothing when it does not.
+along. So a stale bid costs a round trip when it matters, and nothing when it does not. Nothing is bid where a full
+report is being waited for: offers could not be told from older ones.
 """
 
 import math
@@ -54,26 +55,30 @@ class CurrentBid:
         self._lines = lines
         self._now_s = now_s
 
-    def ride(self, link: Link) -> Bid | None:
-        """The bid for a request that is sent anyway; None when it would say nothing new."""
-        if not self._lines and link.bid_rank is None:
+    def ride(self, link: Link, *, declines: bool) -> Bid | None:
+        """The bid for a request that is sent anyway; None when nothing is wanted, and nothing else was said before.
+
+        Who declines an offer always says what he wants instead, else he would be offered the same again.
+        """
+        lines = self._lines if link.asked_at_s is None else ()
+        if not lines and not declines and (link.bid is None or not link.bid.lines):
             return None
-        return self._renew(link)
+        return self._renew(link, lines)
 
     def send_alone(self, local_master: LocalMasterId, link: Link) -> None:
         """Send a bid of its own if it is the first, or more urgent than the last one and paid for."""
-        if not self._lines:
+        if not self._lines or link.asked_at_s is not None:
             return
         core = self._core
         if link.bid_rank is not None:
             if link.bid_rank <= self._lines[0].rank or core.tokens < 1.0:
                 return
             core.tokens -= 1.0
-        core.effects.append(SendMessage(local_master, self._renew(link)))
+        core.effects.append(SendMessage(local_master, self._renew(link, self._lines)))
 
-    def _renew(self, link: Link) -> Bid:
+    def _renew(self, link: Link, lines: tuple[BidLine, ...]) -> Bid:
         version = 1 if link.bid is None else link.bid.version + 1
-        link.bid = Bid(self._core.global_master, self._core.incarnation, version, self._lines)
-        link.bid_rank = self._lines[0].rank if self._lines else None
+        link.bid = Bid(self._core.global_master, self._core.incarnation, version, lines)
+        link.bid_rank = lines[0].rank if lines else None
         link.bid_at_s = self._now_s
         return link.bid

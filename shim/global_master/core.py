@@ -55,6 +55,7 @@ class Core:
 
     Attributes:
         queue_shares: Share of each queue in the whole federation; empty when nobody has shares.
+        drafts: What the next requests will say, for the Local Masters that there is something to say to.
         tokens: Renewed bids that may still be sent.
     """
 
@@ -77,6 +78,7 @@ class Core:
         self.book = JobBook()
         self.search = PartitionSearch(recipe.placement.partitions, recipe.placement.nodes, rng)
         self.links: dict[LocalMasterId, Link] = {}
+        self.drafts: dict[LocalMasterId, Draft] = {}
         self.counters = Counters()
         self.effects: list[Effect] = []
         self.tokens = 0.0
@@ -94,8 +96,15 @@ class Core:
         launch = Launch(
             number, place[1], group.need, TaskRef(job.request.job, placed.index), job.request.queue, offer, is_gang
         )
-        self.links[place[0]].draft.launches.append(launch)
+        self.draft(place[0]).launches.append(launch)
         return launch
+
+    def draft(self, local_master: LocalMasterId) -> Draft:
+        """What the next request to a Local Master will say; whoever asks for it adds something."""
+        draft = self.drafts.get(local_master)
+        if draft is None:
+            draft = self.drafts[local_master] = Draft()
+        return draft
 
     def send_request(self, local_master: LocalMasterId, request: LaunchRequest, at_s: float) -> None:
         """Send a request and keep it until a report has seen it."""
@@ -108,8 +117,3 @@ class Core:
         link = self.links[local_master]
         request = replace(link.unseen[sequence][0], heard_to=link.heard_to)
         self.send_request(local_master, request, at_s)
-
-    def take_draft(self, link: Link) -> Draft:
-        """The draft of a link, and a blank one in its place."""
-        draft, link.draft = link.draft, Draft()
-        return draft

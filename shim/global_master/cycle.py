@@ -10,10 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from shim.domain.messages import LaunchRejected, LaunchRequest, Need, Preemption, TaskRef
-from shim.global_master.bidding import bid_for, rank_of
+from shim.global_master.bidding import CurrentBid, bid_for, rank_of
 from shim.global_master.core import Core, Ordered
 from shim.global_master.events import Decided
 from shim.global_master.jobs import Group
+from shim.global_master.links import Draft, Link
 from shim.global_master.match import Match
 from shim.global_master.ordering import Column, order_jobs
 from shim.global_master.recipe import Reallocation
@@ -90,32 +91,36 @@ def place(core: Core, ordered: Sequence[Ordered], snapshot: Snapshot) -> None:
 
 def commit(core: Core, now_s: float) -> None:
     """Step 5: one launch request for each Local Master that a match, an answer or a bid is for."""
-    ordered = order(core, now_s) if core.recipe.commitment.bids and not core.book.table.is_idle else []
-    lines = bid_for(core, ordered, now_s)
-    for local_master, link in core.links.items():
-        if not link.incarnation:
-            continue
-        if link.draft.is_empty:
-            lines.send_alone(local_master, link)
-            continue
-        draft = core.take_draft(link)
-        link.sequence += 1
-        bid = lines.ride(link)
-        request = LaunchRequest(
-            core.global_master,
-            core.incarnation,
-            link.incarnation,
-            link.sequence,
-            link.heard_to,
-            tuple(draft.launches),
-            tuple(draft.declined),
-            tuple(draft.starts),
-            tuple(draft.cancels),
-            tuple(draft.preemptions),
-            bid,
-            core.recipe.commitment.answers_acceptance or any(launch.is_held for launch in draft.launches),
-        )
-        core.send_request(local_master, request, now_s)
+    has_bid = core.recipe.commitment.bids and not core.book.table.is_idle
+    bid = bid_for(core, order(core, now_s) if has_bid else [], now_s)
+    drafts, core.drafts = core.drafts, {}
+    for local_master, draft in drafts.items():
+        link = core.links[local_master]
+        if link.incarnation:
+            core.send_request(local_master, _request(core, link, draft, bid), now_s)
+    if has_bid:
+        for local_master, link in core.links.items():
+            if link.incarnation and local_master not in drafts:
+                bid.send_alone(local_master, link)
+
+
+def _request(core: Core, link: Link, draft: Draft, bid: CurrentBid) -> LaunchRequest:
+    """The next request of a link."""
+    link.sequence += 1
+    return LaunchRequest(
+        global_master=core.global_master,
+        incarnation=core.incarnation,
+        to_incarnation=link.incarnation,
+        sequence=link.sequence,
+        heard_to=link.heard_to,
+        launches=tuple(draft.launches),
+        declined=tuple(draft.declined),
+        starts=tuple(draft.starts),
+        cancels=tuple(draft.cancels),
+        preemptions=tuple(draft.preemptions),
+        bid=bid.ride(link, declines=bool(draft.declined)),
+        wants_verdict=core.recipe.commitment.answers_acceptance or any(launch.is_held for launch in draft.launches),
+    )
 
 
 def repair(core: Core, rejected: Sequence[LaunchRejected]) -> None:
@@ -154,7 +159,7 @@ def _ask_back(core: Core, victim: str, wish: Preemption, wishes: int) -> None:
     )
     for _, name in holders[:wishes]:
         link = core.links[name]
-        link.draft.preemptions.append(wish)
+        core.draft(name).preemptions.append(wish)
         del link.queue_usage[victim]
 
 

@@ -27,7 +27,7 @@ class Job:
     Attributes:
         row: Its row in the table.
         unconfirmed: Launches of a gang that no report has confirmed.
-        held: Launches of a gang whose capacity is held.
+        held: Launches of a gang whose capacity is held and that have not been started; None when it is no gang.
     """
 
     request: JobRequest

@@ -17,11 +17,6 @@ class Draft:
     cancels: list[int] = field(default_factory=list)
     preemptions: list[Preemption] = field(default_factory=list)
 
-    @property
-    def is_empty(self) -> bool:
-        """Whether there is nothing to say."""
-        return not (self.launches or self.declined or self.starts or self.cancels or self.preemptions)
-
 
 @dataclass(slots=True)
 class Link:
@@ -32,7 +27,6 @@ class Link:
         sequence: Of the last request.
         heard_to: Sequence of the last report that was applied.
         unseen: Requests that no report has confirmed, with the time they were last sent at, by sequence.
-        draft: What the next request will say.
         bid: The newest bid, None before the first one.
         bid_rank: Rank of its most urgent line; None when nothing is wanted.
         bid_at_s: When it was sent.
@@ -44,7 +38,6 @@ class Link:
     sequence: int = 0
     heard_to: int = 0
     unseen: dict[int, tuple[LaunchRequest, float]] = field(default_factory=dict)
-    draft: Draft = field(default_factory=Draft)
     bid: Bid | None = None
     bid_rank: Rank | None = None
     bid_at_s: float = 0.0

@@ -141,7 +141,7 @@ class GlobalMaster:
         if job is not None and job.held:
             for number in job.held:
                 placed = self._core.book.placed[number]
-                self._core.links[placed.local_master].draft.cancels.append(number)
+                self._core.draft(placed.local_master).cancels.append(number)
 
     def _on_tick(self, event: Tick) -> None:
         core = self._core
@@ -163,15 +163,15 @@ class GlobalMaster:
     def _on_report(self, event: ReportReceived) -> None:
         report, core = event.report, self._core
         link = core.links.setdefault(report.local_master, Link())
-        if report.incarnation < link.incarnation:
+        if report.incarnation < link.incarnation or report.to_incarnation != core.incarnation:
             return
         if report.incarnation > link.incarnation and not self._begin_life(report, link, event.at_s):
             return
         if report.sequence <= link.heard_to:
-            self._decline(report.offers, link)
+            self._decline(report)
             return
         if report.sequence != link.heard_to + 1 and not report.is_full:
-            self._decline(report.offers, link)
+            self._decline(report)
             if link.asked_at_s is None:
                 self._ask_for_everything(report.local_master, link, event.at_s)
             return
@@ -219,7 +219,7 @@ class GlobalMaster:
                 if row >= 0:
                     core.view.apply_node(row, state, report.sequence)
         if report.offers:
-            self._use_offers(report, link, at_s)
+            self._use_offers(report, at_s)
 
     def _see(self, report: LocalMasterReport, link: Link) -> None:
         """Requests that were executed: their launches are no longer on their way."""
@@ -250,7 +250,8 @@ class GlobalMaster:
         job, together = placed.job, placed.job.held
         if not job.n_waiting and not job.unconfirmed:
             for held in together:
-                self._core.links[self._core.book.placed[held].local_master].draft.starts.append(held)
+                self._core.draft(self._core.book.placed[held].local_master).starts.append(held)
+            together.clear()
 
     def _end(self, ending: Ending) -> None:
         known = self._core.book.end(ending.number, ending.kind, ending.ran_for_s)
@@ -271,10 +272,11 @@ class GlobalMaster:
         for number in gone:
             core.book.put_back(number)
 
-    def _decline(self, offers: tuple[Offer, ...], link: Link) -> None:
-        link.draft.declined.extend(offer.number for offer in offers)
+    def _decline(self, report: LocalMasterReport) -> None:
+        if report.offers:
+            self._core.draft(report.local_master).declined.extend(offer.number for offer in report.offers)
 
-    def _use_offers(self, report: LocalMasterReport, link: Link, at_s: float) -> None:
+    def _use_offers(self, report: LocalMasterReport, at_s: float) -> None:
         """Launch on offered capacity what needs it most, unless the runner-up needs it more."""
         core = self._core
         ordered = order(core, at_s) if not core.book.table.is_idle else []
@@ -284,7 +286,7 @@ class GlobalMaster:
                 core.counters.offers_used += 1
             else:
                 core.counters.offers_declined += 1
-                link.draft.declined.append(offer.number)
+                core.draft(report.local_master).declined.append(offer.number)
 
     def _fill(self, ordered: list[Ordered], offer: Offer, row: int, at_s: float) -> bool:
         """Launch as many tasks on an offer as it has room for; says whether there was any."""

@@ -166,8 +166,7 @@ class LocalMaster:
     def _verify(self, request: LaunchRequest, link: Link) -> list[int]:
         """Accept or reject each launch; gives the nodes of offers that were used, in case something is left of them."""
         sender, truth = request.global_master, self.truth
-        spent = {launch.offer for launch in request.launches if launch.offer}
-        freed = self._unkeep(spent, sender) if spent else []
+        freed = self._unkeep(self._offers_of(request), sender) if self._reservations else []
         is_rejected = False
         for launch in request.launches:
             kind = truth.reject_reason(sender, launch)
@@ -181,6 +180,18 @@ class LocalMaster:
         if is_rejected or request.wants_verdict:
             self._tell(sender, Occasion.VERDICT)
         return freed
+
+    def _offers_of(self, request: LaunchRequest) -> list[int]:
+        """Offers that launches use: by their number, or because they go where capacity is kept for their sender anyway.
+
+        The second happens when an offer and a launch to the same node meet on their way.
+        """
+        nodes = {launch.node for launch in request.launches}
+        return [
+            number
+            for number, kept in self._reservations.items()
+            if kept.global_master == request.global_master and kept.node in nodes
+        ]
 
     def _accept(self, launch: Launch, request: LaunchRequest) -> None:
         sender = request.global_master
@@ -349,7 +360,12 @@ class LocalMaster:
             link.changed[node] = None
 
     def _tell(self, global_master: GlobalMasterId, occasion: Occasion) -> None:
-        """Have a report sent when the event is done; the first occasion names it, but an answer is always an answer."""
+        """Have a report sent when the event is done; the first occasion names it, but an answer is always an answer.
+
+        Nothing is said to a Global Master that has never been heard of.
+        """
+        if not self._links[global_master].incarnation:
+            return
         if occasion is Occasion.ANSWER:
             self._told[global_master] = occasion
         else:
@@ -371,6 +387,7 @@ class LocalMaster:
         report = LocalMasterReport(
             local_master=self.local_master,
             incarnation=self.incarnation,
+            to_incarnation=link.incarnation,
             sequence=link.sequence,
             occasion=occasion,
             is_full=is_full,
