@@ -3,9 +3,11 @@
 from collections.abc import Awaitable, Callable, Iterable, MutableMapping
 from typing import Any, Protocol
 
-from shim.server.rest.messages import Answer, RawHeaders, ReadyAnswer, Request
+from shim.server.rest.messages import Answer, Headers, Request
 
-__all__ = ["Door", "application", "raw_headers"]
+__all__ = ["Door", "application", "has_body", "raw_headers", "rendered_headers", "request_of"]
+
+RawHeaders = list[tuple[bytes, bytes]]
 
 _Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
 _Send = Callable[[MutableMapping[str, Any]], Awaitable[None]]
@@ -30,8 +32,8 @@ class _Spelt(bytes):
 class Door(Protocol):
     """What answers."""
 
-    def answer_at_once(self, request: Request) -> ReadyAnswer | None:
-        """An answer that is ready, without waiting for anything."""
+    def answer_at_once(self, request: Request) -> bytes | None:
+        """An answer that is ready, as it goes out: status line, headers, body."""
         ...
 
     async def answer(self, request: Request) -> Answer:
@@ -43,31 +45,38 @@ def application(door: Door) -> _Application:
     """The ASGI application that hands every request to a door."""
 
     async def answer(scope: Any, receive: _Receive, send: _Send) -> None:
-        body = b"" if scope["method"] == "GET" and not _has_body(scope["headers"]) else await _read(receive)
+        body = b"" if scope["method"] == "GET" and not has_body(scope["headers"]) else await _read(receive)
         if body is None:
             return
-        request = _request(scope, body)
-        ready = door.answer_at_once(request)
-        if ready is None:
-            made = await door.answer(request)
-            ready = ReadyAnswer(made.status, raw_headers(made), b"" if request.method == "HEAD" else made.body)
-        headers = [*ready.headers, (b"Content-Length", b"%d" % len(ready.body))]
-        await send({"type": "http.response.start", "status": ready.status, "headers": headers})
-        await send({"type": "http.response.body", "body": ready.body})
+        request = request_of(scope, body)
+        made = await door.answer(request)
+        told = b"" if request.method == "HEAD" else made.body
+        headers = [*raw_headers(made), (b"Content-Length", b"%d" % len(told))]
+        await send({"type": "http.response.start", "status": made.status, "headers": headers})
+        await send({"type": "http.response.body", "body": told})
 
     return answer
 
 
 def raw_headers(answer: Answer) -> RawHeaders:
     """An answer's headers as bytes, each on one line whatever is in it."""
-    headers: RawHeaders = [
-        (_Spelt(name.encode("ascii")), value.translate(_ONE_LINE).encode("utf-8", "replace"))
-        for name, value in answer.headers
-    ]
+    headers = _encoded(answer.headers)
     return [*headers, (b"Connection", b"close")] if answer.closes else headers
 
 
-def _has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+def rendered_headers(headers: Headers) -> bytes:
+    """Headers as they go out, each on one line whatever is in it."""
+    return b"".join(b"%b: %b\r\n" % pair for pair in _encoded(headers))
+
+
+def _encoded(headers: Headers) -> RawHeaders:
+    return [
+        (_Spelt(name.encode("ascii")), value.translate(_ONE_LINE).encode("utf-8", "replace")) for name, value in headers
+    ]
+
+
+def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether a body follows these headers."""
     return any(name in (b"content-length", b"transfer-encoding") for name, _ in headers)
 
 
@@ -83,7 +92,8 @@ async def _read(receive: _Receive) -> bytes | None:
             return body
 
 
-def _request(scope: Any, body: bytes) -> Request:
+def request_of(scope: Any, body: bytes) -> Request:
+    """The request that an ASGI scope describes."""
     client = scope["client"]
     return Request(
         method=scope["method"],

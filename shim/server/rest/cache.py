@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shim.domain.ids import SubClusterId
 from shim.global_master.federation_view import Part
-from shim.server.rest.messages import RawHeaders, Request
+from shim.server.rest.messages import Request
 
 __all__ = ["CacheKey", "Kept", "ResponseCache", "cache_key"]
 
@@ -25,9 +25,8 @@ class Kept:
         missing: The sub-clusters that were missing.
         good_until_s: When it is too old whatever the view says; seconds since the epoch.
         as_of_s: When it was true, for what is no list; None for as old as the part of the view.
-        status: HTTP status.
-        headers: Those that do not change with every second.
-        body: As it goes out.
+        status_line: With its line end.
+        tail: The rest of the headers, the empty line, and the body.
     """
 
     part: Part
@@ -35,9 +34,8 @@ class Kept:
     missing: tuple[SubClusterId, ...]
     good_until_s: float
     as_of_s: float | None
-    status: int
-    headers: RawHeaders
-    body: bytes
+    status_line: bytes
+    tail: bytes
 
 
 def cache_key(request: Request) -> CacheKey:
@@ -65,10 +63,10 @@ class ResponseCache:
     def keep(self, key: CacheKey, kept: Kept) -> None:
         """Keep an answer; the ones that were made first give way when there is no room."""
         self.drop(key)
-        if len(kept.body) > _MOST_BYTES // 4:
+        if len(kept.tail) > _MOST_BYTES // 4:
             return
         self._entries[key] = kept
-        self._bytes += len(kept.body)
+        self._bytes += len(kept.tail)
         while len(self._entries) > _MOST_ENTRIES or self._bytes > _MOST_BYTES:
             self.drop(next(iter(self._entries)))
 
@@ -76,4 +74,4 @@ class ResponseCache:
         """Forget what is kept under a key."""
         kept = self._entries.pop(key, None)
         if kept is not None:
-            self._bytes -= len(kept.body)
+            self._bytes -= len(kept.tail)

@@ -6,11 +6,15 @@ client has only so long, so many bytes and so many connections.
 """
 
 import asyncio
+from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
 
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
+
+from shim.server.rest.asgi import has_body, request_of
+from shim.server.rest.messages import Request
 
 __all__ = ["ConnectionLimits", "GuardedProtocol"]
 
@@ -44,11 +48,21 @@ class _RefusedError(Exception):
 
 
 class GuardedProtocol(HttpToolsProtocol):
-    """One client connection."""
+    """One client connection.
 
-    def __init__(self, *, limits: ConnectionLimits, **uvicorn: Any) -> None:
+    Args:
+        limits: What the client may take.
+        answer_at_once: Gives an answer that is ready as it goes out; such a one costs no task.
+        uvicorn: What uvicorn gives its protocols.
+    """
+
+    def __init__(
+        self, *, limits: ConnectionLimits, answer_at_once: Callable[[Request], bytes | None], **uvicorn: Any
+    ) -> None:
         super().__init__(**uvicorn)
         self._limits = limits
+        self._answer_at_once = answer_at_once
+        self._is_answered = False
         self._timer: asyncio.TimerHandle | None = None
         self._refusal = _RefusedError(400, "Bad Request")
         self._head_bytes = 0
@@ -111,7 +125,26 @@ class GuardedProtocol(HttpToolsProtocol):
         except _RefusedError as exc:
             self._refusal = exc
             raise
-        super().on_headers_complete()
+        self._is_answered = self._is_answered_at_once()
+        if not self._is_answered:
+            super().on_headers_complete()
+
+    def _is_answered_at_once(self) -> bool:
+        """Write the answer if it is ready, nothing stands before it, and uvicorn has nothing to decide."""
+        if self.parser.get_method() != b"GET" or has_body(self.headers) or not self.parser.should_keep_alive():
+            return False
+        before: RequestResponseCycle | None = self.cycle
+        if before is not None and not before.response_complete:
+            return False
+        path, _, query = self.url.partition(b"?")
+        if not path.startswith(b"/") or b"#" in query or self.parser.get_http_version() != "1.1":
+            return False
+        scope = {"method": "GET", "raw_path": path, "query_string": query, "headers": self.headers}
+        ready = self._answer_at_once(request_of({**scope, "client": self.client}, b""))
+        if ready is None or self.flow.write_paused:
+            return False
+        self.transport.write(ready)
+        return True
 
     def on_body(self, body: bytes) -> None:
         """Part of the body."""
@@ -125,7 +158,12 @@ class GuardedProtocol(HttpToolsProtocol):
         """The request is whole."""
         self._disarm()
         self._is_in_head, self._head_bytes = True, 0
-        super().on_message_complete()
+        if not self._is_answered:
+            super().on_message_complete()
+            return
+        self.server_state.total_requests += 1
+        self._unset_keepalive_if_required()
+        self.timeout_keep_alive_task = self.loop.call_later(self.timeout_keep_alive, self.timeout_keep_alive_handler)
 
     # -- time --------------------------------------------------------------------------------------------------------
 

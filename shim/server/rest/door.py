@@ -26,12 +26,12 @@ from shim.protocol.rest.negotiation import (
 )
 from shim.protocol.rest.queries import Query, parse_query
 from shim.server.rest.answers import AnswerWriter, compressed
-from shim.server.rest.asgi import raw_headers
+from shim.server.rest.asgi import rendered_headers
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheKey, Kept, ResponseCache, cache_key
 from shim.server.rest.endpoints import BASE, Endpoint, Match, allowed_methods, find, has_broken_escape
 from shim.server.rest.forwarding import answer_of
-from shim.server.rest.messages import Answer, Headers, RawHeaders, ReadyAnswer, Request
+from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.operations import Call, Operations, Outcome
 from shim.server.rest.routes import Routes
 from shim.server.rest.wadl import describe
@@ -133,12 +133,12 @@ class RestDoor:
         self._prefix = request_prefix
         self._is_shared = is_shared
         self._max_body_bytes = max_body_bytes
-        self._head: tuple[int, RawHeaders] = (-1, [])
+        self._head: tuple[int, bytes] = (-1, b"")
 
     # -- answers that are ready --------------------------------------------------------------------------------------
 
-    def answer_at_once(self, request: Request) -> ReadyAnswer | None:
-        """A kept answer, if it is still good."""
+    def answer_at_once(self, request: Request) -> bytes | None:
+        """A kept answer as it goes out, if it is still good."""
         if request.method != "GET":
             return None
         key = cache_key(request)
@@ -155,32 +155,29 @@ class RestDoor:
             self._cache.drop(key)
             return None
         as_of_s = backend.as_of_s(kept.part) if kept.as_of_s is None else kept.as_of_s
-        own = (
-            (b"Heddle-As-Of", _instant(as_of_s).encode()),
-            (b"X-Request-Id", self._request_id(request).encode()),
-        )
-        return ReadyAnswer(kept.status, [*self._dated_head(now_s), *own, *kept.headers], kept.body)
+        own = f"Heddle-As-Of: {_instant(as_of_s)}\r\nX-Request-Id: {self._request_id(request)}\r\n".encode()
+        return b"".join((kept.status_line, self._dated_head(now_s), own, kept.tail))
 
-    def _dated_head(self, now_s: float) -> RawHeaders:
+    def _dated_head(self, now_s: float) -> bytes:
         second = int(now_s)
         if self._head[0] != second:
-            self._head = (second, raw_headers(Answer(_OK, self._writer.opening())))
+            self._head = (second, rendered_headers(self._writer.opening()))
         return self._head[1]
 
     def _keep(self, key: CacheKey, outcome: Outcome, answer: Answer, version: int) -> None:
         part = outcome.part
         if part is None or not self._is_shared or outcome.document.status != _OK:
             return
-        dated = len(self._writer.opening())
+        lasting = answer.headers[len(self._writer.opening()) :]
+        length = f"Content-Length: {len(answer.body)}\r\n\r\n".encode()
         kept = Kept(
             part,
             version,
             outcome.freshness.missing,
             outcome.good_until_s,
             outcome.freshness.as_of_s if outcome.is_single else None,
-            answer.status,
-            raw_headers(answer)[dated:],
-            answer.body,
+            b"HTTP/1.1 200 OK\r\n",
+            b"".join((rendered_headers(lasting), length, answer.body)),
         )
         self._cache.keep(key, kept)
 

@@ -2,10 +2,9 @@
 
 from dataclasses import dataclass
 
-__all__ = ["Answer", "Headers", "RawHeaders", "ReadyAnswer", "Request"]
+__all__ = ["Answer", "Headers", "Request"]
 
 Headers = tuple[tuple[str, str], ...]
-RawHeaders = list[tuple[bytes, bytes]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,12 +50,3 @@ class Answer:
     body: bytes = b""
     reason: str = ""
     closes: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class ReadyAnswer:
-    """An answer in the form in which it goes out, but for the length of its body."""
-
-    status: int
-    headers: RawHeaders
-    body: bytes

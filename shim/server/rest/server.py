@@ -78,9 +78,10 @@ class RestServer:
         await self._server.listens.wait()
 
     def _config(self) -> uvicorn.Config:
+        protocol = partial(GuardedProtocol, limits=self._limits, answer_at_once=self._door.answer_at_once)
         return uvicorn.Config(
             application(self._door),
-            http=cast("Any", partial(GuardedProtocol, limits=self._limits)),  # called as a class is
+            http=cast("Any", protocol),  # called as a class is
             ws="none",
             lifespan="off",
             log_config=None,

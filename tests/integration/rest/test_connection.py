@@ -8,7 +8,7 @@ import pytest
 
 from shim.server.rest.asgi import raw_headers
 from shim.server.rest.connection import ConnectionLimits
-from shim.server.rest.messages import Answer, ReadyAnswer, Request
+from shim.server.rest.messages import Answer, Request
 from shim.server.rest.server import RestServer
 
 POST = b"POST /x HTTP/1.1\r\nHost: a\r\n"
@@ -30,11 +30,11 @@ class EchoesRequests:
         self.asked = asyncio.Event()
         self.go = asyncio.Event()
 
-    def answer_at_once(self, request: Request) -> ReadyAnswer | None:
+    def answer_at_once(self, request: Request) -> bytes | None:
         if request.raw_path != "/ready":
             return None
         self.requests.append(request)
-        return ReadyAnswer(200, [(b"X-Ready", b"yes")], b"ready")
+        return b"HTTP/1.1 200 OK\r\nX-Ready: yes\r\nContent-Length: 5\r\n\r\nready"
 
     async def answer(self, request: Request) -> Answer:
         self.requests.append(request)
