@@ -9,8 +9,9 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any
+from typing import Any, cast
 
+import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from shim.server.rest.asgi import has_body, request_of
@@ -69,6 +70,11 @@ class GuardedProtocol(HttpToolsProtocol):
         self._body_bytes = 0
         self._is_in_head = True
 
+    @property
+    def _http(self) -> httptools.HttpRequestParser:
+        """Uvicorn's parser, which is there until the connection is lost."""
+        return cast("httptools.HttpRequestParser", self.parser)
+
     # -- transport ---------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
@@ -121,7 +127,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_in_head = False
         try:
             _check_size(self.url, self.headers, self._limits.max_head_bytes)
-            _check_framing(self.headers, self.parser.get_http_version(), self._limits.max_body_bytes)
+            _check_framing(self.headers, self._http.get_http_version(), self._limits.max_body_bytes)
         except _RefusedError as exc:
             self._refusal = exc
             raise
@@ -131,13 +137,13 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _is_answered_at_once(self) -> bool:
         """Write the answer if it is ready, nothing stands before it, and uvicorn has nothing to decide."""
-        if self.parser.get_method() != b"GET" or has_body(self.headers) or not self.parser.should_keep_alive():
+        if self._http.get_method() != b"GET" or has_body(self.headers) or not self._http.should_keep_alive():
             return False
         before: RequestResponseCycle | None = self.cycle
         if before is not None and not before.response_complete:
             return False
         path, _, query = self.url.partition(b"?")
-        if not path.startswith(b"/") or b"#" in query or self.parser.get_http_version() != "1.1":
+        if not path.startswith(b"/") or b"#" in query or self._http.get_http_version() != "1.1":
             return False
         scope = {"method": "GET", "raw_path": path, "query_string": query, "headers": self.headers}
         ready = self._answer_at_once(request_of({**scope, "client": self.client}, b""))
