@@ -7,7 +7,7 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import pytest
 
@@ -134,7 +134,11 @@ def make_history(url: str) -> tuple[str, ...]:
 def clusters(
     tmp_path_factory: pytest.TempPathFactory, *, count: int, hadoop: str = "3.4.2"
 ) -> Iterator[dict[str, str]]:
-    """Addresses of ResourceManagers by cluster; of a lab that runs already if `HEDDLE_TEST_LAB` names its folder."""
+    """Addresses of ResourceManagers by cluster: of a lab that is started, or those in `HEDDLE_TEST_MANAGERS`."""
+    running = os.environ.get("HEDDLE_TEST_MANAGERS", "").split(",")
+    if len(running) >= count and all(running):
+        yield dict(zip(("east", "west"), running[:count], strict=False))
+        return
     with Lab(tmp_path_factory.mktemp("differential")) as started:
         started.up(LabSpec.of(clusters=count, nodes=1, hadoop=hadoop))
         yield {name: started.cluster(name).url for name in ("east", "west")[:count]}
@@ -157,14 +161,7 @@ def _is_known(pair: Pair) -> bool:
 @pytest.fixture(scope="module")
 def federation_of_one(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
     """Heddle over one ResourceManager of Hadoop 3.4.2."""
-    running = os.environ.get("HEDDLE_TEST_MANAGER")
-    if running is None:
-        yield from _pair(tmp_path_factory, count=1)
-        return
-    with HeddleInAThread(tmp_path_factory.mktemp("heddle"), {"east": running}) as url:
-        pair = Pair((running,), url, make_history(running))
-        wait_until(lambda: _is_known(pair), "Heddle knows every application")
-        yield pair
+    yield from _pair(tmp_path_factory, count=1)
 
 
 @pytest.fixture(scope="module")
@@ -173,7 +170,7 @@ def federation_of_two(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair
     yield from _pair(tmp_path_factory, count=2)
 
 
-def as_user(request: RawRequest, user: str) -> RawRequest:
-    """The request with `user.name`."""
-    separator = "&" if "?" in request.target else "?"
-    return replace(request, target=f"{request.target}{separator}user.name={user}")
+@pytest.fixture(scope="module", params=["2.10.2", "3.3.6", "3.5.0"])
+def federation_of_a_version(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Pair]:
+    """Heddle over one ResourceManager of each other Hadoop."""
+    yield from _pair(tmp_path_factory, count=1, hadoop=request.param)

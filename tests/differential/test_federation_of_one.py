@@ -126,7 +126,7 @@ def test_a_recorded_request_gets_the_same_answer(name: str, federation_of_one: P
     assert not found, f"{request}\n" + "\n".join(found)
 
 
-# -- generated requests --------------------------------------------------------------------------------------------------
+# -- generated requests ----------------------------------------------------------------------------------------------
 
 _WORDS = st.sampled_from(
     [
