@@ -9,11 +9,12 @@ import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
 from http import HTTPStatus
-from typing import Any, cast
+from typing import Any
 
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from shim.errors import InvariantViolationError
 from shim.server.rest.asgi import has_body, request_of
 from shim.server.rest.messages import Request
 
@@ -73,7 +74,10 @@ class GuardedProtocol(HttpToolsProtocol):
     @property
     def _http(self) -> httptools.HttpRequestParser:
         """Uvicorn's parser, which is there until the connection is lost."""
-        return cast("httptools.HttpRequestParser", self.parser)
+        parser: httptools.HttpRequestParser | None = self.parser
+        if parser is None:
+            raise InvariantViolationError("a connection that is lost has no parser")
+        return parser
 
     # -- transport ---------------------------------------------------------------------------------------------------
 
