@@ -19,7 +19,10 @@ from shim.telemetry.redaction import escape, redact
 __all__ = ["configure_logs"]
 
 _LEVELS = {"debug": logging.DEBUG, "info": logging.INFO, "warning": logging.WARNING, "error": logging.ERROR}
-_QUIET = {"uvicorn.access": logging.CRITICAL, "alembic": logging.WARNING, "asyncio": logging.WARNING}
+_QUIET = {
+    "uvicorn.access": logging.CRITICAL,
+    **dict.fromkeys(("uvicorn.error", "alembic", "asyncio", "httpx"), logging.WARNING),
+}
 
 
 def configure_logs(*, level: str = "info", style: str = "auto", stream: TextIO | None = None) -> None:

@@ -222,7 +222,8 @@ class RestDoor:
         match = find(request.raw_path)
         if match is not None:
             return await self._resource(request, query, caller, match, story)
-        extra = self._own_headers(story)
+        cookie: Headers = (("Set-Cookie", caller.new_cookie),) if caller.new_cookie else ()
+        extra = (*cookie, *self._own_headers(story))
         story.operation = f"{request.method} {request.raw_path.split('/', 2)[1][:32]}"
         story.is_change, story.target = request.method not in _READS, request.raw_path[:200]
         found = None if request.raw_path.startswith(BASE) else await self._site.answer(request, caller, extra)
@@ -270,6 +271,8 @@ class RestDoor:
         return self._written(call, outcome, version, story)
 
     def _written(self, call: Call, outcome: Outcome, version: int, story: _Story) -> Answer:
+        if outcome.document.location:  # of what was made: the application that was submitted
+            story.target = outcome.document.location.rpartition("/")[2]
         representation = _representation(call.request)
         own = self._own_headers(story, outcome.freshness)
         answer = self._writer.document(outcome.document, representation, extra=own, cookie=call.caller.new_cookie)

@@ -1,7 +1,10 @@
 """Turns what the door says of each answer into a count, a log line and, for a change, a line of the audit."""
 
+from collections.abc import Callable
+
 import structlog
 
+from shim.domain.ids import ApplicationId, MalformedIdError, SubClusterId
 from shim.server.rest.door import Exchange
 from shim.server.rest.endpoints import BASE, ENDPOINTS
 from shim.telemetry import AuditEntry, AuditTrail, Metrics
@@ -15,15 +18,24 @@ _METHODS = frozenset({"GET", "HEAD", "POST", "PUT", "DELETE", "OPTIONS"})
 _RESULTS = {1: "allowed", 2: "allowed", 3: "allowed", 4: "refused", 5: "failed"}
 _SUBMIT = f"POST {BASE}/apps"
 
+HomeOf = Callable[[ApplicationId], SubClusterId | None]
+
 _log = structlog.get_logger("heddle.rest")
 
 
 class Witness:
-    """Sees every answer of the door that was not given from its cache."""
+    """Sees every answer of the door that was not given from its cache.
 
-    def __init__(self, metrics: Metrics, audit: AuditTrail) -> None:
+    Args:
+        metrics: Counts it.
+        audit: Keeps it, if it was a change.
+        home_of: Where an application runs, as far as the view knows.
+    """
+
+    def __init__(self, metrics: Metrics, audit: AuditTrail, home_of: HomeOf) -> None:
         self._metrics = metrics
         self._audit = audit
+        self._home_of = home_of
 
     def tell(self, exchange: Exchange) -> None:
         """Write down one answer."""
@@ -31,10 +43,11 @@ class Witness:
         # a label for every path that somebody thinks of would fill the memory
         endpoint = path if path in _KNOWN else _OTHER
         self._metrics.request(endpoint, method if method in _METHODS else _OTHER, exchange.status, exchange.duration_s)
+        subcluster = exchange.subcluster or self._home(exchange.target)
         if exchange.operation == _SUBMIT:
-            self._metrics.submission(_RESULTS[exchange.status // 100], exchange.subcluster)
+            self._metrics.submission(_RESULTS[exchange.status // 100], subcluster)
         if exchange.is_change:
-            self._audit.record(_entry(exchange))
+            self._audit.record(_entry(exchange, subcluster))
         _log.debug(
             "answered",
             request_id=exchange.request_id,
@@ -44,8 +57,15 @@ class Witness:
             reason=exchange.reason,
         )
 
+    def _home(self, target: str) -> str:
+        """Where an application runs, if it is one, and Heddle knows."""
+        try:
+            return self._home_of(ApplicationId.parse(target)) or ""
+        except MalformedIdError:
+            return ""
 
-def _entry(exchange: Exchange) -> AuditEntry:
+
+def _entry(exchange: Exchange, subcluster: str) -> AuditEntry:
     caller = exchange.caller
     return AuditEntry(
         request_id=exchange.request_id,
@@ -55,7 +75,7 @@ def _entry(exchange: Exchange) -> AuditEntry:
         address=exchange.peer,
         result=_RESULTS[exchange.status // 100],
         status=exchange.status,
-        subcluster=exchange.subcluster,
+        subcluster=subcluster,
         target=exchange.target,
         reason=exchange.reason,
     )
