@@ -1,0 +1,384 @@
+"""The client door over a federation in memory: every method has its way, and what is away is not hidden."""
+
+import pytest
+
+from adapters.yarn.rm_doors import BothDoors
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.protocol.hrpc import (
+    AuthMethod,
+    Call,
+    CallerContext,
+    ContextReceived,
+    Failure,
+    JavaClass,
+    RPCErrorCode,
+)
+from shim.protocol.proto import APPLICATION_CLIENT
+from shim.protocol.proto.messages import (
+    ApplicationSubmissionContextProto,
+    CancelDelegationTokenRequestProto,
+    GetApplicationReportRequestProto,
+    GetApplicationReportResponseProto,
+    GetApplicationsRequestProto,
+    GetClusterNodesResponseProto,
+    GetDelegationTokenRequestProto,
+    GetDelegationTokenResponseProto,
+    GetNewApplicationResponseProto,
+    KillApplicationRequestProto,
+    KillApplicationResponseProto,
+    RenewDelegationTokenRequestProto,
+    RenewDelegationTokenResponseProto,
+    SubmitApplicationRequestProto,
+    YarnApplicationStateProto,
+)
+from shim.protocol.yarn import application_message, application_of
+from shim.server.rpc import ClientDoor, ClientUseCases
+from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
+from shim.services.application_ids import ApplicationIds
+from shim.services.client_calls import ClientCalls
+from shim.services.delegation_tokens import DelegationTokens
+from shim.services.identity import Caller, IdentityRules, IdentityService, ProxyRule
+from shim.testing.federation import ScriptedFederation
+from shim.testing.resource_manager import IsNeverReached, IsPaused
+from shim.testing.resource_manager_rpc import ScriptedRPC
+
+ALICE = Caller("alice", "alice")
+APP = ApplicationId(1_800_000_000_000, 7)
+
+
+class Door:
+    """A door with everything behind it."""
+
+    def __init__(self, federation: ScriptedFederation) -> None:
+        self.federation = federation
+        self.rpcs = {name: ScriptedRPC(manager) for name, manager in federation.managers.items()}
+
+    async def open(self) -> "Door":
+        federation = self.federation
+        both = {name: BothDoors(manager, self.rpcs[name]) for name, manager in federation.managers.items()}
+        federation.managers = both  # type: ignore[assignment]  # the Heddle calls both doors of each
+        self.heddle = await federation.start()
+        heddle, clock = self.heddle, federation.clock
+        calls = ClientCalls(
+            rpcs=self.rpcs,
+            routing=heddle.routing,
+            control=heddle.control,
+            listing=heddle.listing,
+            view=heddle.view,
+            clock=clock,
+        )
+        rules = IdentityRules(proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice",))})
+        identity = IdentityService(rules, secret=b"s" * 32, clock=clock)
+        self.door = ClientDoor(
+            ClientUseCases(
+                calls=calls,
+                ids=ApplicationIds(federation.store),
+                submissions=heddle.submissions,
+                identity=identity,
+                tokens=DelegationTokens(b"s" * 32, clock),
+                maximum_allocation=lambda: ResourceVector(4096, 4),
+            )
+        )
+        return self
+
+    async def ask(self, method, request, *, caller=ALICE):
+        """The decoded answer, or the failure."""
+        call = Call(
+            1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, method, 1, request.SerializeToString()
+        )
+        told = await self.federation.wait_for(self.door.answer(call, caller))
+        return told if isinstance(told, Failure) else APPLICATION_CLIENT.methods[method].answer.FromString(told)
+
+    def manager(self, name):
+        return self.rpcs[SubClusterId(name)]._manager
+
+
+@pytest.fixture
+async def door() -> Door:
+    return await Door(ScriptedFederation()).open()
+
+
+def submission(application_id=APP, name="pi"):
+    context = ApplicationSubmissionContextProto(
+        application_id=application_message(application_id), application_name=name, queue="default"
+    )
+    return SubmitApplicationRequestProto(application_submission_context=context)
+
+
+def report_request(application_id=APP):
+    return GetApplicationReportRequestProto(application_id=application_message(application_id))
+
+
+def a_context(effective="", real="", method=AuthMethod.SIMPLE, identity=""):
+    return ContextReceived(effective, real, APPLICATION_CLIENT.name, method, identity, None, b"")
+
+
+def test_every_method_of_the_protocol_has_one_row():
+    assert set(CLIENT_METHODS) == set(APPLICATION_CLIENT.methods)
+
+
+@pytest.mark.parametrize("method", [name for name, row in CLIENT_METHODS.items() if row.key is Key.APPLICATION])
+def test_the_key_of_every_routed_method_is_found_in_its_request(method):
+    request = APPLICATION_CLIENT.methods[method].request()
+
+    assert CLIENT_METHODS[method].application(request) == ApplicationId(0, 0)
+
+
+def test_every_own_method_has_code(door):
+    assert {name for name, row in CLIENT_METHODS.items() if row.way is Way.OWN} == set(door.door._own)
+
+
+async def test_new_ids_are_the_federations_own_and_grow(door):
+    first = await door.ask("getNewApplication", GetApplicationsRequestProto())
+    second = await door.ask("getNewApplication", GetApplicationsRequestProto())
+
+    assert isinstance(first, GetNewApplicationResponseProto)
+    assert application_of(first.application_id) < application_of(second.application_id)
+    assert first.maximumCapability.memory == 4096
+    assert {item.key for item in first.maximumCapability.resource_value_map} == {"memory-mb", "vcores"}
+
+
+async def test_a_submission_is_in_one_home_byte_for_byte_and_as_its_user(door):
+    await door.ask("submitApplication", submission())
+    await door.ask("submitApplication", submission())
+
+    (home,) = [name for name in ("east", "west") if APP in door.manager(name).applications]
+    (sent,) = [call for call in door.rpcs[SubClusterId(home)].calls if call.method == "submitApplication"]
+    assert sent.payload == submission().SerializeToString()
+    assert sent.user == "alice"
+    assert door.manager(home).applications[APP]["user"] == "alice"
+
+
+async def test_the_same_id_with_another_content_is_refused(door):
+    await door.ask("submitApplication", submission())
+    await door.federation.wait_for(door.heddle.poll())
+
+    refused = await door.ask("submitApplication", submission(name="another"))
+
+    assert isinstance(refused, Failure)
+    assert refused.java_class == JavaClass.YARN
+    assert "another content" in refused.message
+
+
+async def test_a_submission_without_an_id_is_refused(door):
+    refused = await door.ask("submitApplication", SubmitApplicationRequestProto())
+
+    assert isinstance(refused, Failure)
+    assert "application id" in refused.message
+
+
+async def test_a_submission_goes_to_the_other_cluster_when_the_first_refuses_connections(door):
+    door.manager("east").behave(IsNeverReached())
+
+    await door.ask("submitApplication", submission())
+
+    assert APP in door.manager("west").applications
+
+
+async def test_a_submission_to_a_frozen_home_is_acknowledged_and_reported_as_submitted(door):
+    door.manager("east").behave(IsPaused())
+
+    acknowledged = await door.ask("submitApplication", submission())
+    report = await door.ask("getApplicationReport", report_request())
+
+    assert not isinstance(acknowledged, Failure)
+    assert isinstance(report, GetApplicationReportResponseProto)
+    state = YarnApplicationStateProto.Name(report.application_report.yarn_application_state)
+    assert state == "SUBMITTED"
+    assert APP not in door.manager("west").applications
+
+
+async def test_a_report_comes_from_the_home_itself(door):
+    door.manager("west").add_application(APP, user="alice", name="elsewhere")
+
+    report = await door.ask("getApplicationReport", report_request())
+
+    assert report.application_report.diagnostics == "told by its home"
+    assert report.application_report.name == "elsewhere"
+
+
+async def test_an_unknown_application_is_refused_in_the_words_of_a_resource_manager(door):
+    refused = await door.ask("getApplicationReport", report_request())
+
+    assert refused == Failure(
+        JavaClass.APPLICATION_NOT_FOUND,
+        f"Application with id '{APP}' doesn't exist in RM. Please check that the job submission was successful.",
+    )
+
+
+async def test_a_list_has_the_applications_of_both_clusters(door):
+    other = ApplicationId(APP.cluster_timestamp, 8)
+    door.manager("east").add_application(APP)
+    door.manager("west").add_application(other)
+
+    listed = await door.ask("getApplications", GetApplicationsRequestProto())
+
+    assert {application_of(report.applicationId) for report in listed.applications} == {APP, other}
+
+
+async def test_a_list_is_cut_at_its_limit_after_the_merge(door):
+    for number in range(4):
+        manager = door.manager("east" if number % 2 else "west")
+        manager.add_application(ApplicationId(1, number))
+
+    listed = await door.ask("getApplications", GetApplicationsRequestProto(limit=3))
+
+    assert len(listed.applications) == 3
+
+
+async def test_a_list_keeps_what_was_last_known_of_a_cluster_that_went_away(door):
+    door.manager("west").add_application(APP, "RUNNING", user="alice")
+    await door.federation.wait_for(door.heddle.poll())
+    door.manager("west").behave(IsNeverReached())
+
+    listed = await door.ask("getApplications", GetApplicationsRequestProto())
+    of_others = await door.ask("getApplications", GetApplicationsRequestProto(users=["bob"]))
+
+    assert [application_of(report.applicationId) for report in listed.applications] == [APP]
+    assert not of_others.applications
+
+
+async def test_a_report_is_the_last_known_one_when_its_home_went_away(door):
+    door.manager("west").add_application(APP, "RUNNING", user="alice")
+    await door.federation.wait_for(door.heddle.poll())
+    door.manager("west").behave(IsNeverReached())
+
+    report = await door.ask("getApplicationReport", report_request())
+
+    assert report.application_report.user == "alice"
+    assert report.application_report.yarn_application_state == YarnApplicationStateProto.RUNNING
+
+
+async def test_a_kill_goes_to_the_home_and_what_is_read_afterwards_is_fetched(door):
+    door.manager("west").add_application(APP)
+    await door.federation.wait_for(door.heddle.poll())
+    request = KillApplicationRequestProto(application_id=application_message(APP))
+
+    first = await door.ask("forceKillApplication", request)
+    second = await door.ask("forceKillApplication", request)
+
+    assert isinstance(first, KillApplicationResponseProto)
+    assert second.is_kill_completed
+    assert door.manager("west").applications[APP]["state"] == "KILLED"
+    assert door.heddle.view.is_outdated(APP)
+
+
+async def test_a_kill_whose_home_went_away_asks_the_client_to_try_again(door):
+    door.manager("west").add_application(APP)
+    await door.federation.wait_for(door.heddle.poll())
+    door.manager("west").behave(IsNeverReached())
+
+    refused = await door.ask(
+        "forceKillApplication", KillApplicationRequestProto(application_id=application_message(APP))
+    )
+
+    assert isinstance(refused, Failure)
+    assert refused.java_class == JavaClass.RETRIABLE
+
+
+async def test_nodes_of_both_clusters_are_one_list(door):
+    answer = await door.ask("getClusterNodes", GetApplicationsRequestProto())
+
+    assert isinstance(answer, GetClusterNodesResponseProto)
+    assert {report.nodeId.host for report in answer.nodeReports} == {"east-n1", "west-n1"}
+
+
+async def test_counts_are_added(door):
+    answer = await door.ask("getClusterMetrics", GetApplicationsRequestProto())
+
+    assert answer.cluster_metrics.num_node_managers == 2
+
+
+async def test_the_caller_context_travels_to_the_audit_of_the_home(door):
+    door.manager("east").add_application(APP)
+    await door.ask("getApplicationReport", report_request())
+
+    assert door.rpcs[SubClusterId("east")].calls[-1].caller_context == "CLI"
+
+
+async def test_a_method_that_no_cluster_knows_is_refused_as_the_clusters_refuse_it(door):
+    refused = await door.ask("getResourceProfiles", GetApplicationsRequestProto())
+
+    assert isinstance(refused, Failure)
+    assert refused.java_class == JavaClass.NO_SUCH_METHOD
+
+
+async def test_without_any_cluster_the_client_is_asked_to_try_again(door):
+    for name in ("east", "west"):
+        door.manager(name).behave(IsNeverReached())
+
+    refused = await door.ask("getClusterMetrics", GetApplicationsRequestProto())
+
+    assert isinstance(refused, Failure)
+    assert refused.java_class == JavaClass.RETRIABLE
+
+
+@pytest.mark.parametrize(
+    ("protocol", "method", "version", "code"),
+    [
+        ("org.example.Nothing", "getApplications", 1, RPCErrorCode.NO_SUCH_PROTOCOL),
+        (APPLICATION_CLIENT.name, "getNothing", 1, RPCErrorCode.NO_SUCH_METHOD),
+        (APPLICATION_CLIENT.name, "getApplications", 2, RPCErrorCode.RPC_VERSION_MISMATCH),
+    ],
+)
+async def test_a_call_of_something_else_is_refused_at_once(door, protocol, method, version, code):
+    refused = door.door.answer_at_once(Call(1, b"", 0, None, protocol, method, version, b""), ALICE)
+
+    assert isinstance(refused, Failure)
+    assert refused.code is code
+
+
+async def test_a_request_that_cannot_be_decoded_is_refused(door):
+    call = Call(1, b"", 0, None, APPLICATION_CLIENT.name, "getApplicationReport", 1, b"\xff\xff")
+
+    refused = await door.door.answer(call, ALICE)
+
+    assert isinstance(refused, Failure)
+    assert refused.java_class == JavaClass.INVALID_PROTOCOL_BUFFER
+
+
+async def test_a_name_is_believed_and_a_proxy_user_needs_leave(door):
+    admitted = door.door.admit(a_context("alice"), "10.0.0.1")
+    proxied = door.door.admit(a_context("alice", "oozie"), "10.0.0.1")
+    refused = door.door.admit(a_context("alice", "mallory"), "10.0.0.1")
+
+    assert isinstance(admitted, Caller)
+    assert admitted.user == "alice"
+    assert isinstance(proxied, Caller)
+    assert (proxied.user, proxied.real_user) == ("alice", "oozie")
+    assert refused == Failure(
+        JavaClass.AUTHORIZATION, "User: mallory is not allowed to impersonate alice", RPCErrorCode.UNAUTHORIZED
+    )
+
+
+async def test_a_changing_call_without_a_user_is_refused(door):
+    nobody = door.door.admit(a_context(), "10.0.0.1")
+    assert isinstance(nobody, Caller)
+
+    refused = await door.ask("submitApplication", submission(), caller=nobody)
+
+    assert isinstance(refused, Failure)
+    assert refused.java_class == JavaClass.ACCESS_CONTROL
+
+
+async def test_a_delegation_token_speaks_for_its_owner_until_it_is_cancelled(door):
+    issued = await door.ask("getDelegationToken", GetDelegationTokenRequestProto(renewer="alice"))
+    assert isinstance(issued, GetDelegationTokenResponseProto)
+    token = issued.token
+    (offer, _) = door.door.offers()
+    assert offer.start is not None
+
+    renewed = await door.ask("renewDelegationToken", RenewDelegationTokenRequestProto(token=token))
+    by_another = await door.ask(
+        "renewDelegationToken", RenewDelegationTokenRequestProto(token=token), caller=Caller("bob", "bob")
+    )
+    assert door.door._password_of(token.identifier) == token.password
+    await door.ask("cancelDelegationToken", CancelDelegationTokenRequestProto(token=token))
+    after = await door.ask("renewDelegationToken", RenewDelegationTokenRequestProto(token=token))
+
+    assert isinstance(renewed, RenewDelegationTokenResponseProto)
+    assert renewed.newExpiryTime > door.federation.clock.now_s() * 1000
+    for refused in (by_another, after):
+        assert isinstance(refused, Failure)
+        assert refused.java_class == JavaClass.INVALID_TOKEN
