@@ -178,7 +178,7 @@ class Heddle:
         use_cases = await _use_cases(world)
         inspections.append(use_cases.inspection)
         await self._start_background(use_cases, stack)
-        await self._open_door(world, use_cases, Witness(metrics, audit), metrics, stack)
+        await self._open_door(world, use_cases, Witness(metrics, audit, view.home_of), metrics, stack)
 
     async def _start_background(self, use_cases: _UseCases, stack: AsyncExitStack) -> None:
         """What runs by itself; the first heartbeats are waited for, so that the first answers are whole."""
