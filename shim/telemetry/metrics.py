@@ -21,7 +21,8 @@ __all__ = ["CONTENT_TYPE", "Metrics", "SubClusterGauges"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
-disable_created_metrics()  # a time for each series, which nobody asks for, would double the text
+# a time for each series, which nobody asks for, would double the text
+disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
 
 _FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 _SLOW = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
