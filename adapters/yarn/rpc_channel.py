@@ -56,10 +56,14 @@ class RPCChannel(asyncio.Protocol):
     async def call(self, request: Request, caller_context: CallerContext | None = None) -> Answer:
         """Make a call; cancelling it leaves the connection usable.
 
+        A connection that the server refused answers every call with the server's reason.
+
         Raises:
             NeverReachedError: The connection had ended before.
             NoAnswerError: It ended before the answer came.
         """
+        if self.ended is not None and self.ended.failure is not None:
+            return Answer(0, b"", b"", self.ended.failure, is_fatal=True)
         if not self.is_usable:
             raise NeverReachedError(self._subcluster, f"the RPC connection is closed: {self._reason()}")
         call_id = self._next_call_id

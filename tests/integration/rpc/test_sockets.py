@@ -1,0 +1,233 @@
+"""Client and server shells over real sockets: many calls, broken peers, slow peers, ends."""
+
+import asyncio
+import socket
+from contextlib import asynccontextmanager
+
+import pytest
+
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC
+from shim.domain.ids import SubClusterId
+from shim.errors import NeverReachedError, NoAnswerError, StandbyError
+from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
+from shim.protocol.hrpc import SIMPLE_OFFER, Call, Failure, JavaClass
+from shim.protocol.proto import APPLICATION_CLIENT
+from shim.server.rpc import RPCLimits, RPCServer
+from shim.services.identity import Caller
+
+EAST = SubClusterId("east")
+
+
+class EchoDoor:
+    """Answers a call with its own payload; `wait` waits until the test lets it go, `fail` fails, `break` has a bug."""
+
+    def __init__(self, *, is_standby: bool = False) -> None:
+        self.let_go = asyncio.Event()
+        self.has_waiting = asyncio.Semaphore(0)
+        self.callers: list[Caller] = []
+        self._is_standby = is_standby
+
+    def offers(self):
+        return (SIMPLE_OFFER,)
+
+    def admit(self, context, _address):
+        if context.effective_user_untrusted == "mallory":
+            return Failure(JavaClass.AUTHORIZATION, "mallory may not come in")
+        caller = Caller(context.effective_user_untrusted, context.real_user_untrusted)
+        self.callers.append(caller)
+        return caller
+
+    def answer_at_once(self, call: Call, _caller: Caller):
+        if self._is_standby:
+            return Failure(JavaClass.STANDBY, "not active")
+        return call.payload_untrusted if call.method == "echo" else None
+
+    async def answer(self, call: Call, _caller: Caller):
+        if call.method == "wait":
+            self.has_waiting.release()
+            await self.let_go.wait()
+        if call.method == "break":
+            raise RuntimeError("a bug")
+        if call.method == "fail":
+            return Failure(JavaClass.YARN, "no\n\tat a.stack.Trace")
+        return call.payload_untrusted or b""
+
+
+@asynccontextmanager
+async def serving(door=None, **limits):
+    server = RPCServer(door or EchoDoor(), host="127.0.0.1", port=0, limits=RPCLimits(**limits))
+    await server.start()
+    try:
+        yield server
+    finally:
+        await server.stop(grace_s=0)
+
+
+@asynccontextmanager
+async def calling(*ports, **settings):
+    target = RPCTarget(EAST, tuple(("127.0.0.1", port) for port in ports))
+    rpc = YarnRPC(target, RPCSettings(**settings))
+    try:
+        yield rpc
+    finally:
+        await rpc.close()
+
+
+def a_call(method="echo", payload=b"", user="alice"):
+    return RPCCall(APPLICATION_CLIENT.name, method, payload, user)
+
+
+async def test_many_calls_of_many_users_get_their_own_answers():
+    async with serving() as server, calling(server.port) as rpc:
+        calls = [a_call(payload=f"{user} {number}".encode(), user=user) for user in "abc" for number in range(200)]
+        answers = await asyncio.gather(*(rpc.call(call) for call in calls))
+
+    assert [answer.payload for answer in answers] == [call.payload for call in calls]
+
+
+async def test_a_large_payload_comes_back_whole():
+    payload = bytes(range(256)) * 8192
+    async with serving() as server, calling(server.port) as rpc:
+        assert await rpc.call(a_call(payload=payload)) == RPCAnswer(payload)
+
+
+async def test_one_connection_serves_a_user_and_names_the_proxy():
+    door = EchoDoor()
+    async with serving(door) as server, calling(server.port, real_user="heddle") as rpc:
+        for _ in range(3):
+            await rpc.call(a_call())
+
+    assert door.callers == [Caller("alice", "heddle")]
+
+
+async def test_a_slow_call_does_not_hold_up_others():
+    door = EchoDoor()
+    async with serving(door) as server, calling(server.port) as rpc:
+        slow = asyncio.create_task(rpc.call(a_call("wait", b"slow")))
+        await door.has_waiting.acquire()
+        assert (await rpc.call(a_call(payload=b"quick"))).payload == b"quick"
+        door.let_go.set()
+        assert (await slow).payload == b"slow"
+
+
+async def test_a_failure_is_told_without_its_stack_trace():
+    async with serving() as server, calling(server.port) as rpc:
+        assert (await rpc.call(a_call("fail"))).refusal == RPCRefusal(JavaClass.YARN, "no")
+
+
+async def test_a_bug_in_one_call_is_told_and_the_connection_lives():
+    async with serving() as server, calling(server.port) as rpc:
+        broken = await rpc.call(a_call("break"))
+        assert broken.refusal is not None
+        assert broken.refusal.java_class == JavaClass.YARN
+        assert (await rpc.call(a_call(payload=b"on"))).payload == b"on"
+
+
+async def test_a_refused_user_hears_why():
+    async with serving() as server, calling(server.port) as rpc:
+        refused = await rpc.call(a_call(user="mallory"))
+    assert refused.refusal is not None
+    assert refused.refusal.message == "mallory may not come in"
+
+
+async def test_a_port_that_nobody_listens_on_was_never_reached():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = free.getsockname()[1]
+    async with calling(port) as rpc:
+        with pytest.raises(NeverReachedError):
+            await rpc.call(a_call())
+
+
+async def test_a_call_without_an_answer_in_time_may_have_been_taken():
+    async with serving() as server, calling(server.port) as rpc:
+        with pytest.raises(NoAnswerError):
+            await rpc.call(a_call("wait"), timeout_s=0.05)
+        assert (await rpc.call(a_call(payload=b"next"))).payload == b"next"
+
+
+async def test_a_connection_that_breaks_during_a_call_is_told_and_the_next_call_opens_another():
+    door = EchoDoor()
+    async with serving(door) as server, calling(server.port) as rpc:
+        waiting = asyncio.create_task(rpc.call(a_call("wait")))
+        await door.has_waiting.acquire()
+        for connection in tuple(server._connections):
+            connection.abort()
+        with pytest.raises(NoAnswerError):
+            await waiting
+        assert (await rpc.call(a_call(payload=b"again"))).payload == b"again"
+
+
+async def test_a_standby_is_passed_over_and_the_active_one_remembered():
+    standby, active = EchoDoor(is_standby=True), EchoDoor()
+    async with serving(standby) as one, serving(active) as other, calling(one.port, other.port) as rpc:
+        for _ in range(3):
+            assert (await rpc.call(a_call(payload=b"x"))).payload == b"x"
+
+    assert len(standby.callers) == 1
+    assert len(active.callers) == 1
+
+
+async def test_without_an_active_one_it_is_said_that_there_is_none():
+    async with serving(EchoDoor(is_standby=True)) as server, calling(server.port) as rpc:
+        with pytest.raises(StandbyError):
+            await rpc.call(a_call())
+
+
+async def test_a_dead_first_address_is_passed_over():
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        dead = free.getsockname()[1]
+    async with serving() as server, calling(dead, server.port) as rpc:
+        assert (await rpc.call(a_call(payload=b"x"))).payload == b"x"
+
+
+async def test_a_client_with_too_many_calls_under_way_is_not_read_from_and_loses_none():
+    door = EchoDoor()
+    async with serving(door, max_pending=4) as server, calling(server.port) as rpc:
+        first = await rpc.call(a_call(payload=b"open"))
+        calls = [asyncio.create_task(rpc.call(a_call("wait", bytes([number])))) for number in range(200)]
+        await asyncio.gather(*(door.has_waiting.acquire() for _ in range(4)))
+        door.let_go.set()
+        answers = await asyncio.gather(*calls)
+
+    assert first.payload == b"open"
+    assert [answer.payload for answer in answers] == [bytes([number]) for number in range(200)]
+
+
+async def test_a_client_that_never_introduces_itself_is_cut():
+    async with serving(set_up_s=0.05) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        assert await reader.read() == b""
+        writer.close()
+
+
+async def test_an_http_client_is_told_that_this_is_not_the_web_port():
+    async with serving() as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(b"GET / HTTP/1.1\r\n\r\n")
+        assert (await reader.read()).startswith(b"HTTP/1.1 404 Not Found\r\n")
+        writer.close()
+
+
+async def test_connections_above_the_most_are_closed():
+    async with serving(max_connections=1) as server, calling(server.port) as rpc:
+        await rpc.call(a_call())
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        with pytest.raises((ConnectionError, AssertionError)):
+            assert await reader.read() != b""
+        writer.close()
+
+
+async def test_stopping_lets_calls_under_way_end():
+    door = EchoDoor()
+    server = RPCServer(door, host="127.0.0.1", port=0)
+    await server.start()
+    async with calling(server.port) as rpc:
+        call = asyncio.create_task(rpc.call(a_call("wait", b"last")))
+        await door.has_waiting.acquire()
+        stopping = asyncio.create_task(server.stop(grace_s=30))
+        await asyncio.sleep(0)
+        door.let_go.set()
+        await stopping
+        assert (await call).payload == b"last"
