@@ -278,6 +278,7 @@ class LocalMasterReport:
         is_full: Whether `nodes` lists every node and `running` every launch; else only changes.
         seen_to: Every launch request up to this sequence has been executed.
         seen_beyond: Requests above `seen_to` that have been executed as well.
+        bid_version: Of the newest bid that the Local Master has of this Global Master; 0 for none.
         owners: For a full report, the Global Master of each node's partition.
         queue_usage: For a heartbeat or a full report: what each queue holds here.
     """
@@ -294,6 +295,7 @@ class LocalMasterReport:
     rejected: tuple[LaunchRejected, ...] = ()
     ended: tuple[Ending, ...] = ()
     offers: tuple[Offer, ...] = ()
+    bid_version: int = 0
     owners: tuple[GlobalMasterId, ...] = ()
     running: tuple[RunningLaunch, ...] = ()
     queue_usage: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())

@@ -22,6 +22,7 @@ __all__ = ["CurrentBid", "bid_for", "rank_of"]
 
 _MOST_LINES = 8
 _SMALLEST_KEY = 1e-6
+_FIRST_PATIENCE_S = 2.0
 
 
 def rank_of(core: Core, job: Job, key: float) -> Rank:
@@ -81,4 +82,5 @@ class CurrentBid:
         link.bid = Bid(self._core.global_master, self._core.incarnation, version, lines)
         link.bid_rank = lines[0].rank if lines else None
         link.bid_at_s = self._now_s
+        link.bid_patience_s = 2.0 * link.bid_patience_s or _FIRST_PATIENCE_S
         return link.bid

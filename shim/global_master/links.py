@@ -30,6 +30,7 @@ class Link:
         bid: The newest bid, None before the first one.
         bid_rank: Rank of its most urgent line; None when nothing is wanted.
         bid_at_s: When it was sent.
+        bid_patience_s: How long to wait for a report that knows of it before it is sent again; doubles each time.
         asked_at_s: When a full report was last asked for; None when none is due.
         queue_usage: What each queue held there by its last word on that.
     """
@@ -41,5 +42,6 @@ class Link:
     bid: Bid | None = None
     bid_rank: Rank | None = None
     bid_at_s: float = 0.0
+    bid_patience_s: float = 0.0
     asked_at_s: float | None = None
     queue_usage: dict[str, tuple[int, ...]] = field(default_factory=dict)

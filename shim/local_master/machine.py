@@ -397,6 +397,7 @@ class LocalMaster:
             rejected=tuple(entry for entry in fresh if isinstance(entry, LaunchRejected)),
             ended=tuple(entry for entry in fresh if isinstance(entry, Ending)),
             offers=tuple(self._offered.get(global_master, ())),
+            bid_version=self._bids.version_of(global_master),
             owners=self.truth.owners if is_full else (),
             running=self._running_of(global_master) if is_full else (),
             queue_usage=self._usage() if is_full or occasion is Occasion.HEARTBEAT else (),

@@ -62,6 +62,11 @@ class BidBook:
         self._bids.pop(global_master, None)
         self._wanted.pop(global_master, None)
 
+    def version_of(self, global_master: GlobalMasterId) -> int:
+        """Version of the newest bid of a Global Master; 0 for none."""
+        bid = self._bids.get(global_master)
+        return 0 if bid is None else bid.version
+
     @property
     def is_empty(self) -> bool:
         """Whether nobody wants anything."""

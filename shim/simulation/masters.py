@@ -5,8 +5,12 @@ Master at once, as in the public simulator of Megha. A job belongs to the Global
 modulo the number of Global Masters: that simulator's rule, which stands for "a queue belongs to one Global Master".
 """
 
+import math
+import time
+from array import array
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from functools import cache
 from itertools import pairwise
 
@@ -18,6 +22,7 @@ from shim.domain.messages import (
     LocalMasterReport,
     Need,
     ReportRequest,
+    TaskRef,
 )
 from shim.global_master import events as gm_events
 from shim.global_master.machine import GlobalMaster
@@ -30,7 +35,7 @@ from shim.simulation.results import Outcome
 from shim.simulation.run import Run
 from shim.simulation.traces import Job
 
-__all__ = ["Masters", "heddle", "megha"]
+__all__ = ["Faults", "Masters", "heddle", "megha"]
 
 _SLOT = (1,)
 _TICK_S = 1.0
@@ -68,24 +73,57 @@ def _report_bytes(report: LocalMasterReport) -> int:
     return _HEADER_BYTES + _ITEM_BYTES * items
 
 
+@dataclass(frozen=True, slots=True)
+class Faults:
+    """What goes wrong in a run; times count from the first arrival.
+
+    Attributes:
+        kill_global_master_at_s: A Global Master dies and its successor starts with nothing; infinite for never.
+        global_master: Which one, by number.
+        local_master_away_at_s: A Local Master dies; infinite for never. Its standby, which has heard of everything
+            that happened on the nodes and of every request that arrived, takes over.
+        local_master_away_for_s: How long that takes: until then every message to and from it is lost.
+        local_master: Which one, by number.
+    """
+
+    kill_global_master_at_s: float = math.inf
+    global_master: int = 0
+    local_master_away_at_s: float = math.inf
+    local_master_away_for_s: float = 5.0
+    local_master: int = 0
+
+    @property
+    def is_none(self) -> bool:
+        """Whether nothing goes wrong."""
+        return math.isinf(self.kill_global_master_at_s) and math.isinf(self.local_master_away_at_s)
+
+
 _REQUEST_KINDS = {LaunchRequest: "launch-request", Bid: "bid", ReportRequest: "report-request"}
 
 
 class Masters:
     """Global and Local Masters wired to one run."""
 
-    def __init__(self, run: Run, recipe: Recipe) -> None:
+    def __init__(self, run: Run, recipe: Recipe, faults: Faults | None = None) -> None:
         self._run = run
         self._recipe = recipe
+        self._faults = faults or Faults()
         setting = run.setting
         self._gm_ids = [GlobalMasterId(f"gm{index}") for index in range(setting.n_gms)]
-        self.global_masters: dict[GlobalMasterId, GlobalMaster] = {
-            name: GlobalMaster(name, recipe, n_resources=1, rng=run.rng(name)) for name in self._gm_ids
-        }
+        self.global_masters = {name: self._global_master(name, 1) for name in self._gm_ids}
         self.local_masters: dict[LocalMasterId, LocalMaster] = {
             LocalMasterId(f"lm{index}"): self._local_master(LocalMasterId(f"lm{index}"), workers)
             for index, workers in enumerate(_ranges(setting.n_workers, setting.n_lms))
         }
+        self._submitted: defaultdict[GlobalMasterId, list[Job]] = defaultdict(list)
+        self._begun: set[TaskRef] = set()
+        self._unfilled: set[GlobalMasterId] = set()
+        self._away: LocalMasterId | None = None
+        self._decision_s = array("d")
+
+    def _global_master(self, name: GlobalMasterId, incarnation: int) -> GlobalMaster:
+        rng = self._run.rng(f"{name}/{incarnation}")
+        return GlobalMaster(name, self._recipe, n_resources=1, rng=rng, incarnation=incarnation)
 
     def _local_master(self, name: LocalMasterId, workers: range) -> LocalMaster:
         setting = self._run.setting
@@ -100,11 +138,10 @@ class Masters:
     def simulate(self) -> Outcome:
         """Run the whole workload."""
         run = self._run
-        for master in self.global_masters.values():
-            self._execute(master.handle(gm_events.LocalMastersFound(run.engine.now_s, tuple(self.local_masters))))
-        run.engine.run(run.engine.now_s + 2 * run.setting.hop_s)
+        self._introduce()
         for name in self.local_masters:
             run.engine.after(run.setting.heartbeat_s, self._heartbeat, name)
+        self._plan_faults()
         run.start_arrivals(self._arrive)
         run.engine.run()
         outcome = run.outcome(self._recipe.name, uses_estimates=run.setting.uses_estimates)
@@ -112,12 +149,37 @@ class Masters:
             for kind, number in master.counters.inconsistencies.items():
                 outcome.inconsistencies[kind.value] += number
             outcome.repartitions += master.counters.repartitions
+        outcome.decision_s = self._decision_s
         return outcome
+
+    def _introduce(self) -> None:
+        """Let every Global Master hear of every Local Master before the first job arrives; nothing is lost there."""
+        for name, master in self.global_masters.items():
+            found = gm_events.LocalMastersFound(self._run.engine.now_s, tuple(self.local_masters))
+            for effect in master.handle(found):
+                if isinstance(effect, gm_events.SendMessage):
+                    received = lm_events.MessageReceived(self._run.engine.now_s, effect.message)
+                    for answer in self.local_masters[effect.to].handle(received):
+                        if isinstance(answer, lm_events.SendReport):
+                            self._to_global_master(name, answer.report)
+
+    def _plan_faults(self) -> None:
+        engine, faults = self._run.engine, self._faults
+        if self._run.setting.loss or not faults.is_none:
+            engine.after(_TICK_S, self._tick)
+        if math.isfinite(faults.kill_global_master_at_s):
+            engine.after(faults.kill_global_master_at_s, self._kill, self._gm_ids[faults.global_master])
+        if math.isfinite(faults.local_master_away_at_s):
+            name = LocalMasterId(f"lm{faults.local_master}")
+            engine.after(faults.local_master_away_at_s, self._set_away, name)
+            engine.after(faults.local_master_away_at_s + faults.local_master_away_for_s, self._set_away, None)
 
     def _arrive(self, job: Job) -> None:
         name = self._gm_ids[job.n_tasks % len(self._gm_ids)]
-        event = gm_events.JobSubmitted(self._run.engine.now_s, _request_of(job))
-        self._execute(self.global_masters[name].handle(event))
+        if not self._faults.is_none:
+            self._submitted[name].append(job)
+        if name not in self._unfilled:
+            self._tell(name, gm_events.JobSubmitted(self._run.engine.now_s, _request_of(job, range(job.n_tasks))))
 
     def _heartbeat(self, name: LocalMasterId) -> None:
         if self._run.ledger.is_done:
@@ -125,8 +187,43 @@ class Masters:
         self._obey(name, self.local_masters[name].handle(lm_events.HeartbeatDue(self._run.engine.now_s)))
         self._run.engine.after(self._run.setting.heartbeat_s, self._heartbeat, name)
 
-    def _execute(self, effects: Sequence[gm_events.Effect]) -> None:
-        """Carry out a Global Master's effects."""
+    def _tick(self) -> None:
+        if self._run.ledger.is_done:
+            return
+        now_s = self._run.engine.now_s
+        for local_master, master in self.local_masters.items():
+            self._obey(local_master, master.handle(lm_events.Tick(now_s)))
+        for global_master in self._gm_ids:
+            self._tell(global_master, gm_events.Tick(now_s))
+        self._run.engine.after(_TICK_S, self._tick)
+
+    def _kill(self, name: GlobalMasterId) -> None:
+        """A Global Master dies; its successor starts at once and knows nothing."""
+        self._unfilled.add(name)
+        self.global_masters[name] = self._global_master(name, 2)
+        self._tell(name, gm_events.LocalMastersFound(self._run.engine.now_s, tuple(self.local_masters)))
+
+    def _set_away(self, name: LocalMasterId | None) -> None:
+        self._away = name
+
+    def _resubmit(self, name: GlobalMasterId) -> None:
+        """Once the successor has heard of every cluster, submitters ask again for what neither runs nor is done."""
+        master = self.global_masters[name]
+        if not master.is_filled:
+            return
+        self._unfilled.discard(name)
+        kept = self._begun | {launch.task for launch in master.adopted.values()}
+        for job in self._submitted[name]:
+            left = [index for index in range(job.n_tasks) if TaskRef(str(job.index), index) not in kept]
+            if left:
+                self._tell(name, gm_events.JobSubmitted(self._run.engine.now_s, _request_of(job, left)))
+
+    def _tell(self, name: GlobalMasterId, event: gm_events.Event) -> None:
+        """Give an event to a Global Master, and carry out its effects."""
+        started_s = time.perf_counter()
+        effects = self.global_masters[name].handle(event)
+        if isinstance(event, gm_events.JobSubmitted):
+            self._decision_s.append(time.perf_counter() - started_s)
         network = self._run.network
         for effect in effects:
             if isinstance(effect, gm_events.SendMessage):
@@ -139,22 +236,27 @@ class Masters:
         run = self._run
         for effect in effects:
             if isinstance(effect, lm_events.SendReport):
-                report = effect.report
-                kind, size = report.occasion.value, _report_bytes(report)
-                run.network.send(kind, self._to_global_master, effect.to, report, size_bytes=size)
+                if name != self._away:
+                    report = effect.report
+                    kind, size = report.occasion.value, _report_bytes(report)
+                    run.network.send(kind, self._to_global_master, effect.to, report, size_bytes=size)
             elif isinstance(effect, lm_events.StartTask):
                 run.engine.after(run.setting.hop_s, self._start, name, effect.global_master, effect.launch)
 
     def _to_local_master(self, name: LocalMasterId, message: LaunchRequest | Bid | ReportRequest) -> None:
-        event = lm_events.MessageReceived(self._run.engine.now_s, message)
-        self._obey(name, self.local_masters[name].handle(event))
+        if name != self._away:
+            event = lm_events.MessageReceived(self._run.engine.now_s, message)
+            self._obey(name, self.local_masters[name].handle(event))
 
     def _to_global_master(self, name: GlobalMasterId, report: LocalMasterReport) -> None:
-        event = gm_events.ReportReceived(self._run.engine.now_s, report)
-        self._execute(self.global_masters[name].handle(event))
+        self._tell(name, gm_events.ReportReceived(self._run.engine.now_s, report))
+        if name in self._unfilled:
+            self._resubmit(name)
 
     def _start(self, name: LocalMasterId, global_master: GlobalMasterId, launch: Launch) -> None:
         engine = self._run.engine
+        if not self._faults.is_none:
+            self._begun.add(launch.task)
         duration_s = self._run.ledger.start(int(launch.task.job), launch.task.index, engine.now_s)
         engine.after(duration_s, self._end, name, global_master, launch)
 
@@ -171,15 +273,12 @@ def _ranges(n_workers: int, n_lms: int) -> list[range]:
     return [range(start, end) for start, end in pairwise(bounds)]
 
 
-def _request_of(job: Job) -> gm_events.JobRequest:
-    """A job as its Global Master sees it: no duration is in it."""
-    if not job.constraints:
-        groups: tuple[gm_events.TaskGroup, ...] = (gm_events.TaskGroup(_need_of(0), tuple(range(job.n_tasks))),)
-    else:
-        by_bits: defaultdict[int, list[int]] = defaultdict(list)
-        for index, bits in enumerate(job.constraints):
-            by_bits[bits].append(index)
-        groups = tuple(gm_events.TaskGroup(_need_of(bits), tuple(indices)) for bits, indices in by_bits.items())
+def _request_of(job: Job, tasks: Iterable[int]) -> gm_events.JobRequest:
+    """Some tasks of a job as its Global Master sees them: no duration is in it."""
+    by_bits: defaultdict[int, list[int]] = defaultdict(list)
+    for index in tasks:
+        by_bits[job.constraints[index] if job.constraints else 0].append(index)
+    groups = tuple(gm_events.TaskGroup(_need_of(bits), tuple(indices)) for bits, indices in by_bits.items())
     return gm_events.JobRequest(str(job.index), groups, estimate_s=job.estimate_s)
 
 
