@@ -1,0 +1,430 @@
+"""The traps that clients of a ResourceManager set, T1 to T21, each with its test."""
+
+import json
+
+import pytest
+
+from shim.domain.ids import ApplicationId
+from shim.protocol.rest.negotiation import Representation
+from shim.server.rest.messages import Request
+from shim.services.identity import IdentityRules
+from shim.testing.resource_manager import IsNeverReached, IsPaused, IsStandby, RejectsSubmissions
+from tests.support.scripted_door import BASE, ScriptedDoor, body_of, context
+
+OLD, NEW = ApplicationId(1_600_000_000_000, 7), ApplicationId(1_600_000_000_000, 8)
+
+
+@pytest.fixture
+async def door():
+    """Two clusters with one running application each, seen once."""
+    made = ScriptedDoor()
+    made.federation["east"].add_application(OLD, "RUNNING", user="alice", name="old")
+    made.federation["west"].add_application(NEW, "RUNNING", user="bob", name="new", queue="root.prod")
+    await made.poll()
+    return made
+
+
+def headers(answer):
+    return {name.lower(): value for name, value in answer.headers}
+
+
+async def test_t1_a_standby_is_never_shown(door):
+    door.federation["east"].behave(IsStandby())
+    await door.poll()
+    for path in ("/info", "/apps", "/metrics", "/nodes", f"/apps/{OLD}"):
+        answer = await door.get(path)
+        assert answer.status == 200
+        assert "refresh" not in headers(answer)
+        assert b"standby" not in answer.body.lower()
+
+
+@pytest.mark.parametrize(
+    "path", ["/info", "/apps", "/metrics", "/nodes", "/scheduler", f"/apps/{OLD}", "/appstatistics"]
+)
+async def test_t2_three_kinds_of_clients_per_path(door, path):
+    browser = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+    for accept, form in (("*/*", Representation.JSON), ("", Representation.JSON), (browser, Representation.XML)):
+        answer = await (door.get(path, accept=accept) if accept else door.get(path))
+        assert answer.status == 200
+        assert headers(answer)["content-type"] == form.value
+        assert answer.body.startswith(b"{" if form is Representation.JSON else b"<?xml")
+
+
+async def test_t3_a_list_of_one_is_a_list(door):
+    assert isinstance(body_of(await door.get("/apps?user=alice"))["apps"]["app"], list)
+
+
+async def test_t4_no_applications_are_an_empty_object(door):
+    assert (await door.get("/apps?user=nobody")).body == b'{"apps":{}}'
+
+
+async def test_t5_quoted_numbers_are_taken(door):
+    application_id = await door.submit(resource={"memory": "256", "vCores": "1"}, **{"unmanaged-AM": "false"})
+    assert len(door.federation.who_has(application_id)) == 1
+
+
+async def test_t6_states_and_tags_may_be_lower_case(door):
+    await door.submit(**{"application-tags": {"tag": ["Livy-Ab"]}})
+    await door.poll()
+    assert len(body_of(await door.get("/apps?states=running"))["apps"]["app"]) == 2
+    assert body_of(await door.get("/apps?states=accepted,Running"))["apps"]
+
+
+@pytest.mark.parametrize("path", ["/info/", "/apps/", "/nodes/", f"/apps/{OLD}/", "/apps?_=123&foo=bar", "/metrics/?x"])
+async def test_t7_slashes_and_unknown_parameters_are_ignored(door, path):
+    assert (await door.get(path)).status == 200
+
+
+@pytest.mark.parametrize(
+    ("path", "status", "exception"),
+    [
+        ("/apps/application_1_1", 404, "NotFoundException"),
+        ("/apps/foo", 400, "BadRequestException"),
+        ("/apps?states=FOO", 400, "BadRequestException"),
+        ("/nodes/nosuch:1", 404, "NotFoundException"),
+    ],
+)
+async def test_t8_errors_are_remote_exceptions_in_both_forms(door, path, status, exception):
+    answer = await door.get(path)
+    assert answer.status == status
+    assert body_of(answer)["RemoteException"]["exception"] == exception
+    written = await door.get(path, accept="application/xml")
+    assert written.status == status
+    assert f"<exception>{exception}</exception>".encode() in written.body
+
+
+async def test_t8_who_is_nobody_may_change_nothing():
+    closed = ScriptedDoor(rules=IdentityRules())
+    closed.federation["east"].add_application(OLD, "RUNNING")
+    await closed.poll()
+    answer = await closed.ask(
+        "PUT", f"{BASE}/apps/{OLD}/state", body=b'{"state":"KILLED"}', content_type="application/json"
+    )
+    assert answer.status == 401
+    assert body_of(answer)["RemoteException"]["exception"] == "AuthorizationException"
+    assert not [request for request in closed.federation["east"].taken if request.method == "PUT"]
+
+
+async def test_t9_a_submission_is_202_with_its_address_and_no_body(door):
+    made = body_of(await door.ask("POST", f"{BASE}/apps/new-application?user.name=alice"))
+    answer = await door.ask(
+        "POST",
+        f"{BASE}/apps?user.name=alice",
+        body=context(made["application-id"]),
+        content_type="application/json",
+    )
+    assert (answer.status, answer.body) == (202, b"")
+    assert headers(answer)["location"] == f"http://front:8088{BASE}/apps/{made['application-id']}"
+
+
+async def test_t9_a_kill_is_202_with_our_address_then_200(door):
+    async def kill():
+        return await door.ask(
+            "PUT",
+            f"{BASE}/apps/{OLD}/state?user.name=alice",
+            body=b'{"state":"KILLED"}',
+            content_type="application/json",
+        )
+
+    first = await kill()
+    assert first.status == 202
+    assert headers(first)["location"] == f"http://front:8088{BASE}/apps/{OLD}/state"
+    assert (await kill()).status == 200
+    assert body_of(await door.get(f"/apps/{OLD}"))["app"]["state"] == "KILLED"
+
+
+async def test_t10_the_newest_id_is_the_largest_on_whatever_cluster(door):
+    made = [await door.submit() for _ in range(5)]
+    assert [str(item) for item in made] == sorted(str(item) for item in made)
+    shown = [app["id"] for app in body_of(await door.get("/apps?limit=5"))["apps"]["app"]]
+    assert shown == [str(item) for item in reversed(made)]
+
+
+async def test_t11_members_are_left_out_and_limits_hold_over_all(door):
+    shown = body_of(await door.get("/apps?limit=1&deSelects=timeouts"))["apps"]["app"]
+    assert [app["id"] for app in shown] == [str(NEW)]
+    assert "timeouts" not in shown[0]
+
+
+async def test_t12_the_front_is_active_and_its_identity_stable(door):
+    first = body_of(await door.get("/info"))["clusterInfo"]
+    assert (first["haState"], first["state"]) == ("ACTIVE", "STARTED")
+    door.federation["east"].restart()
+    await door.poll()
+    assert body_of(await door.get("/info"))["clusterInfo"]["id"] == first["id"]
+
+
+async def test_t13_one_tree_of_queues_and_each_clusters_own(door):
+    info = body_of(await door.get("/scheduler"))["scheduler"]["schedulerInfo"]
+    assert info["type"] == "capacityScheduler"
+    own = await door.get("/scheduler?cluster=west")
+    assert body_of(own)["scheduler"]["schedulerInfo"]["type"] == "capacityScheduler"
+    assert door.federation["west"].requests[-1].path == f"{BASE}/scheduler"
+
+
+async def test_t14_leaf_queues_have_no_member_queues(door):
+    root = body_of(await door.get("/scheduler"))["scheduler"]["schedulerInfo"]
+    assert all("queues" not in queue for queue in root["queues"]["queue"])
+
+
+async def test_t15_addresses_in_documents_are_untouched(door):
+    door.federation["east"].applications[OLD]["amHostHttpAddress"] = "node1:8042"
+    door.federation["east"].applications[OLD]["trackingUrl"] = "http://rm.east:8088/proxy/x/"
+    await door.federation.clock.advance(2.0)
+    await door.poll()
+    app = body_of(await door.get(f"/apps/{OLD}"))["app"]
+    assert (app["amHostHttpAddress"], app["trackingUrl"]) == ("node1:8042", "http://rm.east:8088/proxy/x/")
+
+
+async def test_t17_changes_come_as_json_and_as_xml_and_nothing_else(door):
+    for kind, body in (("application/json", b'{"state":"RUNNING"}'), ("application/xml", b"<appstate/>")):
+        await door.ask("PUT", f"{BASE}/apps/{OLD}/state?user.name=alice", body=body, content_type=kind)
+        passed_on = door.federation["east"].taken[-1]
+        assert dict(passed_on.headers)["content-type"] == kind
+        assert passed_on.body == body
+    answer = await door.ask("PUT", f"{BASE}/apps/{OLD}/state?user.name=alice", body=b"x", content_type="text/plain")
+    assert answer.status == 503
+
+
+async def test_t18_simple_auth_gets_a_cookie_and_may_use_it(door):
+    answer = await door.get("/userinfo?user.name=alice")
+    cookie = headers(answer)["set-cookie"].partition(";")[0]
+    assert cookie.startswith("hadoop.auth=")
+    assert body_of(await door.get("/userinfo", cookie=cookie))["requestedUser"] == "alice"
+    assert "set-cookie" not in headers(await door.get("/userinfo", cookie=cookie))
+
+
+async def test_t19_what_was_last_known_stays_as_a_whole_while_a_cluster_is_away(door):
+    door.federation["east"].behave(IsNeverReached())
+    await door.poll()
+    app = body_of(await door.get(f"/apps/{OLD}"))["app"]
+    assert (app["state"], app["finalStatus"]) == ("RUNNING", "UNDEFINED")
+    answer = await door.get("/apps")
+    assert headers(answer)["heddle-missing"] == "east"
+    assert len(body_of(answer)["apps"]["app"]) == 2
+
+
+async def test_t20_while_the_home_is_away_a_change_is_503_with_a_time_to_retry(door):
+    door.federation["east"].behave(IsPaused())
+    answer = await door.ask(
+        "PUT", f"{BASE}/apps/{OLD}/state?user.name=alice", body=b'{"state":"KILLED"}', content_type="application/json"
+    )
+    assert answer.status == 503
+    assert int(headers(answer)["retry-after"]) >= 1
+    assert body_of(answer)["RemoteException"]["message"]
+
+
+async def test_t20_nobody_waits_longer_than_two_seconds_for_a_frozen_cluster(door):
+    door.federation["east"].behave(IsPaused())
+    began_s = door.federation.clock.monotonic_s()
+    answer = await door.get(f"/apps/{OLD}/appattempts")
+    assert answer.status == 503
+    assert door.federation.clock.monotonic_s() - began_s <= 2.5
+
+
+async def test_t21_pages_beans_and_configuration_exist(door):
+    page = await door.ask("GET", "/cluster")
+    assert page.status == 200
+    assert str(OLD).encode() in page.body
+    assert b"<script" not in page.body
+    assert "script-src" not in headers(page)["content-security-policy"]
+    assert (await door.ask("GET", f"/cluster/app/{OLD}")).status == 200
+    assert (await door.ask("GET", "/cluster/nodes")).status == 200
+    assert (await door.ask("GET", "/cluster/cluster")).status == 200
+    proxy = await door.ask("GET", f"/proxy/{OLD}/ws/v1/mapreduce/jobs")
+    assert (proxy.status, headers(proxy)["location"]) == (302, f"http://rm.east:8088/proxy/{OLD}/ws/v1/mapreduce/jobs")
+    beans = body_of(await door.ask("GET", "/jmx?qry=Hadoop:service=ResourceManager,name=RMNMInfo"))["beans"]
+    assert len(json.loads(beans[0]["LiveNodeManagers"])) == 2
+    conf = await door.ask("GET", "/conf", accept="application/json")
+    assert b"yarn.resourcemanager.address" in conf.body
+    assert b"swordfish" not in conf.body
+    assert (await door.ask("GET", "/isActive")).body == b"I am Active!"
+    assert (await door.ask("GET", "/metrics")).body == b"heddle_up 1\n"
+    assert headers(await door.ask("GET", "/"))["location"] == "http://front:8088/cluster"
+
+
+# -- identity and hostile values ----------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("name", ["remote-user", "x-forwarded-user", "x-remote-user", "sm_user", "authorization"])
+async def test_s4_headers_that_claim_an_identity_are_not_believed(door, name):
+    answer = await door.get("/userinfo", **{name: "root"})
+    assert body_of(answer)["requestedUser"] == "dr.who"
+
+
+async def test_s9_the_user_of_a_change_is_the_user_at_the_resource_manager(door):
+    await door.ask(
+        "PUT",
+        f"{BASE}/apps/{OLD}/queue?user.name=carol&x=1",
+        body=b'{"queue":"prod"}',
+        content_type="application/json",
+    )
+    passed_on = door.federation["east"].requests[-1]
+    assert (passed_on.user, passed_on.query) == ("carol", "x=1")
+
+
+async def test_s3_who_may_not_act_for_others_is_told_so(door):
+    answer = await door.get("/userinfo?user.name=alice&doAs=bob")
+    assert answer.status == 403
+    assert body_of(answer)["RemoteException"]["message"] == "User: alice is not allowed to impersonate bob"
+    assert answer.body.startswith(b'{\n  "RemoteException" : {\n    "message" : ')
+
+
+async def test_s20_names_from_outside_are_text_on_pages(door):
+    door.federation["east"].add_application(
+        ApplicationId(1, 1), "RUNNING", name="<script>alert(1)</script>", user='"><img src=x onerror=y>'
+    )
+    door.federation["east"].applications[ApplicationId(1, 1)]["trackingUrl"] = "javascript:alert(1)"
+    await door.poll()
+    for path in ("/cluster", "/cluster/app/application_1_0001"):
+        page = await door.ask("GET", path)
+        assert b"<script>" not in page.body
+        assert b"<img" not in page.body
+        assert b'href="javascript' not in page.body
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("origin", "http://evil.example"), ("sec_fetch_site", "cross-site"), ("origin", "null")]
+)
+async def test_s21_a_page_of_another_site_may_change_nothing(door, name, value):
+    answer = await door.ask(
+        "PUT",
+        f"{BASE}/apps/{OLD}/state?user.name=alice",
+        body=b'{"state":"KILLED"}',
+        content_type="application/json",
+        **{name: value},
+    )
+    assert answer.status == 403
+    assert body_of(await door.get(f"/apps/{OLD}"))["app"]["state"] == "RUNNING"
+
+
+async def test_s22_every_answer_forbids_sniffing_and_framing(door):
+    for target in (f"{BASE}/info", "/cluster", "/nosuch", "/jmx"):
+        answer = headers(await door.ask("GET", target))
+        assert answer["x-content-type-options"] == "nosniff"
+        assert answer["x-frame-options"] == "SAMEORIGIN"
+        assert "access-control-allow-origin" not in answer
+
+
+async def test_s18_the_location_of_an_answer_never_leaves_for_a_forged_host(door):
+    answer = await door.ask("GET", "/", host="evil.example/x\r\nX: y")
+    assert headers(answer)["location"] == "http://localhost/cluster"
+
+
+@pytest.mark.parametrize(
+    "target", ["/../../etc/passwd", "/static/../conf", "/cluster/app/%3Cb%3E", "/proxy/http:%2F%2Fevil/"]
+)
+async def test_s24_odd_paths_of_pages_are_refused(door, target):
+    answer = await door.ask("GET", target)
+    assert answer.status in (400, 404)
+    assert b"<b>" not in answer.body.replace(b"<b>Heddle</b>", b"")
+
+
+async def test_every_answer_has_an_age_and_a_request_id(door):
+    for target in (f"{BASE}/info", f"{BASE}/apps/application_1_1", "/cluster", "/nosuch", f"{BASE}/nosuch"):
+        answer = headers(await door.ask("GET", target))
+        assert answer["heddle-as-of"].endswith("Z")
+        assert answer["x-request-id"]
+    assert headers(await door.get("/info", x_request_id="abc-1"))["x-request-id"] == "abc-1"
+    assert headers(await door.get("/info", x_request_id="a b\r\n"))["x-request-id"] != "a b\r\n"
+
+
+async def test_a_refusal_of_the_home_is_passed_on_in_the_clients_form(door):
+    for name in ("east", "west"):
+        door.federation[name].behave(RejectsSubmissions())
+    made = body_of(await door.ask("POST", f"{BASE}/apps/new-application"))
+    for accept in ("application/json", "application/xml"):
+        answer = await door.ask(
+            "POST",
+            f"{BASE}/apps?user.name=alice",
+            body=context(made["application-id"]),
+            content_type="application/json",
+            accept=accept,
+        )
+        assert answer.status == 400
+        assert b"RemoteException" in answer.body
+
+
+async def test_changes_are_reported_with_their_callers(door):
+    await door.submit("alice")
+    submitted = door.exchanges[-1]
+    assert submitted.is_change
+    assert submitted.operation == f"POST {BASE}/apps"
+    assert submitted.caller is not None
+    assert submitted.caller.user == "alice"
+
+
+# -- the cache ---------------------------------------------------------------------------------------------------------
+
+
+def at_once(door, path, **named):
+    target, _, query = f"{BASE}{path}".partition("?")
+    shown = tuple({"host": "front:8088", **named}.items())
+    return door.door.answer_at_once(Request("GET", target, query, shown, b"", "127.0.0.1"))
+
+
+@pytest.mark.parametrize(
+    "path", ["/apps", "/metrics", "/nodes", "/scheduler", "/info", "/appstatistics", "/apps?user=alice"]
+)
+async def test_a_repeated_read_is_answered_at_once_and_the_same(door, path):
+    assert at_once(door, path) is None
+    made = await door.get(path)
+    ready = at_once(door, path)
+    assert ready is not None
+    head, _, body = ready.partition(b"\r\n\r\n")
+    assert body == made.body
+    names = [line.partition(b":")[0].decode() for line in head.split(b"\r\n")[1:]]
+    assert sorted(names) == sorted([*(name for name, _ in made.headers), "Content-Length"])
+
+
+async def test_one_asks_no_resource_manager_for_what_is_kept(door):
+    await door.get("/apps")
+    before = [len(manager.requests) for manager in door.federation.managers.values()]
+    assert at_once(door, "/apps") is not None
+    assert [len(manager.requests) for manager in door.federation.managers.values()] == before
+
+
+async def test_a_kept_answer_ends_with_what_it_was_made_of(door):
+    await door.get("/apps")
+    door.federation["east"].add_application(ApplicationId(2, 2), "RUNNING")
+    await door.poll()
+    assert at_once(door, "/apps") is None
+    assert len(body_of(await door.get("/apps"))["apps"]["app"]) == 3
+
+
+async def test_a_kept_answer_ends_when_a_cluster_goes_missing(door):
+    await door.get("/nodes")
+    door.federation["west"].behave(IsNeverReached())
+    await door.poll()
+    assert at_once(door, "/nodes") is None
+    assert headers(await door.get("/nodes"))["heddle-missing"] == "west"
+
+
+async def test_ones_own_write_is_visible_at_once(door):
+    await door.get("/apps?states=RUNNING")
+    await door.ask(
+        "PUT", f"{BASE}/apps/{OLD}/state?user.name=alice", body=b'{"state":"KILLED"}', content_type="application/json"
+    )
+    assert at_once(door, "/apps?states=RUNNING") is None
+    shown = body_of(await door.get("/apps?states=RUNNING"))["apps"]["app"]
+    assert [app["id"] for app in shown] == [str(NEW)]
+
+
+async def test_s12_who_names_himself_is_never_answered_from_the_cache_without_a_cookie(door):
+    await door.get("/apps?user.name=alice")
+    assert at_once(door, "/apps?user.name=alice") is None
+
+
+async def test_a_live_application_is_kept_no_longer_than_the_bound(door):
+    await door.get(f"/apps/{OLD}")
+    assert at_once(door, f"/apps/{OLD}") is not None
+    await door.federation.clock.advance(1.1)
+    assert at_once(door, f"/apps/{OLD}") is None
+
+
+async def test_a_compressed_answer_is_kept_apart(door):
+    await door.get("/apps", accept_encoding="gzip")
+    assert at_once(door, "/apps") is None
+    ready = at_once(door, "/apps", **{"accept-encoding": "gzip"})
+    assert ready is not None
+    assert b"Content-Encoding: gzip" in ready

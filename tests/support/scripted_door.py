@@ -1,0 +1,137 @@
+"""The whole REST door over scripted ResourceManagers and a held clock: no socket, no process."""
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.global_master.federation_view import FederationView
+from shim.global_master.home import HomeSettings
+from shim.server.rest.backend import Backend
+from shim.server.rest.door import Exchange, RestDoor
+from shim.server.rest.messages import Answer, Request
+from shim.server.rest.operations import Operations
+from shim.server.rest.site import Site
+from shim.services.administration import AdministrationService
+from shim.services.application_ids import ApplicationIds
+from shim.services.control import ControlService
+from shim.services.documents import DocumentReading
+from shim.services.heartbeats import HeartbeatSettings, LocalMaster
+from shim.services.identity import IdentityRules, IdentityService
+from shim.services.reading import ApplicationReading, ReadingSettings
+from shim.services.repair import Repair
+from shim.services.routing import Routing
+from shim.services.submission import Homes, SubmissionService
+from shim.testing.federation import ScriptedFederation
+
+__all__ = ["ScriptedDoor", "body_of", "context"]
+
+BASE = "/ws/v1/cluster"
+STAMP_MS = 1_700_000_000_000
+
+
+class ScriptedDoor:
+    """A door, and the world behind it.
+
+    Attributes:
+        federation: The ResourceManagers, the store and the clock.
+        exchanges: What the door reported.
+    """
+
+    def __init__(
+        self, names: Sequence[str] = ("east", "west"), *, rules: IdentityRules | None = None, staleness_s: float = 1.0
+    ) -> None:
+        self.federation = ScriptedFederation(names)
+        clock, store, managers = self.federation.clock, self.federation.store, self.federation.managers
+        self.view = FederationView(tuple(managers))
+        settings = ReadingSettings(staleness_s=staleness_s)
+        applications = ApplicationReading(self.view, managers, store, clock, settings)
+        administration = AdministrationService(view=self.view, store=store, clock=clock)
+        homes = Homes(self.view, clock, HomeSettings(), administration.current)
+        together: dict[str, Any] = {
+            "view": self.view,
+            "managers": managers,
+            "store": store,
+            "clock": clock,
+            "listing": applications,
+        }
+        submissions = SubmissionService(homes=homes, **together)
+        repair = Repair(submissions=submissions, homes=homes, **together)
+        routing = Routing(self.view, managers, store, clock)
+        self.backend = Backend(
+            view=self.view,
+            applications=applications,
+            documents=DocumentReading(self.view, managers, clock, settings),
+            routing=routing,
+            ids=ApplicationIds(store),
+            submissions=submissions,
+            control=ControlService(routing=routing, repair=repair, managers=managers, listing=applications),
+            store=store,
+            managers=managers,
+            clock=clock,
+            cluster_timestamp_ms=STAMP_MS,
+        )
+        self.exchanges: list[Exchange] = []
+        self.identity = IdentityService(rules or IdentityRules(allow_anonymous=True), secret=b"s" * 32, clock=clock)
+        webs = {SubClusterId(name): f"http://rm.{name}:8088" for name in names}
+        self.door = RestDoor(
+            self.backend,
+            self.identity,
+            Operations(self.backend, login_user="heddle", staleness_s=staleness_s),
+            Site(
+                self.backend,
+                settings={"yarn.resourcemanager.address": "127.0.0.1:8032", "x.password": "swordfish"},
+                scrape=lambda: b"heddle_up 1\n",
+                webs=webs,
+            ),
+            report=self.exchanges.append,
+        )
+        self._masters = [LocalMaster(manager, self.view, clock, HeartbeatSettings()) for manager in managers.values()]
+
+    async def poll(self) -> None:
+        """One heartbeat of every sub-cluster."""
+        for master in self._masters:
+            await self.federation.wait_for(master.poll())
+
+    async def ask(self, method: str, target: str, *, body: bytes = b"", **headers: Any) -> Answer:
+        """Send a request; header names are written with underscores."""
+        path, _, query = target.partition("?")
+        named = {name.replace("_", "-"): value for name, value in headers.items()}
+        shown = {"host": "front:8088", **named}
+        request = Request(method, path, query, tuple(shown.items()), body, "127.0.0.1")
+        return await self.federation.wait_for(self.door.answer(request))
+
+    async def get(self, path: str, **headers: Any) -> Answer:
+        """GET below the base path."""
+        return await self.ask("GET", BASE + path, **headers)
+
+    async def submit(self, user: str = "alice", **fields: object) -> ApplicationId:
+        """A new application through the door."""
+        made = body_of(await self.ask("POST", f"{BASE}/apps/new-application?user.name={user}"))
+        answer = await self.ask(
+            "POST",
+            f"{BASE}/apps?user.name={user}",
+            body=context(made["application-id"], **fields),
+            content_type="application/json",
+        )
+        assert answer.status == 202, answer.body
+        return ApplicationId.parse(made["application-id"])
+
+
+def context(application_id: object, **fields: object) -> bytes:
+    """A submission context."""
+    return json.dumps(
+        {
+            "application-id": str(application_id),
+            "application-name": "n",
+            "queue": "default",
+            "am-container-spec": {"commands": {"command": "sleep 1"}},
+            "resource": {"memory": 256, "vCores": 1},
+            **fields,
+        }
+    ).encode()
+
+
+def body_of(answer: Answer) -> Any:
+    """The JSON of an answer."""
+    return json.loads(answer.body)
