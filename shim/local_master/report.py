@@ -13,7 +13,7 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport
 
-__all__ = ["Poll", "Reporter"]
+__all__ = ["Poll", "Reporter", "absent"]
 
 _Documents = Mapping[ApplicationId, ApplicationDocument]
 
@@ -72,10 +72,6 @@ class Reporter:
         """Applications that were live when they were last told of, and that nothing has ended since."""
         return self._live
 
-    def absent(self, told: Iterable[ApplicationId]) -> tuple[ApplicationId, ...]:
-        """Applications that were live and that a complete poll did not tell of, oldest first."""
-        return tuple(sorted(self._live.difference(told)))
-
     def report(self, poll: Poll) -> SubClusterReport:
         """The report of a poll. What an inactive ResourceManager listed is not believed, so it is left out."""
         self._sequence += 1
@@ -107,6 +103,11 @@ class Reporter:
     def _remember(self, poll: Poll) -> None:
         ended = {name for name, document in poll.ended.items() if document.summary.state.is_final}
         self._live = (self._live | (poll.live or {}).keys()) - ended - set(poll.forgotten)
+
+
+def absent(live: frozenset[ApplicationId], told: Iterable[ApplicationId]) -> tuple[ApplicationId, ...]:
+    """Applications that were live and that complete lists do not tell of, oldest first: to be asked for by id."""
+    return tuple(sorted(live.difference(told)))
 
 
 def _only_info(poll: Poll) -> Poll:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument, HaState
 from shim.global_master.subcluster_view import Part
-from shim.local_master.report import Poll
+from shim.local_master.report import Poll, absent
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest.documents import read_info, read_metrics, read_nodes
@@ -129,7 +129,7 @@ class Poller:
             told = await self._list(f"states={ask.LIVE_STATES}")
             told |= await self._list(f"states={ask.ENDED_STATES}&finishedTimeBegin={since_ms}")
         self._take_time(Part.APPLICATIONS, began_s)
-        found, forgotten = await self._look_for(sorted(live_before - told.keys()))
+        found, forgotten = await self._look_for(absent(live_before, told))
         told |= found
         live = {name: document for name, document in told.items() if not document.summary.state.is_final}
         ended = {name: document for name, document in told.items() if name not in live}
@@ -141,12 +141,12 @@ class Poller:
         return dict(listed)
 
     async def _look_for(
-        self, absent: list[ApplicationId]
+        self, missed: tuple[ApplicationId, ...]
     ) -> tuple[dict[ApplicationId, ApplicationDocument], tuple[ApplicationId, ...]]:
         """Ask by id for applications that a list should have had; the next poll asks for the rest."""
         found: dict[ApplicationId, ApplicationDocument] = {}
         forgotten: list[ApplicationId] = []
-        for application_id in absent[: self._settings.most_fetches]:
+        for application_id in missed[: self._settings.most_fetches]:
             document = await ask.ask_application(
                 self._manager,
                 application_id,

@@ -11,7 +11,7 @@ from shim.testing.reports import a_document, a_report
 NAMES = ("east", "west")
 LIVES = (["ACCEPTED", "RUNNING", "FINISHED"], ["ACCEPTED", "FAILED"], ["ACCEPTED", "RUNNING", "RUNNING", "RUNNING"])
 POSSIBLE = {
-    **dict.fromkeys(["NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"], {"UNDEFINED"}),
+    **{key: {"UNDEFINED"} for key in ["NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"]},
     "RUNNING": {"UNDEFINED", "SUCCEEDED"},
     "FINISHED": {"SUCCEEDED", "FAILED", "KILLED"},
     "FAILED": {"FAILED"},
