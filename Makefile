@@ -71,7 +71,7 @@ test-versions: setup ## Tests on each supported Hadoop version: before a release
 	@$(call pytest,versions,versions,tests)
 
 bench: setup ## Measure Heddle beside a ResourceManager and Hadoop's Router
-	@$(python) -m tests.benchmarks
+	@$(python) -m scripts.bench
 
 lock: ## Renew the lock files
 	@uv pip compile pyproject.toml $(lock_flags) --all-extras --group dev -o requirements.lock

@@ -1,0 +1,58 @@
+"""A whole Heddle in front of the real clusters of the session, in a thread, so that tests may block."""
+
+import asyncio
+import threading
+from collections.abc import Iterator
+
+import pytest
+import structlog
+
+from shim.bootstrap import Heddle
+from shim.config import parse
+from shim.lab import Lab
+from shim.telemetry import configure_logs
+
+_START_S = 60
+
+
+class HeddleThread:
+    """Runs a Heddle on a loop of its own."""
+
+    def __init__(self, text: str) -> None:
+        self._config = parse(text, source="heddle.toml", environment={})
+        self._loop = asyncio.new_event_loop()
+        self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
+        self._heddle = Heddle(self._config)
+
+    def __enter__(self) -> str:
+        self._thread.start()
+        asyncio.run_coroutine_threadsafe(self._heddle.__aenter__(), self._loop).result(_START_S)
+        return self._heddle.url
+
+    def __exit__(self, *_: object) -> None:
+        asyncio.run_coroutine_threadsafe(self._heddle.__aexit__(None, None, None), self._loop).result(_START_S)
+        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._thread.join()
+        self._loop.close()
+
+
+@pytest.fixture(scope="session")
+def heddle_url(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """Where a Heddle in front of the shared lab serves; anonymous callers may change things, as in `make up`."""
+    folder = tmp_path_factory.mktemp("heddle")
+    text = f"""
+        [server]
+        rest = "127.0.0.1:0"
+        [store]
+        url = "sqlite:///{folder}/heddle.db"
+        [security]
+        allow_anonymous = true
+        admins = ["*"]
+        [poll]
+        interval_s = 0.5
+        """ + "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
+    with (folder / "heddle.log").open("w") as log:  # what a verb prints shall be all that a test reads
+        configure_logs(stream=log)
+        with HeddleThread(text) as url:
+            yield url
+    structlog.reset_defaults()

@@ -1,0 +1,148 @@
+"""The verbs of `heddle` against a Heddle in front of real clusters."""
+
+import json
+
+import pytest
+import yaml
+from typer.testing import CliRunner
+
+from shim.cli.front import ExitCode
+from shim.cli.main import app
+
+pytestmark = pytest.mark.lab
+
+CONTEXT = {
+    "application-name": "operators",
+    "am-container-spec": {"commands": {"command": "sleep 1"}},
+    "resource": {"memory": 256, "vCores": 1},
+    "unmanaged-AM": True,
+}
+
+
+@pytest.fixture
+def heddle(heddle_url):
+    """Run a verb; returns its result, and fails unless the exit code is the expected one."""
+
+    def run(*words, code=0, text=None):
+        result = CliRunner().invoke(app, [*words, "--server", heddle_url, "--user", "ada"], input=text)
+        assert result.exit_code == code, f"{words}: {result.output}"
+        return result
+
+    return run
+
+
+@pytest.fixture
+def submitted(heddle):
+    """An application of ada that is killed after the test."""
+    ids = []
+
+    def submit(*words):
+        row = json.loads(heddle("submit", "-", "-o", "json", *words, text=json.dumps(CONTEXT)).stdout)
+        ids.append(row["id"])
+        return row
+
+    yield submit
+    for id_ in ids:
+        CliRunner().invoke(app, ["app", "kill", id_])
+
+
+def test_cluster_list_tells_what_programs_need(heddle, lab):
+    rows = json.loads(heddle("cluster", "list", "-o", "json").stdout)
+    assert [row["id"] for row in rows] == list(lab.clusters)
+    for row in rows:
+        cluster = lab.cluster(row["id"])
+        assert set(row) >= {"id", "web", "client_rpc", "scheduler_rpc", "version", "state", "age_s", "running"}
+        assert row["web"] == cluster.url
+        assert row["client_rpc"] == cluster.client_rpc
+        assert row["scheduler_rpc"] == cluster.scheduler_rpc
+        assert row["version"] == cluster.version
+        assert row["state"] == "RUNNING"
+        assert isinstance(row["age_s"], float)
+
+
+def test_every_format_tells_the_same(heddle):
+    rows = json.loads(heddle("cluster", "list", "-o", "json").stdout)
+    told = yaml.safe_load(heddle("cluster", "list", "-o", "yaml").stdout)
+    assert [row["id"] for row in told] == [row["id"] for row in rows]
+    table = heddle("cluster", "list").stdout
+    assert table.splitlines()[0].startswith("CLUSTER")
+    assert all(row["web"] in table for row in rows)
+
+
+def test_an_application_is_submitted_listed_explained_and_killed(heddle, submitted):
+    row = submitted()
+    listed = json.loads(heddle("app", "list", "-o", "json").stdout)
+    (found,) = [each for each in listed if each["id"] == row["id"]]
+    assert found["cluster"] == row["cluster"]
+    assert {"user", "name", "queue", "state", "finalStatus", "applicationType"} <= set(found)
+    assert found["user"] == "ada"
+
+    why = json.loads(heddle("app", "why", row["id"], "-o", "json").stdout)
+    assert why["home"] == row["cluster"]
+    assert {candidate["cluster"] for candidate in why["candidates"]} == {"east", "west"}
+
+    assert "would kill" in heddle("app", "kill", row["id"], "--dry-run").stdout
+    assert json.loads(heddle("app", "status", row["id"], "-o", "json").stdout)["finalStatus"] == "UNDEFINED"
+    heddle("app", "kill", row["id"])
+    listed = json.loads(heddle("app", "list", "--cluster", row["cluster"], "-o", "json").stdout)
+    assert row["id"] in {each["id"] for each in listed}
+
+
+def test_a_drained_cluster_gets_no_application_until_it_is_undrained(heddle, submitted):
+    would = json.loads(heddle("cluster", "drain", "east", "--dry-run", "-o", "json").stdout)
+    assert (would["admission"], would["dry_run"]) == ("draining", True)
+    assert json.loads(heddle("cluster", "list", "-o", "json").stdout)[0]["state"] == "RUNNING"
+    heddle("cluster", "drain", "east")
+    try:
+        assert json.loads(heddle("cluster", "list", "-o", "json").stdout)[0]["state"] == "DRAINING"
+        choice = json.loads(heddle("submit", "-", "--dry-run", "-o", "json", text=json.dumps(CONTEXT)).stdout)
+        assert choice["home"] == "west"
+        assert submitted()["cluster"] == "west"
+    finally:
+        heddle("cluster", "undrain", "east")
+    assert json.loads(heddle("cluster", "list", "-o", "json").stdout)[0]["state"] == "RUNNING"
+
+
+def test_a_dry_submission_submits_nothing(heddle):
+    before = json.loads(heddle("app", "list", "-o", "json", "--of", "ada").stdout)
+    heddle("submit", "--command", "sleep 1", "--queue", "root.prod", "--dry-run")
+    assert len(json.loads(heddle("app", "list", "-o", "json", "--of", "ada").stdout)) == len(before)
+
+
+def test_queues_are_told_together_and_apart(heddle):
+    rows = {row["queue"]: row for row in json.loads(heddle("queue", "list", "-o", "json").stdout)}
+    assert set(rows) == {"root.default", "root.prod", "root.dev"}
+    prod = rows["root.prod"]
+    assert [part["cluster"] for part in prod["parts"]] == ["east", "west"]
+    assert prod["capacity_mib"] == sum(part["capacity_mib"] for part in prod["parts"]) > 0
+    parts = json.loads(heddle("queue", "status", "prod", "-o", "json").stdout)
+    assert [part["cluster"] for part in parts] == ["east", "west"]
+
+
+def test_the_doctor_finds_healthy_clusters_reachable(heddle):
+    findings = json.loads(heddle("doctor", "-o", "json").stdout)
+    reached = {found["cluster"] for found in findings if found["check"] == "reachable" and found["level"] == "ok"}
+    assert reached == {"east", "west"}
+    epochs = {found["cluster"] for found in findings if found["check"] == "epochs" and found["level"] == "ok"}
+    assert epochs == {"east", "west"}
+    assert {found["check"] for found in findings} >= {"store", "versions", "clocks", "queues", "scheduler address"}
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [
+        (("app", "status", "application_1_9999"), ExitCode.NOT_FOUND),
+        (("app", "status", "nonsense"), ExitCode.USAGE),
+        (("queue", "status", "root.nowhere"), ExitCode.NOT_FOUND),
+        (("cluster", "cordon", "nowhere"), ExitCode.NOT_FOUND),
+        (("submit",), ExitCode.USAGE),
+    ],
+)
+def test_the_exit_code_says_what_went_wrong(heddle, words, code):
+    heddle(*words, code=code)
+
+
+def test_no_heddle_has_an_exit_code_of_its_own():
+    result = CliRunner().invoke(app, ["cluster", "list", "--server", "http://127.0.0.1:9"])
+    assert result.exit_code == ExitCode.UNREACHABLE
+    assert "heddle serve" in result.output
