@@ -1,0 +1,212 @@
+"""Ids, resources, submissions and reports between messages and values."""
+
+import json
+
+import pytest
+
+from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import ApplicationDocument
+from shim.errors import BadRequestError
+from shim.protocol.proto.messages import (
+    ApplicationAttemptIdProto,
+    ApplicationSubmissionContextProto,
+    ContainerIdProto,
+    GetApplicationsRequestProto,
+    ReservationIdProto,
+    ResourceProto,
+    ResourceRequestProto,
+    SubmitApplicationRequestProto,
+    YarnApplicationStateProto,
+)
+from shim.protocol.yarn import (
+    RPC_SUBMISSION,
+    application_message,
+    application_of,
+    attempt_of,
+    container_of,
+    decode_submission,
+    report_of,
+    reservation_of,
+    resource_message,
+    resource_of,
+    shows,
+)
+
+APP = ApplicationId(1_700_000_000_000, 7)
+
+
+def a_document(application_id, *, raw=b"{}", **fields):
+    told = {
+        "user": "alice",
+        "name": "pi",
+        "queue": "root.default",
+        "state": YarnApplicationState.RUNNING,
+        "final_status": FinalStatus.UNDEFINED,
+        "application_type": "MAPREDUCE",
+    }
+    summary = ApplicationSummary(application_id, SubClusterId("east"), **(told | fields))
+    return ApplicationDocument(summary, raw, 0.0)
+
+
+def test_ids_come_back_as_they_went():
+    attempt = ApplicationAttemptIdProto(application_id=application_message(APP), attemptId=2)
+
+    assert application_of(application_message(APP)) == APP
+    assert attempt_of(attempt) == ApplicationAttemptId(APP, 2)
+    assert container_of(ContainerIdProto(app_attempt_id=attempt, id=0xC80000000001)) == ContainerId(
+        ApplicationAttemptId(APP, 2), 0xC80000000001
+    )
+    assert reservation_of(ReservationIdProto(id=5, cluster_timestamp=9)) == "reservation_9_0005"
+
+
+def test_resources_come_back_as_they_went_with_their_other_types():
+    resource = ResourceVector(4096, 4, {"yarn.io/gpu": 2})
+
+    assert resource_of(resource_message(resource)) == resource
+    assert resource_message(resource).resource_value_map[0].units == "Mi"
+
+
+def test_a_negative_amount_asks_for_nothing():
+    assert resource_of(ResourceProto(memory=-1, virtual_cores=-5)) == ResourceVector(0, 0)
+
+
+def a_context(**fields):
+    return SubmitApplicationRequestProto(
+        application_submission_context=ApplicationSubmissionContextProto(
+            application_id=application_message(APP), **fields
+        )
+    )
+
+
+def decode(request):
+    return decode_submission(request, request.SerializeToString(), user="alice")
+
+
+def test_the_bytes_of_a_submission_travel_and_the_fields_that_decide_are_read():
+    request = a_context(
+        application_name="pi",
+        queue="prod",
+        unmanaged_am=True,
+        resource=ResourceProto(memory=512, virtual_cores=1),
+        node_label_expression="gpu",
+    )
+
+    submission = decode(request)
+
+    assert submission.body == request.SerializeToString()
+    assert submission.content_type == RPC_SUBMISSION
+    assert (submission.application_id, submission.user, submission.name) == (APP, "alice", "pi")
+    assert (submission.queue, submission.label, submission.is_unmanaged) == ("prod", "gpu", True)
+    assert submission.resource == ResourceVector(512, 1)
+
+
+def test_the_request_for_the_masters_container_goes_before_the_old_fields():
+    anywhere = ResourceRequestProto(
+        resource_name="*", capability=ResourceProto(memory=1536, virtual_cores=2), node_label_expression="fast"
+    )
+    rack = ResourceRequestProto(resource_name="/rack", capability=ResourceProto(memory=1, virtual_cores=1))
+
+    submission = decode(
+        a_context(
+            resource=ResourceProto(memory=1), am_container_resource_request=[rack, anywhere], node_label_expression="x"
+        )
+    )
+
+    assert submission.resource == ResourceVector(1536, 2)
+    assert submission.label == "fast"
+
+
+def test_what_is_not_said_is_hadoops_default():
+    submission = decode(a_context())
+
+    assert submission.queue == "default"
+    assert submission.resource == ResourceVector()
+
+
+def test_a_submission_without_an_id_is_refused():
+    with pytest.raises(BadRequestError, match="getNewApplication"):
+        decode(SubmitApplicationRequestProto())
+
+
+def test_bytes_that_are_no_text_do_not_stop_a_submission():
+    raw = a_context().SerializeToString()
+    inner = raw[2:] + b"\x12\x02\xff\xfe"
+    request = SubmitApplicationRequestProto.FromString(b"\x0a" + bytes([len(inner)]) + inner)
+
+    assert decode(request).name == "\ufffd\ufffd"
+
+
+def test_a_report_is_made_of_a_document():
+    told = {
+        "progress": 50.0,
+        "diagnostics": "well",
+        "trackingUrl": "http://rm/proxy",
+        "allocatedMB": 2048,
+        "runningContainers": 2,
+    }
+    report = report_of(a_document(APP, raw=json.dumps(told).encode()))
+
+    assert application_of(report.applicationId) == APP
+    assert report.yarn_application_state == YarnApplicationStateProto.RUNNING
+    assert report.progress == pytest.approx(0.5)
+    assert (report.diagnostics, report.trackingUrl) == ("well", "http://rm/proxy")
+    assert report.app_resource_Usage.used_resources.memory == 2048
+    assert report.app_resource_Usage.num_used_containers == 2
+
+
+@pytest.mark.parametrize("raw", [b"not json", b"[]", b"null", b'{"progress":"x","diagnostics":7,"allocatedMB":-1}'])
+def test_a_report_is_made_of_the_summary_where_the_document_is_odd(raw):
+    report = report_of(a_document(APP, state=YarnApplicationState.FAILED, raw=raw))
+
+    assert report.yarn_application_state == YarnApplicationStateProto.FAILED
+    assert report.user == "alice"
+
+
+@pytest.mark.parametrize("state", YarnApplicationState)
+@pytest.mark.parametrize("final", FinalStatus)
+def test_every_state_has_its_number(state, final):
+    document = a_document(APP, state=state, final_status=final)
+
+    assert report_of(document).IsInitialized()
+
+
+@pytest.mark.parametrize(
+    ("request_fields", "is_shown"),
+    [
+        ({}, True),
+        ({"application_states": [YarnApplicationStateProto.RUNNING]}, True),
+        ({"application_states": [YarnApplicationStateProto.FAILED]}, False),
+        ({"users": ["alice", "bob"]}, True),
+        ({"users": ["bob"]}, False),
+        ({"queues": ["default"]}, True),
+        ({"queues": ["root.default"]}, True),
+        ({"queues": ["prod"]}, False),
+        ({"application_types": ["MAPREDUCE"]}, True),
+        ({"application_types": ["SPARK"]}, False),
+        ({"applicationTags": ["Nightly", "x"]}, True),
+        ({"applicationTags": ["x"]}, False),
+        ({"name": "pi"}, True),
+        ({"name": "e"}, False),
+        ({"start_begin": 100, "start_end": 100}, True),
+        ({"start_begin": 101}, False),
+        ({"start_end": 99}, False),
+        ({"finish_begin": 1}, False),
+        ({"finish_end": 0}, True),
+    ],
+)
+def test_a_list_shows_what_was_asked_for(request_fields, is_shown):
+    summary = a_document(
+        APP,
+        state=YarnApplicationState.RUNNING,
+        user="alice",
+        name="pi",
+        queue="root.default",
+        application_type="MAPREDUCE",
+        tags=("nightly",),
+        started_at_ms=100,
+        finished_at_ms=0,
+    ).summary
+
+    assert shows(GetApplicationsRequestProto(**request_fields), summary) is is_shown
