@@ -246,6 +246,8 @@ def _capacity_scheduler() -> Properties:
     for queue, percent in QUEUES.items():
         properties[f"{root}.{queue}.capacity"] = str(percent)
         properties[f"{root}.{queue}.maximum-capacity"] = "100"
+        # one user may have a whole small cluster, not only the queue's share of it
+        properties[f"{root}.{queue}.user-limit-factor"] = "100"
     return properties
 
 
