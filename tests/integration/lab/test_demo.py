@@ -1,0 +1,41 @@
+"""`heddle demo`: one command from nothing to counted words on two clusters, another to end it."""
+
+import json
+import re
+
+import pytest
+from typer.testing import CliRunner
+
+from shim.cli.main import app
+from shim.lab import Lab
+from shim.lab.processes import marked_processes
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def folder(tmp_path):
+    yield tmp_path / "demo"
+    Lab(tmp_path / "demo").down()
+
+
+def test_work_runs_on_both_clusters_is_checked_and_explained_and_down_ends_all(folder, free_addresses):
+    rest, client_rpc, scheduler_rpc = free_addresses(3)
+    addresses = ("--rest", rest, "--client-rpc", client_rpc, "--scheduler-rpc", scheduler_rpc)
+    result = run("demo", "up", "--nodes", 1, "--dir", folder, *addresses)
+    assert result.exit_code == 0, result.output
+    rows = [line.split(maxsplit=7) for line in result.stdout.splitlines() if line.startswith("application_")]
+    assert {row[3] for row in rows} == {"east", "west"}
+    assert {row[4] for row in rows} == {"FINISHED"}
+    for id_, *_, cluster, _state, _containers, _words, reason in rows:
+        assert reason.startswith(cluster)
+        why = run("app", "why", id_, "--server", f"http://{rest}", "-o", "json")
+        assert json.loads(why.stdout)["home"] == cluster
+    assert "as counted here too" in result.stdout
+    assert len(re.findall(r"^  (?:heddle|curl) ", result.stdout, re.MULTILINE)) == 3
+    assert run("demo", "down", "--dir", folder).exit_code == 0
+    assert list(marked_processes(folder)) == []

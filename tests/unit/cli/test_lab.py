@@ -1,0 +1,109 @@
+"""`heddle lab` and `heddle demo` where nothing has to be started."""
+
+import json
+import os
+import sys
+
+import pytest
+import typer
+from typer.testing import CliRunner
+
+from shim.cli.lab import fail_with_log
+from shim.cli.main import app
+from shim.errors import LabError
+from shim.lab import LabSpec
+from shim.lab.layout import lay_out
+from shim.lab.processes import MARKER, spawn, state_of, terminate_all
+from shim.lab.state import ClusterRecord, DaemonRecord, LabState, write_state
+
+
+def run(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def sleeping_lab(tmp_path):
+    """A lab whose only daemon is a program that sleeps."""
+    (tmp_path / ".heddle-lab").touch()
+    command = (sys.executable, "-c", "import time; time.sleep(600)")
+    log = tmp_path / "east" / "east-rm" / "daemon.log"
+    process = spawn(command, environment=os.environ | {MARKER: str(tmp_path)}, log=log)
+    spec = LabSpec.of(clusters=1, nodes=1)
+    (layout,) = lay_out(spec, base_port=21_000, first_octet=10)
+    daemon = DaemonRecord("east-rm", "east", "org.Main", str(log.parent), layout.primary.web, process)
+    write_state(tmp_path, LabState((ClusterRecord(spec.clusters[0], layout, "/jars"),), (daemon,), spec.tuning))
+    yield tmp_path, process
+    terminate_all(tmp_path, timeout_s=20)
+
+
+def states(folder):
+    return [row["state"] for row in json.loads(run("lab", "status", "--dir", folder, "-o", "json").stdout)]
+
+
+def test_verbs_do_what_they_say_and_status_tells_it(sleeping_lab):
+    folder, process = sleeping_lab
+    assert states(folder) == ["running"]
+    for verb, outcome in (("pause", "paused"), ("resume", "running"), ("kill", "dead")):
+        assert run("lab", verb, "east-rm", "--dir", folder).exit_code == 0
+        assert states(folder) == [outcome]
+    assert state_of(process) is None
+
+
+def test_a_dry_run_only_says_what_would_happen(sleeping_lab):
+    folder, _ = sleeping_lab
+    assert (
+        run("lab", "kill", "east-rm", "--dry-run", "--dir", folder).stdout == "would kill east-rm, which is running\n"
+    )
+    assert run("lab", "kill", "east-nm9", "--dry-run", "--dir", folder).stdout == "there is no east-nm9\n"
+    assert run("lab", "down", "--dry-run", "--dir", folder).stdout.startswith("would end every process")
+    assert run("demo", "down", "--dry-run", "--dir", folder).stdout.startswith("would end every process")
+    assert states(folder) == ["running"]
+
+
+def test_down_says_how_many_ended_and_again_that_there_was_nothing(sleeping_lab):
+    folder, process = sleeping_lab
+    assert run("lab", "down", "--dir", folder).stdout == "1 processes ended\n"
+    assert state_of(process) is None
+    assert run("lab", "down", "--dir", folder).stdout == "no lab was running\n"
+    assert run("demo", "down", "--dir", folder).stdout == "nothing was running\n"
+
+
+def test_what_would_be_started_is_said_without_starting_it(tmp_path):
+    folder = tmp_path / "lab"
+    result = run("lab", "up", "--hadoop", "west=3.5.0", "--nodes", 1, "--dir", folder, "--dry-run")
+    assert "would start 4 daemons" in result.stdout
+    assert "east (3.4.2, 1 nodes), west (3.5.0, 1 nodes)" in result.stdout
+    assert not folder.exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        (("up", "--hadoop", "2.7.1"), "Hadoop 2.7.1 is not supported"),
+        (("up", "--clusters", 11), "11 clusters; a lab has 1 to 10"),
+        (("status",), "start one with `heddle lab up`"),
+        (("pause", "east-rm"), "start one with `heddle lab up`"),
+    ],
+)
+def test_mistakes_end_with_a_message_and_code_1(arguments, told, tmp_path):
+    result = run("lab", *arguments, "--dir", tmp_path / "none")
+    assert result.exit_code == 1
+    assert told in result.stderr
+
+
+def test_a_missing_java_is_said_with_what_to_install(tmp_path, monkeypatch):
+    monkeypatch.delenv("JAVA_HOME", raising=False)
+    monkeypatch.setenv("PATH", "/nowhere")
+    result = run("lab", "up", "--dir", tmp_path / "lab")
+    assert result.exit_code == 1
+    assert "no java in PATH" in result.stderr
+    assert "apt-get install openjdk-17-jre-headless" in result.stderr
+
+
+def test_a_log_in_a_message_keeps_its_lines_and_drives_no_terminal(capsys):
+    with pytest.raises(typer.Exit):
+        fail_with_log(LabError("east-rm ended. Last lines of x:\nfirst \x1b[31mred\nsecond"))
+    lines = capsys.readouterr().err.splitlines()
+    assert lines[0] == "east-rm ended. Last lines of x:"
+    assert lines[-1] == "second"
+    assert not any("\x1b" in line for line in lines)
