@@ -45,7 +45,7 @@ class HeddleInAThread:
     def __init__(self, folder: os.PathLike[str], managers: dict[str, str]) -> None:
         subclusters = "".join(f'[[subcluster]]\nid = "{name}"\nweb = "{url}"\n' for name, url in managers.items())
         text = (
-            '[server]\nrest = "127.0.0.1:0"\nstaleness_s = 0\n'
+            '[server]\nrest = "127.0.0.1:0"\nclient_rpc = "127.0.0.1:0"\nstaleness_s = 0\n'
             f'[store]\nurl = "sqlite:///{os.fspath(folder)}/heddle.db"\n'
             "[security]\nallow_anonymous = true\n"
             "[poll]\ninterval_s = 0.3\n"

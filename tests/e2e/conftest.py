@@ -24,10 +24,10 @@ class HeddleThread:
         self._thread = threading.Thread(target=self._loop.run_forever, daemon=True)
         self._heddle = Heddle(self._config)
 
-    def __enter__(self) -> str:
+    def __enter__(self) -> Heddle:
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._heddle.__aenter__(), self._loop).result(_START_S)
-        return self._heddle.url
+        return self._heddle
 
     def __exit__(self, *_: object) -> None:
         asyncio.run_coroutine_threadsafe(self._heddle.__aexit__(None, None, None), self._loop).result(_START_S)
@@ -37,12 +37,13 @@ class HeddleThread:
 
 
 @pytest.fixture(scope="session")
-def heddle_url(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """Where a Heddle in front of the shared lab serves; anonymous callers may change things, as in `make up`."""
+def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Heddle]:
+    """A Heddle in front of the shared lab; anonymous callers may change things, as in `make up`."""
     folder = tmp_path_factory.mktemp("heddle")
     text = f"""
         [server]
         rest = "127.0.0.1:0"
+        client_rpc = "127.0.0.1:0"
         [store]
         url = "sqlite:///{folder}/heddle.db"
         [security]
@@ -53,6 +54,12 @@ def heddle_url(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[s
         """ + "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
     with (folder / "heddle.log").open("w") as log:  # what a verb prints shall be all that a test reads
         configure_logs(stream=log)
-        with HeddleThread(text) as url:
-            yield url
+        with HeddleThread(text) as running:
+            yield running
     structlog.reset_defaults()
+
+
+@pytest.fixture(scope="session")
+def heddle_url(heddle: Heddle) -> str:
+    """Where that Heddle serves REST."""
+    return heddle.url
