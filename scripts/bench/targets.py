@@ -31,8 +31,9 @@ class HeddleProcess:
     def __init__(self, folder: Path, *, port: int, subclusters: Mapping[str, str]) -> None:
         self._folder = folder
         self.url = f"http://127.0.0.1:{port}"
-        self._config = f'[server]\nrest = "127.0.0.1:{port}"\nclient_rpc = ""\n[security]\nallow_anonymous = true\n' + "".join(
-            f'[[subcluster]]\nid = "{id_}"\nweb = "{web}"\n' for id_, web in subclusters.items()
+        self._config = (
+            f'[server]\nrest = "127.0.0.1:{port}"\nclient_rpc = ""\n[security]\nallow_anonymous = true\n'
+            + "".join(f'[[subcluster]]\nid = "{id_}"\nweb = "{web}"\n' for id_, web in subclusters.items())
         )
         self._process: subprocess.Popen[bytes] | None = None
 
