@@ -15,6 +15,7 @@ from typing import Any, Self
 import structlog
 
 import shim
+from shim.client_rpc import connect_rpc, serve_clients, with_rpc
 from shim.config import Config, ServerConfig, is_loopback, split_address
 from shim.connections import SubCluster, resolve
 from shim.domain.ids import SubClusterId
@@ -34,9 +35,11 @@ from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.operations import Operations
 from shim.server.rest.site import Site
 from shim.server.rest.witness import Witness
+from shim.server.rpc import RPCServer
 from shim.services.administration import AdministrationService
 from shim.services.application_ids import ApplicationIds
 from shim.services.control import ControlService
+from shim.services.crash_points import CrashPoints, nothing_happens
 from shim.services.documents import DocumentReading
 from shim.services.heartbeats import Heartbeats, HeartbeatSettings
 from shim.services.identity import IdentityRules, IdentityService, ProxyRule
@@ -104,13 +107,18 @@ class Heddle:
     Args:
         config: What to run; port 0 takes a free one.
         clock: The machine's, if None.
+        crash_points: Called at each step of each submission; tests let the process die there.
     """
 
-    def __init__(self, config: Config, *, clock: Clock | None = None) -> None:
+    def __init__(
+        self, config: Config, *, clock: Clock | None = None, crash_points: CrashPoints = nothing_happens
+    ) -> None:
         self._config = config
+        self._crash_points = crash_points
         self._clock = clock or SystemClock()
         self._stack = AsyncExitStack()
         self._server: RestServer | None = None
+        self._clients: RPCServer | None = None
         self._failed: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -135,6 +143,11 @@ class Heddle:
             raise InvariantViolationError("Heddle has no address before it runs")
         return self._server.url
 
+    @property
+    def client_rpc(self) -> str | None:
+        """`host:port` where Hadoop clients connect; None if no such door is open."""
+        return None if self._clients is None else self._clients.address
+
     async def run(self, *, announce: Callable[[str], None]) -> None:
         """Start, serve until SIGTERM or SIGINT, stop.
 
@@ -151,6 +164,8 @@ class Heddle:
         async with self:
             ids = ", ".join(subcluster.id for subcluster in self._config.subclusters)
             announce(f"Heddle {shim.__version__} serves {ids} at {self.url} (pages: {self.url}/cluster)")
+            if self.client_rpc is not None:
+                announce(f"Hadoop clients connect to {self.client_rpc} (yarn.resourcemanager.address)")
             assert self._failed is not None  # noqa: S101 - made by the start
             self._failed.add_done_callback(lambda _: ended.set())
             await ended.wait()
@@ -169,16 +184,30 @@ class Heddle:
         view = FederationView(tuple(subclusters), ViewSettings(late_after_s=config.poll.late_after_s))
         inspections: list[Inspection] = []
         metrics = Metrics(clock, version=shim.__version__, subclusters=lambda: _gauges(inspections))
-        managers = {id_: ObservedResourceManager(each.connect(), metrics, clock) for id_, each in subclusters.items()}
+        rpcs = {id_: rpc for id_, each in subclusters.items() if (rpc := connect_rpc(each)) is not None}
+        managers = {
+            id_: ObservedResourceManager(with_rpc(each.connect(), rpcs.get(id_)), metrics, clock)
+            for id_, each in subclusters.items()
+        }
         for manager in managers.values():
             stack.push_async_callback(manager.close)
         store = ObservedStateStore(await open_state_store(config.store.url, now_s=clock.now_s), metrics, clock)
         stack.push_async_callback(store.close)
         world = _World(config, clock, subclusters, managers, store, view, metrics)
-        use_cases = await _use_cases(world)
+        use_cases = await _use_cases(world, self._crash_points)
         inspections.append(use_cases.inspection)
         await self._start_background(use_cases, stack)
         await self._open_door(world, use_cases, Witness(metrics, audit, view.home_of), metrics, stack)
+        self._clients = await serve_clients(
+            config.server,
+            use_cases.backend,
+            use_cases.identity,
+            rpcs,
+            secret=read_secret(config.security.secret_file),
+            guarded=frozenset(id_ for id_, each in subclusters.items() if each.is_guarded),
+        )
+        if self._clients is not None:
+            stack.push_async_callback(self._clients.stop, grace_s=config.server.shutdown_s)
 
     async def _start_background(self, use_cases: _UseCases, stack: AsyncExitStack) -> None:
         """What runs by itself; the first heartbeats are waited for, so that the first answers are whole."""
@@ -228,7 +257,7 @@ class Heddle:
             _log.warning("other machines reach this address, and user names are believed", address=server.rest)
 
 
-async def _use_cases(world: _World) -> _UseCases:
+async def _use_cases(world: _World, crash_points: CrashPoints) -> _UseCases:
     server, clock, view, store, managers = world.config.server, world.clock, world.view, world.store, world.managers
     reading = ReadingSettings(
         staleness_s=server.staleness_s,
@@ -246,6 +275,7 @@ async def _use_cases(world: _World) -> _UseCases:
         listing=applications,
         clock=clock,
         settings=SubmissionSettings(answer_within_s=server.answer_within_s),
+        crash_points=crash_points,
     )
     repair = Repair(
         submissions=submissions,
@@ -255,6 +285,7 @@ async def _use_cases(world: _World) -> _UseCases:
         store=store,
         listing=applications,
         clock=clock,
+        crash_points=crash_points,
     )
     routing = Routing(view, managers, store, clock, RoutingSettings(answer_within_s=server.answer_within_s))
     backend = Backend(
