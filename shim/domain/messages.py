@@ -178,6 +178,7 @@ class LaunchRequest:
         starts: Held launches whose gang is complete.
         cancels: Held launches whose gang is not.
         bid: The current bid, riding along.
+        learnt: Seconds that the first finished task of some jobs ran: news for the other Global Masters.
         wants_verdict: Whether acceptance shall be answered at once; a rejection always is.
     """
 
@@ -192,6 +193,7 @@ class LaunchRequest:
     cancels: tuple[int, ...] = ()
     preemptions: tuple[Preemption, ...] = ()
     bid: Bid | None = None
+    learnt: tuple[float, ...] = ()
     wants_verdict: bool = False
 
 
@@ -279,6 +281,7 @@ class LocalMasterReport:
         seen_to: Every launch request up to this sequence has been executed.
         seen_beyond: Requests above `seen_to` that have been executed as well.
         bid_version: Of the newest bid that the Local Master has of this Global Master; 0 for none.
+        learnt: What other Global Masters have learnt, see `LaunchRequest`; of no consequence when it is lost.
         owners: For a full report, the Global Master of each node's partition.
         queue_usage: For a heartbeat or a full report: what each queue holds here.
     """
@@ -296,6 +299,7 @@ class LocalMasterReport:
     ended: tuple[Ending, ...] = ()
     offers: tuple[Offer, ...] = ()
     bid_version: int = 0
+    learnt: tuple[float, ...] = ()
     owners: tuple[GlobalMasterId, ...] = ()
     running: tuple[RunningLaunch, ...] = ()
     queue_usage: tuple[tuple[str, tuple[int, ...]], ...] = field(default=())

@@ -105,8 +105,9 @@ def commit(core: Core, now_s: float) -> None:
 
 
 def _request(core: Core, link: Link, draft: Draft, bid: CurrentBid) -> LaunchRequest:
-    """The next request of a link."""
+    """The next request of a link; the first one to be sent carries the news of durations."""
     link.sequence += 1
+    news, core.book.news = core.book.news, []
     return LaunchRequest(
         global_master=core.global_master,
         incarnation=core.incarnation,
@@ -118,6 +119,7 @@ def _request(core: Core, link: Link, draft: Draft, bid: CurrentBid) -> LaunchReq
         starts=tuple(draft.starts),
         cancels=tuple(draft.cancels),
         preemptions=tuple(draft.preemptions),
+        learnt=tuple(news),
         bid=bid.ride(link, declines=bool(draft.declined)),
         wants_verdict=core.recipe.commitment.answers_acceptance or any(launch.is_held for launch in draft.launches),
     )

@@ -3,6 +3,8 @@
 Tasks of one job resemble each other far more than tasks of different jobs. So a job's mean is estimated from its own
 finished tasks, and, until there are enough of them, from what earlier jobs' first finished tasks ran, given that this
 job's running tasks have already run longer than some of those: ``E[duration | duration > elapsed]`` over a histogram.
+Global Masters tell each other what they learn (it rides along with requests and reports): bids are comparable only when
+their bidders expect the same.
 """
 
 import numpy as np

@@ -59,6 +59,7 @@ class JobBook:
     Attributes:
         table: The same as arrays, for orderings.
         wanted: How many tasks of each need wait.
+        news: What was learnt of durations and not yet told to others, in seconds.
     """
 
     def __init__(self) -> None:
@@ -68,6 +69,7 @@ class JobBook:
         self.by_row: dict[int, Job] = {}
         self.placed: dict[int, Placed] = {}
         self.wanted: Counter[Need] = Counter()
+        self.news: list[float] = []
 
     def add(self, request: JobRequest, at_s: float) -> Job:
         """Take in a job; the same id again adds its tasks to nothing: it is the same submission."""
@@ -145,6 +147,7 @@ class JobBook:
         table.shift(Column.FINISHED_S, job.row, ran_for_s)
         if table.shift(Column.FINISHED, job.row, +1.0) == 1.0:
             self.durations.observe(ran_for_s)
+            self.news.append(ran_for_s)
         self._count_finished(job)
         return placed
 

@@ -209,6 +209,8 @@ class GlobalMaster:
             link.queue_usage = dict(report.queue_usage)
         self._see(report, link)
         repair(core, report.rejected)
+        for duration_s in report.learnt:
+            core.book.durations.observe(duration_s)
         for ending in report.ended:
             self._end(ending)
         if report.is_full:

@@ -20,6 +20,7 @@ class Link:
         changed: Nodes that changed since then, in the order of their first change.
         properties_changed: Nodes whose properties changed since then.
         outbox: Rejections and endings with the sequence of the report that first carried them, until acknowledged.
+        learnt: What other Global Masters learnt, to be passed on.
         fresh: Those that no report has carried yet.
     """
 
@@ -31,6 +32,7 @@ class Link:
     properties_changed: set[int] = field(default_factory=set)
     outbox: deque[tuple[int, LaunchRejected | Ending]] = field(default_factory=deque)
     fresh: list[LaunchRejected | Ending] = field(default_factory=list)
+    learnt: list[float] = field(default_factory=list)
 
     def has_seen(self, sequence: int) -> bool:
         """Whether the request was executed already."""

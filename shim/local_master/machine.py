@@ -152,6 +152,8 @@ class LocalMaster:
             self._tell(sender, Occasion.VERDICT)
             return
         link.see(request.sequence)
+        if request.learnt:
+            self._pass_on(request.learnt, sender)
         freed = self._unkeep(request.declined, sender)
         freed += self._release([(sender, number) for number in request.cancels])
         self._start_held(sender, request)
@@ -162,6 +164,12 @@ class LocalMaster:
             self._put_back(freed, sender)
         if request.bid is not None and request.bid.lines and self.truth.vacant:
             self._offer_vacant(sender)
+
+    def _pass_on(self, learnt: tuple[float, ...], sender: GlobalMasterId) -> None:
+        """What one Global Master learnt rides along with the next reports to the others."""
+        for global_master, link in self._links.items():
+            if global_master != sender and link.incarnation:
+                link.learnt.extend(learnt)
 
     def _verify(self, request: LaunchRequest, link: Link) -> list[int]:
         """Accept or reject each launch; gives the nodes of offers that were used, in case something is left of them."""
@@ -397,11 +405,13 @@ class LocalMaster:
             rejected=tuple(entry for entry in fresh if isinstance(entry, LaunchRejected)),
             ended=tuple(entry for entry in fresh if isinstance(entry, Ending)),
             offers=tuple(self._offered.get(global_master, ())),
+            learnt=tuple(link.learnt),
             bid_version=self._bids.version_of(global_master),
             owners=self.truth.owners if is_full else (),
             running=self._running_of(global_master) if is_full else (),
             queue_usage=self._usage() if is_full or occasion is Occasion.HEARTBEAT else (),
         )
+        link.learnt.clear()
         link.changed.clear()
         link.properties_changed.clear()
         return report

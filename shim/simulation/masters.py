@@ -63,13 +63,27 @@ def _need_of(bits: int) -> Need:
 def _request_bytes(message: LaunchRequest | Bid | ReportRequest) -> int:
     if isinstance(message, LaunchRequest):
         lines = len(message.bid.lines) if message.bid else 0
-        items = len(message.launches) + len(message.declined) + len(message.starts) + len(message.cancels) + lines
+        items = (
+            len(message.launches)
+            + len(message.declined)
+            + len(message.starts)
+            + len(message.cancels)
+            + len(message.learnt)
+            + lines
+        )
         return _HEADER_BYTES + _ITEM_BYTES * items
     return _HEADER_BYTES + (_ITEM_BYTES * len(message.lines) if isinstance(message, Bid) else 0)
 
 
 def _report_bytes(report: LocalMasterReport) -> int:
-    items = len(report.nodes) + len(report.rejected) + len(report.ended) + len(report.offers) + len(report.running)
+    items = (
+        len(report.nodes)
+        + len(report.rejected)
+        + len(report.ended)
+        + len(report.offers)
+        + len(report.running)
+        + len(report.learnt)
+    )
     return _HEADER_BYTES + _ITEM_BYTES * items
 
 
