@@ -9,6 +9,7 @@ from shim.simulation.baselines.hawk import hawk
 from shim.simulation.baselines.least_work_left import central_least_work_left
 from shim.simulation.baselines.pigeon import pigeon
 from shim.simulation.masters import heddle, megha
+from shim.simulation.omega import omega
 from shim.simulation.results import Outcome
 from shim.simulation.run import Run
 from shim.simulation.sparrow import sparrow
@@ -40,6 +41,12 @@ SCHEDULERS: Mapping[str, Scheduler] = {
     "sparrow-batch": Scheduler(sparrow("sparrow-batch"), "batch sampling, tasks placed at once by queue length"),
     "sparrow-per-task": Scheduler(sparrow("sparrow-per-task"), "two probes for each task on its own"),
     "random": Scheduler(sparrow("random"), "each task to a random worker"),
+    "omega": Scheduler(omega("omega"), "parallel schedulers on shared state; resource fit, incremental"),
+    "omega-all-or-nothing": Scheduler(omega("omega-all-or-nothing"), "Omega whose transactions fail as a whole"),
+    "omega-sequence-numbers": Scheduler(omega("omega-sequence-numbers"), "Omega that refuses any change of a node"),
+    "omega-sequence-numbers-all-or-nothing": Scheduler(
+        omega("omega-sequence-numbers-all-or-nothing"), "both: the coarsest conflicts"
+    ),
     "hawk": Scheduler(hawk, "long jobs centrally, short ones by probes, idle workers steal; told estimates"),
     "eagle": Scheduler(eagle, "Hawk whose short tasks avoid long ones, SRPT at the worker; told estimates"),
     "pigeon": Scheduler(pigeon, "groups with masters, short tasks first; told estimates"),

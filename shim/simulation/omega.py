@@ -1,0 +1,140 @@
+"""Runs Omega's decision code in simulated time.
+
+A scheduler takes a private copy of the cell, thinks for `THINK_JOB_S` and `THINK_TASK_S` for each task, and commits.
+A job that is not fully placed comes back after `RETRY_S`. Messages take no time of their own: what a decision takes is
+its think time, as in the simulator that the authors published.
+"""
+
+from collections import deque
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from shim.errors import BadRequestError
+from shim.policies.omega import OMEGA, CellState, ConflictMode, OmegaRules, TransactionMode, commit, place
+from shim.simulation.results import Outcome
+from shim.simulation.run import Run
+from shim.simulation.traces import Job
+
+__all__ = ["OMEGA_VARIANTS", "OmegaCell", "OmegaThinking", "omega"]
+
+RETRY_S = 1.0
+_DEMAND = np.ones(1, dtype=np.int64)
+
+OMEGA_VARIANTS = {
+    "omega": OMEGA,
+    "omega-all-or-nothing": OmegaRules(transaction=TransactionMode.ALL_OR_NOTHING),
+    "omega-sequence-numbers": OmegaRules(conflict=ConflictMode.SEQUENCE_NUMBERS),
+    "omega-sequence-numbers-all-or-nothing": OmegaRules(ConflictMode.SEQUENCE_NUMBERS, TransactionMode.ALL_OR_NOTHING),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class OmegaThinking:
+    """How long a scheduler decides on a job, in seconds."""
+
+    job_s: float = 0.1
+    task_s: float = 0.005
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A job and its tasks that are not placed."""
+
+    job: Job
+    tasks: deque[int]
+
+
+@dataclass(slots=True, eq=False)
+class _Scheduler:
+    """One scheduler: its queue and its counters."""
+
+    thinking: OmegaThinking
+    queue: deque[_Waiting] = field(default_factory=deque)
+    is_busy: bool = False
+    transactions: int = 0
+    conflicted: int = 0
+
+
+class OmegaCell:
+    """The shared cell and its schedulers.
+
+    Attributes:
+        schedulers: In the order of `thinking`.
+    """
+
+    def __init__(
+        self, run: Run, rules: OmegaRules, thinking: Sequence[OmegaThinking], scheduler_of: Callable[[Job], int]
+    ) -> None:
+        setting = run.setting
+        self._run = run
+        self._rules = rules
+        self._rng = run.rng("omega")
+        self._cell = CellState(np.full((setting.n_workers, 1), setting.slots_per_worker, dtype=np.int64))
+        self._scheduler_of = scheduler_of
+        self.schedulers = [_Scheduler(one) for one in thinking]
+
+    def start(self) -> None:
+        """Put the arrivals into the engine."""
+        self._run.start_arrivals(self._arrive)
+
+    def _arrive(self, job: Job) -> None:
+        scheduler = self.schedulers[self._scheduler_of(job)]
+        self._enqueue(scheduler, _Waiting(job, deque(range(job.n_tasks))))
+
+    def _enqueue(self, scheduler: _Scheduler, waiting: _Waiting) -> None:
+        scheduler.queue.append(waiting)
+        self._next(scheduler)
+
+    def _next(self, scheduler: _Scheduler) -> None:
+        if scheduler.is_busy or not scheduler.queue:
+            return
+        waiting = scheduler.queue.popleft()
+        scheduler.is_busy = True
+        thinking = scheduler.thinking
+        think_s = thinking.job_s + thinking.task_s * len(waiting.tasks)
+        self._run.engine.after(think_s, self._decide, scheduler, waiting, self._cell.copy())
+
+    def _decide(self, scheduler: _Scheduler, waiting: _Waiting, private: CellState) -> None:
+        claims = place(private, len(waiting.tasks), _DEMAND, self._rng)
+        if claims:
+            result = commit(self._cell, claims, _DEMAND, self._rules)
+            self._run.network.count("transaction", number=2)
+            scheduler.transactions += 1
+            scheduler.conflicted += bool(result.conflicts)
+            for claim in result.accepted:
+                self._start(waiting, claim.node)
+        if waiting.tasks:
+            self._run.engine.after(RETRY_S, self._enqueue, scheduler, waiting)
+        scheduler.is_busy = False
+        self._next(scheduler)
+
+    def _start(self, waiting: _Waiting, node: int) -> None:
+        run, task = self._run, waiting.tasks.popleft()
+        duration_s = run.ledger.start(waiting.job.index, task, run.engine.now_s)
+        run.engine.after(duration_s, self._end, waiting.job.index, task, node)
+
+    def _end(self, job: int, task: int, node: int) -> None:
+        self._run.ledger.end(job, task, self._run.engine.now_s)
+        self._run.network.count("completion")
+        self._cell.release(node, _DEMAND)
+
+
+def omega(policy: str) -> Callable[[Run], Outcome]:
+    """The simulator of one variant; jobs go round-robin to as many schedulers as the setting has Global Masters."""
+
+    def simulate(run: Run) -> Outcome:
+        if run.setting.worker_constraints:
+            raise BadRequestError("omega knows no placement constraints here: leave out the policy or --constraints")
+        n_schedulers = run.setting.n_gms
+        cell = OmegaCell(
+            run, OMEGA_VARIANTS[policy], [OmegaThinking()] * n_schedulers, lambda job: job.index % n_schedulers
+        )
+        cell.start()
+        run.engine.run()
+        outcome = run.outcome(policy)
+        outcome.inconsistencies["external"] = sum(one.conflicted for one in cell.schedulers)
+        return outcome
+
+    return simulate
