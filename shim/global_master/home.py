@@ -227,16 +227,16 @@ def _exceeds_maximum(question: _Question) -> str | None:
 
 
 def _exceeds_nodes(question: _Question) -> str | None:
-    label = question.submission.label
-    nodes = [
-        node.total
-        for node in question.subcluster.nodes
-        if node.state == "RUNNING" and (not label or label in node.labels)
-    ]
-    needed = question.submission.resource
-    if question.submission.is_unmanaged or not nodes or any(_fits(needed, total) for total in nodes):
+    label, needed = question.submission.label, question.submission.resource
+    if question.submission.is_unmanaged:
         return None
-    return f"no node has room for {_told(needed)}"
+    has_nodes = False
+    for node in question.subcluster.nodes:
+        if node.state == "RUNNING" and (not label or label in node.labels):
+            has_nodes = True
+            if _fits(needed, node.total):
+                return None
+    return f"no node has room for {_told(needed)}" if has_nodes else None
 
 
 _RULES = (
@@ -287,16 +287,16 @@ def _weighed(question: _Question, settings: HomeSettings) -> Candidate:
 
 def _on_way(seen: SubClusterView, settings: HomeSettings, queue: QueueReport | None = None) -> ResourceVector:
     """What the placements that no report shows will take: as much as an application there takes on average."""
-    placed = [
-        placement.resource
-        for placement in seen.placements
-        if queue is None or find_queue(seen, placement.queue or settings.default_queue) == queue
-    ]
+    placed = seen.placements
+    if queue is not None:
+        names = {placement.queue for placement in placed}
+        meant = {name for name in names if find_queue(seen, name or settings.default_queue) == queue}
+        placed = tuple(placement for placement in placed if placement.queue in meant)
     share = 1 / seen.running if seen.running else 0.0
     mean = ResourceVector(int(seen.used.memory_mib * share), int(seen.used.vcores * share))
     return _sum(
-        ResourceVector(max(resource.memory_mib, mean.memory_mib), max(resource.vcores, mean.vcores))
-        for resource in placed
+        ResourceVector(max(placement.resource.memory_mib, mean.memory_mib), max(placement.resource.vcores, mean.vcores))
+        for placement in placed
     )
 
 

@@ -90,7 +90,7 @@ async def watching(lab):
 async def until(condition, *, within_s=90.0):
     """Wait for a condition that the world brings about."""
     async with asyncio.timeout(within_s):
-        while not condition():
+        while not condition():  # noqa: ASYNC110 - other processes set no event
             await asyncio.sleep(0.02)
 
 
