@@ -7,15 +7,16 @@ that may be: only the first may go to another sub-cluster.
 import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import TypeVar
-
-import msgspec
 
 from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId
+from shim.domain.subclusters import HaState
 from shim.domain.submissions import Submission
-from shim.errors import MalformedAnswerError, NeverReachedError, ResourceManagerError, StandbyError
+from shim.errors import NeverReachedError, ResourceManagerError, StandbyError
+from shim.global_master.subcluster_view import Part
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.protocol.rest.documents import read_info
+from shim.services import rm_questions as ask
 
 __all__ = [
     "Delivery",
@@ -30,13 +31,10 @@ __all__ = [
     "deliver",
 ]
 
-T = TypeVar("T")
-
 _BASE = "/ws/v1/cluster"
-_JSON = (("Accept", "application/json"),)
 _TAKEN = frozenset({200, 202})
 _REFUSED = frozenset({400, 401, 403, 405, 406, 411, 413, 415})
-_OK, _NOT_FOUND, _SERVER_ERROR = 200, 404, 500
+_NOT_FOUND, _SERVER_ERROR = 404, 500
 _ASKED_AT_ONCE = 8
 
 
@@ -90,23 +88,6 @@ class HomeKnows:
     applications: Mapping[ApplicationId, YarnApplicationState]
 
 
-class _Info(msgspec.Struct, rename="camel"):
-    ha_state: str = "ACTIVE"
-    started_on: int = 0
-
-
-class _InfoDocument(msgspec.Struct, rename="camel"):
-    cluster_info: _Info
-
-
-class _Application(msgspec.Struct):
-    state: YarnApplicationState
-
-
-class _ApplicationDocument(msgspec.Struct):
-    app: _Application
-
-
 async def deliver(
     manager: ResourceManager, submission: Submission, *, timeout_s: float, accept: str = "application/json"
 ) -> Delivery:
@@ -156,13 +137,14 @@ async def ask_life(manager: ResourceManager, *, timeout_s: float) -> Life | Unce
     A recovering ResourceManager lists nothing with status 200, and a submission that reaches it can end it.
     """
     try:
-        answer = await manager.exchange(RestRequest("GET", f"{_BASE}/info", headers=_JSON), timeout_s=timeout_s)
-        info = _decode(answer.body, _InfoDocument, manager).cluster_info
+        answer = await ask.ask_part(manager, Part.INFO, timeout_s=timeout_s)
+        with ask.readable(manager.subcluster):
+            info = read_info(answer.body)
     except ResourceManagerError as exc:
         return Uncertain(str(exc))
-    if answer.status != _OK or info.ha_state != "ACTIVE":
-        return Uncertain(f"sub-cluster {manager.subcluster} is {info.ha_state}, not ACTIVE")
-    return Life(info.started_on)
+    if info.ha_state is not HaState.ACTIVE:
+        return Uncertain(f"sub-cluster {manager.subcluster} is {info.ha_state.value}, not ACTIVE")
+    return Life(info.started_on_ms)
 
 
 async def ask_home(
@@ -177,12 +159,12 @@ async def ask_home(
         return before
     gate = asyncio.Semaphore(_ASKED_AT_ONCE)
 
-    async def ask(application_id: ApplicationId) -> YarnApplicationState | None:
+    async def ask_one(application_id: ApplicationId) -> YarnApplicationState | None:
         async with gate:
-            return await _ask_application(manager, application_id, timeout_s)
+            return await _ask_state(manager, application_id, timeout_s)
 
     ids = list(application_ids)
-    found = await asyncio.gather(*(ask(application_id) for application_id in ids), return_exceptions=True)
+    found = await asyncio.gather(*(ask_one(application_id) for application_id in ids), return_exceptions=True)
     states: dict[ApplicationId, YarnApplicationState] = {}
     for application_id, state in zip(ids, found, strict=True):
         if isinstance(state, ResourceManagerError):
@@ -196,21 +178,9 @@ async def ask_home(
     return HomeKnows(before, states)
 
 
-async def _ask_application(
+async def _ask_state(
     manager: ResourceManager, application_id: ApplicationId, timeout_s: float
 ) -> YarnApplicationState | None:
     """The state of an application; None if the home does not know it."""
-    request = RestRequest("GET", f"{_BASE}/apps/{application_id}", query="deSelects=resourceRequests", headers=_JSON)
-    answer = await manager.exchange(request, timeout_s=timeout_s)
-    if answer.status == _OK:
-        return _decode(answer.body, _ApplicationDocument, manager).app.state
-    if answer.status == _NOT_FOUND and b"NotFoundException" in answer.body:
-        return None
-    raise MalformedAnswerError(manager.subcluster, f"answered {answer.status} when it was asked for {application_id}")
-
-
-def _decode(body: bytes, kind: type[T], manager: ResourceManager) -> T:
-    try:
-        return msgspec.json.decode(body, type=kind, strict=False)
-    except msgspec.MsgspecError as exc:
-        raise MalformedAnswerError(manager.subcluster, f"the answer is not readable: {exc}") from exc
+    document = await ask.ask_application(manager, application_id, as_of_s=0.0, timeout_s=timeout_s)
+    return None if document is None else document.summary.state

@@ -56,11 +56,11 @@ async def ask_application(
     """Ask for one application; None if it is not known there.
 
     Raises:
-        ResourceManagerError: If there is no readable answer with status 200 or 404.
+        ResourceManagerError: If there is no readable answer with status 200, or 404 in a ResourceManager's words.
     """
     request = RestRequest("GET", f"{_BASE}/apps/{application_id}", user=viewer, headers=_ACCEPT_JSON)
     answer = await manager.exchange(request, timeout_s=timeout_s)
-    if answer.status == _NOT_FOUND:
+    if answer.status == _NOT_FOUND and b"NotFoundException" in answer.body:  # no page of some other server
         return None
     if answer.status != _OK:
         raise MalformedAnswerError(manager.subcluster, f"{request.path} answered {answer.status}")

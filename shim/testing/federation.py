@@ -40,22 +40,31 @@ _BASE = "/ws/v1/cluster"
 
 
 class ChoosesInOrder(Homes):
-    """Takes the first sub-cluster that answers, is open and is not excluded."""
+    """Takes the first sub-cluster that answers, is open and is not excluded.
+
+    Attributes:
+        is_turning: Whether each choice begins with the next sub-cluster instead: two choices for one application then
+            seldom agree.
+    """
 
     def __init__(self, view: FederationView, clock: FakeClock, admissions: Mapping[SubClusterId, Admission]) -> None:
         super().__init__(view, clock, HomeSettings(), admissions)
         self._seen = view
         self._time = clock
+        self._turn = 0
+        self.is_turning = False
 
     def choose(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
         """The first that is left."""
         del submission
+        order = self._seen.subclusters[self._turn :] + self._seen.subclusters[: self._turn]
+        self._turn = (self._turn + self.is_turning) % len(order)
         reasons = dict.fromkeys(self._seen.late(self._time.now_s()), "does not answer")
         reasons |= {subcluster: word.value for subcluster, word in self.admissions.items()}
         reasons |= dict(excluded or {})
         candidates = tuple(
             Candidate(subcluster, None if subcluster in reasons else 1.0, reasons.get(subcluster, "in order"), 0.0)
-            for subcluster in self._seen.subclusters
+            for subcluster in order
         )
         home = next((candidate.subcluster for candidate in candidates if candidate.score is not None), None)
         return HomeDecision(home, "in order" if home else "no sub-cluster takes it now", candidates)

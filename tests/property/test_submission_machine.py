@@ -1,0 +1,277 @@
+"""Any order of submissions, retries, crashes, freezes, restarts, lost answers and locks: exactly once, on one home.
+
+The world is scripted, time is held, and hypothesis chooses what happens next. Safety is checked after every step: no
+application is ever on two sub-clusters, not even when every frozen request wakes. Liveness is checked at the end: once
+everything is healthy again, whatever was acknowledged runs, once.
+"""
+
+import asyncio
+from collections.abc import Coroutine
+from typing import Any
+
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.errors import ConflictError, StoreUnavailableError, UnavailableError
+from shim.ports.resource_manager import RestRequest
+from shim.services.crash_points import CrashPoint
+from shim.services.submission import Accepted
+from shim.testing.builders import a_submission
+from shim.testing.federation import ScriptedFederation, ScriptedHeddle
+from shim.testing.resource_manager import (
+    AnswersProperly,
+    Behaviour,
+    IsNeverReached,
+    IsPaused,
+    IsRecovering,
+    IsStandby,
+    LosesTheAnswer,
+    MisbehavesFor,
+)
+from shim.testing.state_stores import SwitchableStore
+
+NAMES = ("east", "west", "north")
+names = st.sampled_from(NAMES)
+sequences = st.integers(1, 5)
+which = st.integers(0, 1)
+
+
+class KilledError(BaseException):
+    """The process is gone."""
+
+
+class KillsAt:
+    """Crash points that kill when a step is reached."""
+
+    def __init__(self) -> None:
+        self.point: CrashPoint | None = None
+
+    def __call__(self, point: CrashPoint, application_id: ApplicationId) -> None:
+        if point is self.point:
+            self.point = None
+            raise KilledError(f"{application_id} at {point.value}")
+
+
+def is_submission(request: RestRequest) -> bool:
+    return request.method == "POST"
+
+
+class SubmissionMachine(RuleBasedStateMachine):
+    """Two Heddles, one store, three sub-clusters."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.loop = asyncio.new_event_loop()
+        self.store = SwitchableStore()
+        self.federation = ScriptedFederation(NAMES, store=self.store)
+        self.store.now_s = self.federation.clock.now_s
+        self.paused: dict[str, list[IsPaused]] = {name: [] for name in NAMES}
+        self.acknowledged: set[ApplicationId] = set()
+        self.flights: list[tuple[int, ApplicationId, asyncio.Task[Any]]] = []
+        self.heddles: list[ScriptedHeddle] = []
+        self.kills: list[KillsAt] = []
+
+    def run_now(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self.loop.run_until_complete(work)
+
+    def run_within(self, work: Coroutine[Any, Any, Any]) -> Any:
+        return self.run_now(self.federation.wait_for(work))
+
+    @initialize()
+    def start(self) -> None:
+        for _ in range(2):
+            self.kills.append(KillsAt())
+            self.heddles.append(self.a_heddle(self.kills[-1]))
+
+    # -- clients
+
+    @rule(sequence=sequences, heddle=which)
+    def submit(self, sequence: int, heddle: int) -> None:
+        submission = a_submission(sequence)
+        work = self.heddles[heddle].submissions.submit(submission)
+        self.flights.append((heddle, submission.application_id, self.loop.create_task(work)))
+        self.run_now(self.federation.clock.settle())
+        self.note_answers()
+
+    @rule(sequence=sequences, heddle=which, point=st.sampled_from(CrashPoint))
+    def submit_and_die(self, sequence: int, heddle: int, point: CrashPoint) -> None:
+        self.kills[heddle].point = point
+        self.submit(sequence, heddle)
+
+    # -- Heddle
+
+    @rule(heddle=which)
+    def kill_heddle(self, heddle: int) -> None:
+        for owner, _, task in self.flights:
+            if owner == heddle:
+                task.cancel()
+        for flight in self.heddles[heddle].submissions._flights.values():
+            flight.cancel()
+        self.run_now(self.federation.clock.settle())
+        self.note_answers()
+        self.kills[heddle] = KillsAt()
+        self.heddles[heddle] = self.a_heddle(self.kills[heddle])
+
+    @rule(heddle=which)
+    def work_in_the_background(self, heddle: int) -> None:
+        self.run_within(self.a_round(self.heddles[heddle]))
+
+    @rule()
+    def both_work_in_the_background(self) -> None:
+        self.run_within(self.two_rounds())
+
+    # -- ResourceManagers
+
+    @rule(name=names, behaviour=st.sampled_from([IsNeverReached, IsRecovering, IsStandby]))
+    def behave(self, name: str, behaviour: type[Behaviour]) -> None:
+        if not self.paused[name]:
+            self.federation[name].behave(behaviour())
+
+    @rule()
+    def heal(self) -> None:
+        for name in NAMES:
+            if not self.paused[name]:
+                self.federation[name].behave(AnswersProperly())
+
+    @rule(name=names)
+    def lose_the_next_answer(self, name: str) -> None:
+        if not self.paused[name]:
+            self.federation[name].behave(MisbehavesFor(LosesTheAnswer(), applies=is_submission))
+
+    @rule(name=names)
+    def pause(self, name: str) -> None:
+        """Freeze the whole process."""
+        frozen = IsPaused()
+        self.paused[name].append(frozen)
+        self.federation[name].behave(frozen)
+
+    @rule(sequence=sequences, heddle=which)
+    def submit_and_hang(self, sequence: int, heddle: int) -> None:
+        """Whichever home is chosen, one thread of it freezes: it answers questions while the submission hangs."""
+        for name in NAMES:
+            frozen = IsPaused()
+            self.paused[name].append(frozen)
+            self.federation[name].behave(MisbehavesFor(frozen, times=1, applies=is_submission))
+        self.submit(sequence, heddle)
+
+    @precondition(lambda self: any(self.paused.values()))
+    @rule(name=names)
+    def wake(self, name: str) -> None:
+        for frozen in self.paused[name]:
+            frozen.wake()
+        self.paused[name].clear()
+        self.federation[name].behave(AnswersProperly())
+
+    @rule(name=names, forgets=st.booleans())
+    def restart(self, name: str, *, forgets: bool) -> None:
+        for frozen in self.paused[name]:
+            frozen._waiting.clear()  # what waited in the old process's sockets died with it
+        self.paused[name].clear()
+        self.federation[name].behave(AnswersProperly())
+        self.federation[name].restart(forgets=forgets)
+
+    # -- the rest of the world
+
+    @rule(duration_s=st.sampled_from([0.5, 2.0, 4.0, 15.0]))
+    def let_time_pass(self, duration_s: float) -> None:
+        self.run_now(self.federation.clock.advance(duration_s))
+        self.note_answers()
+
+    @rule(sequence=sequences, heddle=which)
+    def submit_and_work_while_the_store_is_locked(self, sequence: int, heddle: int) -> None:
+        self.store.writes_fail = True
+        self.submit(sequence, heddle)
+        self.both_work_in_the_background()
+        self.store.writes_fail = False
+
+    @rule(name=names, heddle=which, cordoned=st.booleans())
+    def cordon(self, name: str, heddle: int, *, cordoned: bool) -> None:
+        administration = self.heddles[heddle].administration
+        word = administration.cordon if cordoned else administration.undrain
+        self.run_now(word(SubClusterId(name), by="root"))
+
+    # -- what must hold
+
+    @invariant()
+    def never_on_two_homes(self) -> None:
+        for sequence in range(1, 6):
+            application_id = a_submission(sequence).application_id
+            homes = set(self.federation.who_has(application_id))
+            for name, frozen in ((name, one) for name, many in self.paused.items() for one in many):
+                for _, request in frozen._waiting:
+                    if is_submission(request) and str(application_id).encode() in request.body:
+                        homes.add(SubClusterId(name))
+            assert len(homes) <= 1, f"{application_id} is on, or will wake on, {sorted(homes)}"
+
+    def teardown(self) -> None:
+        try:
+            if self.heddles:
+                self.recover_everything()
+                for application_id in self.acknowledged:
+                    assert len(self.federation.who_has(application_id)) == 1, f"{application_id} was lost"
+                self.never_on_two_homes()
+                assert not self.run_now(self.store.intended())
+        finally:
+            for task in asyncio.all_tasks(self.loop):
+                task.cancel()
+            self.run_now(self.federation.clock.settle())
+            self.loop.close()
+
+    def recover_everything(self) -> None:
+        for name in NAMES:
+            self.wake(name)
+            self.federation[name].behave(AnswersProperly())
+        self.run_now(self.federation.clock.advance(20.0))
+        self.note_answers()
+        for _ in range(6):
+            self.run_now(self.federation.clock.advance(4.0))
+            self.run_within(self.two_rounds())
+
+    # -- how
+
+    def a_heddle(self, kills: KillsAt) -> ScriptedHeddle:
+        heddle: ScriptedHeddle = self.run_within(self.federation.start(kills))
+        heddle.homes.is_turning = True
+        return heddle
+
+    async def a_round(self, heddle: ScriptedHeddle) -> None:
+        try:
+            await heddle.poll()
+            await heddle.administration.refresh()
+            await heddle.repair.repair_all()
+            for name in NAMES:
+                await heddle.reconciliation.sweep(SubClusterId(name))
+        except (StoreUnavailableError, UnavailableError):
+            assert self.store.writes_fail
+        except KilledError:
+            return
+
+    async def two_rounds(self) -> None:
+        await asyncio.gather(*(self.a_round(heddle) for heddle in self.heddles))
+
+    def note_answers(self) -> None:
+        """What clients have heard by now."""
+        for _, application_id, task in [flight for flight in self.flights if flight[2].done()]:
+            if task.cancelled():
+                continue
+            match task.exception():
+                case None if isinstance(task.result(), Accepted):
+                    self.acknowledged.add(application_id)
+                case None | KilledError() | UnavailableError():
+                    pass
+                case ConflictError() as exc:
+                    raise AssertionError("the same submission was taken for another") from exc
+                case exc:
+                    raise AssertionError(f"unexpected: {exc!r}") from exc
+        self.flights = [flight for flight in self.flights if not flight[2].done()]
+
+
+TestSubmissionMachine = SubmissionMachine.TestCase
+TestSubmissionMachine.settings = settings(
+    max_examples=100,
+    stateful_step_count=30,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
+)
