@@ -5,7 +5,7 @@ import sys
 import time
 import tomllib
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -68,13 +68,14 @@ def up(
             lab.down()
             with boot_progress() as watch:
                 lab.up(LabSpec.of(nodes=nodes), watch=watch)
-        heddle = _heddle_in_front(lab)
-        rows = _count_words(lab, heddle)
+        with closing(_front_of(lab)) as heddle:
+            _serve(lab, heddle)
+            rows = _count_words(lab, heddle)
+            _print_outcome(lab, heddle, rows, elapsed_s=time.monotonic() - began)
     except LabError as exc:
         fail_with_log(exc)
     except FrontError as exc:
         fail(str(exc), exc.code)
-    _print_outcome(lab, heddle, rows, elapsed_s=time.monotonic() - began)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -91,23 +92,25 @@ def down(*, folder: Folder = None, dry_run: DryRun = False) -> None:
     say(f"{ended} processes ended" if ended else "nothing was running")
 
 
-def _heddle_in_front(lab: Lab) -> Front:
-    """A Heddle that has heard of every cluster of the lab: the one that runs, else a new one.
+def _front_of(lab: Lab) -> Front:
+    """Where Heddle is, or will be, in front of a lab."""
+    server = tomllib.loads(lab.heddle_toml.read_text(encoding="utf-8"))["server"]
+    return Front(f"http://{server['rest']}", getpass.getuser())
+
+
+def _serve(lab: Lab, heddle: Front) -> None:
+    """Start Heddle unless it runs, and wait until it has heard of every cluster of the lab.
 
     Raises:
         LabError: If it ends or is not ready in time, or another program has its port.
     """
-    server = tomllib.loads(lab.heddle_toml.read_text(encoding="utf-8"))["server"]["rest"]
-    heddle = Front(f"http://{server}", getpass.getuser())
     if _states(heddle) is None:
         log = lab.folder / "heddle.log"
-        command = [sys.executable, "-m", "shim", "serve", "-c", str(lab.heddle_toml)]
-        process = lab.attach(command, log=log)
+        process = lab.attach([sys.executable, "-m", "shim", "serve", "-c", str(lab.heddle_toml)], log=log)
         if not wait_until(lambda: _is_ready(lab, heddle, process), timeout_s=_SERVE_TIMEOUT_S, poll_s=0.2):
             raise LabError(f"Heddle is not ready after {_SERVE_TIMEOUT_S:.0f} s. Last lines of {log}:\n{_end_of(log)}")
     if set(_states(heddle) or ()) != set(lab.clusters):
-        raise LabError(f"{server} is another program's, or a Heddle in front of other clusters: end it first")
-    return heddle
+        raise LabError(f"at {heddle.server} is another program, or a Heddle in front of other clusters: end it first")
 
 
 def _is_ready(lab: Lab, heddle: Front, process: ProcessIdentity) -> bool:
