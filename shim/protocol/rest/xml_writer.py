@@ -7,9 +7,9 @@ the object of a queue or a scheduler, is the attribute `xsi:type`; the name spac
 import re
 from collections.abc import Callable
 
-from shim.protocol.rest.ordered_json import JsonValue, Pairs, parse_ordered
+from shim.protocol.rest.ordered_json import JsonValue, NumberText, Pairs, parse_ordered
 
-__all__ = ["XML_HEAD", "json_to_xml"]
+__all__ = ["XML_HEAD", "item_to_xml", "json_to_xml"]
 
 XML_HEAD = '<?xml version="1.0" encoding="UTF-8" standalone="yes"?>'
 
@@ -43,37 +43,52 @@ def json_to_xml(document: bytes, *, root: str | None = None) -> bytes:
     else:
         inner = value
     parts = [XML_HEAD]
-    _write(root, inner, parts.append, is_declared=False)
+    _write(root, inner, parts.append, _DECLARATION)
     return "".join(parts).encode()
 
 
-def _write(name: str, value: JsonValue, emit: Callable[[str], None], *, is_declared: bool) -> None:
-    match value:
-        case Pairs():
-            _write_object(name, value, emit, is_declared=is_declared)
-        case str():
-            emit(f"<{name}>{_SPECIAL.sub(_escape, value)}</{name}>")
-        case None:
-            emit(f"<{name}/>")
-        case bool():
-            emit(f"<{name}>{'true' if value else 'false'}</{name}>")
-        case _:
-            for item in value:
-                _write(name, item, emit, is_declared=is_declared)
+def item_to_xml(item: bytes, name: str) -> bytes:
+    """Write one item of a list as the element that it is in the list's XML.
+
+    Raises:
+        ValueError: If the item is not a JSON object.
+    """
+    parts: list[str] = []
+    _write(name, parse_ordered(item), parts.append, _DECLARATION)
+    return "".join(parts).encode()
 
 
-def _write_object(name: str, members: Pairs, emit: Callable[[str], None], *, is_declared: bool) -> None:
+def _write(name: str, value: JsonValue, emit: Callable[[str], None], declaration: str) -> None:
+    """Write an element; `declaration` is what its first use of the name space has to say, empty once it is said."""
+    kind = type(value)
+    if kind is NumberText:
+        emit(f"<{name}>{value}</{name}>")
+    elif isinstance(value, str):
+        text = value if _SPECIAL.search(value) is None else _SPECIAL.sub(_escape, value)
+        emit(f"<{name}>{text}</{name}>")
+    elif isinstance(value, Pairs):
+        _write_object(name, value, emit, declaration)
+    elif isinstance(value, bool):
+        emit(f"<{name}>true</{name}>" if value else f"<{name}>false</{name}>")
+    elif value is None:
+        emit(f"<{name}/>")
+    else:
+        for item in value:
+            _write(name, item, emit, declaration)
+
+
+def _write_object(name: str, members: Pairs, emit: Callable[[str], None], declaration: str) -> None:
     attributes = ""
     rest: list[tuple[str, JsonValue]] = members
     if name in _POLYMORPHIC and members and members[0][0] == "type":
-        attributes = f'{"" if is_declared else _DECLARATION} xsi:type="{members[0][1]}"'
-        rest, is_declared = members[1:], True
+        attributes = f'{declaration} xsi:type="{members[0][1]}"'
+        rest, declaration = members[1:], ""
     if not rest:
         emit(f"<{name}{attributes}/>")
         return
     emit(f"<{name}{attributes}>")
     for key, member in rest:
-        _write(key, member, emit, is_declared=is_declared)
+        _write(key, member, emit, declaration)
     emit(f"</{name}>")
 
 

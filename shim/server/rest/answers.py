@@ -55,15 +55,19 @@ class Document:
         xml_root: Root element where the JSON has none.
         status: HTTP status.
         location: Value of `Location`; empty for none.
+        xml: The XML if it is written already; then there is no JSON.
     """
 
     body: bytes
     xml_root: str | None = None
     status: int = 200
     location: str = ""
+    xml: bytes = b""
 
     def in_form(self, representation: Representation) -> bytes:
         """The body in a representation."""
+        if self.xml:
+            return self.xml
         if not self.body or representation is Representation.JSON:
             return self.body
         return json_to_xml(self.body, root=self.xml_root)

@@ -1,7 +1,7 @@
 """What stands behind the door: the use cases, and the view that they keep."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from shim.domain.ids import SubClusterId
@@ -50,9 +50,8 @@ class Backend:
         """Sub-clusters whose part in an answer is old or absent."""
         return self.view.late(self.clock.now_s())
 
-    def as_of_s(self, part: Part) -> float:
+    def as_of_s(self, part: Part, missing: Collection[SubClusterId]) -> float:
         """When the oldest part of an answer made of the view was asked for; missing sub-clusters do not count."""
-        missing = self.missing()
         times = [self.view.as_of_s(item, part) for item in self.view.subclusters if item not in missing]
         known = [time_s for time_s in times if time_s is not None]
         return min(known, default=self.clock.now_s())

@@ -9,6 +9,7 @@ import re
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import lru_cache
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -154,7 +155,7 @@ class RestDoor:
         ):
             self._cache.drop(key)
             return None
-        as_of_s = backend.as_of_s(kept.part) if kept.as_of_s is None else kept.as_of_s
+        as_of_s = backend.as_of_s(kept.part, kept.missing) if kept.as_of_s is None else kept.as_of_s
         own = f"Heddle-As-Of: {_instant(as_of_s)}\r\nX-Request-Id: {self._request_id(request)}\r\n".encode()
         return b"".join((kept.status_line, self._dated_head(now_s), own, kept.tail))
 
@@ -378,6 +379,7 @@ class RestDoor:
         return (("Heddle-Missing", ", ".join(freshness.missing)),) if freshness.missing else ()
 
 
+@lru_cache(maxsize=256)
 def _instant(time_s: float) -> str:
     """A moment as RFC 3339 has it, in milliseconds."""
     moment = dt.datetime.fromtimestamp(time_s, dt.UTC)

@@ -30,6 +30,7 @@ from shim.protocol.rest.merges import (
     scheduler_type,
     without_members,
 )
+from shim.protocol.rest.negotiation import Representation, negotiate
 from shim.protocol.rest.queries import Query
 from shim.protocol.rest.statistics import application_statistics
 from shim.protocol.rest.submission_context import decode_submission
@@ -38,6 +39,7 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.endpoints import Endpoint, Operation
 from shim.server.rest.forwarding import forwarded_request, public_url
 from shim.server.rest.messages import Request
+from shim.server.rest.xml_lists import XmlLists
 from shim.services.documents import PartRead
 from shim.services.freshness import Freshness
 from shim.services.identity import Caller
@@ -102,6 +104,7 @@ class Operations:
         self._login_user = login_user
         self._staleness_s = staleness_s
         self._scheduler = scheduler
+        self._xml_lists = XmlLists()
         self._table: Mapping[Operation, Callable[[Call], Awaitable[Outcome | RestAnswer]]] = {
             Operation.INFO: self._info,
             Operation.USER_INFO: self._user_info,
@@ -181,7 +184,11 @@ class Operations:
         found, left_out = wanted.select(summaries, skews_ms=self._backend.skews_ms())
         shown = (raws[item.application_id] for item in found)
         items = (without_members(raw, without=left_out) for raw in shown) if left_out else shown
-        return Outcome(Document(join_list("apps", "app", items)), read.freshness, Part.APPLICATIONS)
+        if negotiate(call.request.joined("accept")) is Representation.XML:
+            document = Document(b"", xml=await self._xml_lists.write("apps", "app", items))
+        else:
+            document = Document(join_list("apps", "app", items))
+        return Outcome(document, read.freshness, Part.APPLICATIONS)
 
     async def _statistics(self, call: Call) -> Outcome:
         read = await self._backend.applications.applications(viewer=call.caller.user)

@@ -243,7 +243,7 @@ async def test_t21_pages_beans_and_configuration_exist(door):
     assert headers(await door.ask("GET", "/"))["location"] == "http://front:8088/cluster"
 
 
-# -- identity and hostile values ----------------------------------------------------------------------------------------
+# -- identity and hostile values ---------------------------------------------------------------------------------------
 
 
 @pytest.mark.parametrize("name", ["remote-user", "x-forwarded-user", "x-remote-user", "sm_user", "authorization"])
