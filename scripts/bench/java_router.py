@@ -6,6 +6,7 @@ NodeManagers keep it off: they would need an AMRMProxy that is not part of this 
 
 import os
 import signal
+import socket
 import subprocess
 from pathlib import Path
 from types import TracebackType
@@ -93,6 +94,9 @@ class JavaRouter:
         file.write_text("".join(f"{name}={value}\n" for name, value in settings.items()), "utf-8")
         main_class = "org.apache.zookeeper.server.quorum.QuorumPeerMain"
         self._start("zookeeper", main_class, str(file), heap="128m", options=("-XX:TieredStopAtLevel=1",))
+        # a ResourceManager that does not find it while starting ends
+        if not wait_until(lambda: _listens(int(port)), timeout_s=_BOOT_S, poll_s=0.2):
+            raise TimeoutError(f"ZooKeeper does not listen: {self._folder / 'zookeeper.log'}")
 
     def _federate_resource_managers(self) -> None:
         for cluster in self._lab.clusters.values():
@@ -102,7 +106,8 @@ class JavaRouter:
             site.write_text(site.read_text("utf-8").replace("</configuration>\n", "") + added, "utf-8")
             self._lab.kill(f"{cluster.id}-rm")
             self._lab.start(f"{cluster.id}-rm")
-        self._lab.wait_ready()
+            # one after the other: two that make the store's first folders at the same time fail each other
+            self._lab.wait_ready()
 
     def _start_router(self) -> None:
         pipelines = {
@@ -159,3 +164,8 @@ class JavaRouter:
         for process in reversed(self._processes.values()):
             process.send_signal(signal.SIGKILL)
             process.wait()
+
+
+def _listens(port: int) -> bool:
+    with socket.socket() as probe:
+        return probe.connect_ex(("127.0.0.1", port)) == 0
