@@ -1,0 +1,150 @@
+"""Hadoop's own clients, unmodified, with Heddle's address in the place of a ResourceManager's."""
+
+import os
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from shim.lab import Lab
+from tests.e2e.conftest import HeddleThread
+
+pytestmark = pytest.mark.lab
+
+_JVM = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true"]
+_CLI = "org.apache.hadoop.yarn.client.cli"
+_MOST_S = 240
+
+
+class StockClient:
+    """Runs Java programs of Hadoop with a configuration folder of their own."""
+
+    def __init__(self, lab: Lab, folder: Path, **addresses: str) -> None:
+        self.jars = next(iter(lab.clusters.values())).jars
+        self._folder = folder
+        shutil.copytree(lab.client_conf, folder, dirs_exist_ok=True)
+        site = (folder / "yarn-site.xml").read_text()
+        for name, address in addresses.items():
+            pattern = rf"(<name>yarn\.resourcemanager\.{name}</name><value>)[^<]*"
+            site = re.sub(pattern.replace("_", r"\."), rf"\g<1>{address}", site)
+        (folder / "yarn-site.xml").write_text(site)
+
+    def run(self, *arguments: str, user: str = "ada") -> str:
+        """What a program printed on both streams; it must end well."""
+        done = self.try_run(*arguments, user=user)
+        assert done.returncode == 0, done.stdout
+        return done.stdout
+
+    def try_run(self, *arguments: str, user: str = "ada") -> "subprocess.CompletedProcess[str]":
+        """The same, however it ends."""
+        command = [*_JVM, "-cp", f"{self._folder}:{self.jars}/*", *arguments]
+        environment = os.environ | {"HADOOP_USER_NAME": user}
+        return subprocess.run(
+            command,
+            env=environment,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            timeout=_MOST_S,
+            check=False,
+        )
+
+    def jar(self, name: str) -> str:
+        """The path of a jar by the beginning of its name."""
+        return str(next(self.jars.glob(f"{name}-[0-9]*.jar")))
+
+
+@pytest.fixture(scope="module")
+def client(lab, heddle, tmp_path_factory):
+    return StockClient(
+        lab,
+        tmp_path_factory.mktemp("client"),
+        address=heddle.client_rpc,
+        webapp_address=heddle.url.removeprefix("http://"),
+    )
+
+
+@pytest.fixture(scope="module")
+def of_one(lab, tmp_path_factory):
+    """A client of a Heddle in front of one cluster: its ApplicationMasters know where their scheduler is."""
+    folder = tmp_path_factory.mktemp("one")
+    east = lab.cluster("east")
+    text = f"""
+        [server]
+        rest = "127.0.0.1:0"
+        client_rpc = "127.0.0.1:0"
+        [store]
+        url = "sqlite:///{folder}/heddle.db"
+        [[subcluster]]
+        id = "east"
+        conf = "{east.conf_dir}"
+        """
+    with HeddleThread(text) as running:
+        yield StockClient(lab, folder / "client", address=running.client_rpc, scheduler_address=east.scheduler_rpc)
+
+
+def test_node_list_shows_the_nodes_of_both_clusters(lab, client):
+    printed = client.run(f"{_CLI}.NodeCLI", "-list", "-all")
+
+    assert "Total Nodes:4" in printed
+    assert len(re.findall(r"^\s*127\.0\.\d+\.[12]:\d+\s+RUNNING", printed, re.MULTILINE)) == 4
+
+
+def test_queue_status_shows_a_queue_of_both_clusters(client):
+    printed = client.run(f"{_CLI}.QueueCLI", "-status", "default")
+
+    assert "Queue Name : default" in printed
+    assert "State : RUNNING" in printed
+
+
+def test_queue_status_of_an_unknown_queue_says_so(client):
+    printed = client.try_run(f"{_CLI}.QueueCLI", "-status", "nosuch").stdout
+
+    assert "Cannot get queue from RM by queueName = nosuch" in printed
+
+
+def test_application_status_of_an_unknown_id_says_so(client):
+    printed = client.try_run(f"{_CLI}.ApplicationCLI", "application", "-status", "application_1_0001").stdout
+
+    assert "Application with id 'application_1_0001' doesn't exist" in printed
+
+
+def test_map_reduce_computes_pi_and_the_home_knows_whose_job_it_was(lab, of_one):
+    printed = of_one.run("org.apache.hadoop.util.RunJar", of_one.jar("hadoop-mapreduce-examples"), "pi", "2", "10")
+
+    assert "Estimated value of Pi is 3.8" in printed
+    application = re.search(r"application_\d+_\d+", printed)
+    assert application is not None
+    status = of_one.run(f"{_CLI}.ApplicationCLI", "application", "-status", application[0])
+    assert "User : ada" in status
+    assert "Final-State : SUCCEEDED" in status
+    listed = of_one.run(f"{_CLI}.ApplicationCLI", "application", "-list", "-appStates", "FINISHED")
+    assert application[0] in listed
+    audit = lab.log("east-rm").read_text("utf-8", "replace")
+    submitted = [
+        line
+        for line in audit.splitlines()
+        if "OPERATION=Submit Application Request" in line and f"APPID={application[0]}" in line
+    ]
+    assert len(submitted) == 1
+    assert "USER=ada" in submitted[0]
+
+
+def test_distributed_shell_runs_and_is_killed_through_heddle(lab, of_one):
+    jar = of_one.jar("hadoop-yarn-applications-distributedshell")
+    shell = "org.apache.hadoop.yarn.applications.distributedshell.Client"
+    command = [*_JVM, "-cp", f"{of_one._folder}:{of_one.jars}/*", shell]
+    arguments = ["-jar", jar, "-shell_command", "sleep 300", "-num_containers", "1", "-appname", "sleeps"]
+    environment = os.environ | {"HADOOP_USER_NAME": "ada"}
+    with subprocess.Popen(
+        [*command, *arguments], env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+    ) as running:
+        assert running.stdout is not None
+        found = next(match for line in running.stdout if (match := re.search(r"application_\d+_\d+", line)))
+        killed = of_one.run(f"{_CLI}.ApplicationCLI", "application", "-kill", found[0])
+        printed = running.stdout.read()
+
+    assert f"Killed application {found[0]}" in killed
+    assert "KILLED" in printed
