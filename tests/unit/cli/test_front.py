@@ -1,0 +1,77 @@
+import httpx
+import pytest
+import typer
+
+from shim.cli.front import EXIT_CODES, ExitCode, Front, FrontError, front
+
+
+def a_front(answer):
+    """A Heddle that answers every call with what `answer` makes of the request."""
+    return Front("http://heddle:8088/", "ada", transport=httpx.MockTransport(answer))
+
+
+def remote_exception(status, message="no"):
+    body = {"RemoteException": {"exception": "E", "message": message, "javaClassName": "j.E"}}
+    return lambda _: httpx.Response(status, json=body)
+
+
+def test_every_call_names_the_user_and_asks_for_json():
+    seen = []
+
+    def answer(request):
+        seen.append(request)
+        return httpx.Response(200, json={"ok": True})
+
+    assert a_front(answer).get("/heddle/v1/apps", limit="3") == {"ok": True}
+    (request,) = seen
+    assert dict(request.url.params) == {"limit": "3", "user.name": "ada"}
+    assert request.headers["Accept"] == "application/json"
+
+
+def test_an_answer_without_a_body_is_empty():
+    assert a_front(lambda _: httpx.Response(202)).post("/ws/v1/cluster/apps", {}) == {}
+
+
+@pytest.mark.parametrize(
+    ("status", "code"),
+    [
+        (400, ExitCode.FAILED),
+        (401, ExitCode.NOT_ALLOWED),
+        (403, ExitCode.NOT_ALLOWED),
+        (404, ExitCode.NOT_FOUND),
+        (409, ExitCode.FAILED),
+        (500, ExitCode.FAILED),
+        (503, ExitCode.UNAVAILABLE),
+    ],
+)
+def test_the_status_decides_the_exit_code_and_the_body_says_why(status, code):
+    with pytest.raises(FrontError, match="not hers") as caught:
+        a_front(remote_exception(status, "not hers")).get("/x")
+    assert caught.value.code is code
+
+
+def test_an_answer_that_is_no_error_body_is_told_by_its_status():
+    with pytest.raises(FrontError, match="GET /x: status 500"):
+        a_front(lambda _: httpx.Response(500, text="<html>")).get("/x")
+
+
+@pytest.mark.parametrize("error", [httpx.ConnectError("refused"), httpx.ReadTimeout("slow"), httpx.ReadError("cut")])
+def test_no_answer_has_an_exit_code_of_its_own(error):
+    def fail(_):
+        raise error
+
+    with pytest.raises(FrontError) as caught:
+        a_front(fail).get("/x")
+    assert caught.value.code is ExitCode.UNREACHABLE
+    assert "http://heddle:8088" in str(caught.value)
+
+
+def test_a_failure_ends_the_command_with_its_code_and_one_line(capsys):
+    with pytest.raises(typer.Exit) as caught, front("http://127.0.0.1:9", "ada"):
+        raise FrontError(ExitCode.NOT_FOUND, "no app\nforged: all is well")
+    assert caught.value.exit_code == ExitCode.NOT_FOUND
+    assert capsys.readouterr().err == "no app\\nforged: all is well\n"
+
+
+def test_help_tells_every_exit_code():
+    assert all(f"{code.value} " in EXIT_CODES for code in ExitCode)

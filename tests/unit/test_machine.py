@@ -1,0 +1,47 @@
+import getpass
+import grp
+import os
+import pwd
+
+import pytest
+
+from shim.errors import ConfigError
+from shim.machine import SystemClock, current_user, groups_of, read_secret
+
+
+def test_a_secret_is_read_from_a_file_that_only_its_owner_reads(tmp_path):
+    file = tmp_path / "secret"
+    file.write_text("0123456789abcdef\n")
+    file.chmod(0o600)
+    assert read_secret(file) == b"0123456789abcdef"
+
+
+def test_without_a_file_each_secret_is_another():
+    assert read_secret(None) != read_secret(None)
+    assert len(read_secret(None)) == 32
+
+
+@pytest.mark.parametrize("mode", [0o644, 0o660, 0o601])
+def test_a_file_that_others_can_use_is_refused(tmp_path, mode):
+    file = tmp_path / "secret"
+    file.write_text("0123456789abcdef")
+    file.chmod(mode)
+    with pytest.raises(ConfigError, match="chmod 600"):
+        read_secret(file)
+
+
+def test_the_groups_of_an_account_are_its_primary_and_its_other_ones():
+    me = pwd.getpwuid(os.getuid())
+    assert current_user() == getpass.getuser()
+    assert grp.getgrgid(me.pw_gid).gr_name in groups_of(me.pw_name)
+
+
+def test_a_user_that_the_machine_does_not_know_has_no_groups():
+    assert groups_of("nobody-of-that-name") == frozenset()
+
+
+async def test_the_clock_never_waits_a_negative_time():
+    clock = SystemClock()
+    before_s = clock.monotonic_s()
+    await clock.sleep(-1)
+    assert clock.monotonic_s() >= before_s
