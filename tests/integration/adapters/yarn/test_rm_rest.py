@@ -115,7 +115,7 @@ async def serving(*scripts):
 
 @asynccontextmanager
 async def talking(*scripts, addresses=None, **settings):
-    defaults = {"timeout_s": 0.5, "connect_timeout_s": 0.3, "max_answer_bytes": 1_000_000}
+    defaults = {"timeout_s": 20.0, "connect_timeout_s": 10.0, "max_answer_bytes": 1_000_000}
     async with serving(*scripts) as servers:
         manager = RestResourceManager(
             EAST, addresses or [server.address for server in servers], RestSettings(**(defaults | settings))
@@ -157,18 +157,19 @@ async def test_a_name_that_does_not_resolve_was_never_reached():
 
 @pytest.mark.parametrize("script", [is_silent, hangs_up], ids=["silent", "hangs up"])
 async def test_a_request_that_was_sent_and_not_answered_may_have_been_taken(script):
-    async with talking(script) as (manager, server):
+    async with talking(script, timeout_s=1.5) as (manager, server):
         with pytest.raises(NoAnswerError):
             await manager.exchange(POST)
     assert [body for _, body in server.requests] == [b"hi"]
 
 
 async def test_a_server_that_takes_no_more_connections_is_not_said_to_have_seen_anything():
-    async with talking(is_silent, connections=1) as (manager, _):
-        first = asyncio.create_task(manager.exchange(POST, timeout_s=0.8))
-        await asyncio.sleep(0)
+    async with talking(is_silent, connections=1) as (manager, server):
+        first = asyncio.create_task(manager.exchange(POST, timeout_s=4.0))
+        while not server.requests:  # noqa: ASYNC110 - the other end is a socket
+            await asyncio.sleep(0.01)
         with pytest.raises(NeverReachedError):
-            await manager.exchange(POST, timeout_s=0.6)
+            await manager.exchange(POST, timeout_s=0.3)
         with pytest.raises(NoAnswerError):
             await first
 
@@ -194,7 +195,7 @@ async def test_a_broken_or_oversized_answer_is_cut_and_not_believed(script):
 
 @pytest.mark.parametrize("script", [drips, sends_endless_headers], ids=["drips", "headers"])
 async def test_an_answer_that_does_not_end_in_time_is_given_up(script):
-    async with talking(script) as (manager, _):
+    async with talking(script, timeout_s=1.5) as (manager, _):
         with pytest.raises((NoAnswerError, MalformedAnswerError)):
             await manager.exchange(PING)
 
@@ -376,9 +377,9 @@ async def test_info_of_a_standby_is_not_taken_for_that_of_the_sub_cluster():
 
 
 async def test_a_paused_active_one_is_left_for_its_successor_by_the_second_request():
-    async with talking(is_silent, is_active(), timeout_s=0.6, connect_timeout_s=0.2) as (manager, paused, successor):
+    async with talking(is_silent, is_active(), timeout_s=6.0, connect_timeout_s=2.0) as (manager, paused, successor):
         with pytest.raises(NoAnswerError):
-            await manager.exchange(POST)
+            await manager.exchange(POST, timeout_s=1.0)
         assert (await manager.exchange(POST)).body == b"active"
         assert manager.active_address == successor.address
     assert sum(head.startswith("POST") for head, _ in paused.requests) == 1
@@ -388,7 +389,7 @@ async def test_of_two_that_say_active_the_later_one_is_believed():
     async with talking(is_active(5, b"old"), is_active(9, b"new")) as (manager, old, _):
         old.script, script = is_silent, old.script
         with pytest.raises(NoAnswerError):
-            await manager.exchange(POST)
+            await manager.exchange(POST, timeout_s=1.0)
         old.script = script
         assert (await manager.exchange(POST)).body == b"new"
 
