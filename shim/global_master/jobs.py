@@ -71,14 +71,16 @@ class JobBook:
         self.wanted: Counter[Need] = Counter()
         self.news: list[float] = []
 
-    def add(self, request: JobRequest, at_s: float) -> Job:
-        """Take in a job; the same id again adds its tasks to nothing: it is the same submission."""
+    def add(self, request: JobRequest, at_s: float) -> Job | None:
+        """Take in a job; the same id again is the same submission, and a job without tasks is none."""
         known = self.jobs.get(request.job)
         if known is not None:
             return known
         table = self.table
-        groups = [Group(group.need, deque(group.indices)) for group in request.groups]
+        groups = [Group(group.need, deque(group.indices)) for group in request.groups if group.indices]
         n_tasks = sum(len(group.waiting) for group in groups)
+        if not n_tasks:
+            return None
         job = Job(request, table.add(), groups, n_tasks, n_tasks, held={} if request.is_gang else None)
         for column, value in (
             (Column.TASKS, n_tasks),
@@ -88,7 +90,7 @@ class JobBook:
             (Column.PRIORITY, request.priority),
         ):
             table.put(column, job.row, value)
-        table.set_waiting(job.row, is_waiting=n_tasks > 0)
+        table.set_waiting(job.row, is_waiting=True)
         for group in groups:
             self.wanted[group.need] += len(group.waiting)
         self.jobs[request.job] = self.by_row[job.row] = job

@@ -32,8 +32,8 @@ class Commitment:
 
     answers_acceptance: bool
     bids: bool
-    ranks_per_octave: float = 2.0
-    bids_per_launch: float = 1.5
+    ranks_per_octave: float = 4.0
+    bids_per_launch: float = 2.5
 
 
 class Reallocation(Enum):
