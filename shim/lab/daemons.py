@@ -2,6 +2,7 @@
 
 import os
 import shutil
+from dataclasses import dataclass
 from pathlib import Path
 
 from shim.errors import LabError
@@ -9,7 +10,7 @@ from shim.lab.hadoop_conf import JAVA_OPENS
 from shim.lab.processes import MARKER
 from shim.lab.spec import Tuning
 
-__all__ = ["NODE_MANAGER", "RESOURCE_MANAGER", "RM_ADMIN", "find_java", "java_command", "java_environment"]
+__all__ = ["NODE_MANAGER", "RESOURCE_MANAGER", "RM_ADMIN", "JavaRuntime", "find_java", "hosts_of"]
 
 RESOURCE_MANAGER = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 NODE_MANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
@@ -41,28 +42,47 @@ def find_java() -> Path:
     return Path(found).resolve()
 
 
-def java_command(java: Path, main_class: str, *, conf_dir: Path, jars: Path, tuning: Tuning) -> list[str]:
-    """The command that runs `main_class` of the jars in `jars` with the configuration in `conf_dir`."""
-    return [
-        str(java),
-        _HEAP[main_class][tuning],
-        *_OPTIONS[tuning],
-        *JAVA_OPENS,
-        "-Djava.net.preferIPv4Stack=true",
-        "-XX:-UsePerfData",
-        f"-Dlog4j.configuration=file:{conf_dir}/log4j.properties",
-        "-classpath",
-        f"{conf_dir}:{jars}/*",
-        main_class,
-    ]
+@dataclass(frozen=True, slots=True)
+class JavaRuntime:
+    """How Hadoop's programs are run in a lab.
+
+    Attributes:
+        java: The `java` to use.
+        lab: The lab's folder; its file `hosts` is all that the programs know of host names.
+        tuning: What the JVMs are tuned for.
+    """
+
+    java: Path
+    lab: Path
+    tuning: Tuning
+
+    def command(self, main_class: str, *, conf_dir: Path, jars: Path) -> list[str]:
+        """The command that runs one of the classes above with the jars and the configuration in two folders."""
+        return [
+            str(self.java),
+            _HEAP[main_class][self.tuning],
+            *_OPTIONS[self.tuning],
+            *JAVA_OPENS,
+            "-Djava.net.preferIPv4Stack=true",
+            f"-Djdk.net.hosts.file={hosts_of(self.lab)}",
+            "-XX:-UsePerfData",
+            f"-Dlog4j.configuration=file:{conf_dir}/log4j.properties",
+            "-classpath",
+            f"{conf_dir}:{jars}/*",
+            main_class,
+        ]
+
+    def environment(self, *, conf_dir: Path) -> dict[str, str]:
+        """The environment of a daemon; its containers inherit the marker of the lab."""
+        return {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | {
+            "JAVA_HOME": str(self.java.parent.parent),
+            "HADOOP_CONF_DIR": str(conf_dir),
+            # glibc keeps an arena per thread otherwise: hundreds of MB that nobody uses
+            "MALLOC_ARENA_MAX": "2",
+            MARKER: str(self.lab),
+        }
 
 
-def java_environment(java: Path, *, conf_dir: Path, lab: Path) -> dict[str, str]:
-    """The environment of a daemon; its containers inherit it, the marker of the lab included."""
-    return {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | {
-        "JAVA_HOME": str(java.parent.parent),
-        "HADOOP_CONF_DIR": str(conf_dir),
-        # glibc keeps an arena per thread otherwise: hundreds of MB that nobody uses
-        "MALLOC_ARENA_MAX": "2",
-        MARKER: str(lab),
-    }
+def hosts_of(lab: Path) -> Path:
+    """The file with the names of a lab's addresses."""
+    return lab / "hosts"

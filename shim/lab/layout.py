@@ -4,6 +4,7 @@ Nodes have a loopback address each (127.0.CLUSTER.NODE): a ResourceManager match
 nodes that share one could not be told apart. ResourceManagers share 127.0.0.1 and differ by port.
 """
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from shim.lab.spec import ClusterSpec, LabSpec
@@ -14,6 +15,7 @@ __all__ = [
     "ClusterLayout",
     "NodeLayout",
     "ResourceManagerLayout",
+    "hosts_file",
     "lay_out",
 ]
 
@@ -76,6 +78,15 @@ class ClusterLayout:
         """All that its daemons listen on."""
         of_masters = (address for rm in self.resource_managers for address in rm.addresses())
         return (*of_masters, *(address for node in self.nodes for address in node.addresses()))
+
+
+def hosts_file(clusters: Iterable[ClusterLayout], hostname: str) -> str:
+    """Names of all addresses of a lab, in the form of /etc/hosts: each node's name is its address.
+
+    Resolvers such as systemd's call every 127.* address `localhost`; a ResourceManager would then see one host.
+    """
+    nodes = (node.host for cluster in clusters for node in cluster.nodes)
+    return f"127.0.0.1 localhost {hostname}\n" + "".join(f"{host} {host}\n" for host in nodes)
 
 
 def lay_out(spec: LabSpec, *, base_port: int, first_octet: int) -> tuple[ClusterLayout, ...]:

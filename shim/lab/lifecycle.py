@@ -3,8 +3,9 @@
 import getpass
 import os
 import signal
+import socket
 import subprocess
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import TracebackType
@@ -13,7 +14,7 @@ from typing import Self
 from shim.errors import LabError
 from shim.lab.allocation import claim_slot, exclusive, release_slot
 from shim.lab.boot import LOG_LINES, BootStep, BootWatch, Progress, Watcher
-from shim.lab.daemons import RM_ADMIN, find_java, java_command, java_environment
+from shim.lab.daemons import RM_ADMIN, JavaRuntime, find_java, hosts_of
 from shim.lab.folders import (
     claim_folder,
     clear_folder,
@@ -25,7 +26,7 @@ from shim.lab.folders import (
 from shim.lab.hadoop_conf import FrontAddresses, Surroundings
 from shim.lab.handles import Cluster, DaemonStatus
 from shim.lab.jars import ensure_jars
-from shim.lab.layout import ClusterLayout
+from shim.lab.layout import ClusterLayout, hosts_file
 from shim.lab.processes import MARKER, ProcessIdentity, ProcessState, send, spawn, state_of, terminate_all, wait_until
 from shim.lab.readiness import ResourceManagerReport, ask
 from shim.lab.spec import LabSpec
@@ -33,7 +34,7 @@ from shim.lab.state import STATE_FILE, ClusterRecord, DaemonRecord, LabState, re
 
 __all__ = ["Lab", "default_folder"]
 
-_BOOT_TIMEOUT_S = 180.0
+_BOOT_TIMEOUT_S = 240.0
 _STOP_TIMEOUT_S = 30.0
 _ADMIN_TIMEOUT_S = 60.0
 
@@ -148,7 +149,7 @@ class Lab:
             self._refuse_if_running()
             self._end_processes()
             clear_folder(self.folder)
-            java = find_java()
+            java = JavaRuntime(find_java(), self.folder, spec.tuning)
             progress = Progress(watch, total=spec.daemons)
             jars = {version: ensure_jars(version, progress.say) for version in spec.versions}
             layouts = claim_slot(spec, self.folder, _slots())
@@ -216,7 +217,7 @@ class Lab:
             record = self._daemon(daemon)
             if record.process is not None and state_of(record.process) is not None:
                 raise LabError(f"{daemon} is running (pid {record.process.pid})")
-            self._start_process(record, find_java())
+            self._start_process(record, self._java())
 
     def make_active(self, resource_manager: str) -> None:
         """Manual failover: make this ResourceManager of a pair the active one, the other the standby.
@@ -252,7 +253,7 @@ class Lab:
         if alive:
             raise LabError(f"a lab is running in {self.folder} ({', '.join(alive)}): end it, or name another --dir")
 
-    def _write_everything(self, spec: LabSpec, layouts: Iterable[ClusterLayout], jars: dict[str, Path]) -> None:
+    def _write_everything(self, spec: LabSpec, layouts: Sequence[ClusterLayout], jars: dict[str, Path]) -> None:
         # Heddle acts for its users: whoever runs it here, and its own account in a container
         proxies = tuple(dict.fromkeys((getpass.getuser(), "heddle")))
         records: list[ClusterRecord] = []
@@ -263,14 +264,17 @@ class Lab:
             daemons += write_cluster(cluster, layout, around)
         write_client(self.client_conf, self.front, jars[spec.clusters[0].version], proxies)
         write_heddle_toml(self.heddle_toml, self.front, [cluster.id for cluster in spec.clusters])
+        hosts_of(self.folder).write_text(hosts_file(layouts, socket.gethostname()), encoding="utf-8")
         write_state(self.folder, LabState(tuple(records), tuple(daemons), spec.tuning))
 
-    def _start_process(self, daemon: DaemonRecord, java: Path) -> None:
+    def _java(self) -> JavaRuntime:
+        return JavaRuntime(find_java(), self.folder, self._state().tuning)
+
+    def _start_process(self, daemon: DaemonRecord, java: JavaRuntime) -> None:
         state = self._state()
-        jars = self.cluster(daemon.cluster).jars
         process = spawn(
-            java_command(java, daemon.main_class, conf_dir=daemon.conf_dir, jars=jars, tuning=state.tuning),
-            environment=java_environment(java, conf_dir=daemon.conf_dir, lab=self.folder),
+            java.command(daemon.main_class, conf_dir=daemon.conf_dir, jars=self.cluster(daemon.cluster).jars),
+            environment=java.environment(conf_dir=daemon.conf_dir),
             log=daemon.log,
         )
         daemons = tuple(replace(d, process=process) if d.name == daemon.name else d for d in state.daemons)
@@ -296,12 +300,11 @@ class Lab:
         BootWatch(self.clusters, self._state().daemons, progress, activate).wait(timeout_s=timeout_s)
 
     def _rm_admin(self, cluster: Cluster, *arguments: str) -> None:
-        java, tuning = find_java(), self._state().tuning
-        command = java_command(java, RM_ADMIN, conf_dir=cluster.conf_dir, jars=cluster.jars, tuning=tuning)
-        environment = java_environment(java, conf_dir=cluster.conf_dir, lab=self.folder)
+        java = self._java()
+        command = java.command(RM_ADMIN, conf_dir=cluster.conf_dir, jars=cluster.jars)
         result = subprocess.run(  # noqa: S603 - our own java command
             [*command, *arguments],
-            env=environment,
+            env=java.environment(conf_dir=cluster.conf_dir),
             capture_output=True,
             text=True,
             timeout=_ADMIN_TIMEOUT_S,

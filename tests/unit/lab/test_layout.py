@@ -1,7 +1,7 @@
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.lab.layout import PORTS_PER_CLUSTER, PORTS_PER_LAB, lay_out
+from shim.lab.layout import PORTS_PER_CLUSTER, PORTS_PER_LAB, hosts_file, lay_out
 from shim.lab.spec import CLUSTER_NAMES, MAX_NODES, LabSpec
 
 specs = st.builds(
@@ -55,3 +55,11 @@ def test_ports_end_as_hadoops_own_do():
     assert layout.primary.web == "127.0.0.1:21088"
     assert layout.primary.client_rpc == "127.0.0.1:21032"
     assert [node.rpc for node in layout.nodes] == ["127.0.10.1:21050", "127.0.10.2:21050"]
+
+
+@given(specs)
+def test_every_node_is_named_by_its_own_address_and_the_machine_by_its_name(spec):
+    layouts = lay_out(spec, base_port=20_000, first_octet=10)
+    names = dict(line.split(maxsplit=1) for line in hosts_file(layouts, "loom").splitlines())
+    assert names.pop("127.0.0.1") == "localhost loom"
+    assert names == {node.host: node.host for layout in layouts for node in layout.nodes}
