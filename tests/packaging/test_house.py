@@ -1,0 +1,100 @@
+"""Rules of the house that no linter knows."""
+
+import ast
+import re
+import subprocess
+import tomllib
+from collections import Counter
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+PACKAGES = ("shim", "adapters", "fairness")
+MOST_LINES = 500
+UNFINISHED = re.compile(
+    r"\b(TODO|FIXME|XXX|HACK)\b|\bfor now\b|\bplaceholder\b|NotImplementedError\(\"?later", re.IGNORECASE
+)
+MACHINE = re.compile(r"(?<![\w./}])/(work|root|home/\w+)/")
+
+
+def tracked(*patterns):
+    listed = subprocess.run(["git", "ls-files", *patterns], cwd=ROOT, capture_output=True, text=True, check=True)
+    return [ROOT / name for name in listed.stdout.splitlines() if (ROOT / name).is_file()]
+
+
+def sources():
+    return [path for path in tracked(*PACKAGES) if path.suffix == ".py" and not path.name.endswith("_pb2.py")]
+
+
+def named(path):
+    return str(path.relative_to(ROOT))
+
+
+def test_every_folder_of_a_package_is_a_package_that_says_what_it_is():
+    told = Counter()
+    for folder in {path.parent for path in sources()} - {ROOT / "shim" / "store" / "migrations" / "versions"}:
+        init = folder / "__init__.py"
+        if "migrations" in folder.parts:
+            continue  # Alembic loads these by path
+        assert init.is_file(), f"{folder} has no __init__.py"
+        tree = ast.parse(init.read_text("utf-8"))
+        words = ast.get_docstring(tree)
+        assert words, f"{init} says nothing"
+        told[words] += 1
+        lists = [node for node in tree.body if isinstance(node, ast.Assign | ast.AnnAssign)]
+        targets = {ast.unparse(node.targets[0] if isinstance(node, ast.Assign) else node.target) for node in lists}
+        assert "__all__" in targets, f"{init} has no __all__"
+    assert [words for words, count in told.items() if count > 1] == []
+
+
+def test_tests_are_no_packages():
+    assert [named(path) for path in tracked("tests", "docker") if path.name == "__init__.py"] == []
+
+
+@pytest.mark.parametrize("test", [path for path in tracked("tests/unit") if path.name.startswith("test_")], ids=named)
+def test_a_unit_test_lies_where_its_subject_does_and_uses_it(test):
+    folder = test.parent.relative_to(ROOT / "tests" / "unit")
+    homes = [home for home in (ROOT / "shim" / folder, ROOT / folder) if home.is_dir()]
+    assert homes, f"there is no folder shim/{folder} or {folder}"
+    subject = test.stem.removeprefix("test_")
+    is_named = any(path.stem == subject for home in homes for path in (home, *home.iterdir()))
+    imported = {".".join(home.relative_to(ROOT).parts) for home in homes}
+    is_used = any(package in test.read_text("utf-8") for package in imported)
+    assert is_named or is_used, f"it neither has a name of, nor uses anything of {', '.join(sorted(imported))}"
+
+
+def test_no_module_is_too_long_to_read():
+    lengths = {named(path): len(path.read_text("utf-8").splitlines()) for path in sources()}
+    assert {name: length for name, length in lengths.items() if length > MOST_LINES} == {}
+
+
+def test_nothing_is_left_unfinished():
+    ours = Path(__file__).resolve()
+    found = [
+        f"{named(path)}:{number}"
+        for path in tracked("*.py", "*.md", "*.toml", "*.sh", "Makefile")
+        if path != ours
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)
+        if UNFINISHED.search(line)
+    ]
+    assert found == []
+
+
+def test_nothing_names_the_machine_that_it_was_written_on():
+    ours = Path(__file__).resolve()
+    found = [
+        f"{named(path)}:{number}"
+        for path in tracked("*.py", "*.md", "*.toml", "*.sh", "*.yaml", "Makefile")
+        if path != ours
+        for number, line in enumerate(path.read_text("utf-8").splitlines(), start=1)
+        if MACHINE.search(line)
+    ]
+    assert found == []
+
+
+def test_every_public_thing_is_documented_by_order_of_the_linter():
+    lint = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["ruff"]["lint"]
+    assert lint["select"] == ["ALL"]
+    missing = {f"D10{number}" for number in range(8)} & set(lint["ignore"])
+    assert missing == {"D105", "D107"}
