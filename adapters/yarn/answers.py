@@ -22,7 +22,7 @@ async def read_bounded(chunks: AsyncIterator[bytes], coding: str, *, limit: int,
     Raises:
         MalformedAnswerError: If it is larger, cut short inside, or packed in a way that was not asked for.
     """
-    unpack = _unpacker(coding, limit, subcluster)
+    unpack = _unpacker(coding, subcluster)
     received = 0
     parts: list[bytes] = []
     unpacked = 0
@@ -63,8 +63,7 @@ class _Gzip:
             raise MalformedAnswerError(self._subcluster, "the packed answer is cut short")
 
 
-def _unpacker(coding: str, limit: int, subcluster: str) -> "_Plain | _Gzip":
-    del limit
+def _unpacker(coding: str, subcluster: str) -> "_Plain | _Gzip":
     name = coding.strip().lower()
     if name in ("", "identity"):
         return _Plain()
