@@ -79,7 +79,7 @@ def a_report(
     **fields: Any,
 ) -> SubClusterReport:
     """A complete report of an active sub-cluster with one node and the queue `root.default`."""
-    every_part = dict.fromkeys(("info", "metrics", "nodes", "scheduler"), b"{}")
+    every_part: dict[str, bytes] = dict.fromkeys(("info", "metrics", "nodes", "scheduler"), b"{}")
     defaults: dict[str, Any] = {
         "ha_state": HaState.ACTIVE,
         "started_on_ms": 1,
@@ -95,7 +95,7 @@ def a_report(
         subcluster=SubClusterId(subcluster),
         sequence=sequence,
         polled_at_s=polled_at_s,
-        documents=every_part if documents is None else documents,
+        documents=documents if documents is not None else every_part,
         applications={document.summary.application_id: document for document in applications},
         forgotten=tuple(forgotten),
         **(defaults | fields),
