@@ -2,7 +2,8 @@
 
 Without Kerberos a ResourceManager believes `user.name`, and hands out a signed cookie so that it need not be repeated.
 Heddle does the same with a secret of its own, so that clients that log in once (`SimpleAuth`) work. Whom a service
-may act for (`doAs`) is configured, as Hadoop's `hadoop.proxyuser` is. Headers that claim an identity are never looked at.
+user may act for (`doAs`) is configured, as Hadoop's `hadoop.proxyuser` is. Headers that claim an identity are never
+looked at.
 
 Source: `PseudoAuthenticationHandler`, `AuthenticationFilter`, `Signer`, `DelegationTokenAuthenticationFilter`,
 `DefaultImpersonationProvider` of Hadoop 3.4.2, and recorded answers.
@@ -197,7 +198,7 @@ class IdentityService:
             return None
         if not hmac.compare_digest(signature.encode(), self._signature(claim).encode()):
             return None
-        fields = dict(part.partition("=")[::2] for part in claim.split("&"))
+        fields = {name: text for name, _, text in (part.partition("=") for part in claim.split("&"))}
         if int(fields["e"]) <= self._clock.now_s() * 1000:
             return None
         return fields["u"]

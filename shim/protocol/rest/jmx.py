@@ -121,10 +121,10 @@ def _matches(pattern: str, name: str) -> bool:
     domain, _, given = name.partition(":")
     if not fnmatchcase(domain, wanted_domain):
         return False
-    properties = dict(part.partition("=")[::2] for part in given.split(","))
+    properties = {name: value for name, _, value in (part.partition("=") for part in given.split(","))}
     asked = [part for part in wanted.split(",") if part]
     is_open = "*" in asked
-    pairs = [part.partition("=")[::2] for part in asked if part != "*"]
+    pairs = [(name, value) for name, _, value in (part.partition("=") for part in asked if part != "*")]
     if not is_open and len(pairs) != len(properties):
         return False
     return all(key in properties and fnmatchcase(properties[key], value) for key, value in pairs)
