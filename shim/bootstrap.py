@@ -36,6 +36,7 @@ from shim.server.rest.operations import Operations
 from shim.server.rest.site import Site
 from shim.server.rest.witness import Witness
 from shim.server.rpc import RPCServer
+from shim.server.rpc.witness import ClientWitness
 from shim.services.administration import AdministrationService
 from shim.services.application_ids import ApplicationIds
 from shim.services.control import ControlService
@@ -204,6 +205,7 @@ class Heddle:
             use_cases.identity,
             rpcs,
             secret=read_secret(config.security.secret_file),
+            witness=ClientWitness(metrics, audit, view.home_of, request_prefix=f"c{int(clock.now_s() * 1000):x}"),
             guarded=frozenset(id_ for id_, each in subclusters.items() if each.is_guarded),
         )
         if self._clients is not None:

@@ -12,6 +12,7 @@ from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
 from shim.server.rpc import ClientDoor, ClientUseCases, RPCServer
+from shim.server.rpc.exchanges import Witness
 from shim.services.client_calls import CallSettings, ClientCalls
 from shim.services.delegation_tokens import DelegationTokens
 from shim.services.identity import IdentityService
@@ -45,6 +46,7 @@ async def serve_clients(
     rpcs: Mapping[SubClusterId, ResourceManagerRPC],
     *,
     secret: bytes,
+    witness: Witness = lambda _: None,
     guarded: frozenset[SubClusterId] = frozenset(),
 ) -> RPCServer | None:
     """Open the client door; None if it is switched off, or no sub-cluster's client RPC address is known.
@@ -55,6 +57,7 @@ async def serve_clients(
         identity: Who may act for whom.
         rpcs: The sub-clusters' RPC doors.
         secret: Key of the delegation tokens.
+        witness: Told of every answer.
         guarded: Sub-clusters with access lists.
 
     Raises:
@@ -80,7 +83,7 @@ async def serve_clients(
         maximum_allocation=backend.maximum_allocation,
     )
     host, port = split_address(server.client_rpc)
-    door = RPCServer(ClientDoor(use_cases), host=host, port=port)
+    door = RPCServer(ClientDoor(use_cases, witness), host=host, port=port)
     try:
         await door.start()
     except OSError as exc:

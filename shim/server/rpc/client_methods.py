@@ -19,6 +19,7 @@ from shim.protocol.hrpc import JavaClass
 from shim.protocol.proto.messages import (
     ApplicationAttemptIdProto,
     ApplicationIdProto,
+    ApplicationSubmissionContextProto,
     ContainerIdProto,
 )
 from shim.protocol.yarn import application_of
@@ -47,7 +48,7 @@ class Row:
     """One method.
 
     Attributes:
-        field: Path of the request's field that holds the key, for ROUTE.
+        field: The request's field that holds the key, or tells what is changed.
         writes: Whether it changes something: then it is never sent twice, and what Heddle shows is fetched again.
         unknown: Exception for an application that nobody knows.
     """
@@ -59,7 +60,7 @@ class Row:
     unknown: JavaClass = JavaClass.APPLICATION_NOT_FOUND
 
     def application(self, request: Message) -> ApplicationId:
-        """The application that a request belongs to: its own field, an attempt's or a container's."""
+        """The application that a request belongs to: its own field, an attempt's, a container's or a context's."""
         return _APPLICATION_OF[type(getattr(request, self.field))](getattr(request, self.field))
 
 
@@ -71,10 +72,15 @@ def _of_container(container: ContainerIdProto) -> ApplicationId:
     return application_of(container.app_attempt_id.application_id)
 
 
+def _of_context(context: ApplicationSubmissionContextProto) -> ApplicationId:
+    return application_of(context.application_id)
+
+
 _APPLICATION_OF: Mapping[type[Message], Callable[..., ApplicationId]] = {
     ApplicationIdProto: application_of,
     ApplicationAttemptIdProto: _of_attempt,
     ContainerIdProto: _of_container,
+    ApplicationSubmissionContextProto: _of_context,
 }
 
 
@@ -87,15 +93,16 @@ def _reserved(*, writes: bool = True) -> Row:
 
 
 _OWN, _MERGE, _CARRY = Row(Way.OWN), Row(Way.MERGE), Row(Way.CARRY)
+_OWN_CHANGE = Row(Way.OWN, writes=True)
 
 CLIENT_METHODS: Mapping[str, Row] = {
     "getNewApplication": _OWN,
-    "submitApplication": _OWN,
+    "submitApplication": Row(Way.OWN, field="application_submission_context", writes=True),
     "getApplications": _OWN,
     "getApplicationReport": _OWN,
-    "getDelegationToken": _OWN,
-    "renewDelegationToken": _OWN,
-    "cancelDelegationToken": _OWN,
+    "getDelegationToken": _OWN_CHANGE,
+    "renewDelegationToken": _OWN_CHANGE,
+    "cancelDelegationToken": _OWN_CHANGE,
     "forceKillApplication": _of("application_id", writes=True),
     "failApplicationAttempt": _of("application_attempt_id", writes=True),
     "moveApplicationAcrossQueues": _of("application_id", writes=True),

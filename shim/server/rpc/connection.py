@@ -22,6 +22,7 @@ from shim.protocol.hrpc import (
     ServerConnection,
     ServerEvent,
 )
+from shim.server.rpc.exchanges import RPCExchange
 from shim.services.identity import Caller
 
 __all__ = ["RPCConnection", "RPCDoor", "RPCLimits"]
@@ -64,6 +65,10 @@ class RPCDoor(Protocol):
 
     async def answer(self, call: Call, caller: Caller) -> bytes | Failure:
         """The answer; raises only for what is a bug."""
+        ...
+
+    def tell(self, exchange: RPCExchange) -> None:
+        """Take note of an answer that was given."""
         ...
 
 
@@ -187,6 +192,7 @@ class RPCConnection(asyncio.Protocol):
             self._pace()
 
     async def _run(self, call: Call, caller: Caller) -> None:
+        began_s = self._loop.time()
         try:
             answer = await self._door.answer(call, caller)
         except Exception:  # noqa: BLE001 - a task's boundary: one call's bug must not end the connection
@@ -194,6 +200,8 @@ class RPCConnection(asyncio.Protocol):
             answer = Failure(JavaClass.YARN, f"{call.method} failed inside Heddle; its log tells why")
         self._queue(call, answer)
         self._flush_soon()
+        failure = answer if isinstance(answer, Failure) else None
+        self._door.tell(RPCExchange(call, caller, self._peer, failure, self._loop.time() - began_s))
 
     def _queue(self, call: Call, answer: bytes | Failure) -> None:
         if isinstance(answer, Failure):

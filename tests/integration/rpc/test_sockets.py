@@ -25,6 +25,7 @@ class EchoDoor:
         self.let_go = asyncio.Event()
         self.has_waiting = asyncio.Semaphore(0)
         self.callers: list[Caller] = []
+        self.told: list[tuple[str, Failure | None]] = []
         self._is_standby = is_standby
 
     def offers(self):
@@ -51,6 +52,9 @@ class EchoDoor:
         if call.method == "fail":
             return Failure(JavaClass.YARN, "no\n\tat a.stack.Trace")
         return call.payload_untrusted or b""
+
+    def tell(self, exchange):
+        self.told.append((exchange.call.method, exchange.failure))
 
 
 @asynccontextmanager
@@ -110,9 +114,13 @@ async def test_a_slow_call_does_not_hold_up_others():
         assert (await slow).payload == b"slow"
 
 
-async def test_a_failure_is_told_without_its_stack_trace():
-    async with serving() as server, calling(server.port) as rpc:
+async def test_a_failure_is_told_without_its_stack_trace_and_every_answer_to_the_witness():
+    door = EchoDoor()
+    async with serving(door) as server, calling(server.port) as rpc:
         assert (await rpc.call(a_call("fail"))).refusal == RPCRefusal(JavaClass.YARN, "no")
+        await rpc.call(a_call("slow"))
+
+    assert [(method, failure is None) for method, failure in door.told] == [("fail", False), ("slow", True)]
 
 
 async def test_a_bug_in_one_call_is_told_and_the_connection_lives():

@@ -304,11 +304,12 @@ async def test_a_method_that_no_cluster_knows_is_refused_as_the_clusters_refuse_
     assert refused.java_class == JavaClass.NO_SUCH_METHOD
 
 
-async def test_without_any_cluster_the_client_is_asked_to_try_again(door):
+@pytest.mark.parametrize("method", ["getClusterMetrics", "getApplications"])
+async def test_without_any_cluster_the_client_is_asked_to_try_again(door, method):
     for name in ("east", "west"):
         door.manager(name).behave(IsNeverReached())
 
-    refused = await door.ask("getClusterMetrics", GetApplicationsRequestProto())
+    refused = await door.ask(method, GetApplicationsRequestProto())
 
     assert isinstance(refused, Failure)
     assert refused.java_class == JavaClass.RETRIABLE

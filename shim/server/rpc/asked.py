@@ -1,0 +1,86 @@
+"""A call of a Hadoop client with what is known of it, and the ways in which answers and errors become Java's."""
+
+from dataclasses import dataclass
+
+from google.protobuf.message import Message
+
+from shim.errors import (
+    ForbiddenError,
+    HeddleError,
+    NotAuthenticatedError,
+    NotFoundError,
+    NoUsableSubClusterError,
+    UserError,
+)
+from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
+from shim.protocol.hrpc import Call, Failure, JavaClass
+from shim.server.rpc.client_methods import Row
+from shim.services.client_calls import Gathered
+from shim.services.delegation_tokens import DelegationTokenError
+from shim.services.identity import Caller
+
+__all__ = ["Asked", "MethodAnswer", "as_failure", "failure_of", "problem_of", "told"]
+
+MethodAnswer = Message | bytes | Failure
+"""An answer message, or its bytes as a ResourceManager sent them, or a failure."""
+
+_FAILURES: tuple[tuple[type[HeddleError], JavaClass], ...] = (
+    (DelegationTokenError, JavaClass.INVALID_TOKEN),
+    (ForbiddenError, JavaClass.ACCESS_CONTROL),
+    (NotAuthenticatedError, JavaClass.ACCESS_CONTROL),
+    (UserError, JavaClass.YARN),
+    (HeddleError, JavaClass.RETRIABLE),
+)
+"""What an error is called towards a Java client, most specific first; what may pass by itself is worth a retry."""
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A call, decoded."""
+
+    call: Call
+    request: Message
+    row: Row
+    caller: Caller
+
+    def passed_on(self) -> RPCCall:
+        """The same call, to a ResourceManager: the request's bytes as they came."""
+        context = self.call.caller_context
+        return RPCCall(
+            self.call.protocol,
+            self.call.method,
+            self.call.payload_untrusted or b"",
+            user=self.caller.user,
+            caller_context=context.context if context is not None else "",
+        )
+
+
+def told(answer: RPCAnswer) -> bytes | Failure:
+    """A ResourceManager's answer as ours."""
+    return answer.payload if answer.refusal is None else as_failure(answer.refusal)
+
+
+def as_failure(refusal: RPCRefusal) -> Failure:
+    """A ResourceManager's exception as ours."""
+    return Failure(refusal.java_class, refusal.message)
+
+
+def problem_of(gathered: Gathered) -> Failure | None:
+    """Why nothing can be merged, if nothing can.
+
+    Raises:
+        NoUsableSubClusterError: If nobody answered at all.
+    """
+    if gathered.payloads:
+        return None
+    if gathered.refusal is not None:
+        return as_failure(gathered.refusal)
+    raise NoUsableSubClusterError(f"no sub-cluster answers ({', '.join(sorted(gathered.missing))})")
+
+
+def failure_of(exc: HeddleError, row: Row) -> Failure:
+    """An error of ours by the name that Java clients act on."""
+    if isinstance(exc, NotFoundError):
+        return Failure(row.unknown, str(exc))
+    java_class = next(java_class for kind, java_class in _FAILURES if isinstance(exc, kind))
+    return Failure(java_class, str(exc))

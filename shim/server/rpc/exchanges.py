@@ -1,0 +1,28 @@
+"""What there is to say of a call once it is answered: for metrics, the audit and the log."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shim.protocol.hrpc import Call, Failure
+from shim.services.identity import Caller
+
+__all__ = ["RPCExchange", "Witness"]
+
+
+@dataclass(frozen=True, slots=True)
+class RPCExchange:
+    """One answered call.
+
+    Attributes:
+        failure: What was told in place of an answer, if anything was.
+        duration_s: From the whole call to the answer.
+    """
+
+    call: Call
+    caller: Caller
+    peer: str
+    failure: Failure | None
+    duration_s: float
+
+
+Witness = Callable[[RPCExchange], None]

@@ -1,0 +1,179 @@
+"""The methods that Heddle answers itself: ids, submissions, reports and lists of applications, delegation tokens."""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+import msgspec
+from google.protobuf.message import Message
+
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import ApplicationDocument
+from shim.errors import HomeUnreachableError, NotFoundError
+from shim.protocol.hrpc import Failure, JavaClass
+from shim.protocol.proto.messages import (
+    ApplicationReportProto,
+    CancelDelegationTokenRequestProto,
+    CancelDelegationTokenResponseProto,
+    GetApplicationReportRequestProto,
+    GetApplicationReportResponseProto,
+    GetApplicationsRequestProto,
+    GetApplicationsResponseProto,
+    GetDelegationTokenRequestProto,
+    GetDelegationTokenResponseProto,
+    GetNewApplicationResponseProto,
+    RenewDelegationTokenRequestProto,
+    RenewDelegationTokenResponseProto,
+    SubmitApplicationRequestProto,
+    SubmitApplicationResponseProto,
+)
+from shim.protocol.yarn import (
+    application_message,
+    application_of,
+    decode_submission,
+    report_of,
+    resource_message,
+    shows,
+)
+from shim.protocol.yarn.merges import Part, merge_applications
+from shim.server.rpc.asked import Asked, MethodAnswer, problem_of, told
+from shim.services.application_ids import ApplicationIds
+from shim.services.client_calls import ClientCalls
+from shim.services.delegation_tokens import DelegationTokens
+from shim.services.identity import IdentityService
+from shim.services.submission import Rejected, SubmissionService
+
+__all__ = ["OwnMethods"]
+
+
+class OwnMethods:
+    """One coroutine for each row of the table that is OWN.
+
+    Attributes:
+        table: The coroutines by the methods' names.
+    """
+
+    def __init__(
+        self,
+        *,
+        calls: ClientCalls,
+        ids: ApplicationIds,
+        submissions: SubmissionService,
+        identity: IdentityService,
+        tokens: DelegationTokens,
+        maximum_allocation: Callable[[], ResourceVector],
+    ) -> None:
+        self._calls = calls
+        self._ids = ids
+        self._submissions = submissions
+        self._identity = identity
+        self._tokens = tokens
+        self._maximum_allocation = maximum_allocation
+        self.table: Mapping[str, Callable[[Asked], Awaitable[MethodAnswer]]] = {
+            "getNewApplication": self._new_application,
+            "submitApplication": self._submit,
+            "getApplications": self._applications,
+            "getApplicationReport": self._report,
+            "getDelegationToken": self._issue_token,
+            "renewDelegationToken": self._renew_token,
+            "cancelDelegationToken": self._cancel_token,
+        }
+
+    async def _new_application(self, _asked: Asked) -> Message:
+        application_id = await self._ids.issue()
+        return GetNewApplicationResponseProto(
+            application_id=application_message(application_id),
+            maximumCapability=resource_message(self._maximum_allocation()),
+        )
+
+    async def _submit(self, asked: Asked) -> MethodAnswer:
+        request = asked.request
+        assert isinstance(request, SubmitApplicationRequestProto)  # noqa: S101 - the method's own request class
+        self._identity.require_user(asked.caller)
+        payload = asked.call.payload_untrusted or b""
+        submission = decode_submission(request, payload, user=asked.caller.user)
+        taken = await self._submissions.submit(submission)
+        if isinstance(taken, Rejected):
+            return _refused(taken.answer.body)
+        return SubmitApplicationResponseProto()
+
+    async def _report(self, asked: Asked) -> MethodAnswer:
+        """The home's report; what was last known where the home does not answer or has not got it yet."""
+        request = asked.request
+        assert isinstance(request, GetApplicationReportRequestProto)  # noqa: S101 - the method's own request class
+        application_id = application_of(request.application_id)
+        try:
+            report = told(await self._calls.read(application_id, asked.passed_on()))
+        except HomeUnreachableError:
+            known = self._calls.last_known(application_id, viewer=asked.caller.user)
+            if known is None:
+                raise
+            return _report_of(known)
+        except NotFoundError:
+            return Failure(
+                JavaClass.APPLICATION_NOT_FOUND,
+                f"Application with id '{application_id}' doesn't exist in RM. Please check that the job submission "
+                f"was successful.",
+            )
+        if isinstance(report, Failure) and report.java_class == JavaClass.APPLICATION_NOT_FOUND:
+            known = self._calls.last_known(application_id, viewer=asked.caller.user)
+            return report if known is None else _report_of(known)
+        return report
+
+    async def _applications(self, asked: Asked) -> MethodAnswer:
+        """Every home's reports, and the last known ones of applications that no home told of now."""
+        request = asked.request
+        assert isinstance(request, GetApplicationsRequestProto)  # noqa: S101 - the method's own request class
+        gathered = await self._calls.ask_all(asked.passed_on())
+        absent = self._calls.not_told_by(gathered.missing, viewer=asked.caller.user)
+        if gathered.refusal is not None or not absent:
+            problem = problem_of(gathered)
+            if problem is not None:
+                return problem
+        own = [report_of(document) for document in absent if shows(request, document.summary)]
+        parts = [Part(payload) for payload in gathered.payloads.values()]
+        if own:
+            parts.append(Part(_without_twice(own, parts).SerializeToString()))
+        return merge_applications(parts, limit=request.limit if request.HasField("limit") else None)
+
+    async def _issue_token(self, asked: Asked) -> Message:
+        request = asked.request
+        assert isinstance(request, GetDelegationTokenRequestProto)  # noqa: S101 - the method's own request class
+        caller = self._identity.require_user(asked.caller)
+        real_user = caller.real_user if caller.real_user != caller.user else ""
+        token = self._tokens.issue(caller.user, request.renewer, real_user)
+        return GetDelegationTokenResponseProto(token=token)
+
+    async def _renew_token(self, asked: Asked) -> Message:
+        request = asked.request
+        assert isinstance(request, RenewDelegationTokenRequestProto)  # noqa: S101 - the method's own request class
+        expires_ms = self._tokens.renew(request.token, caller=asked.caller.user)
+        return RenewDelegationTokenResponseProto(newExpiryTime=expires_ms)
+
+    async def _cancel_token(self, asked: Asked) -> Message:
+        request = asked.request
+        assert isinstance(request, CancelDelegationTokenRequestProto)  # noqa: S101 - the method's own request class
+        self._tokens.cancel(request.token, caller=asked.caller.user)
+        return CancelDelegationTokenResponseProto()
+
+
+def _refused(body: bytes) -> Failure:
+    """A home's refusal of a submission, as it was told in the form of the web services."""
+    try:
+        told = msgspec.json.decode(body)["RemoteException"]
+        return Failure(str(told["javaClassName"]), str(told.get("message") or ""))
+    except (msgspec.DecodeError, KeyError, TypeError):
+        return Failure(JavaClass.YARN, body.decode("utf-8", "replace")[:1000])
+
+
+def _report_of(document: ApplicationDocument) -> Message:
+    return GetApplicationReportResponseProto(application_report=report_of(document))
+
+
+def _without_twice(own: Sequence[ApplicationReportProto], parts: Sequence[Part]) -> GetApplicationsResponseProto:
+    """Our own reports without those that a home told after all."""
+    listed = merge_applications(parts).applications
+    told = {(report.applicationId.cluster_timestamp, report.applicationId.id) for report in listed}
+    kept = GetApplicationsResponseProto()
+    for report in own:
+        if (report.applicationId.cluster_timestamp, report.applicationId.id) not in told:
+            kept.applications.append(report)
+    return kept

@@ -1,0 +1,89 @@
+"""Turns what a door says of each answer into a count and, for a change, a line of the audit."""
+
+import itertools
+from collections.abc import Callable
+
+from google.protobuf.message import DecodeError
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.protocol.hrpc import Failure, JavaClass
+from shim.protocol.proto import APPLICATION_CLIENT
+from shim.server.rpc.client_methods import CLIENT_METHODS
+from shim.server.rpc.exchanges import RPCExchange
+from shim.telemetry import AuditEntry, AuditTrail, Metrics
+
+__all__ = ["ClientWitness"]
+
+_OK, _REFUSED, _FAILED = 200, 400, 503
+_RESULTS = {_OK: "allowed", _REFUSED: "refused", _FAILED: "failed"}
+_METHOD = "RPC"
+
+
+class ClientWitness:
+    """Sees every answer of the client door.
+
+    Args:
+        metrics: Counts it.
+        audit: Keeps it, if it was a change.
+        home_of: Where an application runs, as far as the view knows.
+        request_prefix: Beginning of request ids, different for every process.
+    """
+
+    def __init__(
+        self,
+        metrics: Metrics,
+        audit: AuditTrail,
+        home_of: Callable[[ApplicationId], SubClusterId | None],
+        *,
+        request_prefix: str = "c",
+    ) -> None:
+        self._metrics = metrics
+        self._audit = audit
+        self._home_of = home_of
+        self._prefix = request_prefix
+        self._numbers = itertools.count(1)
+
+    def __call__(self, exchange: RPCExchange) -> None:
+        """Write down one answer."""
+        method, status = exchange.call.method, _status(exchange.failure)
+        self._metrics.request(method, _METHOD, status, exchange.duration_s)
+        if not CLIENT_METHODS[method].writes:
+            return
+        target = _target(exchange)
+        subcluster = (self._home_of(target) or "") if target is not None else ""
+        if method == "submitApplication":
+            self._metrics.submission(_RESULTS[status], subcluster)
+        caller, failure = exchange.caller, exchange.failure
+        self._audit.record(
+            AuditEntry(
+                request_id=f"{self._prefix}-{next(self._numbers):x}",
+                operation=f"{_METHOD} {method}",
+                real_user="" if caller.is_anonymous else caller.real_user,
+                effective_user=caller.user,
+                address=exchange.peer,
+                result=_RESULTS[status],
+                status=status,
+                subcluster=subcluster,
+                target="" if target is None else str(target),
+                reason="" if failure is None else str(failure),
+            )
+        )
+
+
+def _status(failure: Failure | None) -> int:
+    """The status that the web services would answer, for one scale in metrics and audit."""
+    if failure is None:
+        return _OK
+    return _FAILED if failure.java_class == JavaClass.RETRIABLE else _REFUSED
+
+
+def _target(exchange: RPCExchange) -> ApplicationId | None:
+    """The application that was to be changed, if it is one."""
+    row, call = CLIENT_METHODS[exchange.call.method], exchange.call
+    if not row.field or row.field == "reservation_id":
+        return None
+    try:
+        request = APPLICATION_CLIENT.methods[call.method].request.FromString(call.payload_untrusted or b"")
+    except DecodeError:
+        return None
+    return row.application(request)
