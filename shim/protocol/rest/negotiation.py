@@ -57,10 +57,13 @@ class _Range:
     kind: str
     subtype: str
     quality: int
+    parameters: str
 
     @property
     def text(self) -> str:
-        return f"{self.kind}/{self.subtype}"
+        """As an answer repeats it: with a blank before each parameter."""
+        given = (part.strip() for part in self.parameters.split(";") if part.strip())
+        return "; ".join((f"{self.kind}/{self.subtype}", *given))
 
     def includes(self, kind: str, subtype: str) -> bool:
         return self.kind in ("*", kind) and self.subtype in ("*", subtype)
@@ -119,7 +122,7 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 def _parse(accept: str) -> tuple[_Range, ...] | NegotiationFailure:
     if not accept.strip():
-        return (_Range("*", "*", 1000),)
+        return (_Range("*", "*", 1000, ""),)
     ranges: list[_Range] = []
     for part in accept.split(","):
         if not part.strip():
@@ -130,7 +133,7 @@ def _parse(accept: str) -> tuple[_Range, ...] | NegotiationFailure:
         quality = _quality(found[3])
         if quality is None:
             return _BAD_QUALITY
-        ranges.append(_Range(found[1].lower(), found[2].lower(), quality))
+        ranges.append(_Range(found[1].lower(), found[2].lower(), quality, found[3]))
     ranges.sort(key=lambda item: (-item.quality, item.kind == "*", item.subtype == "*"))
     return tuple(ranges)
 

@@ -57,8 +57,9 @@ _DECIMALS = 6
 
 
 def decode(document: bytes) -> Any:
-    """Parse a document that is to be computed with."""
-    return msgspec.json.decode(document)
+    """Parse a document that is to be computed with; null, which is how Hadoop 2 says nothing, as an empty object."""
+    value = msgspec.json.decode(document)
+    return {} if value is None else value
 
 
 def encode(value: Any) -> bytes:
@@ -142,9 +143,12 @@ def keyed(key: str, rules: Mapping[str, Rule]) -> Rule:
 
 
 def merge_objects(values: Weighted, rules: Mapping[str, Rule], *, default: Rule = first) -> dict[str, Any]:
-    """Merge objects: each field by its rule; resources are summed wherever they stand without one."""
+    """Merge objects: each field by its rule; resources are summed wherever they stand without one.
+
+    The object with the most fields goes first: of several versions of Hadoop the newest gives the form.
+    """
     present: dict[str, list[tuple[Any, float]]] = {}
-    for value, weight in values:
+    for value, weight in sorted(values, key=lambda pair: -len(pair[0] or ())):
         for name, member in (value or {}).items():
             present.setdefault(name, []).append((member, weight))
     return {name: _apply(rules.get(name), members, default) for name, members in present.items()}

@@ -209,14 +209,15 @@ def _merge_fair(values: Weighted) -> _Queue:
 
 
 def _children(values: Weighted, member: str) -> list[list[tuple[Any, float]]]:
-    """The children of all, grouped by path; an old Hadoop's bare list and a list of one are read too."""
+    """The children of all, grouped by name; an old Hadoop's bare list and a list of one are read too."""
     groups: dict[str, list[tuple[Any, float]]] = {}
     for queue, weight in values:
         held = queue.get(member) or {}
         found = held.get("queue", []) if isinstance(held, dict) else held
         for child in found if isinstance(found, list) else [found]:
-            path = child.get("queuePath") or child.get("queueName", "")
-            groups.setdefault(str(path), []).append((child, weight))
+            # siblings differ in their own names: Hadoop 2 tells no path, and the fair scheduler none but the name
+            name = str(child.get("queueName", "")).rpartition(".")[2]
+            groups.setdefault(name, []).append((child, weight))
     return list(groups.values())
 
 

@@ -146,7 +146,7 @@ def test_leaving_members_out_keeps_repeated_keys_of_the_others():
     assert left == b'{"a":1.50,"resourceSecondsMap":{"entry":{"key":"x"},"entry":{"key":"y"}}}'
 
 
-# -- the tree of queues --------------------------------------------------------------------------------------------------
+# -- the tree of queues ------------------------------------------------------------------------------------------
 
 
 def queues_of(queue: dict[str, Any]) -> dict[str, dict[str, Any]]:
@@ -233,7 +233,7 @@ def test_children_together_have_what_their_parent_has(east_size, west_size):
     assert sum(queue["capacity"] for queue in top) == pytest.approx(100.0, abs=0.01)
 
 
-# -- labels --------------------------------------------------------------------------------------------------------------
+# -- labels ----------------------------------------------------------------------------------------------------------
 
 
 def test_labels_are_united_and_their_resources_summed():
@@ -292,3 +292,18 @@ def test_every_recorded_scheduler_document_can_be_merged_with_itself():
     for exchange in recorded_exchanges().values():
         if exchange.path.endswith("/scheduler") and exchange.status == 200 and exchange.body.startswith(b"{"):
             assert scheduler_type(merge_schedulers(parts(exchange.body, exchange.body)))
+
+
+def test_a_tree_of_hadoop_2_that_tells_no_paths_is_merged_by_names():
+    new = recorded("get_empty/scheduler.json")
+    tree = json.loads(new)
+    for queue in tree["scheduler"]["schedulerInfo"]["queues"]["queue"]:
+        del queue["queuePath"]
+    merged = json.loads(merge_schedulers(parts(json.dumps(tree).encode(), new)))["scheduler"]["schedulerInfo"]
+    assert [queue["queuePath"] for queue in merged["queues"]["queue"]] == ["root.default", "root.prod"]
+
+
+def test_labels_of_a_hadoop_2_that_has_none_are_none():
+    assert merge_node_labels(parts(b"null", b'{"nodeLabelInfo":{"name":"a","exclusivity":"true"}}')) == (
+        b'{"nodeLabelInfo":{"name":"a","exclusivity":"true"}}'
+    )
