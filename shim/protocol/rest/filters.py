@@ -62,16 +62,19 @@ class QueueScope:
     Attributes:
         path: Full path.
         is_leaf: A leaf shows finished applications too, a parent only live ones.
+        leaves: Names of the leaves below a parent: Hadoop 2 tells an application's queue by that name alone.
     """
 
     path: str
     is_leaf: bool
+    leaves: frozenset[str] = frozenset()
 
     def holds(self, application: ApplicationSummary) -> bool:
         """Whether a list of this queue shows the application."""
-        if application.queue == self.path:
-            return True
-        return not self.is_leaf and not application.state.is_final and application.queue.startswith(f"{self.path}.")
+        queue = application.queue
+        if self.is_leaf:
+            return queue in (self.path, self.path.rpartition(".")[2])
+        return not application.state.is_final and (queue.startswith(f"{self.path}.") or queue in self.leaves)
 
 
 FindQueue = Callable[[str], QueueScope | None]

@@ -79,14 +79,16 @@ class Backend:
     def find_queue(self, text: str) -> QueueScope | None:
         """The queue that a full path or a leaf name names in any sub-cluster; the path goes first."""
         now_s = self.clock.now_s()
-        found: QueueScope | None = None
-        for item in self.view.subclusters:
-            for path, queue in self.view.look(item, now_s).queues.items():
-                if path == text:
-                    return QueueScope(path, queue.is_leaf)
-                if found is None and path.rpartition(".")[2] == text:
-                    found = QueueScope(path, queue.is_leaf)
-        return found
+        known = {
+            path: queue.is_leaf
+            for item in self.view.subclusters
+            for path, queue in self.view.look(item, now_s).queues.items()
+        }
+        named = text if text in known else next((path for path in known if path.rpartition(".")[2] == text), None)
+        if named is None:
+            return None
+        below = (path for path, is_leaf in known.items() if is_leaf and path.startswith(f"{named}."))
+        return QueueScope(named, known[named], frozenset(path.rpartition(".")[2] for path in below))
 
     def subclusters_of_queue(self, text: str) -> list[SubClusterId]:
         """The sub-clusters that have a queue of this path or leaf name."""

@@ -1,5 +1,6 @@
 """The filters of lists, against every recorded query on a known set of applications."""
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -168,3 +169,12 @@ def test_a_wrong_word_to_leave_out_is_no_mistake_if_nothing_is_shown():
         parse_query("deSelects=foo&user=nobody"), find_queue=find_queue, unknown_queue_is_error=True
     )
     assert wanted.select(APPLICATIONS) == ([], frozenset())
+
+
+def test_queues_of_hadoop_2_are_known_by_their_last_name():
+    scope = QueueScope("root", is_leaf=False, leaves=frozenset({"prod"}))
+    live = replace(_application(1, started_at_ms=1, home="east"), queue="prod")
+    assert QueueScope("root.prod", is_leaf=True).holds(live)
+    assert not QueueScope("root.dev", is_leaf=True).holds(live)
+    assert scope.holds(live)
+    assert not scope.holds(replace(live, state=YarnApplicationState.KILLED))
