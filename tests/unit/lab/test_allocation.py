@@ -58,6 +58,13 @@ def test_a_slot_that_was_given_back_is_free(tmp_path):
     assert claim_slot(SPEC, tmp_path / "next", tmp_path / "slots") == first
 
 
+def test_a_lab_that_is_started_again_holds_one_slot(tmp_path):
+    folder = a_running_lab(tmp_path / "lab")
+    first = claim_slot(SPEC, folder, tmp_path / "slots")
+    assert claim_slot(SPEC, folder, tmp_path / "slots") == first
+    assert len(list((tmp_path / "slots").glob("slot-*"))) == 1
+
+
 def test_a_base_port_that_is_taken_is_named(tmp_path, listener):
     base = int(listener.rpartition(":")[2]) - 88
     spec = LabSpec.of(clusters=1, nodes=1, base_port=base)
