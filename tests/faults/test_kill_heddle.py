@@ -1,0 +1,36 @@
+"""Heddle dies by SIGKILL at every step of a submission, two hundred times: nothing acknowledged is lost or doubled."""
+
+import socket
+from pathlib import Path
+
+import pytest
+
+from shim.lab import Lab
+from shim.services.crash_points import CrashPoint
+from tests.support.kill_trials import KillTrials, TrialSettings, federation_toml
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(1800)]
+
+KILLS = 204
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+async def test_what_was_acknowledged_runs_exactly_once_whatever_step_heddle_died_at(
+    fault_lab: Lab, tmp_path: Path
+) -> None:
+    webs = {name: cluster.url for name, cluster in fault_lab.clusters.items()}
+    rest = f"127.0.0.1:{free_port()}"
+    config = federation_toml(tmp_path, webs, rest=rest)
+    history = await KillTrials(config, f"http://{rest}", webs, TrialSettings(kills=KILLS)).run()
+    print(history.summary())  # noqa: T201 - the figures of the run
+    assert history.lost() == []
+    assert history.doubled() == []
+    assert sum(history.deaths.values()) == KILLS
+    assert {point.value for point in CrashPoint} - {CrashPoint.REHOMED.value} <= set(history.deaths)
+    assert len(history.acknowledged) > KILLS
