@@ -38,7 +38,7 @@ MEASURED_DELAY_S = {
 LOADS = (0.8, 0.9, 0.95)
 N_JOBS = 1000
 N_JOBS_RANDOM = 2000
-"""Random placement does not settle: its figure belongs to a length of run, and this comes nearest to the measured one."""
+"""Random placement does not settle: this length of run comes nearest to the measured figures."""
 MEASURED_RESPONSE_MS = {
     "random": (321, 505, 686),
     "sparrow-per-task": (152, 164, 173),
