@@ -5,6 +5,7 @@ read and written again could differ. What is only carried is therefore never reb
 """
 
 import json
+import re
 from typing import TypeAlias
 
 __all__ = ["JsonValue", "NumberText", "Pairs", "nesting_depth", "parse_ordered"]
@@ -36,9 +37,8 @@ def parse_ordered(document: bytes | str) -> JsonValue:
     return value
 
 
-_OPEN = frozenset(b"{[")
-_CLOSE = frozenset(b"}]")
-_QUOTE, _ESCAPE = ord('"'), ord("\\")
+_TOKEN = re.compile(rb'"(?:[^"\\]++|\\.)*+"?|[{}\[\]]', re.DOTALL)
+"""A string, which may hold brackets, or a bracket. Possessive: linear whatever the bytes are."""
 
 
 def nesting_depth(document: bytes, *, limit: int) -> int:
@@ -46,22 +46,13 @@ def nesting_depth(document: bytes, *, limit: int) -> int:
     if document.count(b"{") + document.count(b"[") <= limit:
         return 0
     depth = deepest = 0
-    in_string = escaped = False
-    for byte in document:
-        if in_string:
-            if escaped:
-                escaped = False
-            elif byte == _ESCAPE:
-                escaped = True
-            else:
-                in_string = byte != _QUOTE
-        elif byte == _QUOTE:
-            in_string = True
-        elif byte in _OPEN:
+    for found in _TOKEN.finditer(document):
+        token = found[0][:1]
+        if token in (b"{", b"["):
             depth += 1
             deepest = max(deepest, depth)
             if deepest > limit:
                 break
-        elif byte in _CLOSE:
+        elif token in (b"}", b"]"):
             depth -= 1
     return deepest
