@@ -24,15 +24,21 @@ class Scheduler:
     Attributes:
         simulate: Runs the whole workload of a run and gives what was measured.
         summary: What it is, in one line.
+        survives_loss: Whether it goes on when messages are lost; the published ones take the network for perfect.
     """
 
     simulate: Callable[[Run], Outcome]
     summary: str
+    survives_loss: bool = False
 
 
 SCHEDULERS: Mapping[str, Scheduler] = {
-    "heddle": Scheduler(heddle, "Megha's masters with need-driven offers and learnt durations (or told estimates)"),
-    "megha": Scheduler(megha, "Global Masters on stale views, verified by Local Masters; as published"),
+    "heddle": Scheduler(
+        heddle, "Megha's masters with need-driven offers and learnt durations (or told estimates)", survives_loss=True
+    ),
+    "megha": Scheduler(
+        megha, "Global Masters on stale views, verified by Local Masters; as published", survives_loss=True
+    ),
     "sparrow": Scheduler(sparrow("sparrow"), "batch sampling, late binding, cancellation"),
     "sparrow-late-binding": Scheduler(sparrow("sparrow-late-binding"), "Sparrow without cancellation"),
     "sparrow-with-replacement": Scheduler(

@@ -26,11 +26,15 @@ def experiments(policies: Sequence[str], setting: Setting, n_seeds: int = 1) -> 
     """Each policy with `n_seeds` seeds, from the setting's seed on.
 
     Raises:
-        BadRequestError: If a policy is unknown; the message lists those that are known.
+        BadRequestError: If a policy is unknown (the message lists those that are known), or messages are to be lost
+            and a policy cannot bear that.
     """
     unknown = [policy for policy in policies if policy not in SCHEDULERS]
     if unknown:
         raise BadRequestError(f"no scheduler is called {', '.join(unknown)}; there are {', '.join(SCHEDULERS)}")
+    frail = [policy for policy in policies if setting.loss and not SCHEDULERS[policy].survives_loss]
+    if frail:
+        raise BadRequestError(f"{', '.join(frail)} would wait forever for a lost message: leave it out, or the loss")
     return [
         Experiment(policy, replace(setting, seed=setting.seed + offset))
         for policy in policies

@@ -1,5 +1,7 @@
 """Sweeps: every policy with every seed, the same in one process as in two."""
 
+from dataclasses import replace
+
 import pytest
 
 from shim.errors import BadRequestError
@@ -22,6 +24,13 @@ def test_each_policy_is_planned_with_each_seed():
 def test_an_unknown_policy_is_refused_with_those_that_exist():
     with pytest.raises(BadRequestError, match=r"no scheduler is called fastest; there are .*central-fifo"):
         experiments(["random", "fastest"], SETTING)
+
+
+def test_loss_is_refused_for_those_that_cannot_bear_it():
+    lossy = replace(SETTING, loss=0.01)
+    assert experiments(["megha"], lossy)
+    with pytest.raises(BadRequestError, match="sparrow, pigeon would wait forever"):
+        experiments(["sparrow", "megha", "pigeon"], lossy)
 
 
 def test_processes_change_nothing_but_the_wall_clock():
