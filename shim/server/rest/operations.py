@@ -263,11 +263,12 @@ class Operations:
                 missing.append(item)
             elif isinstance(answer, BaseException):
                 raise answer
-            elif answer.status == _OK:
+            elif answer.status == _OK and _is_readable(answer.body):
                 parts.append(MergePart(item, answer.body))
             else:
+                missing.append(item)
                 refused = refused or answer
-        if not parts and refused is not None:
+        if not parts and refused is not None and refused.status != _OK:
             raise _refusal(refused)
         if not parts:
             raise NoUsableSubClusterError("no sub-cluster answered: `heddle doctor` tells why")
@@ -293,6 +294,15 @@ class Operations:
             return taken.answer
         location = public_url(call.request, f"{call.request.raw_path}/{submission.application_id}")
         return Outcome(Document(b"", status=202, location=location), self._now())
+
+
+def _is_readable(body: bytes) -> bool:
+    """Whether a body is JSON: what is not is nobody's part of an answer."""
+    try:
+        msgspec.json.decode(body, type=dict[str, msgspec.Raw] | None)
+    except (msgspec.DecodeError, RecursionError):
+        return False
+    return True
 
 
 def _refusal(answer: RestAnswer) -> JavaError:

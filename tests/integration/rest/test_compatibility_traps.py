@@ -8,7 +8,14 @@ from shim.domain.ids import ApplicationId
 from shim.protocol.rest.negotiation import Representation
 from shim.server.rest.messages import Request
 from shim.services.identity import IdentityRules
-from shim.testing.resource_manager import IsNeverReached, IsPaused, IsStandby, RejectsSubmissions
+from shim.testing.resource_manager import (
+    AnswersGarbage,
+    FailsInternally,
+    IsNeverReached,
+    IsPaused,
+    IsStandby,
+    RejectsSubmissions,
+)
 from tests.support.scripted_door import BASE, ScriptedDoor, body_of, context
 
 OLD, NEW = ApplicationId(1_600_000_000_000, 7), ApplicationId(1_600_000_000_000, 8)
@@ -428,3 +435,16 @@ async def test_a_compressed_answer_is_kept_apart(door):
     ready = at_once(door, "/apps", **{"accept-encoding": "gzip"})
     assert ready is not None
     assert b"Content-Encoding: gzip" in ready
+
+
+# -- clusters that fail ------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("failing", [AnswersGarbage(), FailsInternally(), IsNeverReached(), IsPaused()])
+async def test_s28_a_cluster_that_fails_is_named_and_the_others_are_served(door, failing):
+    door.federation["east"].behave(failing)
+    await door.poll()
+    for path in ("/apps", "/nodes", "/metrics", "/scheduler", "/appstatistics"):
+        answer = await door.get(path)
+        assert answer.status == 200
+        assert headers(answer)["heddle-missing"] == "east"
