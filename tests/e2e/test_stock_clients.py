@@ -112,7 +112,7 @@ def test_application_status_of_an_unknown_id_says_so(client):
 
 
 def test_map_reduce_computes_pi_and_the_home_knows_whose_job_it_was(lab, of_one):
-    """A client that looks once more after its ApplicationMaster has gone needs a history server: Heddle tells instead."""
+    """A client that asks after its ApplicationMaster has gone needs a history server: Heddle tells instead."""
     done = of_one.try_run("org.apache.hadoop.util.RunJar", of_one.jar("hadoop-mapreduce-examples"), "pi", "2", "10")
 
     printed = done.stdout

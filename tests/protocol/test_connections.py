@@ -29,7 +29,7 @@ from shim.protocol.hrpc import (
     UserIdentity,
 )
 from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret, identifier_of
-from shim.protocol.hrpc.server import SERVER_TABLE, Received
+from shim.protocol.hrpc.server import MAX_SET_UP_BYTES, SERVER_TABLE, Received
 from shim.protocol.proto import APPLICATION_CLIENT, APPLICATION_MASTER
 from shim.protocol.proto.messages import RpcSaslProto
 from shim.testing.connection_pair import ConnectionPair
@@ -259,13 +259,29 @@ def test_wrapped_frames_inside_wrapped_frames_are_refused():
         ServerConnection([token_offer([QualityOfProtection.AUTH_INT])]),
     )
     pair.connect()
+    numbers = pair.client._layer._layer._out
+    first = numbers._number
+    numbers._number = first + 1  # what is inside is opened second
     pair.client.call(REQUEST, call_id=0)
     inner = pair.client.data_to_send()
+    numbers._number = first
     pair.client._send(inner)
     pair.exchange()
 
     (ended,) = of_type(ConnectionEnded, pair.server_events)
     assert ended.failure is not None
+    assert ended.failure.message == "Server is not wrapping data"
+
+
+def test_an_open_connection_takes_larger_frames_than_a_stranger_may_send():
+    pair = ConnectionPair(a_client(), ServerConnection([SIMPLE_OFFER]))
+    pair.connect()
+    large = bytes(MAX_SET_UP_BYTES + 1)
+    pair.client.call(Request(APPLICATION_CLIENT.name, "submitApplication", large), call_id=0)
+    pair.exchange()
+
+    (event,) = of_type(CallReceived, pair.server_events)
+    assert event.call.payload_untrusted == large
 
 
 def test_the_table_says_for_every_state_what_every_message_means():

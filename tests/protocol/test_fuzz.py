@@ -1,5 +1,6 @@
 """Whatever comes in, an end answers by the protocol: no other exception, no state that takes bytes after the end."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -22,7 +23,14 @@ from shim.protocol.hrpc import (
     request_of,
 )
 from shim.protocol.hrpc.digest_md5 import DigestMD5Server
-from shim.protocol.hrpc.framing import FrameBuffer, MalformedFrameError, delimited, frame, read_delimited
+from shim.protocol.hrpc.framing import (
+    FrameBuffer,
+    FrameLengthError,
+    MalformedFrameError,
+    delimited,
+    frame,
+    read_delimited,
+)
 from shim.protocol.proto import PROTOCOLS
 from tests.protocol.captured import exchanges
 
@@ -97,6 +105,15 @@ def test_frames_come_out_as_they_went_in_however_they_were_cut(contents, size):
 
     assert out == contents
     assert len(buffer) == 0
+
+
+@given(st.integers(-(2**31), 2**31 - 1).filter(lambda length: not 0 <= length <= 300), st.binary(max_size=20))
+def test_a_length_outside_the_limits_is_refused_before_anything_is_kept(length, rest):
+    buffer = FrameBuffer(300)
+    buffer.feed(length.to_bytes(4, "big", signed=True) + rest)
+
+    with pytest.raises(FrameLengthError):
+        buffer.next_frame()
 
 
 @given(st.binary(max_size=70_000), st.binary(max_size=20))

@@ -40,7 +40,7 @@ from shim.services.client_calls import ClientCalls
 from shim.services.delegation_tokens import DelegationTokens
 from shim.services.identity import Caller, IdentityRules, IdentityService, ProxyRule
 from shim.testing.federation import ScriptedFederation
-from shim.testing.resource_manager import IsNeverReached, IsPaused
+from shim.testing.resource_manager import IsNeverReached, IsPaused, RejectsSubmissions
 from shim.testing.resource_manager_rpc import ScriptedRPC
 
 ALICE = Caller("alice", "alice")
@@ -159,6 +159,17 @@ async def test_the_same_id_with_another_content_is_refused(door):
     assert isinstance(refused, Failure)
     assert refused.java_class == JavaClass.YARN
     assert "another content" in refused.message
+
+
+async def test_a_home_that_refuses_a_submission_is_quoted(door):
+    for name in ("east", "west"):
+        door.manager(name).behave(RejectsSubmissions())
+
+    refused = await door.ask("submitApplication", submission())
+
+    assert isinstance(refused, Failure)
+    assert refused.java_class == JavaClass.YARN
+    assert refused.message
 
 
 async def test_a_submission_without_an_id_is_refused(door):
