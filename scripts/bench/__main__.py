@@ -16,7 +16,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m scripts.bench", description=__doc__)
     parser.add_argument("--rounds", type=int, default=3, help="rounds, in turned order")
     parser.add_argument("--seconds", type=float, default=4.0, help="of each cell")
-    parser.add_argument("--base-port", type=int, default=28000, help="first of 1000 ports")
+    parser.add_argument("--base-port", type=int, default=19000, help="first of 1000 ports")
     parser.add_argument("--remark", default="Nothing else ran.", help="what else the machine did, for the page")
     arguments = parser.parse_args()
     effort = Effort(arguments.rounds, arguments.seconds)
