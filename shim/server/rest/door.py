@@ -258,7 +258,7 @@ class RestDoor:
 
     async def _dispatch(self, call: Call, story: _Story) -> Answer:
         named = call.query.first("cluster")
-        if named is not None and call.endpoint.operation is not call.endpoint.operation.SUBMIT:
+        if named is not None and call.endpoint.may_be_carried:
             return await self._carry(call, self._configured(named), story)
         if not self._operations.knows(call.endpoint.operation):
             routed = await self._routes.run(call)

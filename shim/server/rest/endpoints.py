@@ -96,6 +96,11 @@ class Endpoint:
     changes: bool = False
     segments: tuple[str, ...] = field(init=False)
 
+    @property
+    def may_be_carried(self) -> bool:
+        """Whether `?cluster=ID` sends it to one sub-cluster: reads, and changes of what each has for itself."""
+        return not self.changes or self.key is Key.NAMED or self.way is Way.SPREAD
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "segments", tuple(part for part in self.path.split("/") if part))
 

@@ -62,7 +62,6 @@ class Routes:
             UserError: For the caller's mistake.
             UnavailableError: If the sub-cluster does not answer.
         """
-        _check_body(call)
         if call.endpoint.way is Way.SPREAD:
             return await self._spread(call)
         if call.endpoint.operation is Operation.SIGNAL:
@@ -71,6 +70,7 @@ class Routes:
 
     async def pass_on(self, call: Call, subcluster: SubClusterId) -> Routed:
         """Pass a request to a sub-cluster; what it changes there is read anew the next time."""
+        _check_body(call)
         asked_at_s = self._backend.clock.now_s()
         request = forwarded_request(call.request, call.endpoint, dict(call.parameters), call.caller)
         application = call.parameters.get("application")
@@ -107,6 +107,7 @@ class Routes:
         Raises:
             NoUsableSubClusterError: If one is away: then nobody is told.
         """
+        _check_body(call)
         usable = self._backend.routing.usable()
         away = [item for item in self._backend.view.subclusters if item not in usable]
         if away:

@@ -448,3 +448,41 @@ async def test_s28_a_cluster_that_fails_is_named_and_the_others_are_served(door,
         answer = await door.get(path)
         assert answer.status == 200
         assert headers(answer)["heddle-missing"] == "east"
+
+
+async def test_naming_a_cluster_never_goes_around_a_right(door):
+    container = f"container_{OLD.cluster_timestamp}_{OLD.sequence:04d}_01_000001"
+    target = f"{BASE}/containers/{container}/signal/GRACEFUL_SHUTDOWN?user.name=eve"
+    for suffix in ("", "&cluster=east"):
+        answer = await door.ask("POST", target + suffix)
+        assert answer.status == 403
+    assert not [request for request in door.federation["east"].taken if request.method == "POST"]
+
+
+async def test_naming_a_cluster_does_not_move_an_application(door):
+    await door.ask(
+        "PUT",
+        f"{BASE}/apps/{OLD}/state?user.name=alice&cluster=west",
+        body=b'{"state":"KILLED"}',
+        content_type="application/json",
+    )
+    assert body_of(await door.get(f"/apps/{OLD}"))["app"]["state"] == "KILLED"
+
+
+async def test_a_change_of_labels_is_told_to_all_or_to_none(door):
+    body = b'{"nodeLabelInfo":[{"name":"gpu"}]}'
+
+    def told():
+        return [
+            name
+            for name, manager in door.federation.managers.items()
+            if any(request.path.endswith("/add-node-labels") for request in manager.requests)
+        ]
+
+    door.federation["west"].behave(IsNeverReached())
+    await door.poll()
+    answer = await door.ask("POST", f"{BASE}/add-node-labels", body=body, content_type="application/json")
+    assert answer.status == 503
+    assert told() == []
+    await door.ask("POST", f"{BASE}/add-node-labels?cluster=east", body=body, content_type="application/json")
+    assert told() == ["east"]
