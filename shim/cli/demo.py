@@ -186,6 +186,7 @@ def _print_outcome(lab: Lab, heddle: Front, rows: Sequence[ApplicationRow], *, e
     say("Try next:")
     option = "" if heddle.server == f"http://{_FRONT.rest}" else f" --server {heddle.server}"
     where = "" if lab.folder == default_folder() else f" --dir {lab.folder}"
-    say(f"  heddle app why {rows[-1].id}{option}")
+    heddle_command = sys.argv[0] if Path(sys.argv[0]).name == "heddle" else "heddle"
+    say(f"  {heddle_command} app why {rows[-1].id}{option}")
     say(f"  curl {heddle.server}/ws/v1/cluster/apps?states=FINISHED")
-    say(f"  heddle lab kill west-rm{where} && heddle cluster list{option}")
+    say(f"  {heddle_command} lab kill west-rm{where} && {heddle_command} cluster list{option}")
