@@ -150,3 +150,12 @@ def test_distributed_shell_runs_and_is_killed_through_heddle(lab, of_one):
 
     assert f"Killed application {found[0]}" in killed
     assert "KILLED" in printed
+
+
+def test_a_java_program_logs_in_with_a_delegation_token_until_it_is_cancelled(client):
+    printed = client.run(str(Path(__file__).parent / "programs" / "DelegationToken.java"))
+
+    assert "owner ada" in printed
+    assert "nodes 4" in printed
+    assert "renewed true" in printed
+    assert "refused org.apache.hadoop.security.token.SecretManager$InvalidToken" in printed
