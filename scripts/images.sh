@@ -57,3 +57,5 @@ heddle() {
 [ $# -gt 0 ] || set -- hadoop postgres heddle
 scripts/base-image.sh "$base"
 for image in "$@"; do "$image"; done
+# what a build has replaced is nobody's any more
+docker image prune --force --filter label=heddle=image >/dev/null
