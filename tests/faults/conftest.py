@@ -1,6 +1,7 @@
 """Two clusters of one node to break, and a Heddle in front of them that looks twice a second."""
 
 from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -101,19 +102,25 @@ class Federation:
         ]
 
 
-@pytest.fixture
-async def federation(fault_lab: Lab, tmp_path: Path) -> AsyncIterator[Federation]:
-    store = tmp_path / "heddle.db"
+@asynccontextmanager
+async def federation_over(lab: Lab, folder: Path) -> AsyncIterator[Federation]:
+    """A Heddle over the clusters of a lab, with a store of its own."""
+    store = folder / "heddle.db"
     text = (
         f'[server]\nrest = "127.0.0.1:0"\nclient_rpc = "127.0.0.1:0"\n[store]\nurl = "sqlite:///{store}"\n'
         '[security]\nallow_anonymous = true\n[poll]\ninterval_s = 0.5\n[log]\nlevel = "warning"\n'
     )
-    text += "".join(
-        f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in fault_lab.clusters.items()
-    )
+    text += "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
     async with (
         aiohttp.ClientSession(timeout=_PATIENCE) as session,
         Heddle(parse(text, source="heddle.toml", environment={})) as heddle,
     ):
-        managers = {id_: Client(session, each.url) for id_, each in fault_lab.clusters.items()}
-        yield Federation(fault_lab, Client(session, heddle.url), managers, store)
+        managers = {id_: Client(session, each.url) for id_, each in lab.clusters.items()}
+        yield Federation(lab, Client(session, heddle.url), managers, store)
+
+
+@pytest.fixture
+async def federation(fault_lab: Lab, tmp_path: Path) -> AsyncIterator[Federation]:
+    """A Heddle over the fault lab."""
+    async with federation_over(fault_lab, tmp_path) as running:
+        yield running

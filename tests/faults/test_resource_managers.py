@@ -5,27 +5,17 @@ every answer is there before the frozen one is woken. How long that took is in d
 """
 
 import asyncio
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 
 import pytest
 
 from tests.faults.conftest import Federation, Reply
+from tests.faults.observing import everything_runs_once, is_whole, until
 
 pytestmark = pytest.mark.lab
 
 WHOLE_LISTS = ("apps", "metrics", "nodes", "scheduler", "info")
-
-
-async def until(holds: Callable[[], Awaitable[bool]], *, within_s: float = 90.0) -> None:
-    """Wait for something that must come to hold; nothing is said about how soon."""
-    async with asyncio.timeout(within_s):
-        while not await holds():  # noqa: ASYNC110 - a server in another process tells nobody by itself
-            await asyncio.sleep(0.1)
-
-
-async def is_whole(federation: Federation) -> bool:
-    return not (await federation.heddle.ask("apps")).missing
 
 
 async def is_missing(federation: Federation, name: str) -> bool:
@@ -51,19 +41,6 @@ async def killed(federation: Federation, daemon: str) -> AsyncIterator[None]:
         await asyncio.to_thread(federation.lab.wait_ready)
 
 
-async def everything_runs_once(federation: Federation) -> None:
-    acknowledged = federation.heddle.acknowledged
-    assert acknowledged
-    for application_id in acknowledged:
-
-        async def has_a_home(application_id: str = application_id) -> bool:
-            return bool(await federation.homes(application_id))
-
-        await until(has_a_home)
-        assert len(await federation.homes(application_id)) == 1
-    assert set(acknowledged) <= await federation.heddle.ids()
-
-
 async def one_of_each(federation: Federation) -> dict[str, str]:
     """An application on each sub-cluster, by name, submitted through Heddle."""
     found: dict[str, str] = {}
@@ -72,6 +49,13 @@ async def one_of_each(federation: Federation) -> dict[str, str]:
         await federation.heddle.submit(application_id)
         (home,) = await federation.homes(application_id)
         found[home] = application_id
+    for application_id in found.values():
+
+        async def is_accepted(application_id: str = application_id) -> bool:
+            app = (await federation.heddle.ask(f"apps/{application_id}")).body["app"]
+            return bool(app["state"] == "ACCEPTED")
+
+        await until(is_accepted)
     await until(lambda: is_whole(federation))
     await federation.heddle.ids()
     return found

@@ -68,6 +68,7 @@ class SubmissionMachine(RuleBasedStateMachine):
         self.federation = ScriptedFederation(NAMES, store=self.store)
         self.store.now_s = self.federation.clock.now_s
         self.paused: dict[str, list[IsPaused]] = {name: [] for name in NAMES}
+        self.recovering: list[IsRecovering] = []
         self.acknowledged: set[ApplicationId] = set()
         self.flights: list[tuple[int, ApplicationId, asyncio.Task[Any]]] = []
         self.heddles: list[ScriptedHeddle] = []
@@ -127,7 +128,10 @@ class SubmissionMachine(RuleBasedStateMachine):
     @rule(name=names, behaviour=st.sampled_from([IsNeverReached, IsRecovering, IsStandby]))
     def behave(self, name: str, behaviour: type[Behaviour]) -> None:
         if not self.paused[name]:
-            self.federation[name].behave(behaviour())
+            misbehaving = behaviour()
+            self.federation[name].behave(misbehaving)
+            if isinstance(misbehaving, IsRecovering):
+                self.recovering.append(misbehaving)
 
     @rule()
     def heal(self) -> None:
@@ -204,6 +208,13 @@ class SubmissionMachine(RuleBasedStateMachine):
                     if is_submission(request) and str(application_id).encode() in request.body:
                         homes.add(SubClusterId(name))
             assert len(homes) <= 1, f"{application_id} is on, or will wake on, {sorted(homes)}"
+
+    @invariant()
+    def never_harm_one_that_recovers_knowingly(self) -> None:
+        """A first send may meet one that restarted since its last poll; a repair asks first, so it never does."""
+        for recovering in self.recovering:
+            seen = [request.body for request in recovering.harmful]
+            assert len(seen) == len(set(seen)), "sent again to one that recovers"
 
     def teardown(self) -> None:
         try:
