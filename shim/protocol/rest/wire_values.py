@@ -5,7 +5,7 @@ numbers are quoted; a float may be the string "NaN". All of that is read alike.
 """
 
 import math
-from typing import Any, TypeVar
+from typing import TypeVar
 
 import msgspec
 
@@ -74,5 +74,5 @@ def decode(decoder: "msgspec.json.Decoder[T]", raw: bytes | msgspec.Raw, what: s
     try:
         return decoder.decode(raw)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as exc:
-        beginning: Any = bytes(raw[:80]) if isinstance(raw, bytes) else b""
+        beginning = bytes(memoryview(raw)[:80])
         raise RemoteProtocolError(f"the {what} document is not readable: {exc}; it begins {beginning!r}") from exc
