@@ -81,6 +81,7 @@ async def serve_clients(
         identity=identity,
         tokens=DelegationTokens(secret, backend.clock),
         maximum_allocation=backend.maximum_allocation,
+        max_submission_bytes=server.max_body_bytes,
     )
     host, port = split_address(server.client_rpc)
     door = RPCServer(ClientDoor(use_cases, witness), host=host, port=port)

@@ -48,6 +48,7 @@ class ClientUseCases:
 
     Attributes:
         maximum_allocation: The largest container that some sub-cluster grants.
+        max_submission_bytes: A larger submission is refused: each is kept in the store.
     """
 
     calls: ClientCalls
@@ -56,6 +57,7 @@ class ClientUseCases:
     identity: IdentityService
     tokens: DelegationTokens
     maximum_allocation: Callable[[], ResourceVector]
+    max_submission_bytes: int = 1024 * 1024
 
 
 class ClientDoor:
@@ -78,6 +80,7 @@ class ClientDoor:
             identity=use_cases.identity,
             tokens=use_cases.tokens,
             maximum_allocation=use_cases.maximum_allocation,
+            max_submission_bytes=use_cases.max_submission_bytes,
         ).table
         self._ways: Mapping[Way, Callable[[Asked], Awaitable[MethodAnswer]]] = {
             Way.OWN: lambda asked: self._own[asked.call.method](asked),

@@ -7,7 +7,7 @@ from google.protobuf.message import Message
 
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument
-from shim.errors import HomeUnreachableError, NotFoundError
+from shim.errors import BodyTooLargeError, HomeUnreachableError, NotFoundError
 from shim.protocol.hrpc import Failure, JavaClass
 from shim.protocol.proto.messages import (
     ApplicationReportProto,
@@ -60,6 +60,7 @@ class OwnMethods:
         identity: IdentityService,
         tokens: DelegationTokens,
         maximum_allocation: Callable[[], ResourceVector],
+        max_submission_bytes: int,
     ) -> None:
         self._calls = calls
         self._ids = ids
@@ -67,6 +68,7 @@ class OwnMethods:
         self._identity = identity
         self._tokens = tokens
         self._maximum_allocation = maximum_allocation
+        self._max_submission_bytes = max_submission_bytes
         self.table: Mapping[str, Callable[[Asked], Awaitable[MethodAnswer]]] = {
             "getNewApplication": self._new_application,
             "submitApplication": self._submit,
@@ -89,6 +91,11 @@ class OwnMethods:
         assert isinstance(request, SubmitApplicationRequestProto)  # noqa: S101 - the method's own request class
         self._identity.require_user(asked.caller)
         payload = asked.call.payload_untrusted or b""
+        if len(payload) > self._max_submission_bytes:
+            raise BodyTooLargeError(
+                f"the submission has {len(payload)} bytes, more than the {self._max_submission_bytes} of "
+                f"[server] max_body_bytes: put large files into the file system"
+            )
         submission = decode_submission(request, payload, user=asked.caller.user)
         taken = await self._submissions.submit(submission)
         if isinstance(taken, Rejected):

@@ -172,6 +172,14 @@ async def test_a_home_that_refuses_a_submission_is_quoted(door):
     assert refused.message
 
 
+async def test_a_submission_that_is_too_large_for_the_store_is_refused(door):
+    refused = await door.ask("submitApplication", submission(name="x" * (1024 * 1024)))
+
+    assert isinstance(refused, Failure)
+    assert "max_body_bytes" in refused.message
+    assert not door.heddle.view.find(APP)
+
+
 async def test_a_submission_without_an_id_is_refused(door):
     refused = await door.ask("submitApplication", SubmitApplicationRequestProto())
 
