@@ -43,6 +43,7 @@ class StockClient:
         environment = os.environ | {"HADOOP_USER_NAME": user}
         return subprocess.run(
             command,
+            cwd=self._folder,  # jobs without HDFS leave their folders where they are started
             env=environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
