@@ -8,7 +8,6 @@ import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Iterator, Mapping
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass
 from types import TracebackType
 from typing import Any, Self
 
@@ -17,19 +16,15 @@ import structlog
 import shim
 from shim.client_rpc import connect_rpc, serve_clients, with_rpc
 from shim.config import Config, ServerConfig, is_loopback, split_address
-from shim.connections import SubCluster, resolve
+from shim.connections import resolve
 from shim.domain.ids import SubClusterId
-from shim.domain.subclusters import SubClusterReport
 from shim.domain.submissions import HomeDecision, Submission
-from shim.errors import ConfigError, HeddleError, InvariantViolationError
-from shim.global_master.federation_view import Applied, FederationView, ViewSettings
+from shim.errors import ConfigError, InvariantViolationError
+from shim.global_master.federation_view import FederationView, ViewSettings
 from shim.global_master.home import HomeSettings, choose_home
-from shim.machine import SystemClock, current_user, groups_of, read_secret
+from shim.machine import SystemClock, current_user, read_secret
 from shim.ports.clock import Clock
-from shim.ports.resource_manager import ResourceManager
-from shim.ports.state_store import StateStore
 from shim.server.rest import ConnectionLimits, RestServer
-from shim.server.rest.backend import Backend
 from shim.server.rest.door import RestDoor
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.operations import Operations
@@ -37,69 +32,16 @@ from shim.server.rest.site import Site
 from shim.server.rest.witness import Witness
 from shim.server.rpc import RPCServer
 from shim.server.rpc.witness import ClientWitness
-from shim.services.administration import AdministrationService
-from shim.services.application_ids import ApplicationIds
-from shim.services.control import ControlService
 from shim.services.crash_points import CrashPoints, nothing_happens
-from shim.services.documents import DocumentReading
-from shim.services.heartbeats import Heartbeats, HeartbeatSettings
-from shim.services.identity import IdentityRules, IdentityService, ProxyRule
-from shim.services.inspection import Inspection, InspectionSettings
-from shim.services.polling import PollSettings
-from shim.services.reading import ApplicationReading, ReadingSettings
-from shim.services.reconciliation import Reconciliation
-from shim.services.repair import Repair
-from shim.services.routing import Routing, RoutingSettings
-from shim.services.submission import Homes, SubmissionService, SubmissionSettings
+from shim.services.inspection import Inspection
 from shim.store import open_state_store
 from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges
+from shim.use_cases import UseCases, World, assemble
 
 __all__ = ["Heddle"]
 
-_ANY = "*"
 _FIRST_POLL_S = 3.0
 _log = structlog.get_logger("heddle")
-
-
-@dataclass(frozen=True, slots=True)
-class _World:
-    """What the use cases stand on."""
-
-    config: Config
-    clock: Clock
-    subclusters: Mapping[SubClusterId, SubCluster]
-    managers: Mapping[SubClusterId, ResourceManager]
-    store: StateStore
-    view: FederationView
-    metrics: Metrics
-
-
-@dataclass(frozen=True, slots=True)
-class _PollCounter:
-    """Counts polls by how they ended."""
-
-    metrics: Metrics
-
-    def reported(self, report: SubClusterReport, _: Applied) -> None:
-        """See `HeartbeatListener`."""
-        self.metrics.poll(report.subcluster, "reported")
-
-    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        """See `HeartbeatListener`."""
-        self.metrics.poll(subcluster, type(error).__name__)
-
-
-@dataclass(frozen=True, slots=True)
-class _UseCases:
-    """Everything that Heddle does, by use case."""
-
-    backend: Backend
-    administration: AdministrationService
-    inspection: Inspection
-    identity: IdentityService
-    heartbeats: Heartbeats
-    reconciliation: Reconciliation
-    homes: Homes
 
 
 class Heddle:
@@ -194,8 +136,8 @@ class Heddle:
             stack.push_async_callback(manager.close)
         store = ObservedStateStore(await open_state_store(config.store.url, now_s=clock.now_s), metrics, clock)
         stack.push_async_callback(store.close)
-        world = _World(config, clock, subclusters, managers, store, view, metrics)
-        use_cases = await _use_cases(world, self._crash_points)
+        world = World(config, clock, subclusters, managers, store, view, metrics)
+        use_cases = await assemble(world, self._crash_points)
         inspections.append(use_cases.inspection)
         await self._start_background(use_cases, stack)
         await self._open_door(world, use_cases, Witness(metrics, audit, view.home_of), metrics, stack)
@@ -211,7 +153,7 @@ class Heddle:
         if self._clients is not None:
             stack.push_async_callback(self._clients.stop, grace_s=config.server.shutdown_s)
 
-    async def _start_background(self, use_cases: _UseCases, stack: AsyncExitStack) -> None:
+    async def _start_background(self, use_cases: UseCases, stack: AsyncExitStack) -> None:
         """What runs by itself; the first heartbeats are waited for, so that the first answers are whole."""
         await use_cases.administration.refresh()
         use_cases.heartbeats.start()
@@ -235,7 +177,7 @@ class Heddle:
                 self._failed.set_exception(InvariantViolationError(f"{name} ended: {type(exc).__name__}: {exc}"))
 
     async def _open_door(
-        self, world: _World, use_cases: _UseCases, witness: Witness, metrics: Metrics, stack: AsyncExitStack
+        self, world: World, use_cases: UseCases, witness: Witness, metrics: Metrics, stack: AsyncExitStack
     ) -> None:
         server = world.config.server
         door = _door(world, use_cases, witness, metrics)
@@ -259,107 +201,7 @@ class Heddle:
             _log.warning("other machines reach this address, and user names are believed", address=server.rest)
 
 
-async def _use_cases(world: _World, crash_points: CrashPoints) -> _UseCases:
-    server, clock, view, store, managers = world.config.server, world.clock, world.view, world.store, world.managers
-    reading = ReadingSettings(
-        staleness_s=server.staleness_s,
-        answer_within_s=server.answer_within_s,
-        guarded=frozenset(id_ for id_, each in world.subclusters.items() if each.is_guarded),
-    )
-    applications = ApplicationReading(view, managers, store, clock, reading)
-    administration = AdministrationService(view=view, store=store, clock=clock)
-    homes = Homes(view, clock, HomeSettings(), administration.current)
-    submissions = SubmissionService(
-        homes=homes,
-        view=view,
-        managers=managers,
-        store=store,
-        listing=applications,
-        clock=clock,
-        settings=SubmissionSettings(answer_within_s=server.answer_within_s),
-        crash_points=crash_points,
-    )
-    repair = Repair(
-        submissions=submissions,
-        homes=homes,
-        view=view,
-        managers=managers,
-        store=store,
-        listing=applications,
-        clock=clock,
-        crash_points=crash_points,
-    )
-    routing = Routing(view, managers, store, clock, RoutingSettings(answer_within_s=server.answer_within_s))
-    backend = Backend(
-        view=view,
-        applications=applications,
-        documents=DocumentReading(view, managers, clock, reading),
-        routing=routing,
-        ids=ApplicationIds(store),
-        submissions=submissions,
-        control=ControlService(
-            routing=routing,
-            repair=repair,
-            managers=managers,
-            listing=applications,
-            answer_within_s=server.answer_within_s,
-        ),
-        store=store,
-        managers=managers,
-        clock=clock,
-        cluster_timestamp_ms=await store.federation_timestamp_ms(),
-        answer_within_s=server.answer_within_s,
-    )
-    return _UseCases(
-        backend=backend,
-        administration=administration,
-        inspection=_inspection(world, administration),
-        identity=_identity(world),
-        heartbeats=_heartbeats(world),
-        reconciliation=Reconciliation(repair=repair, view=view, managers=managers, store=store, clock=clock),
-        homes=homes,
-    )
-
-
-def _heartbeats(world: _World) -> Heartbeats:
-    poll = world.config.poll
-    settings = HeartbeatSettings(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s))
-    return Heartbeats(world.view, world.managers, world.clock, settings, listeners=[_PollCounter(world.metrics)])
-
-
-def _inspection(world: _World, administration: AdministrationService) -> Inspection:
-    security = world.config.security
-    wildcards = (
-        user for user, rule in security.proxyuser.items() if _ANY in rule.hosts and _ANY in rule.users + rule.groups
-    )
-    return Inspection(
-        view=world.view,
-        managers=world.managers,
-        descriptions={id_: each.description for id_, each in world.subclusters.items()},
-        admissions=administration.current,
-        store=world.store,
-        clock=world.clock,
-        read_node_settings={id_: each.read_node_settings for id_, each in world.subclusters.items()},
-        settings=InspectionSettings(tuple(wildcards), allows_anonymous=security.allow_anonymous),
-    )
-
-
-def _identity(world: _World) -> IdentityService:
-    security = world.config.security
-    rules = IdentityRules(
-        static_user=security.static_user,
-        allow_anonymous=security.allow_anonymous,
-        admins=(current_user(), *security.admins),
-        proxy_users={
-            user: ProxyRule(hosts=rule.hosts, users=rule.users, groups=rule.groups)
-            for user, rule in security.proxyuser.items()
-        },
-        cookie_validity_s=security.cookie_validity_s,
-    )
-    return IdentityService(rules, secret=read_secret(security.secret_file), clock=world.clock, groups_of=groups_of)
-
-
-def _door(world: _World, use_cases: _UseCases, witness: Witness, metrics: Metrics) -> RestDoor:
+def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics) -> RestDoor:
     server = world.config.server
 
     def preview(submission: Submission) -> HomeDecision:

@@ -1,0 +1,183 @@
+"""What Heddle does, put together: every use case with what it stands on."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from shim.config import Config
+from shim.connections import SubCluster
+from shim.domain.ids import SubClusterId
+from shim.domain.subclusters import SubClusterReport
+from shim.errors import HeddleError
+from shim.global_master.federation_view import Applied, FederationView
+from shim.global_master.home import HomeSettings
+from shim.machine import current_user, groups_of, read_secret
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import ResourceManager
+from shim.ports.state_store import StateStore
+from shim.server.rest.backend import Backend
+from shim.services.administration import AdministrationService
+from shim.services.application_ids import ApplicationIds
+from shim.services.control import ControlService
+from shim.services.crash_points import CrashPoints
+from shim.services.documents import DocumentReading
+from shim.services.heartbeats import Heartbeats, HeartbeatSettings
+from shim.services.identity import IdentityRules, IdentityService, ProxyRule
+from shim.services.inspection import Inspection, InspectionSettings
+from shim.services.polling import PollSettings
+from shim.services.reading import ApplicationReading, ReadingSettings
+from shim.services.reconciliation import Reconciliation
+from shim.services.repair import Repair
+from shim.services.routing import Routing, RoutingSettings
+from shim.services.submission import Homes, SubmissionService, SubmissionSettings
+from shim.telemetry import Metrics
+
+__all__ = ["UseCases", "World", "assemble"]
+
+_ANY = "*"
+
+
+@dataclass(frozen=True, slots=True)
+class World:
+    """What the use cases stand on."""
+
+    config: Config
+    clock: Clock
+    subclusters: Mapping[SubClusterId, SubCluster]
+    managers: Mapping[SubClusterId, ResourceManager]
+    store: StateStore
+    view: FederationView
+    metrics: Metrics
+
+
+@dataclass(frozen=True, slots=True)
+class _PollCounter:
+    """Counts polls by how they ended."""
+
+    metrics: Metrics
+
+    def reported(self, report: SubClusterReport, _: Applied) -> None:
+        """See `HeartbeatListener`."""
+        self.metrics.poll(report.subcluster, "reported")
+
+    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """See `HeartbeatListener`."""
+        self.metrics.poll(subcluster, type(error).__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class UseCases:
+    """Everything that Heddle does, by use case."""
+
+    backend: Backend
+    administration: AdministrationService
+    inspection: Inspection
+    identity: IdentityService
+    heartbeats: Heartbeats
+    reconciliation: Reconciliation
+    homes: Homes
+
+
+async def assemble(world: World, crash_points: CrashPoints) -> UseCases:
+    """Put the use cases together; nothing of them runs yet.
+
+    Raises:
+        StoreUnavailableError: If the store does not tell the federation's time stamp.
+        ConfigError: If there is a secret file that cannot be used.
+    """
+    server, clock, view, store, managers = world.config.server, world.clock, world.view, world.store, world.managers
+    reading = ReadingSettings(
+        staleness_s=server.staleness_s,
+        answer_within_s=server.answer_within_s,
+        guarded=frozenset(id_ for id_, each in world.subclusters.items() if each.is_guarded),
+    )
+    applications = ApplicationReading(view, managers, store, clock, reading)
+    administration = AdministrationService(view=view, store=store, clock=clock)
+    homes = Homes(view, clock, HomeSettings(), administration.current)
+    submissions = SubmissionService(
+        homes=homes,
+        view=view,
+        managers=managers,
+        store=store,
+        listing=applications,
+        clock=clock,
+        settings=SubmissionSettings(answer_within_s=server.answer_within_s),
+        crash_points=crash_points,
+    )
+    repair = Repair(
+        submissions=submissions,
+        homes=homes,
+        view=view,
+        managers=managers,
+        store=store,
+        listing=applications,
+        clock=clock,
+        crash_points=crash_points,
+    )
+    routing = Routing(view, managers, store, clock, RoutingSettings(answer_within_s=server.answer_within_s))
+    backend = Backend(
+        view=view,
+        applications=applications,
+        documents=DocumentReading(view, managers, clock, reading),
+        routing=routing,
+        ids=ApplicationIds(store),
+        submissions=submissions,
+        control=ControlService(
+            routing=routing,
+            repair=repair,
+            managers=managers,
+            listing=applications,
+            answer_within_s=server.answer_within_s,
+        ),
+        store=store,
+        managers=managers,
+        clock=clock,
+        cluster_timestamp_ms=await store.federation_timestamp_ms(),
+        answer_within_s=server.answer_within_s,
+    )
+    return UseCases(
+        backend=backend,
+        administration=administration,
+        inspection=_inspection(world, administration),
+        identity=_identity(world),
+        heartbeats=_heartbeats(world),
+        reconciliation=Reconciliation(repair=repair, view=view, managers=managers, store=store, clock=clock),
+        homes=homes,
+    )
+
+
+def _heartbeats(world: World) -> Heartbeats:
+    poll = world.config.poll
+    settings = HeartbeatSettings(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s))
+    return Heartbeats(world.view, world.managers, world.clock, settings, listeners=[_PollCounter(world.metrics)])
+
+
+def _inspection(world: World, administration: AdministrationService) -> Inspection:
+    security = world.config.security
+    wildcards = (
+        user for user, rule in security.proxyuser.items() if _ANY in rule.hosts and _ANY in rule.users + rule.groups
+    )
+    return Inspection(
+        view=world.view,
+        managers=world.managers,
+        descriptions={id_: each.description for id_, each in world.subclusters.items()},
+        admissions=administration.current,
+        store=world.store,
+        clock=world.clock,
+        read_node_settings={id_: each.read_node_settings for id_, each in world.subclusters.items()},
+        settings=InspectionSettings(tuple(wildcards), allows_anonymous=security.allow_anonymous),
+    )
+
+
+def _identity(world: World) -> IdentityService:
+    security = world.config.security
+    rules = IdentityRules(
+        static_user=security.static_user,
+        allow_anonymous=security.allow_anonymous,
+        admins=(current_user(), *security.admins),
+        proxy_users={
+            user: ProxyRule(hosts=rule.hosts, users=rule.users, groups=rule.groups)
+            for user, rule in security.proxyuser.items()
+        },
+        cookie_validity_s=security.cookie_validity_s,
+    )
+    return IdentityService(rules, secret=read_secret(security.secret_file), clock=world.clock, groups_of=groups_of)
