@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from shim.domain.ids import GlobalMasterId
-from shim.domain.messages import Need
+from shim.domain.messages import EndingKind, Need, TaskRef
 from shim.global_master import events as gm_events
 from shim.global_master.machine import GlobalMaster
-from shim.local_master.events import NodeSpec
+from shim.local_master.events import NodeChanged, NodeSpec
 from shim.local_master.machine import LocalMaster
 from shim.policies import HEDDLE, MEGHA
 from shim.testing.masters import Federation
@@ -116,8 +116,6 @@ class HostileNetwork(RuleBasedStateMachine):
         self.unfilled.add(name)
 
     def _bring_nodes_back(self):
-        from shim.local_master.events import NodeChanged  # noqa: PLC0415 - beside its only use
-
         for where, node in self.lost_nodes:
             self.federation.tell_local_master(where, NodeChanged(self.federation.now_s, node, NODES[node]))
         self.lost_nodes.clear()
@@ -132,7 +130,7 @@ class HostileNetwork(RuleBasedStateMachine):
             kept = {launch.task for launch in master.adopted.values()} | self.federation.finished
             for job in self.jobs[name].values():
                 groups = tuple(
-                    gm_events.TaskGroup(group.need, tuple(i for i in group.indices if _task(job.job, i) not in kept))
+                    gm_events.TaskGroup(group.need, tuple(i for i in group.indices if TaskRef(job.job, i) not in kept))
                     for group in job.groups
                 )
                 if any(group.indices for group in groups):
@@ -163,7 +161,7 @@ class HostileNetwork(RuleBasedStateMachine):
 
     def _everything_ran(self):
         wanted = {
-            _task(job.job, index)
+            TaskRef(job.job, index)
             for jobs in self.jobs.values()
             for job in jobs.values()
             for group in job.groups
@@ -174,8 +172,6 @@ class HostileNetwork(RuleBasedStateMachine):
 
     def _lost_with_its_master(self, task):
         """A task that ran under an earlier life and was lost with its node is its submitter's to ask for again."""
-        from shim.domain.messages import EndingKind  # noqa: PLC0415 - beside its only use
-
         return self.federation.ended_otherwise(task, EndingKind.LOST)
 
     def _views_are_true(self):
@@ -185,12 +181,6 @@ class HostileNetwork(RuleBasedStateMachine):
             self.federation.start_global_master(name)
             self.federation.deliver_all()
             _assert_view_is_true(self.federation, name)
-
-
-def _task(job, index):
-    from shim.domain.messages import TaskRef  # noqa: PLC0415 - beside its only use
-
-    return TaskRef(job, index)
 
 
 def _assert_view_is_true(federation, name):
