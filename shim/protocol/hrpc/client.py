@@ -94,6 +94,7 @@ class ClientConnection:
         client_id: 16 random bytes that name this client.
         caller_context: Told with every frame, for the server's audit log.
         initiator: How to authenticate; None for SIMPLE without SASL.
+        is_relay: The owner negotiates itself, with another client's frames: `SASLReceived`, `forward`, `settle`.
         max_frame_bytes: Largest answer, `ipc.maximum.response.length`.
 
     Attributes:
@@ -108,6 +109,7 @@ class ClientConnection:
         *,
         caller_context: CallerContext | None = None,
         initiator: SASLInitiator | None = None,
+        is_relay: bool = False,
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
     ) -> None:
         self.state = ClientState.NEW
@@ -116,6 +118,7 @@ class ClientConnection:
         self._client_id = client_id
         self._caller_context = caller_context
         self._initiator = initiator
+        self._is_relay = is_relay
         self._layer: SASLSession | None = None
         self._buffer = FrameBuffer(max_frame_bytes)
         self._unwrapped = FrameBuffer(max_frame_bytes)
@@ -126,13 +129,26 @@ class ClientConnection:
         """Begin: queue the header and what follows it at once."""
         if self.state is not ClientState.NEW:
             raise LocalProtocolError("a connection begins once")
-        if self._initiator is None:
+        if self._initiator is None and not self._is_relay:
             self._out.append(ConnectionHeader().serialize())
             return [self._open(AuthMethod.SIMPLE)]
         self._out.append(ConnectionHeader(auth_protocol=AuthProtocol.SASL).serialize())
         self.state = ClientState.NEGOTIATES
-        self._send_sasl(self._initiator.first())
+        if self._initiator is not None:
+            self._send_sasl(self._initiator.first())
         return []
+
+    def forward(self, frame_of_another: bytes) -> None:
+        """Queue a frame of the client that is relayed: SASL messages, its connection context, its calls."""
+        if not self._is_relay or self.state is ClientState.ENDED:
+            raise LocalProtocolError("only a relay passes frames on, and only while it is connected")
+        self._out.append(frame_of_another)
+
+    def settle(self) -> None:
+        """The negotiation that was relayed succeeded: answers to calls come from now on."""
+        if not self._is_relay or self.state is not ClientState.NEGOTIATES:
+            raise LocalProtocolError(f"there is no negotiation to settle: the connection is {self.state.value}")
+        self.state = ClientState.OPEN
 
     def call(
         self, request: Request, *, call_id: int, retry_count: int = 0, caller_context: CallerContext | None = None

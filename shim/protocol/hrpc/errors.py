@@ -53,9 +53,6 @@ class JavaClass(StrEnum):
     YARN = f"{_YARN}.YarnException"
 
 
-_RETRIABLE = frozenset({JavaClass.STANDBY, JavaClass.RETRIABLE})
-
-
 @dataclass(frozen=True, slots=True)
 class Failure:
     """What an answer says when it is no success.
@@ -74,11 +71,6 @@ class Failure:
     def summary(self) -> str:
         """The message without the stack trace."""
         return self.message.partition("\n")[0]
-
-    @property
-    def is_retriable(self) -> bool:
-        """Whether the same call is worth sending again, to the same or another ResourceManager."""
-        return self.java_class in _RETRIABLE
 
     def __str__(self) -> str:
         return f"{self.java_class}: {self.summary}"

@@ -69,10 +69,6 @@ class FrameBuffer:
         self._drop_until(end)
         return taken
 
-    def peek(self, count: int) -> bytes:
-        """Up to `count` bytes without taking them."""
-        return bytes(memoryview(self._data)[self._start : self._start + count])
-
     def next_frame(self) -> bytes | None:
         """The content of the next frame; None while it is not whole.
 

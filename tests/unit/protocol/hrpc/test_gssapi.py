@@ -110,6 +110,15 @@ def test_an_offer_of_another_length_is_refused():
         client.step(b"i\x01\x00")
 
 
+def test_a_server_that_goes_on_after_the_end_is_refused():
+    client, server = pair([AUTH], [AUTH])
+    authenticate(client, server)
+
+    assert client.step(b"") == b""
+    with pytest.raises(SASLError, match="after the end"):
+        client.step(b"more")
+
+
 @pytest.mark.parametrize("quality", QualityOfProtection)
 def test_a_connection_logs_in_and_calls_by_kerberos(quality):
     offer = Offer(AuthMethod.KERBEROS, "yarn", "rm", lambda: GSSAPIServer(LetterContext(is_server=True), [quality]))
