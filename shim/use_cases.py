@@ -36,6 +36,10 @@ __all__ = ["UseCases", "World", "assemble"]
 _ANY = "*"
 
 
+_SHARE_OF_HOMES = 0.9
+"""Part of a client's patience that homes may use up; the rest is for the way back to the client."""
+
+
 @dataclass(frozen=True, slots=True)
 class World:
     """What the use cases stand on."""
@@ -85,9 +89,10 @@ async def assemble(world: World, crash_points: CrashPoints) -> UseCases:
         ConfigError: If there is a secret file that cannot be used.
     """
     server, clock, view, store, managers = world.config.server, world.clock, world.view, world.store, world.managers
+    homes_within_s = _SHARE_OF_HOMES * server.answer_within_s
     reading = ReadingSettings(
         staleness_s=server.staleness_s,
-        answer_within_s=server.answer_within_s,
+        answer_within_s=homes_within_s,
         guarded=frozenset(id_ for id_, each in world.subclusters.items() if each.is_guarded),
     )
     applications = ApplicationReading(view, managers, store, clock, reading)
@@ -100,7 +105,7 @@ async def assemble(world: World, crash_points: CrashPoints) -> UseCases:
         store=store,
         listing=applications,
         clock=clock,
-        settings=SubmissionSettings(answer_within_s=server.answer_within_s),
+        settings=SubmissionSettings(answer_within_s=homes_within_s),
         crash_points=crash_points,
     )
     repair = Repair(
@@ -113,7 +118,7 @@ async def assemble(world: World, crash_points: CrashPoints) -> UseCases:
         clock=clock,
         crash_points=crash_points,
     )
-    routing = Routing(view, managers, store, clock, RoutingSettings(answer_within_s=server.answer_within_s))
+    routing = Routing(view, managers, store, clock, RoutingSettings(answer_within_s=homes_within_s))
     backend = Backend(
         view=view,
         applications=applications,
@@ -126,13 +131,13 @@ async def assemble(world: World, crash_points: CrashPoints) -> UseCases:
             repair=repair,
             managers=managers,
             listing=applications,
-            answer_within_s=server.answer_within_s,
+            answer_within_s=homes_within_s,
         ),
         store=store,
         managers=managers,
         clock=clock,
         cluster_timestamp_ms=await store.federation_timestamp_ms(),
-        answer_within_s=server.answer_within_s,
+        answer_within_s=homes_within_s,
     )
     return UseCases(
         backend=backend,

@@ -125,18 +125,6 @@ class ApplicationReading:
             return ApplicationsRead(documents, version, freshness)
         return await self._guarded_applications(documents, version, freshness, viewer)
 
-    async def home_of(self, application_id: ApplicationId) -> SubClusterId:
-        """Where an application runs.
-
-        Raises:
-            NotFoundError: Nobody knows it.
-            HomeUnreachableError: A sub-cluster that might know it does not answer.
-        """
-        home = self._view.home_of(application_id) or await self._home_in_store(application_id)
-        if home is not None:
-            return home
-        return (await self._discover(application_id)).summary.home_subcluster
-
     def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
         """List an application as SUBMITTED from now on, until its home tells of it."""
         now_s = self._clock.now_s()

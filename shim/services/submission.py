@@ -48,10 +48,6 @@ __all__ = [
 ]
 
 
-_SHARE_OF_HOMES = 0.9
-"""Part of the client's patience that homes may use up; the rest is for the way back to the client."""
-
-
 class Listing(Protocol):
     """Who shows applications; implemented by `ApplicationReading`."""
 
@@ -198,7 +194,7 @@ class SubmissionService:
             flight.exception()  # whoever waited has heard it
 
     async def _fly(self, submission: Submission, accept: str) -> Accepted | Rejected:
-        deadline_s = self._clock.monotonic_s() + _SHARE_OF_HOMES * self._settings.answer_within_s
+        deadline_s = self._clock.monotonic_s() + self._settings.answer_within_s
         self._reached(CrashPoint.RECEIVED, submission.application_id)
         try:
             known = await self._known(submission)

@@ -141,7 +141,6 @@ async def test_one_that_nobody_told_of_yet_is_found_by_asking_everybody(federati
     unknown = ApplicationId(5, 5)
     federation.west.add_application(unknown, "ACCEPTED")
     assert await federation.state(unknown) == "ACCEPTED"
-    assert await federation.reading.home_of(unknown) == WEST
 
 
 async def test_one_that_may_be_at_a_silent_sub_cluster_is_not_called_unknown(federation):
@@ -154,7 +153,6 @@ async def test_one_that_the_store_knows_is_asked_for_at_its_home_only(federation
     record = a_record(7, home="west")
     await federation.store.insert_intent(record)
     application_id = record.submission.application_id
-    assert await federation.reading.home_of(application_id) == WEST
     federation.west.add_application(application_id, "RUNNING")
     federation.east.behave(IsNeverReached())
     assert await federation.state(application_id) == "RUNNING"
