@@ -27,6 +27,8 @@ class Measured:
     Attributes:
         per_s: Answered requests per second.
         failed: Answers other than 2xx, time-outs and broken connections.
+        cpu_us: Processor time that the target's own process used for each request; what else the machine does hardly
+            touches it.
     """
 
     per_s: float
@@ -34,6 +36,7 @@ class Measured:
     p99_ms: float
     requests: int
     failed: int
+    cpu_us: float = float("nan")
 
 
 def measure_reads(url: str, *, connections: int, seconds: float, method: str = "GET") -> Measured:

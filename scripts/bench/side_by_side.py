@@ -8,7 +8,7 @@ import asyncio
 import contextlib
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from scripts.bench.java_router import JavaRouter
@@ -62,12 +62,10 @@ class SideBySide:
     """Everything that one run measured.
 
     Attributes:
-        cpu_us: Processor time of Heddle for each cached read, by what was read.
         memory_mib: Of each target's process: when it had started, and at the end.
     """
 
     cells: Sequence[Cell]
-    cpu_us: Mapping[str, float]
     memory_mib: Mapping[str, tuple[int, int]]
 
 
@@ -109,12 +107,11 @@ def run(folder: Path, *, base_port: int, effort: Effort, say: Callable[[str], No
         before = {target: resident_mib(pid) for target, pid in stage.pids.items()}
         cells = list(_reads(stage, effort, say))
         cells += _submissions(stage, effort, say)
-        cpu_us = dict(_processor_time(stage, effort))
         say(f"{_MANY} applications")
         asyncio.run(_fill(stage.managers, (_MANY - _FEW) // 2))
         cells += _measure(stage, effort, say, "apps (5,000)", "/apps", (1, 8), _reader("GET"))
         after = {target: resident_mib(pid) for target, pid in stage.pids.items()}
-    return SideBySide(cells, cpu_us, {target: (before[target], after[target]) for target in TARGETS})
+    return SideBySide(cells, {target: (before[target], after[target]) for target in TARGETS})
 
 
 Measure = Callable[[str, str, int, float], Measured]
@@ -181,16 +178,11 @@ def _measure(
             for turn in range(len(TARGETS)):
                 target = TARGETS[(round_ + turn) % len(TARGETS)]
                 url = stage.bases[target] + (f"{_BASE}{path}" if path else "")
-                runs[target].append(measure(target, url, count, effort.seconds))
+                before_s = cpu_s(stage.pids[target])
+                measured = measure(target, url, count, effort.seconds)
+                used_us = (cpu_s(stage.pids[target]) - before_s) * 1e6
+                runs[target].append(replace(measured, cpu_us=used_us / max(1, measured.requests)))
         cell = Cell(what, count, runs)
         shown = ", ".join(f"{target} {cell.median(target, lambda run: run.per_s):.0f}/s" for target in TARGETS)
         say(f"{what}, {count} connections: {shown}")
         yield cell
-
-
-def _processor_time(stage: _Stage, effort: Effort) -> Iterator[tuple[str, float]]:
-    for what, path in {"metrics": "/metrics", "apps (100)": "/apps", "nodes": "/nodes"}.items():
-        url = f"{stage.bases['heddle']}{_BASE}{path}"
-        before_s = cpu_s(stage.pids["heddle"])
-        measured = measure_reads(url, connections=8, seconds=effort.seconds)
-        yield what, (cpu_s(stage.pids["heddle"]) - before_s) / max(1, measured.requests) * 1e6
