@@ -1,7 +1,8 @@
 """Answers of several clusters as one ResourceManager's answer: one row of `MERGES` for each method.
 
 Lists are joined, what is listed by name is joined by name, amounts are added, shares of capacity are averaged by the
-size of the clusters. A value that cannot be two at once (the default label, the scheduler's type) is the first cluster's.
+size of the clusters. A value that cannot be two at once (the default label, the scheduler's type) is that of the first
+cluster.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
