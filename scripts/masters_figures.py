@@ -39,7 +39,7 @@ from shim.simulation.engine import seeded
 from shim.simulation.masters import Faults, Masters
 from shim.simulation.results import Outcome
 from shim.simulation.run import Run, Setting
-from shim.simulation.traces import Workload, fixed_jobs, read_trace
+from shim.simulation.traces import Workload, fixed_jobs, read_trace, workload_of
 from shim.testing.shared import shared_folder
 
 TRACES = (("YH1_sub", 4000), ("YH1_sub", 6000), ("synthetic_FB_sub_2000jobs", 5000))
@@ -134,11 +134,18 @@ def ablations(only: str) -> None:
 
 
 def _generated(load: float, n_slots: int) -> Workload:
-    return fixed_jobs(seeded(1, "arrivals"), n_jobs=400, n_tasks=50, duration_s=10.0, load=load, n_slots=n_slots)
+    """Jobs of 43 to 58 tasks of 10 s: every Global Master, of up to sixteen, gets its part."""
+    parts = [
+        fixed_jobs(
+            seeded(n_tasks, "arrivals"), n_jobs=25, n_tasks=n_tasks, duration_s=10.0, load=load / 16, n_slots=n_slots
+        )
+        for n_tasks in range(43, 59)
+    ]
+    return workload_of(f"mixed_load{load:g}", [job for part in parts for job in part.jobs])
 
 
 def robustness(only: str) -> None:
-    """Equal jobs of 50 tasks of 10 s on 1,000 workers, one setting changed at a time."""
+    """Jobs of about 50 tasks of 10 s on 1,000 workers, one setting changed at a time."""
     plain = Setting(n_workers=1000, n_lms=10)
     change = dataclasses.replace
     cases: list[tuple[str, float, Setting, Faults | None]] = [

@@ -191,10 +191,6 @@ def estimated_work(columns: JobColumns, durations: DurationModel, now_s: float) 
     return keys
 
 
-RUNNING_WEIGHT = 0.1
-"""What a running task counts beside a waiting one: it needs no capacity any more, but its job is not done."""
-
-
 def learnt_work(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:
     """Least capacity still to be given, by what was learnt.
 
@@ -214,7 +210,7 @@ def learnt_work(columns: JobColumns, durations: DurationModel, now_s: float) -> 
     running = columns[Column.RUNNING]
     elapsed_s = np.maximum(running * now_s - columns[Column.STARTED_S], 0.0) / np.maximum(running, 1.0)
     duration_s = durations.estimate(columns[Column.FINISHED], columns[Column.FINISHED_S], elapsed_s)
-    keys: FloatArray = (columns[Column.WAITING] + RUNNING_WEIGHT * running) * duration_s
+    keys: FloatArray = columns[Column.WAITING] * duration_s
     return keys
 
 
