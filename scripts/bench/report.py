@@ -2,6 +2,7 @@
 
 import os
 import platform
+import statistics
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -78,7 +79,7 @@ def _cpu_row(cell: Cell) -> str:
 
 
 def _middle(ratios: list[float]) -> str:
-    return f"{ratios[len(ratios) // 2]:.2f}" if ratios else "-"
+    return f"{statistics.median(ratios):.2f}" if ratios else "-"
 
 
 def _short(value: float) -> str:
