@@ -59,7 +59,7 @@ class _PollCounter:
 
     metrics: Metrics
 
-    def reported(self, report: SubClusterReport, _: Applied) -> None:
+    def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
         """See `HeartbeatListener`."""
         self.metrics.poll(report.subcluster, "reported")
 
