@@ -5,9 +5,13 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 from shim.lab import Lab, LabSpec
 from shim.testing.postgresql import LocalPostgreSQL, PostgreSQLMissingError
+
+settings.register_profile("heddle", deadline=None, print_blob=True)  # how long an example takes depends on the machine
+settings.load_profile("heddle")
 
 
 @pytest.fixture(scope="session")

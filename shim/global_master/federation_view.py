@@ -8,6 +8,7 @@ that says it does not know the id, ends it. A state is not put together from two
 sub-cluster that is away stays, with its age.
 """
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
@@ -16,7 +17,7 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport, SubClusterState
 from shim.global_master.application_index import ApplicationIndex
-from shim.global_master.subcluster_view import Part, PartDocument, Placement, SubClusterView
+from shim.global_master.subcluster_view import Part, PartDocument, Placement, PlacementKind, SubClusterView
 
 __all__ = ["Applied", "FederationView", "Part", "PartDocument", "Placement", "SubClusterView", "ViewSettings"]
 
@@ -72,6 +73,7 @@ class _SubCluster:
     labels: tuple[str, ...] = ()
     listed_at_s: float | None = None
     placements: list[Placement] = field(default_factory=list)
+    placement_kinds: Counter[PlacementKind] = field(default_factory=Counter)
     failure: str = ""
     failed_at_s: float = 0.0
 
@@ -89,6 +91,7 @@ class _SubCluster:
             self.scheduler, self.maximum_allocation = report.scheduler, report.maximum_allocation
             self.queues = {queue.path: queue for queue in report.queues}
             self.placements = [placed for placed in self.placements if placed.at_s > report.polled_at_s]
+            self.placement_kinds = Counter(placed.kind for placed in self.placements)
 
 
 class FederationView:
@@ -165,7 +168,9 @@ class FederationView:
 
     def note_placed(self, subcluster: SubClusterId, placement: Placement) -> None:
         """An application is on its way there: the next choice counts it, though no report shows it yet."""
-        self._subclusters[subcluster].placements.append(placement)
+        known = self._subclusters[subcluster]
+        known.placements.append(placement)
+        known.placement_kinds[placement.kind] += 1
 
     def mark_submitted(self, document: ApplicationDocument) -> None:
         """The federation has taken an application: list `document` until its home tells of it.
@@ -285,7 +290,7 @@ class FederationView:
             queues=known.queues,
             labels=known.labels,
             running=self._index.count_live(subcluster),
-            placements=tuple(known.placements),
+            placements=dict(known.placement_kinds),
         )
 
     def _forget(self, application_id: ApplicationId, subcluster: SubClusterId, as_of_s: float) -> bool:

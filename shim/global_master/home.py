@@ -279,7 +279,7 @@ def _weighed(question: _Question, settings: HomeSettings) -> Candidate:
     score = settings.queue_weight * queue_free + (1 - settings.queue_weight) * cluster_free
     reason = f"queue {queue_free:.0%} free, cluster {cluster_free:.0%} free"
     if seen.placements:
-        reason += f", {len(seen.placements)} on the way"
+        reason += f", {sum(seen.placements.values())} on the way"
     if not any(node.state == "RUNNING" for node in seen.nodes):
         score, reason = _LAST_RESORT, "no node is RUNNING: it would wait there"
     return Candidate(seen.subcluster, score, reason, seen.age_s)
@@ -287,16 +287,17 @@ def _weighed(question: _Question, settings: HomeSettings) -> Candidate:
 
 def _on_way(seen: SubClusterView, settings: HomeSettings, queue: QueueReport | None = None) -> ResourceVector:
     """What the placements that no report shows will take: as much as an application there takes on average."""
-    placed = seen.placements
-    if queue is not None:
-        names = {placement.queue for placement in placed}
-        meant = {name for name in names if find_queue(seen, name or settings.default_queue) == queue}
-        placed = tuple(placement for placement in placed if placement.queue in meant)
+    meant = {
+        name
+        for name in {kind[0] for kind in seen.placements}
+        if queue is None or find_queue(seen, name or settings.default_queue) == queue
+    }
     share = 1 / seen.running if seen.running else 0.0
     mean = ResourceVector(int(seen.used.memory_mib * share), int(seen.used.vcores * share))
     return _sum(
-        ResourceVector(max(placement.resource.memory_mib, mean.memory_mib), max(placement.resource.vcores, mean.vcores))
-        for placement in placed
+        ResourceVector(max(memory_mib, mean.memory_mib) * count, max(vcores, mean.vcores) * count)
+        for (name, memory_mib, vcores), count in seen.placements.items()
+        if name in meant
     )
 
 

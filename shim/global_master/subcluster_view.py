@@ -35,6 +35,10 @@ class PartDocument:
     as_of_s: float
 
 
+PlacementKind = tuple[str, int, int]
+"""Queue as submitted, memory in MiB and virtual cores: thousands of placements between two polls are of a few kinds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """An application that was sent to a sub-cluster and that no report of it can show yet.
@@ -49,6 +53,11 @@ class Placement:
     resource: ResourceVector
     at_s: float
 
+    @property
+    def kind(self) -> PlacementKind:
+        """What its weight depends on."""
+        return self.queue, self.resource.memory_mib, self.resource.vcores
+
 
 @dataclass(frozen=True, slots=True)
 class SubClusterView:
@@ -58,7 +67,7 @@ class SubClusterView:
         age_s: Since its newest report began; infinite if there is none.
         failure: Why the polls since that report failed; empty if none did.
         running: How many live applications it holds.
-        placements: What was sent there since the last report that could show it.
+        placements: How many of each kind were sent there since the last report that could show them.
         version: Hadoop's version.
     """
 
@@ -78,4 +87,4 @@ class SubClusterView:
     queues: Mapping[str, QueueReport] = field(default_factory=dict)
     labels: tuple[str, ...] = ()
     running: int = 0
-    placements: tuple[Placement, ...] = ()
+    placements: Mapping[PlacementKind, int] = field(default_factory=dict)

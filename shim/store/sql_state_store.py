@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 
@@ -11,7 +12,7 @@ from sqlalchemy.exc import ArgumentError
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
-from shim.errors import ConfigError
+from shim.errors import ConfigError, StoreUnavailableError
 from shim.store import operations
 from shim.store.executors import Executor
 from shim.store.group_commit import GroupCommitExecutor
@@ -19,6 +20,8 @@ from shim.store.schema import upgrade
 from shim.store.sql_lease_store import SqlLeaseStore
 
 __all__ = ["SqlStateStore", "open_state_store"]
+
+_MORE_TRIES = 4  # each waits for the lock as long as any write does
 
 
 async def open_state_store(url: str, *, now_s: Callable[[], float] = time.time) -> "SqlStateStore":
@@ -34,11 +37,20 @@ async def open_state_store(url: str, *, now_s: Callable[[], float] = time.time) 
     """
     executor = _executor(url)
     try:
-        await executor.write(upgrade)
+        await _upgraded(executor)
     except BaseException:
         await executor.close()
         raise
     return SqlStateStore(executor, now_s=now_s)
+
+
+async def _upgraded(executor: Executor) -> None:
+    """Bring the tables up to date; another Heddle that starts beside this one may hold the lock while it does so."""
+    for _ in range(_MORE_TRIES):
+        with suppress(StoreUnavailableError):
+            await executor.write(upgrade)
+            return
+    await executor.write(upgrade)
 
 
 def _executor(url: str) -> Executor:
