@@ -4,15 +4,20 @@ import json
 
 import pytest
 
+from shim.lab.processes import wait_until
+
 # the first test waits for the images to be built
 pytestmark = [pytest.mark.containers, pytest.mark.timeout(900)]
 
 
 @pytest.mark.parametrize("cluster", ["east", "west"])
 def test_a_cluster_of_containers_has_its_node_under_its_own_name(clusters, cluster):
-    answer = clusters.run(f"{cluster}-rm", "curl", "--silent", f"http://{cluster}-rm:8088/ws/v1/cluster/nodes")
-    (node,) = json.loads(answer)["nodes"]["node"]
-    assert node["state"] == "RUNNING"
+    def running():
+        answer = clusters.run(f"{cluster}-rm", "curl", "--silent", f"http://{cluster}-rm:8088/ws/v1/cluster/nodes")
+        return [node for node in json.loads(answer)["nodes"].get("node", []) if node["state"] == "RUNNING"]
+
+    assert wait_until(running, timeout_s=180)  # a NodeManager is healthy before it has registered
+    (node,) = running()
     assert node["nodeHostName"] == f"{cluster}-nm1"
 
 

@@ -20,7 +20,7 @@ CONTEXT = {
 
 
 @pytest.fixture
-def heddle(heddle_url):
+def cli(heddle_url):
     """Run a verb; returns its result, and fails unless the exit code is the expected one."""
 
     def run(*words, code=0, text=None):
@@ -32,12 +32,12 @@ def heddle(heddle_url):
 
 
 @pytest.fixture
-def submitted(heddle):
+def submitted(cli):
     """An application of ada that is killed after the test."""
     ids = []
 
     def submit(*words):
-        row = json.loads(heddle("submit", "-", "-o", "json", *words, text=json.dumps(CONTEXT)).stdout)
+        row = json.loads(cli("submit", "-", "-o", "json", *words, text=json.dumps(CONTEXT)).stdout)
         ids.append(row["id"])
         return row
 
@@ -46,8 +46,8 @@ def submitted(heddle):
         CliRunner().invoke(app, ["app", "kill", id_])
 
 
-def test_cluster_list_tells_what_programs_need(heddle, lab):
-    rows = json.loads(heddle("cluster", "list", "-o", "json").stdout)
+def test_cluster_list_tells_what_programs_need(cli, lab):
+    rows = json.loads(cli("cluster", "list", "-o", "json").stdout)
     assert [row["id"] for row in rows] == list(lab.clusters)
     for row in rows:
         cluster = lab.cluster(row["id"])
@@ -60,67 +60,67 @@ def test_cluster_list_tells_what_programs_need(heddle, lab):
         assert isinstance(row["age_s"], float)
 
 
-def test_every_format_tells_the_same(heddle):
-    rows = json.loads(heddle("cluster", "list", "-o", "json").stdout)
-    told = yaml.safe_load(heddle("cluster", "list", "-o", "yaml").stdout)
+def test_every_format_tells_the_same(cli):
+    rows = json.loads(cli("cluster", "list", "-o", "json").stdout)
+    told = yaml.safe_load(cli("cluster", "list", "-o", "yaml").stdout)
     assert [row["id"] for row in told] == [row["id"] for row in rows]
-    table = heddle("cluster", "list").stdout
+    table = cli("cluster", "list").stdout
     assert table.splitlines()[0].startswith("CLUSTER")
     assert all(row["web"] in table for row in rows)
 
 
-def test_an_application_is_submitted_listed_explained_and_killed(heddle, submitted):
+def test_an_application_is_submitted_listed_explained_and_killed(cli, submitted):
     row = submitted()
-    listed = json.loads(heddle("app", "list", "-o", "json").stdout)
+    listed = json.loads(cli("app", "list", "-o", "json").stdout)
     (found,) = [each for each in listed if each["id"] == row["id"]]
     assert found["cluster"] == row["cluster"]
     assert {"user", "name", "queue", "state", "finalStatus", "applicationType"} <= set(found)
     assert found["user"] == "ada"
 
-    why = json.loads(heddle("app", "why", row["id"], "-o", "json").stdout)
+    why = json.loads(cli("app", "why", row["id"], "-o", "json").stdout)
     assert why["home"] == row["cluster"]
     assert {candidate["cluster"] for candidate in why["candidates"]} == {"east", "west"}
 
-    assert "would kill" in heddle("app", "kill", row["id"], "--dry-run").stdout
-    assert json.loads(heddle("app", "status", row["id"], "-o", "json").stdout)["finalStatus"] == "UNDEFINED"
-    heddle("app", "kill", row["id"])
-    listed = json.loads(heddle("app", "list", "--cluster", row["cluster"], "-o", "json").stdout)
+    assert "would kill" in cli("app", "kill", row["id"], "--dry-run").stdout
+    assert json.loads(cli("app", "status", row["id"], "-o", "json").stdout)["finalStatus"] == "UNDEFINED"
+    cli("app", "kill", row["id"])
+    listed = json.loads(cli("app", "list", "--cluster", row["cluster"], "-o", "json").stdout)
     assert row["id"] in {each["id"] for each in listed}
 
 
-def test_a_drained_cluster_gets_no_application_until_it_is_undrained(heddle, submitted):
-    would = json.loads(heddle("cluster", "drain", "east", "--dry-run", "-o", "json").stdout)
+def test_a_drained_cluster_gets_no_application_until_it_is_undrained(cli, submitted):
+    would = json.loads(cli("cluster", "drain", "east", "--dry-run", "-o", "json").stdout)
     assert (would["admission"], would["dry_run"]) == ("draining", True)
-    assert json.loads(heddle("cluster", "list", "-o", "json").stdout)[0]["state"] == "RUNNING"
-    heddle("cluster", "drain", "east")
+    assert json.loads(cli("cluster", "list", "-o", "json").stdout)[0]["state"] == "RUNNING"
+    cli("cluster", "drain", "east")
     try:
-        assert json.loads(heddle("cluster", "list", "-o", "json").stdout)[0]["state"] == "DRAINING"
-        choice = json.loads(heddle("submit", "-", "--dry-run", "-o", "json", text=json.dumps(CONTEXT)).stdout)
+        assert json.loads(cli("cluster", "list", "-o", "json").stdout)[0]["state"] == "DRAINING"
+        choice = json.loads(cli("submit", "-", "--dry-run", "-o", "json", text=json.dumps(CONTEXT)).stdout)
         assert choice["home"] == "west"
         assert submitted()["cluster"] == "west"
     finally:
-        heddle("cluster", "undrain", "east")
-    assert json.loads(heddle("cluster", "list", "-o", "json").stdout)[0]["state"] == "RUNNING"
+        cli("cluster", "undrain", "east")
+    assert json.loads(cli("cluster", "list", "-o", "json").stdout)[0]["state"] == "RUNNING"
 
 
-def test_a_dry_submission_submits_nothing(heddle):
-    before = json.loads(heddle("app", "list", "-o", "json", "--of", "ada").stdout)
-    heddle("submit", "--command", "sleep 1", "--queue", "root.prod", "--dry-run")
-    assert len(json.loads(heddle("app", "list", "-o", "json", "--of", "ada").stdout)) == len(before)
+def test_a_dry_submission_submits_nothing(cli):
+    before = json.loads(cli("app", "list", "-o", "json", "--of", "ada").stdout)
+    cli("submit", "--command", "sleep 1", "--queue", "root.prod", "--dry-run")
+    assert len(json.loads(cli("app", "list", "-o", "json", "--of", "ada").stdout)) == len(before)
 
 
-def test_queues_are_told_together_and_apart(heddle):
-    rows = {row["queue"]: row for row in json.loads(heddle("queue", "list", "-o", "json").stdout)}
+def test_queues_are_told_together_and_apart(cli):
+    rows = {row["queue"]: row for row in json.loads(cli("queue", "list", "-o", "json").stdout)}
     assert set(rows) == {"root.default", "root.prod", "root.dev"}
     prod = rows["root.prod"]
     assert [part["cluster"] for part in prod["parts"]] == ["east", "west"]
     assert prod["capacity_mib"] == sum(part["capacity_mib"] for part in prod["parts"]) > 0
-    parts = json.loads(heddle("queue", "status", "prod", "-o", "json").stdout)
+    parts = json.loads(cli("queue", "status", "prod", "-o", "json").stdout)
     assert [part["cluster"] for part in parts] == ["east", "west"]
 
 
-def test_the_doctor_finds_healthy_clusters_reachable(heddle):
-    findings = json.loads(heddle("doctor", "-o", "json").stdout)
+def test_the_doctor_finds_healthy_clusters_reachable(cli):
+    findings = json.loads(cli("doctor", "-o", "json").stdout)
     reached = {found["cluster"] for found in findings if found["check"] == "reachable" and found["level"] == "ok"}
     assert reached == {"east", "west"}
     epochs = {found["cluster"] for found in findings if found["check"] == "epochs" and found["level"] == "ok"}
@@ -138,8 +138,8 @@ def test_the_doctor_finds_healthy_clusters_reachable(heddle):
         (("submit",), ExitCode.USAGE),
     ],
 )
-def test_the_exit_code_says_what_went_wrong(heddle, words, code):
-    heddle(*words, code=code)
+def test_the_exit_code_says_what_went_wrong(cli, words, code):
+    cli(*words, code=code)
 
 
 def test_no_heddle_has_an_exit_code_of_its_own():

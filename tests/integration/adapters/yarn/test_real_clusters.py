@@ -118,11 +118,15 @@ async def test_a_real_cluster_is_known_after_one_poll(lab):
         assert choose_home(too_large, front.view, {}, front.clock.now_s()).is_lasting
 
 
+def is_final(document):
+    return document is not None and document.summary.state.is_final
+
+
 async def test_documents_are_those_of_the_resource_manager_byte_for_byte(lab):
     async with watching(lab) as front:
         application_id = await front.submit(1)
         await front.kill(application_id)
-        await until(lambda: front.view.find(application_id) and not front.view.live(EAST))
+        await until(lambda: is_final(front.view.find(application_id)))
         read = await front.reading.application(application_id, viewer="alice")
         request = RestRequest("GET", f"/ws/v1/cluster/apps/{application_id}")
         assert (await front.manager.exchange(request)).body == b'{"app":%s}' % read.document.raw
