@@ -12,8 +12,6 @@ from shim.protocol.masters.frames import (
     HelloFrame,
     ReportFrame,
     ResyncFrame,
-    VerdictFrame,
-    VerifyFrame,
     decode_frame_untrusted,
     encode_frame,
 )
@@ -29,8 +27,6 @@ __all__ = [
     "ReportFrame",
     "ReportPublisher",
     "ResyncFrame",
-    "VerdictFrame",
-    "VerifyFrame",
     "apply_delta",
     "decode_frame_untrusted",
     "delta_between",

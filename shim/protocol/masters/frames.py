@@ -8,7 +8,7 @@ from dataclasses import replace
 
 import msgspec
 
-from shim.domain import ApplicationDocument, ApplicationId, SubClusterReport
+from shim.domain import ApplicationDocument, SubClusterReport
 from shim.errors import RemoteProtocolError
 from shim.protocol.masters.deltas import ReportDelta
 
@@ -19,8 +19,6 @@ __all__ = [
     "HelloFrame",
     "ReportFrame",
     "ResyncFrame",
-    "VerdictFrame",
-    "VerifyFrame",
     "decode_frame_untrusted",
     "encode_frame",
 ]
@@ -76,29 +74,7 @@ class ResyncFrame(msgspec.Struct, frozen=True, tag="resync"):
     """Global Master to Local Master: a report is missing, send a whole one."""
 
 
-class VerifyFrame(msgspec.Struct, frozen=True, tag="verify"):
-    """Global Master to Local Master: may this application have its home with you?
-
-    Repeating a request under the same id repeats the verdict and reserves nothing twice.
-    """
-
-    request: str
-    application_id: ApplicationId
-    queue: str
-    memory_mib: int
-    vcores: int
-    label: str
-
-
-class VerdictFrame(msgspec.Struct, frozen=True, tag="verdict"):
-    """Local Master to Global Master: yes, or why not. A fresh report precedes a refusal."""
-
-    request: str
-    is_accepted: bool
-    reason: str = ""
-
-
-Frame = HelloFrame | ReportFrame | DeltaFrame | ResyncFrame | VerifyFrame | VerdictFrame
+Frame = HelloFrame | ReportFrame | DeltaFrame | ResyncFrame
 
 
 def _mappings_are_dicts(value: object) -> object:
