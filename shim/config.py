@@ -23,6 +23,7 @@ __all__ = [
     "LogConfig",
     "PollConfig",
     "ProxyUserConfig",
+    "QueueConfig",
     "SecurityConfig",
     "ServerConfig",
     "StoreConfig",
@@ -200,6 +201,30 @@ class SubClusterConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class QueueConfig:
+    """What Heddle does for the applications of one queue; a queue that is not named has the defaults."""
+
+    name: str = key(
+        about=Key(
+            "Its full path, `root.prod`.",
+            pattern=r"root(\.[^\s.]+)*",
+            form='the full path of a queue; write "root.prod"',
+        )
+    )
+    placement: str = key(
+        "home",
+        about=Key(
+            "Who decides where containers go: `home` leaves it to the scheduler of each sub-cluster.",
+            choices=("home",),
+        ),
+    )
+    span: bool = key(
+        default=False,
+        about=Key("Whether one application may hold containers of several sub-clusters."),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class LogConfig:
     """What Heddle writes about itself, on standard error."""
 
@@ -230,6 +255,9 @@ class Config:
     subclusters: tuple[SubClusterConfig, ...] = key(
         (), about=Key("`[[subcluster]]`, one for each YARN cluster.", name="subcluster")
     )
+    queues: tuple[QueueConfig, ...] = key(
+        (), about=Key("`[[queue]]`, for queues that need more than the defaults.", name="queue")
+    )
 
 
 def load(path: Path | str, environment: Mapping[str, str] | None = None) -> Config:
@@ -259,6 +287,7 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
     origin = overlay(Config, tables, VARIABLE_PREFIX, environment, source)
     config = read(Config, tables, origin)
     _check_subclusters(config.subclusters, source)
+    _check_queues(config.queues, source)
     _check_binding(config.server, source)
     return config
 
@@ -291,6 +320,14 @@ def _check_subclusters(subclusters: tuple[SubClusterConfig, ...], source: str) -
                 f"sub-cluster {subcluster.id} has neither conf (a folder with yarn-site.xml) nor web (http://host:port)"
             )
             raise ConfigError(source, f"subcluster[{number}]", message)
+
+
+def _check_queues(queues: tuple[QueueConfig, ...], source: str) -> None:
+    seen: set[str] = set()
+    for number, queue in enumerate(queues):
+        if queue.name in seen:
+            raise ConfigError(source, f"queue[{number}].name", f"{queue.name!r} is there twice")
+        seen.add(queue.name)
 
 
 def _check_binding(server: ServerConfig, source: str) -> None:

@@ -5,7 +5,7 @@ from enum import Enum
 
 from shim.domain.resources import ResourceVector
 
-__all__ = ["QueueReport", "QueueState"]
+__all__ = ["QueueReport", "QueueState", "is_same_queue"]
 
 
 class QueueState(Enum):
@@ -43,3 +43,11 @@ class QueueReport:
     applications: int = 0
     maximum_applications: int = 0
     creates_children: bool = False
+
+
+def is_same_queue(path: str, told: str) -> bool:
+    """Whether a ResourceManager that names an application's queue `told` means the one with this full path.
+
+    CapacityScheduler tells the last part alone where that is unambiguous, FairScheduler always the whole path.
+    """
+    return told == path or ("." not in told and path.rpartition(".")[2] == told)

@@ -56,6 +56,12 @@ REFUSED = {
     "true for a number": ("[server]\nmax_body_bytes = true\n" + LEAST, ["server.max_body_bytes", "whole number"]),
     "a number that is too small": ("[poll]\ninterval_s = 0\n" + LEAST, ["poll.interval_s", "at least 0.05"]),
     "a number that is too large": ("[server]\nanswer_within_s = 99\n" + LEAST, ["answer_within_s", "at most 60"]),
+    "a queue that is named twice": (LEAST + '[[queue]]\nname = "root.a"\n' * 2, ["queue[1].name", "there twice"]),
+    "a queue's placement that is none": (
+        LEAST + '[[queue]]\nname = "root.a"\nplacement = "moon"',
+        ["queue[0].placement", "home"],
+    ),
+    "a queue without its path": (LEAST + '[[queue]]\nname = "root a"', ["queue[0].name", '"root.prod"']),
     "a value for a table": ("server = 3\n" + LEAST, ["server", "write [server]"]),
     "a table for a list of tables": ("[subcluster]\nid = 'a'", ["subcluster", "write [[subcluster]]"]),
     "an address without a port": ("[server]\nrest = 'localhost'\n" + LEAST, ["server.rest", "host:port"]),

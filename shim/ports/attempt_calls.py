@@ -1,0 +1,93 @@
+"""Between the scheduler door and whoever understands what an ApplicationMaster asks (spanning, placement).
+
+The door logs the ApplicationMaster in at its home and passes bytes on. Calls of an attempt that may hold containers of
+several sub-clusters go to `AttemptCalls` instead, which uses the attempt's own login at the home through `HomeSession`.
+"""
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from shim.domain.ids import ApplicationAttemptId, SubClusterId
+from shim.ports.resource_manager_rpc import RPCAnswer
+
+__all__ = ["ALLOCATE", "FINISH", "REGISTER", "Attempt", "AttemptCalls", "AttemptDesk", "HomeSession"]
+
+REGISTER = "registerApplicationMaster"
+ALLOCATE = "allocate"
+FINISH = "finishApplicationMaster"
+
+
+@dataclass(frozen=True, slots=True)
+class Attempt:
+    """An application attempt whose ApplicationMaster has proven to its home that it is it.
+
+    Attributes:
+        queue: As its home tells it: the full path or only the last part of it.
+        user: Whose application it is.
+    """
+
+    id: ApplicationAttemptId
+    home_subcluster: SubClusterId
+    queue: str
+    user: str
+
+
+class HomeSession(Protocol):
+    """The attempt's own login at its home; lives as long as the ApplicationMaster's connection."""
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a call may still be made."""
+        ...
+
+    async def call(self, method: str, payload: bytes) -> RPCAnswer:
+        """Make a call of `ApplicationMasterProtocol`, on behalf of the attempt.
+
+        Args:
+            method: `REGISTER`, `ALLOCATE` or `FINISH`.
+            payload: The serialized request message.
+
+        Returns:
+            The home's answer, or the exception that it answered.
+
+        Raises:
+            NeverReachedError: The session had ended before: the home has not seen the call.
+            NoAnswerError: It ended before the answer came.
+        """
+        ...
+
+
+class AttemptCalls(Protocol):
+    """What one connection of one ApplicationMaster calls; one call at a time, in the order in which they came.
+
+    A `ResourceManagerError` out of a call ends the ApplicationMaster's connection without an answer, as a
+    ResourceManager that dies would: it connects again and repeats the call with the same response id. Any other error
+    is told to it as a failed call.
+    """
+
+    async def register(self, payload_untrusted: bytes) -> RPCAnswer:
+        """`registerApplicationMaster`: bytes of a `RegisterApplicationMasterRequestProto`, as the master sent them."""
+        ...
+
+    async def allocate(self, payload_untrusted: bytes) -> RPCAnswer:
+        """`allocate`: bytes of an `AllocateRequestProto`."""
+        ...
+
+    async def finish(self, payload_untrusted: bytes) -> RPCAnswer:
+        """`finishApplicationMaster`: bytes of a `FinishApplicationMasterRequestProto`."""
+        ...
+
+    def leave(self) -> None:
+        """The connection has ended, by either side; the home session with it. The master may well come back."""
+        ...
+
+
+class AttemptDesk(Protocol):
+    """Takes over the calls of attempts that may span sub-clusters."""
+
+    def enter(self, attempt: Attempt, home: HomeSession) -> AttemptCalls:
+        """An ApplicationMaster has logged in.
+
+        It may do so again for the same attempt, before or after `leave` of the connection that it had.
+        """
+        ...
