@@ -21,6 +21,7 @@ __all__ = [
     "VARIABLE_PREFIX",
     "Config",
     "LogConfig",
+    "MastersConfig",
     "PollConfig",
     "ProxyUserConfig",
     "QueueConfig",
@@ -225,6 +226,32 @@ class QueueConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class MastersConfig:
+    """Masters in processes of their own: `heddle gm` and `heddle lm`. `heddle serve` needs none of it."""
+
+    listen: str = key("127.0.0.1:0", about=_address("Where other masters reach this one; port 0 takes a free one."))
+    advertise: str = key(
+        "",
+        about=Key(
+            "What the others are told instead of `listen`: behind a container's port, say.",
+            pattern=rf"({_ADDRESS})?",
+            form=_ADDRESS_FORM,
+        ),
+    )
+    secret_file: Path | None = key(
+        None, about=Key("File (mode 0600) with the secret that all masters of a federation share; they need one.")
+    )
+    lease_s: float = key(
+        2.5,
+        about=Key("A master that died is replaced when its lease has ended; prolonged four times as often.", least=0.5),
+    )
+    verify_within_s: float = key(
+        0.3, about=Key("How long a submission waits for a Local Master's word on its home.", least=0.01, most=5)
+    )
+    silent_after_s: float = key(5.0, about=Key("A link on which nothing came for this long is made anew.", least=0.5))
+
+
+@dataclass(frozen=True, slots=True)
 class LogConfig:
     """What Heddle writes about itself, on standard error."""
 
@@ -251,6 +278,7 @@ class Config:
     store: StoreConfig = section(StoreConfig, Key("The database."))
     security: SecurityConfig = section(SecurityConfig, Key("Users."))
     poll: PollConfig = section(PollConfig, Key("Heartbeats."))
+    masters: MastersConfig = section(MastersConfig, Key("Masters in processes of their own."))
     log: LogConfig = section(LogConfig, Key("Logs."))
     subclusters: tuple[SubClusterConfig, ...] = key(
         (), about=Key("`[[subcluster]]`, one for each YARN cluster.", name="subcluster")
@@ -288,7 +316,7 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
     config = read(Config, tables, origin)
     _check_subclusters(config.subclusters, source)
     _check_queues(config.queues, source)
-    _check_binding(config.server, source)
+    _check_binding(config.server, config.masters, source)
     return config
 
 
@@ -330,9 +358,10 @@ def _check_queues(queues: tuple[QueueConfig, ...], source: str) -> None:
         seen.add(queue.name)
 
 
-def _check_binding(server: ServerConfig, source: str) -> None:
+def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) -> None:
     """Anonymous submission is how ResourceManagers on the open network are abused: reaching out is a decision."""
-    for name, address in (("rest", server.rest), ("client_rpc", server.client_rpc)):
+    named = (("server.rest", server.rest), ("server.client_rpc", server.client_rpc), ("masters.listen", masters.listen))
+    for name, address in named:
         if address and not is_loopback(address) and not server.allow_remote:
             message = f"{address} is reachable from other machines; set server.allow_remote = true if that is meant"
-            raise ConfigError(source, f"server.{name}", message)
+            raise ConfigError(source, name, message)

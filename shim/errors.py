@@ -20,6 +20,7 @@
     ├── ProtocolError                  bytes that break a protocol
     │   ├── LocalProtocolError         we would have
     │   └── RemoteProtocolError        they did
+    ├── MasterLinkError                a link between masters was refused, broke, or stays silent
     ├── StoreError
     │   ├── StoreUnavailableError      locked, full or away: retry later
     │   └── VersionConflictError       somebody else wrote first
@@ -46,6 +47,7 @@ __all__ = [
     "LocalProtocolError",
     "MalformedAnswerError",
     "MalformedBodyError",
+    "MasterLinkError",
     "NeverReachedError",
     "NoAnswerError",
     "NoUsableSubClusterError",
@@ -179,6 +181,10 @@ class LocalProtocolError(ProtocolError):
 
 class RemoteProtocolError(ProtocolError):
     """The peer broke the protocol."""
+
+
+class MasterLinkError(HeddleError):
+    """A link between masters could not be made, was refused, broke, or the other end says nothing."""
 
 
 class StoreError(HeddleError):
