@@ -3,7 +3,7 @@
 Time is the database's: the machines that compete for a lease need not agree on theirs.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Table, bindparam, case, func, literal_column, or_, select, update
@@ -13,7 +13,7 @@ from sqlalchemy.sql.dml import ReturningInsert
 from shim.domain.leases import Lease
 from shim.store.tables import leases
 
-__all__ = ["acquire", "list_leases", "release"]
+__all__ = ["acquire", "acquire_all", "list_leases", "release", "release_all"]
 
 _C = leases.c
 _NOW: Mapping[str, ColumnElement[float]] = {
@@ -55,6 +55,7 @@ _RELEASE = (
     .where(_C.name == bindparam("of_name"), _C.holder == bindparam("of_holder"))
     .values(ends_at_s=0.0, holder="")
 )
+_RELEASE_ALL = update(leases).where(_C.holder == bindparam("of_holder")).values(ends_at_s=0.0, holder="")
 _LIST = {
     dialect: select(_C.name, _C.holder, _C.address, _C.fence, (_C.ends_at_s - now).label("remaining_s"))
     .where(func.substr(_C.name, 1, bindparam("prefix_length")) == bindparam("prefix"))
@@ -72,9 +73,23 @@ def acquire(connection: Connection, *, name: str, holder: str, address: str, for
     return Lease(name=name, holder=holder, address=address, fence=int(fence), remaining_s=for_s)
 
 
+def acquire_all(
+    connection: Connection, *, names: Collection[str], holder: str, address: str, for_s: float
+) -> Sequence[Lease]:
+    """Take or prolong those of many leases that can be had."""
+    # always in the same order: two that want the same leases at once then wait, instead of each for the other
+    asked = (acquire(connection, name=name, holder=holder, address=address, for_s=for_s) for name in sorted(names))
+    return [lease for lease in asked if lease is not None]
+
+
 def release(connection: Connection, *, name: str, holder: str) -> None:
     """End a lease of this holder now, and keep its fence for the next."""
     connection.execute(_RELEASE, {"of_name": name, "of_holder": holder})
+
+
+def release_all(connection: Connection, *, holder: str) -> None:
+    """End every lease of this holder now, and keep their fences for the next."""
+    connection.execute(_RELEASE_ALL, {"of_holder": holder})
 
 
 def list_leases(connection: Connection, *, prefix: str) -> Sequence[Lease]:

@@ -1,6 +1,6 @@
 """`LeaseStore` over SQL, in the database of the state store."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from functools import partial
 
 from shim.domain.leases import Lease
@@ -22,9 +22,19 @@ class SqlLeaseStore:
             partial(lease_operations.acquire, name=name, holder=holder, address=address, for_s=for_s)
         )
 
+    async def acquire_all(self, names: Collection[str], *, holder: str, address: str, for_s: float) -> Sequence[Lease]:
+        """Take or prolong those of many leases that can be had."""
+        return await self._executor.write(
+            partial(lease_operations.acquire_all, names=tuple(names), holder=holder, address=address, for_s=for_s)
+        )
+
     async def release(self, name: str, *, holder: str) -> None:
         """Give a lease back, if it is this holder's."""
         await self._executor.write(partial(lease_operations.release, name=name, holder=holder))
+
+    async def release_all(self, *, holder: str) -> None:
+        """Give back every lease of this holder."""
+        await self._executor.write(partial(lease_operations.release_all, holder=holder))
 
     async def leases(self, prefix: str = "") -> Sequence[Lease]:
         """Every lease whose name begins with `prefix`."""

@@ -1,6 +1,6 @@
 """A lease store in memory, by the clock of a test, and one that goes away."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 
 from shim.domain.leases import Lease
@@ -34,12 +34,22 @@ class InMemoryLeaseStore:
         self._kept[name] = lease, now_s + for_s
         return lease
 
+    async def acquire_all(self, names: Collection[str], *, holder: str, address: str, for_s: float) -> Sequence[Lease]:
+        """Take or prolong those of many leases that can be had."""
+        asked = [await self.acquire(name, holder=holder, address=address, for_s=for_s) for name in sorted(names)]
+        return [lease for lease in asked if lease is not None]
+
     async def release(self, name: str, *, holder: str) -> None:
         """Give a lease back, if it is this holder's."""
         self._check()
         known = self._kept.get(name)
         if known is not None and known[0].holder == holder:
             self._kept[name] = replace(known[0], holder=""), float("-inf")
+
+    async def release_all(self, *, holder: str) -> None:
+        """Give back every lease of this holder."""
+        for name in tuple(self._kept):
+            await self.release(name, holder=holder)
 
     async def leases(self, prefix: str = "") -> Sequence[Lease]:
         """Every lease whose name begins with `prefix`."""

@@ -74,3 +74,34 @@ async def test_leases_are_listed_by_prefix_with_what_remains(store):
 async def test_of_many_that_try_at_once_one_wins(store):
     won = await asyncio.gather(*(take(store, f"holder-{number}") for number in range(12)))
     assert len([lease for lease in won if lease is not None]) == 1
+
+
+async def test_many_leases_are_had_at_once_but_not_those_of_others(store):
+    await take(store, "b", name="queue/root.b")
+    wanted = {"queue/root.c", "queue/root.b", "queue/root.a"}
+    had = await store.acquire_all(wanted, holder="a", address="a:1", for_s=LONG_S)
+    assert [(lease.name, lease.holder, lease.fence) for lease in had] == [
+        ("queue/root.a", "a", 1),
+        ("queue/root.c", "a", 1),
+    ]
+
+
+async def test_two_that_want_the_same_many_leases_at_once_both_get_an_answer(store):
+    names = [f"queue/{number}" for number in range(40)]
+    both = await asyncio.gather(
+        store.acquire_all(names, holder="a", address="a:1", for_s=LONG_S),
+        store.acquire_all(reversed(names), holder="b", address="b:1", for_s=LONG_S),
+    )
+    assert sorted(map(len, both)) == [0, 40]
+
+
+async def test_a_process_that_ends_gives_everything_back_at_once_and_nothing_of_others(store):
+    await store.acquire_all(["gm/a", "queue/x"], holder="a", address="a:1", for_s=LONG_S)
+    await take(store, "b", name="gm/b")
+    await store.release_all(holder="a")
+    assert {lease.name: lease.is_live for lease in await store.leases()} == {
+        "gm/a": False,
+        "gm/b": True,
+        "queue/x": False,
+    }
+    assert (await take(store, "b", name="queue/x")).fence == 2
