@@ -139,6 +139,7 @@ class Heddle:
         world = World(config, clock, subclusters, managers, store, view, metrics)
         use_cases = await assemble(world, self._crash_points)
         inspections.append(use_cases.inspection)
+        stack.push_async_callback(use_cases.backend.submissions.finish)
         await self._start_background(use_cases, stack)
         await self._open_door(world, use_cases, Witness(metrics, audit, view.home_of), metrics, stack)
         self._clients = await serve_clients(

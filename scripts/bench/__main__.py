@@ -2,6 +2,7 @@
 
 import argparse
 import tempfile
+from functools import partial
 from pathlib import Path
 
 from scripts.bench.generated import Size, run_generated
@@ -20,13 +21,14 @@ def main() -> None:
     parser.add_argument("--remark", default="Nothing else ran.", help="what else the machine did, for the page")
     arguments = parser.parse_args()
     effort = Effort(arguments.rounds, arguments.seconds)
+    say = partial(print, flush=True)
     command = f"python -m scripts.bench --rounds {effort.rounds} --seconds {effort.seconds:g}"
     with tempfile.TemporaryDirectory(prefix="heddle-bench-") as scratch:
         folder, base = Path(scratch), arguments.base_port
         generated = run_generated(
-            folder / "generated", base_port=base + 920, size=Size(), seconds=max(10.0, effort.seconds), say=print
+            folder / "generated", base_port=base + 920, size=Size(), seconds=max(10.0, effort.seconds), say=say
         )
-        measured = run(folder, base_port=base, effort=effort, say=print)
+        measured = run(folder, base_port=base, effort=effort, say=say)
     write_page(_PAGE, measured, generated, effort, command=command, remark=arguments.remark)
 
 

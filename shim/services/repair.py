@@ -93,6 +93,8 @@ class Repair:
         record = await self._store.find(application_id)
         if record is None or record.state is not SubmissionState.INTENDED:
             return record
+        if self._submissions.is_taken(application_id):
+            return replace(record, state=SubmissionState.SUBMITTED)  # as the store will have it in a moment
         if application_id not in self._submissions.in_flight:
             await self._repair_records(record.home_subcluster, [record])
         return await self._store.find(application_id)

@@ -4,7 +4,7 @@ The intent is in the store before a byte is sent, and every send is preceded by 
 From then on the same home may be asked and sent to as often as it takes: it takes a known id as done. Another home is
 chosen only when the first one provably does not have the request and will not get it.
 
-    received ─ home chosen ─ intent written ─ sent ─ answered ─ settled ─ 202
+    received ─ home chosen ─ intent written ─ sent ─ answered ─ 202 ─ settled
                                   │             ├─ refused: settled REJECTED, the home's own answer
                                   │             ├─ never reached: another home, a new intent, sent there
                                   │             └─ silent: 202; `repair` goes on asking
@@ -36,6 +36,7 @@ from shim.ports.resource_manager import ResourceManager, RestAnswer
 from shim.ports.state_store import StateStore
 from shim.services.crash_points import CrashPoint, CrashPoints, nothing_happens
 from shim.services.delivery import Delivery, Life, NotSent, Refused, Taken, Uncertain, ask_life, deliver
+from shim.services.settling import Settling
 
 __all__ = [
     "Accepted",
@@ -162,12 +163,21 @@ class SubmissionService:
         self._clock = clock
         self._settings = settings or SubmissionSettings()
         self._reached = crash_points
+        self._settling = Settling(store, clock, crash_points=crash_points)
         self._flights: dict[ApplicationId, asyncio.Task[Accepted | Rejected]] = {}
 
     @property
     def in_flight(self) -> frozenset[ApplicationId]:
         """Applications that this process is submitting right now; nobody else here may touch them."""
-        return frozenset(self._flights)
+        return self._settling.waiting.union(self._flights)
+
+    def is_taken(self, application_id: ApplicationId) -> bool:
+        """Whether its home has acknowledged it to this process just now, though the store does not say so yet."""
+        return application_id in self._settling.waiting
+
+    async def finish(self) -> None:
+        """Return when what homes have taken is written down as taken."""
+        await self._settling.finish()
 
     async def submit(self, submission: Submission, *, accept: str = "application/json") -> Accepted | Rejected:
         """Take a submission, or hand on its home's refusal.
@@ -235,7 +245,8 @@ class SubmissionService:
         if stands.content_hash != wanted.content_hash:
             message = f"{wanted.submission.application_id} was submitted before with another content; ask for a new id"
             raise ConflictError(message)
-        is_delivered = stands.state is SubmissionState.SUBMITTED
+        is_taken = self.is_taken(wanted.submission.application_id)
+        is_delivered = is_taken or stands.state is SubmissionState.SUBMITTED
         if not is_delivered:
             self._listing.mark_submitted(stands.submission, stands.home_subcluster)
         return Accepted(stands.home_subcluster, is_delivered=is_delivered)
@@ -269,7 +280,7 @@ class SubmissionService:
             delivery = await self._send(record, deadline_s, accept)
             match delivery:
                 case Taken():
-                    return await self._settle_taken(record)
+                    return self._taken(record)
                 case Refused(answer):
                     return await self._settle_refused(record, answer)
                 case NotSent(reason):
@@ -311,11 +322,8 @@ class SubmissionService:
         self._reached(CrashPoint.REHOMED, record.submission.application_id)
         return moved
 
-    async def _settle_taken(self, record: SubmissionRecord) -> Accepted:
-        application_id = record.submission.application_id
-        with suppress(StoreError):  # its home has it and the intent is safe: the repair settles it
-            await self._store.settle(application_id, SubmissionState.SUBMITTED)
-        self._reached(CrashPoint.SETTLED, application_id)
+    def _taken(self, record: SubmissionRecord) -> Accepted:
+        self._settling.note(record.submission.application_id)
         self._listing.mark_submitted(record.submission, record.home_subcluster)
         return Accepted(record.home_subcluster, is_delivered=True)
 

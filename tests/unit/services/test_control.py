@@ -87,3 +87,13 @@ async def test_without_the_store_what_is_known_can_be_changed() -> None:
     await heddle.submissions.submit(a_submission())
     store.writes_fail = store.reads_fail = True
     assert (await heddle.control.kill(AN_ID, user="alice")).status == 202
+
+
+async def test_one_that_its_home_has_just_taken_can_be_changed_at_once(federation: ScriptedFederation) -> None:
+    heddle = await federation.start()
+    await heddle.submissions.submit(a_submission())
+    asked_before = len(federation["east"].taken)
+    answer = await heddle.control.kill(AN_ID, user="alice")
+    assert answer.status == 202
+    assert federation["east"].applications[AN_ID]["state"] == "KILLED"
+    assert len(federation["east"].taken) == asked_before + 1

@@ -46,14 +46,20 @@ async def started(**kwargs: object) -> tuple[ScriptedFederation, ScriptedHeddle]
     return federation, await federation.start()
 
 
+async def written_down(federation: ScriptedFederation) -> None:
+    """Let the time pass until what homes have taken is in the store."""
+    await federation.clock.advance(0.1)
+
+
 async def test_a_submission_reaches_its_home_once_as_its_user() -> None:
     federation, heddle = await started()
     outcome = await heddle.submissions.submit(a_submission())
     assert outcome == Accepted(EAST, is_delivered=True)
     assert federation.who_has(AN_ID) == [EAST]
     assert federation["east"].applications[AN_ID]["user"] == "alice"
-    assert await state_of(federation) is SubmissionState.SUBMITTED
     assert heddle.view.home_of(AN_ID) == EAST
+    await written_down(federation)
+    assert await state_of(federation) is SubmissionState.SUBMITTED
     assert not heddle.submissions.in_flight
 
 
@@ -69,7 +75,6 @@ async def test_the_body_and_its_type_travel_untouched() -> None:
 async def test_nothing_is_sent_before_the_intent_is_in_the_store() -> None:
     federation = ScriptedFederation()
     order: list[tuple[CrashPoint, SubmissionState | None, int]] = []
-    pending: list[asyncio.Task[None]] = []
 
     def note(point: CrashPoint, application_id: ApplicationId) -> None:
         kept = federation.store._kept.get(application_id)  # type: ignore[attr-defined]  # the store in memory
@@ -77,7 +82,7 @@ async def test_nothing_is_sent_before_the_intent_is_in_the_store() -> None:
 
     heddle = await federation.start(note)
     await heddle.submissions.submit(a_submission())
-    assert not pending
+    await written_down(federation)
     assert order == [
         (CrashPoint.RECEIVED, None, 0),
         (CrashPoint.INTENT_WRITTEN, SubmissionState.INTENDED, 0),
@@ -85,6 +90,41 @@ async def test_nothing_is_sent_before_the_intent_is_in_the_store() -> None:
         (CrashPoint.ANSWERED, SubmissionState.INTENDED, 1),
         (CrashPoint.SETTLED, SubmissionState.SUBMITTED, 1),
     ]
+
+
+async def test_the_client_does_not_wait_for_the_note_that_its_home_has_it() -> None:
+    federation, heddle = await started()
+    assert await heddle.submissions.submit(a_submission()) == Accepted(EAST, is_delivered=True)
+    assert await state_of(federation) is SubmissionState.INTENDED
+    assert heddle.submissions.in_flight == {AN_ID}  # the repair leaves it alone meanwhile
+    await written_down(federation)
+    assert await state_of(federation) is SubmissionState.SUBMITTED
+    assert not heddle.submissions.in_flight
+
+
+async def test_what_is_taken_at_the_end_is_written_down_before_the_end() -> None:
+    federation, heddle = await started()
+    await heddle.submissions.submit(a_submission())
+    end = asyncio.create_task(heddle.submissions.finish())
+    await written_down(federation)
+    await end
+    assert await state_of(federation) is SubmissionState.SUBMITTED
+
+
+async def test_a_note_that_the_store_does_not_take_is_left_to_the_repair() -> None:
+    store = SwitchableStore()
+    federation, heddle = await started(store=store)
+    await heddle.submissions.submit(a_submission())
+    store.writes_fail = True
+    await written_down(federation)
+    store.writes_fail = False
+    assert await state_of(federation) is SubmissionState.INTENDED
+    assert not heddle.submissions.in_flight
+    await federation.clock.advance(60.0)
+    await heddle.poll()
+    await heddle.repair.repair_all()
+    assert await state_of(federation) is SubmissionState.SUBMITTED
+    assert federation["east"].submissions == {AN_ID: 1}
 
 
 async def test_the_same_submission_again_is_the_same_submission() -> None:
@@ -97,6 +137,7 @@ async def test_the_same_submission_again_is_the_same_submission() -> None:
 async def test_the_same_submission_at_another_heddle_is_the_same_submission() -> None:
     federation, heddle = await started()
     await heddle.submissions.submit(a_submission())
+    await written_down(federation)
     other = await federation.start()
     federation["east"].behave(IsNeverReached())
     await other.poll()
@@ -136,6 +177,7 @@ async def test_of_two_contents_at_the_same_time_one_is_refused() -> None:
 async def test_a_known_id_is_answered_while_no_sub_cluster_is_usable() -> None:
     federation, heddle = await started()
     await heddle.submissions.submit(a_submission())
+    await written_down(federation)
     for manager in federation.managers.values():
         manager.behave(IsNeverReached())
     other = await federation.start()
@@ -181,6 +223,7 @@ async def test_after_a_refusal_the_corrected_context_is_taken_under_the_same_id(
     assert isinstance(await heddle.submissions.submit(a_submission()), Rejected)
     corrected = a_submission(body=b'{"application-id":"%s","x":1}' % str(AN_ID).encode())
     assert await heddle.submissions.submit(corrected) == Accepted(EAST, is_delivered=True)
+    await written_down(federation)
     assert await state_of(federation) is SubmissionState.SUBMITTED
 
 
@@ -190,6 +233,7 @@ async def test_a_home_that_provably_was_not_reached_is_replaced(behaviour: Calla
     federation["east"].behave(behaviour())
     assert await heddle.submissions.submit(a_submission()) == Accepted(WEST, is_delivered=True)
     assert federation.who_has(AN_ID) == [WEST]
+    await written_down(federation)
     record = await federation.store.find(AN_ID)
     assert record is not None
     assert (record.home_subcluster, record.state) == (WEST, SubmissionState.SUBMITTED)
