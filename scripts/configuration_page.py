@@ -71,6 +71,8 @@ def _sections(cls: Any, path: str, *, array: bool) -> Iterator[str]:
 
 def _type(type_: Any) -> str:
     item = item_type(type_)
+    if typing.get_origin(type_) is Mapping:
+        return f"table of {_TYPES[item]}"
     if item is not None:
         return f"{_TYPES[item]}, or a list"
     return _TYPES[next((part for part in typing.get_args(type_) if part in _TYPES), type_)]
@@ -78,12 +80,16 @@ def _type(type_: Any) -> str:
 
 def _default(field: "dataclasses.Field[Any]") -> str:
     value = field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return "-"
     if value is dataclasses.MISSING:
         return "must be given"
     if value is None or value == ():
         return "-"
     if isinstance(value, bool):
         return f"`{str(value).lower()}`"
+    if isinstance(value, tuple):
+        return ", ".join(f'`"{item}"`' for item in value)
     return f'`"{value}"`' if isinstance(value, str) else f"`{value}`"
 
 

@@ -16,17 +16,20 @@ from typing import Any
 
 from shim.config_tree import Key, key, overlay, read, section
 from shim.errors import ConfigError
+from shim.queue_config import MappingConfig, QueueConfig, check_queues
 
 __all__ = [
     "VARIABLE_PREFIX",
     "Config",
     "LogConfig",
+    "MappingConfig",
     "MastersConfig",
     "PollConfig",
     "ProxyUserConfig",
     "QueueConfig",
     "SecurityConfig",
     "ServerConfig",
+    "SharesConfig",
     "StoreConfig",
     "SubClusterConfig",
     "is_loopback",
@@ -67,7 +70,12 @@ class ServerConfig:
         about=_address("Address that `/conf` tells for `yarn.resourcemanager.scheduler.address`."),
     )
     admin_rpc: str = key(
-        "127.0.0.1:8033", about=_address("Address that `/conf` tells for `yarn.resourcemanager.admin.address`.")
+        "127.0.0.1:8033",
+        about=Key(
+            "Where `yarn rmadmin` connects (its `yarn.resourcemanager.admin.address`); empty for none.",
+            pattern=rf"({_ADDRESS})?",
+            form=_ADDRESS_FORM,
+        ),
     )
     allow_remote: bool = key(
         default=False,
@@ -186,6 +194,9 @@ class SubClusterConfig:
     scheduler_rpc: tuple[str, ...] = key(
         (), about=_address("Scheduler RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
     )
+    admin_rpc: tuple[str, ...] = key(
+        (), about=_address("Admin RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
+    )
     verify_tls: bool = key(default=True, about=Key("Whether the certificate of an https address is checked."))
     ca_file: Path | None = key(None, about=Key("Certificates to trust for https, instead of the machine's."))
     auth: str = key(
@@ -198,30 +209,6 @@ class SubClusterConfig:
     )
     user: str = key(
         "heddle", about=Key("Heddle's own user there, for polls and for `proxy`.", pattern=_USER, form="a user name")
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class QueueConfig:
-    """What Heddle does for the applications of one queue; a queue that is not named has the defaults."""
-
-    name: str = key(
-        about=Key(
-            "Its full path, `root.prod`.",
-            pattern=r"root(\.[^\s.]+)*",
-            form='the full path of a queue; write "root.prod"',
-        )
-    )
-    placement: str = key(
-        "home",
-        about=Key(
-            "Who decides where containers go: `home` leaves it to the scheduler of each sub-cluster.",
-            choices=("home",),
-        ),
-    )
-    span: bool = key(
-        default=False,
-        about=Key("Whether one application may hold containers of several sub-clusters."),
     )
 
 
@@ -252,6 +239,27 @@ class MastersConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class SharesConfig:
+    """How queues with a weight share the federation."""
+
+    interval_s: float = key(
+        1.0, about=Key("From one look at who may start to the next; a submission looks at once.", least=0.05)
+    )
+    absent_after_s: float = key(
+        60.0,
+        about=Key("What a sub-cluster has that told nothing for this long is not divided any more.", least=1),
+    )
+    ahead: int = key(
+        2,
+        about=Key(
+            "Applications of a queue, for each sub-cluster, that may wait there for their ApplicationMaster while "
+            "the federation is full and no other queue wants more.",
+            least=1,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class LogConfig:
     """What Heddle writes about itself, on standard error."""
 
@@ -279,12 +287,16 @@ class Config:
     security: SecurityConfig = section(SecurityConfig, Key("Users."))
     poll: PollConfig = section(PollConfig, Key("Heartbeats."))
     masters: MastersConfig = section(MastersConfig, Key("Masters in processes of their own."))
+    shares: SharesConfig = section(SharesConfig, Key("Shares of queues."))
     log: LogConfig = section(LogConfig, Key("Logs."))
     subclusters: tuple[SubClusterConfig, ...] = key(
         (), about=Key("`[[subcluster]]`, one for each YARN cluster.", name="subcluster")
     )
     queues: tuple[QueueConfig, ...] = key(
         (), about=Key("`[[queue]]`, for queues that need more than the defaults.", name="queue")
+    )
+    mappings: tuple[MappingConfig, ...] = key(
+        (), about=Key("`[[mapping]]`, who is put into which queue.", name="mapping")
     )
 
 
@@ -315,7 +327,7 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
     origin = overlay(Config, tables, VARIABLE_PREFIX, environment, source)
     config = read(Config, tables, origin)
     _check_subclusters(config.subclusters, source)
-    _check_queues(config.queues, source)
+    check_queues(config.queues, config.mappings, [each.id for each in config.subclusters], source)
     _check_binding(config.server, config.masters, source)
     return config
 
@@ -348,14 +360,6 @@ def _check_subclusters(subclusters: tuple[SubClusterConfig, ...], source: str) -
                 f"sub-cluster {subcluster.id} has neither conf (a folder with yarn-site.xml) nor web (http://host:port)"
             )
             raise ConfigError(source, f"subcluster[{number}]", message)
-
-
-def _check_queues(queues: tuple[QueueConfig, ...], source: str) -> None:
-    seen: set[str] = set()
-    for number, queue in enumerate(queues):
-        if queue.name in seen:
-            raise ConfigError(source, f"queue[{number}].name", f"{queue.name!r} is there twice")
-        seen.add(queue.name)
 
 
 def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) -> None:

@@ -7,6 +7,7 @@ is a `ConfigError` that names the file (or variable), the key and what is allowe
 
 import dataclasses
 import difflib
+import math
 import re
 import types
 import typing
@@ -202,7 +203,10 @@ def _integer(raw: Any) -> int:
 def _number(raw: Any) -> float:
     if isinstance(raw, bool):
         raise TypeError
-    return float(raw)
+    value = float(raw)
+    if math.isnan(value):
+        raise ValueError
+    return value
 
 
 def _text(raw: Any) -> str:

@@ -1,0 +1,107 @@
+"""The policy of shares: which queues divide the federation, how, and who is put into which. Values only."""
+
+from collections.abc import Container, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from shim.domain.ids import SubClusterId
+from shim.domain.queues import is_same_queue
+
+__all__ = ["EVERYBODY", "FederatedQueue", "QueueMapping", "QueueOrder", "SharePolicy", "parent_of"]
+
+EVERYBODY = ("*",)
+QueueOrder = str
+"""`fifo`, or `users`: the user who holds least goes first."""
+
+
+@dataclass(frozen=True, slots=True)
+class FederatedQueue:
+    """One queue over all sub-clusters.
+
+    Attributes:
+        path: Full path, `root.prod`.
+        weight: Its part, relative to its siblings'; None if it takes no part in the shares.
+        guaranteed: Part of the federation that it gets before weights count.
+        maximum: Part of the federation that it never exceeds.
+        max_applications: Running and waiting ones; 0 for no limit, like the other counts.
+        max_running: Those on sub-clusters.
+        user_maximum: Part of the federation that one user never exceeds in it.
+        submit: Users, `group:NAME`, or `*`.
+        administer: Who may end others' applications that wait in it; as `submit`.
+        names: What sub-clusters call it that call it otherwise.
+    """
+
+    path: str
+    weight: float | None = None
+    guaranteed: float = 0.0
+    maximum: float = 1.0
+    max_applications: int = 0
+    max_running: int = 0
+    max_user_applications: int = 0
+    max_user_running: int = 0
+    user_maximum: float = 1.0
+    order: QueueOrder = "fifo"
+    submit: tuple[str, ...] = EVERYBODY
+    administer: tuple[str, ...] = EVERYBODY
+    names: Mapping[SubClusterId, str] = field(default_factory=lambda: MappingProxyType({}))
+
+    @property
+    def is_sharing(self) -> bool:
+        """Whether it takes part in the shares."""
+        return self.weight is not None
+
+    def name_at(self, subcluster: SubClusterId) -> str:
+        """What a sub-cluster calls it."""
+        return self.names.get(subcluster, self.path)
+
+
+@dataclass(frozen=True, slots=True)
+class QueueMapping:
+    """Who is put into which queue; what is empty fits everybody.
+
+    Attributes:
+        application: Name of the application, with `*` and `?`.
+        overrides: Whether it counts also for submissions that name a queue.
+    """
+
+    queue: str
+    user: str = ""
+    group: str = ""
+    application: str = ""
+    overrides: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class SharePolicy:
+    """All of it.
+
+    Attributes:
+        version: Counts the policies that were applied; 0 is the one of the configuration file.
+    """
+
+    queues: tuple[FederatedQueue, ...] = ()
+    mappings: tuple[QueueMapping, ...] = ()
+    version: int = 0
+
+    @property
+    def sharing(self) -> tuple[FederatedQueue, ...]:
+        """Queues that take part in the shares."""
+        return tuple(queue for queue in self.queues if queue.is_sharing)
+
+    def find(self, told: str) -> FederatedQueue | None:
+        """The queue that a full path or its last part names."""
+        exact = next((queue for queue in self.queues if queue.path == told), None)
+        return exact or next((queue for queue in self.queues if is_same_queue(queue.path, told)), None)
+
+    def find_at(self, subcluster: SubClusterId, told: str) -> FederatedQueue | None:
+        """The queue whose applications a sub-cluster tells of under this name."""
+        return next((queue for queue in self.queues if is_same_queue(queue.name_at(subcluster), told)), None)
+
+
+def parent_of(path: str, known: Container[str]) -> str:
+    """The nearest queue above a path that is known; empty for the federation itself."""
+    while path:
+        path = path.rpartition(".")[0]
+        if path in known:
+            return path
+    return ""

@@ -1,0 +1,223 @@
+"""The part of the configuration that policies may change while Heddle runs: queues, and who is put into which.
+
+The same tables stand in `heddle.toml` and in the files of `heddle policy apply`.
+"""
+
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from shim.config_tree import Key, Origin, key, read, section
+from shim.domain.ids import SubClusterId
+from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy, parent_of
+from shim.errors import ConfigError
+
+__all__ = ["MappingConfig", "PolicyConfig", "QueueConfig", "check_queues", "parse_policy", "share_policy"]
+
+_PATH = r"root(\.[^\s.]+)*"
+_PATH_FORM = 'the full path of a queue; write "root.prod"'
+_LINE = re.compile(r"at line (\d+)")
+_ROUNDING = 1e-9
+_SAME = (
+    *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
+    *("max_user_running", "user_maximum", "order", "submit", "administer"),
+)
+"""Keys of a queue that mean the same in the core."""
+
+
+def _no_names() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class QueueConfig:
+    """What Heddle does for the applications of one queue; a queue that is not named has the defaults."""
+
+    name: str = key(about=Key("Its full path, `root.prod`.", pattern=_PATH, form=_PATH_FORM))
+    placement: str = key(
+        "home",
+        about=Key(
+            "Who decides where containers go: `home` leaves it to the scheduler of each sub-cluster.",
+            choices=("home",),
+        ),
+    )
+    span: bool = key(
+        default=False,
+        about=Key("Whether one application may hold containers of several sub-clusters."),
+    )
+    weight: float | None = key(
+        None,
+        about=Key(
+            "Its part of the federation, relative to the others that have one. A queue without it takes no part in "
+            "the shares; one of weight 0 gets only what all others leave.",
+            least=0,
+            most=1_000_000,
+        ),
+    )
+    guaranteed: float = key(
+        0.0, about=Key("Part of the federation that it gets first, before weights count.", least=0, most=1)
+    )
+    maximum: float = key(1.0, about=Key("Part of the federation that it never exceeds.", least=0, most=1))
+    max_applications: int = key(
+        0, about=Key("Applications that run and wait at most; more are refused. 0 for no limit.", least=0)
+    )
+    max_running: int = key(
+        0, about=Key("Applications that are on sub-clusters at most; more wait. 0 for no limit.", least=0)
+    )
+    max_user_applications: int = key(
+        0, about=Key("As `max_applications`, of one user in this queue. 0 for no limit.", least=0)
+    )
+    max_user_running: int = key(0, about=Key("As `max_running`, of one user in this queue. 0 for no limit.", least=0))
+    user_maximum: float = key(
+        1.0, about=Key("Part of the federation that one user never exceeds in this queue.", least=0, most=1)
+    )
+    order: str = key(
+        "fifo",
+        about=Key(
+            "Who of those that wait is next: `fifo` who came first, `users` whose user holds least.",
+            choices=("fifo", "users"),
+        ),
+    )
+    submit: tuple[str, ...] = key(
+        ("*",), about=Key("Who may submit to it: users, `group:NAME`, or `*` for all. Administrators always may.")
+    )
+    administer: tuple[str, ...] = key(
+        ("*",), about=Key("Who may end applications of others that wait in it; as `submit`.")
+    )
+    names: Mapping[str, str] = section(
+        _no_names, Key('Its name on sub-clusters that call it otherwise: `names.east = "root.production"`.')
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MappingConfig:
+    """Who is put into which queue. The first that fits counts; what is empty fits everybody."""
+
+    queue: str = key(about=Key("Where to.", pattern=_PATH, form=_PATH_FORM))
+    user: str = key("", about=Key("Name of the user."))
+    group: str = key("", about=Key("A group of the user on this machine."))
+    application: str = key("", about=Key("Name of the application; `*` stands for any characters, `?` for one."))
+    overrides: bool = key(
+        default=False,
+        about=Key("Whether it counts also for submissions that name a queue; else only without one or for `default`."),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyConfig:
+    """What a policy file holds."""
+
+    queues: tuple[QueueConfig, ...] = key((), about=Key("`[[queue]]`", name="queue"))
+    mappings: tuple[MappingConfig, ...] = key((), about=Key("`[[mapping]]`", name="mapping"))
+
+
+def parse_policy(text: str, *, source: str, subclusters: Sequence[str] = ()) -> SharePolicy:
+    """Read a policy file, the whole or nothing.
+
+    Args:
+        text: TOML.
+        source: What messages call it.
+        subclusters: Those that `names` may name.
+
+    Raises:
+        ConfigError: Naming the line, the key and what is allowed.
+    """
+    try:
+        tables: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
+        line = _LINE.search(str(exc))
+        where = f"{source}:{line[1]}" if line else source
+        raise ConfigError(where, "(file)", f"is not TOML: {exc}") from exc
+    try:
+        config = read(PolicyConfig, tables, Origin(source, Path()))
+        check_queues(config.queues, config.mappings, subclusters, source)
+    except ConfigError as exc:
+        message = str(exc).removeprefix(f"{exc.source}: {exc.key}: ")
+        raise ConfigError(f"{source}:{_line_of(text, exc.key)}", exc.key, message) from exc
+    return share_policy(config.queues, config.mappings)
+
+
+def check_queues(
+    queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig], subclusters: Sequence[str], source: str
+) -> None:
+    """Refuse what each key alone allows, but not together.
+
+    Raises:
+        ConfigError: A queue twice, a mapping to none, a name for no sub-cluster, guarantees above what there is.
+    """
+    seen: set[str] = set()
+    for number, queue in enumerate(queues):
+        where = f"queue[{number}]"
+        if queue.name in seen:
+            raise ConfigError(source, f"{where}.name", f"{queue.name!r} is there twice")
+        seen.add(queue.name)
+        if queue.guaranteed > queue.maximum:
+            message = f"{queue.guaranteed:g} is above the queue's maximum of {queue.maximum:g}"
+            raise ConfigError(source, f"{where}.guaranteed", message)
+        unknown = sorted(set(queue.names) - set(subclusters))
+        if unknown and subclusters:
+            message = f"there is no such sub-cluster; there are {', '.join(subclusters)}"
+            raise ConfigError(source, f"{where}.names.{unknown[0]}", message)
+    _check_guarantees(queues, source)
+    for number, mapping in enumerate(mappings):
+        if not mapping.user and not mapping.group and not mapping.application and number < len(mappings) - 1:
+            message = "fits everybody, so that those below it never count: put it last"
+            raise ConfigError(source, f"mapping[{number}].queue", message)
+
+
+def _check_guarantees(queues: Sequence[QueueConfig], source: str) -> None:
+    """Guarantees of siblings sum to at most the whole federation, and to at most their parent's maximum."""
+    sharing = {queue.name: queue for queue in queues if queue.weight is not None}
+    sums: dict[str, float] = {}
+    for number, queue in enumerate(queues):
+        if queue.weight is None:
+            continue
+        parent = parent_of(queue.name, sharing)
+        most = sharing[parent].maximum if parent else 1.0
+        sums[parent] = sums.get(parent, 0.0) + queue.guaranteed
+        if sums[parent] > most + _ROUNDING:
+            whose = f"the {most:.0%} of {parent}" if parent else "the federation"
+            message = f"with it the guarantees sum to {sums[parent]:.0%}, which is more than {whose}"
+            raise ConfigError(source, f"queue[{number}].guaranteed", message)
+
+
+def share_policy(queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig]) -> SharePolicy:
+    """The values of the core."""
+    return SharePolicy(
+        queues=tuple(
+            FederatedQueue(
+                path=queue.name,
+                names=MappingProxyType({SubClusterId(name): known_as for name, known_as in queue.names.items()}),
+                **{name: getattr(queue, name) for name in _SAME},
+            )
+            for queue in queues
+        ),
+        mappings=tuple(
+            QueueMapping(one.queue, one.user, one.group, one.application, one.overrides) for one in mappings
+        ),
+    )
+
+
+def _line_of(text: str, dotted: str) -> int:
+    """The line that a key stands in; of a key that is missing, the line where its table begins."""
+    table, _, rest = dotted.partition(".")
+    name, _, number = table.rstrip("]").partition("[")
+    header, wanted, seen = f"[[{name}]]", int(number or 0), -1
+    found = 1
+    for line, content in enumerate(text.splitlines(), start=1):
+        stripped = content.strip()
+        if stripped.startswith("["):
+            seen += stripped.startswith(header)
+            if seen == wanted and stripped.startswith(header):
+                found = line
+        elif (seen == wanted and _names(stripped, rest)) or (seen < 0 and _names(stripped, table)):
+            return line
+    return found
+
+
+def _names(line: str, key_path: str) -> bool:
+    return line.partition("=")[0].strip() in (key_path, key_path.partition(".")[0], key_path.rpartition(".")[2])
