@@ -14,6 +14,7 @@ from typing import Any, Self
 import structlog
 
 import shim
+from shim.admin_rpc import connect_admins, serve_admins
 from shim.client_rpc import connect_rpc, serve_clients, with_rpc
 from shim.config import Config, ServerConfig, is_loopback, split_address
 from shim.connections import resolve
@@ -31,7 +32,7 @@ from shim.server.rest.operations import Operations
 from shim.server.rest.site import Site
 from shim.server.rest.witness import Witness
 from shim.server.rpc import RPCServer
-from shim.server.rpc.witness import ClientWitness
+from shim.server.rpc.witness import AdminWitness, ClientWitness
 from shim.services.crash_points import CrashPoints, nothing_happens
 from shim.services.inspection import Inspection
 from shim.store import open_state_store
@@ -62,6 +63,7 @@ class Heddle:
         self._stack = AsyncExitStack()
         self._server: RestServer | None = None
         self._clients: RPCServer | None = None
+        self._admins: RPCServer | None = None
         self._failed: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -90,6 +92,11 @@ class Heddle:
     def client_rpc(self) -> str | None:
         """`host:port` where Hadoop clients connect; None if no such door is open."""
         return None if self._clients is None else self._clients.address
+
+    @property
+    def admin_rpc(self) -> str | None:
+        """`host:port` where operators' tools connect; None if no such door is open."""
+        return None if self._admins is None else self._admins.address
 
     async def run(self, *, announce: Callable[[str], None]) -> None:
         """Start, serve until SIGTERM or SIGINT, stop.
@@ -127,7 +134,8 @@ class Heddle:
         view = FederationView(tuple(subclusters), ViewSettings(late_after_s=config.poll.late_after_s))
         inspections: list[Inspection] = []
         metrics = Metrics(clock, version=shim.__version__, subclusters=lambda: _gauges(inspections))
-        rpcs = {id_: rpc for id_, each in subclusters.items() if (rpc := connect_rpc(each)) is not None}
+        clients = {id_: connect_rpc(each, each.description.client_rpc) for id_, each in subclusters.items()}
+        rpcs = {id_: rpc for id_, rpc in clients.items() if rpc is not None}
         managers = {
             id_: ObservedResourceManager(with_rpc(each.connect(), rpcs.get(id_)), metrics, clock)
             for id_, each in subclusters.items()
@@ -142,17 +150,29 @@ class Heddle:
         stack.push_async_callback(use_cases.backend.submissions.finish)
         await self._start_background(use_cases, stack)
         await self._open_door(world, use_cases, Witness(metrics, audit, view.home_of), metrics, stack)
+        started = f"{int(clock.now_s() * 1000):x}"
         self._clients = await serve_clients(
             config.server,
             use_cases.backend,
             use_cases.identity,
             rpcs,
             secret=read_secret(config.security.secret_file),
-            witness=ClientWitness(metrics, audit, view.home_of, request_prefix=f"c{int(clock.now_s() * 1000):x}"),
+            witness=ClientWitness(metrics, audit, view.home_of, request_prefix=f"c{started}"),
             guarded=frozenset(id_ for id_, each in subclusters.items() if each.is_guarded),
         )
         if self._clients is not None:
             stack.push_async_callback(self._clients.stop, grace_s=config.server.shutdown_s)
+        await self._open_admin_door(world, use_cases, AdminWitness(metrics, audit, request_prefix=f"a{started}"), stack)
+
+    async def _open_admin_door(
+        self, world: World, use_cases: UseCases, witness: AdminWitness, stack: AsyncExitStack
+    ) -> None:
+        server, rpcs = world.config.server, connect_admins(world.subclusters)
+        for rpc in rpcs.values():
+            stack.push_async_callback(rpc.close)
+        self._admins = await serve_admins(server, use_cases.backend, use_cases.identity, rpcs, witness=witness)
+        if self._admins is not None:
+            stack.push_async_callback(self._admins.stop, grace_s=server.shutdown_s)
 
     async def _start_background(self, use_cases: UseCases, stack: AsyncExitStack) -> None:
         """What runs by itself; the first heartbeats are waited for, so that the first answers are whole."""

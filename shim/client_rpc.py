@@ -1,6 +1,6 @@
 """The client door put together: the sub-clusters' RPC addresses, the use cases, the listening socket."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from adapters.yarn.rm_doors import BothDoors
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
@@ -11,18 +11,23 @@ from shim.errors import ConfigError
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
-from shim.server.rpc import ClientDoor, ClientUseCases, RPCServer
+from shim.server.rpc import ClientDoor, ClientUseCases, RPCDoor, RPCServer
 from shim.server.rpc.exchanges import Witness
 from shim.services.client_calls import CallSettings, ClientCalls
 from shim.services.delegation_tokens import DelegationTokens
 from shim.services.identity import IdentityService
 
-__all__ = ["connect_rpc", "serve_clients", "with_rpc"]
+__all__ = ["connect_rpc", "open_door", "serve_clients", "with_rpc"]
 
 
-def connect_rpc(subcluster: SubCluster) -> YarnRPC | None:
-    """The RPC door of a sub-cluster's ResourceManager, nothing opened yet; None if its address is not known."""
-    addresses = addresses_of(subcluster.description.client_rpc)
+def connect_rpc(subcluster: SubCluster, listed: Sequence[str]) -> YarnRPC | None:
+    """An RPC door of a sub-cluster's ResourceManager, nothing opened yet; None if its address is not known.
+
+    Args:
+        subcluster: Whose it is.
+        listed: Where the ResourceManagers have that door, `host:port`.
+    """
+    addresses = addresses_of(listed)
     if not addresses:
         return None
     rest = subcluster.settings
@@ -83,14 +88,29 @@ async def serve_clients(
         maximum_allocation=backend.maximum_allocation,
         max_submission_bytes=server.max_body_bytes,
     )
-    host, port = split_address(server.client_rpc)
-    door = RPCServer(ClientDoor(use_cases, witness), host=host, port=port)
+    return await open_door(ClientDoor(use_cases, witness), server.client_rpc, "client_rpc", "the web services alone")
+
+
+async def open_door(door: RPCDoor, address: str, key: str, without: str) -> RPCServer:
+    """Listen.
+
+    Args:
+        door: What answers.
+        address: `host:port`.
+        key: Name of the address in `[server]`.
+        without: What Heddle serves if that key is empty.
+
+    Raises:
+        ConfigError: If the address cannot be listened on.
+    """
+    host, port = split_address(address)
+    server = RPCServer(door, host=host, port=port)
     try:
-        await door.start()
+        await server.start()
     except OSError as exc:
         message = (
-            f"{server.client_rpc} cannot be listened on: {exc.strerror}. Is a ResourceManager or another Heddle there? "
-            f'client_rpc = "" serves the web services alone'
+            f"{address} cannot be listened on: {exc.strerror}. Is a ResourceManager or another Heddle there? "
+            f'{key} = "" serves {without}'
         )
-        raise ConfigError("the configuration", "server.client_rpc", message) from exc
-    return door
+        raise ConfigError("the configuration", f"server.{key}", message) from exc
+    return server

@@ -364,7 +364,12 @@ def _check_subclusters(subclusters: tuple[SubClusterConfig, ...], source: str) -
 
 def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) -> None:
     """Anonymous submission is how ResourceManagers on the open network are abused: reaching out is a decision."""
-    named = (("server.rest", server.rest), ("server.client_rpc", server.client_rpc), ("masters.listen", masters.listen))
+    named = (
+        ("server.rest", server.rest),
+        ("server.client_rpc", server.client_rpc),
+        ("server.admin_rpc", server.admin_rpc),
+        ("masters.listen", masters.listen),
+    )
     for name, address in named:
         if address and not is_loopback(address) and not server.allow_remote:
             message = f"{address} is reachable from other machines; set server.allow_remote = true if that is meant"

@@ -59,6 +59,7 @@ def resolve(config: SubClusterConfig, poll: PollConfig) -> SubCluster:
             web=config.web or found.web,
             client_rpc=config.client_rpc or found.client_rpc,
             scheduler_rpc=config.scheduler_rpc or found.scheduler_rpc,
+            admin_rpc=config.admin_rpc or found.admin_rpc,
             proxy_user=config.user if is_proxy else "",
         ),
         is_guarded=found.has_acls,
@@ -76,5 +77,5 @@ def resolve(config: SubClusterConfig, poll: PollConfig) -> SubCluster:
 
 def _nothing() -> SubClusterConfiguration:
     return SubClusterConfiguration(
-        web=(), client_rpc=(), scheduler_rpc=(), rm_ids=(), epoch=0, has_acls=False, recovers=True
+        web=(), client_rpc=(), scheduler_rpc=(), admin_rpc=(), rm_ids=(), epoch=0, has_acls=False, recovers=True
     )

@@ -33,6 +33,7 @@ _DEFAULTS: Mapping[str, str] = {
 _PORTS: Mapping[str, int] = {
     f"{_RM}.address": 8032,
     f"{_RM}.scheduler.address": 8030,
+    f"{_RM}.admin.address": 8033,
     f"{_RM}.webapp.address": 8088,
     f"{_RM}.webapp.https.address": 8090,
 }
@@ -44,7 +45,7 @@ class SubClusterConfiguration:
 
     Attributes:
         web: `http://host:port` or `https://host:port`.
-        client_rpc: `host:port`; `scheduler_rpc` likewise.
+        client_rpc: `host:port`; `scheduler_rpc` and `admin_rpc` likewise.
         rm_ids: Empty without high availability.
         epoch: `yarn.resourcemanager.epoch`.
         has_acls: Whether what the ResourceManager tells depends on who asks.
@@ -54,6 +55,7 @@ class SubClusterConfiguration:
     web: tuple[str, ...]
     client_rpc: tuple[str, ...]
     scheduler_rpc: tuple[str, ...]
+    admin_rpc: tuple[str, ...]
     rm_ids: tuple[str, ...]
     epoch: int
     has_acls: bool
@@ -84,6 +86,7 @@ def read_folder(folder: Path, *, environment: Mapping[str, str] | None = None) -
         web=tuple(f"{scheme}://{_address(properties, web, suffix, source)}" for suffix in suffixes),
         client_rpc=tuple(_address(properties, f"{_RM}.address", suffix, source) for suffix in suffixes),
         scheduler_rpc=tuple(_address(properties, f"{_RM}.scheduler.address", suffix, source) for suffix in suffixes),
+        admin_rpc=tuple(_address(properties, f"{_RM}.admin.address", suffix, source) for suffix in suffixes),
         rm_ids=rm_ids if has_ha else (),
         epoch=_number(properties, f"{_RM}.epoch", source),
         has_acls=_flag(properties, "yarn.acl.enable", source)

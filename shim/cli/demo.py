@@ -55,10 +55,12 @@ def up(
     rest: Annotated[str, typer.Option(help="Where Heddle serves REST")] = _FRONT.rest,
     client_rpc: Annotated[str, typer.Option(help="Where Heddle serves clients' RPC")] = _FRONT.client_rpc,
     scheduler_rpc: Annotated[str, typer.Option(help="Where Heddle serves masters' RPC")] = _FRONT.scheduler_rpc,
+    admin_rpc: Annotated[str, typer.Option(help="Where Heddle serves operators' RPC")] = _FRONT.admin_rpc,
     dry_run: DryRun = False,
 ) -> None:
     """Start what is not running yet, count words on both clusters, and leave all of it running."""
-    lab = Lab(folder if folder is not None else default_folder(), front=FrontAddresses(rest, client_rpc, scheduler_rpc))
+    front = FrontAddresses(rest, client_rpc, scheduler_rpc, admin_rpc)
+    lab = Lab(folder if folder is not None else default_folder(), front=front)
     if dry_run:
         say(f"would start two clusters in {lab.folder}, Heddle at {rest}, and {_APPLICATIONS} applications")
         return

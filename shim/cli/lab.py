@@ -75,10 +75,11 @@ def up(
     rest: Annotated[str, typer.Option(help="Where Heddle will serve REST")] = _FRONT.rest,
     client_rpc: Annotated[str, typer.Option(help="Where Heddle will serve clients' RPC")] = _FRONT.client_rpc,
     scheduler_rpc: Annotated[str, typer.Option(help="Where Heddle will serve masters' RPC")] = _FRONT.scheduler_rpc,
+    admin_rpc: Annotated[str, typer.Option(help="Where Heddle will serve operators' RPC")] = _FRONT.admin_rpc,
     dry_run: DryRun = False,
 ) -> None:
     """Start clusters and wait until every node is usable."""
-    lab = Lab(_folder(folder), front=FrontAddresses(rest, client_rpc, scheduler_rpc))
+    lab = Lab(_folder(folder), front=FrontAddresses(rest, client_rpc, scheduler_rpc, admin_rpc))
     with _errors_shown():
         spec = LabSpec.of(
             clusters=clusters,

@@ -98,6 +98,7 @@ _HEDDLE_TOML = """\
 rest = "{front.rest}"
 client_rpc = "{front.client_rpc}"
 scheduler_rpc = "{front.scheduler_rpc}"
+admin_rpc = "{front.admin_rpc}"
 
 [store]
 url = "sqlite:///{folder}/heddle.db"

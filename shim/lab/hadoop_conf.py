@@ -69,6 +69,7 @@ class FrontAddresses:
     rest: str = "127.0.0.1:8088"
     client_rpc: str = "127.0.0.1:8032"
     scheduler_rpc: str = "127.0.0.1:8030"
+    admin_rpc: str = "127.0.0.1:8033"
 
 
 def cluster_files(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings, *, ha_id: str | None = None) -> Files:
@@ -108,6 +109,7 @@ def client_files(front: FrontAddresses, around: Surroundings) -> Files:
         "yarn.resourcemanager.hostname": front.rest.rpartition(":")[0],
         "yarn.resourcemanager.address": front.client_rpc,
         "yarn.resourcemanager.scheduler.address": front.scheduler_rpc,
+        "yarn.resourcemanager.admin.address": front.admin_rpc,
         "yarn.resourcemanager.webapp.address": front.rest,
         "yarn.resourcemanager.connect.retry-interval.ms": "500",
         "yarn.application.classpath": _class_path(around),

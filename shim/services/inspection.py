@@ -40,12 +40,14 @@ class SubClusterDescription:
         web: Addresses of its ResourceManagers, with scheme.
         client_rpc: Where they serve clients; empty if unknown.
         scheduler_rpc: Where they serve ApplicationMasters; empty if unknown.
+        admin_rpc: Where they serve operators; empty if unknown.
         proxy_user: Heddle's own user there, if it sends `doAs`; else empty.
     """
 
     web: tuple[str, ...]
     client_rpc: tuple[str, ...] = ()
     scheduler_rpc: tuple[str, ...] = ()
+    admin_rpc: tuple[str, ...] = ()
     proxy_user: str = ""
 
 

@@ -76,6 +76,7 @@ def of_one(lab, tmp_path_factory):
         [server]
         rest = "127.0.0.1:0"
         client_rpc = "127.0.0.1:0"
+        admin_rpc = "127.0.0.1:0"
         [store]
         url = "sqlite:///{folder}/heddle.db"
         [[subcluster]]

@@ -33,6 +33,8 @@ class JavaClass(StrEnum):
     UNSUPPORTED_OPERATION = "java.lang.UnsupportedOperationException"
     INVALID_PROTOCOL_BUFFER = "org.apache.hadoop.thirdparty.protobuf.InvalidProtocolBufferException"
 
+    SERVICE_FAILED = "org.apache.hadoop.ha.ServiceFailedException"
+
     IPC = f"{_IPC}.IpcException"
     NO_SUCH_METHOD = f"{_IPC}.RpcNoSuchMethodException"
     NO_SUCH_PROTOCOL = f"{_IPC}.RpcNoSuchProtocolException"

@@ -3,6 +3,7 @@
 Works on the messages of `shim.protocol.proto`; fields that nobody here knows are kept wherever a message is passed on.
 """
 
+from shim.protocol.yarn.administration import ADMIN_MERGES, named_subcluster, split_by_node
 from shim.protocol.yarn.filters import shows
 from shim.protocol.yarn.merges import MERGES, Merge
 from shim.protocol.yarn.records import (
@@ -16,19 +17,24 @@ from shim.protocol.yarn.records import (
 )
 from shim.protocol.yarn.reports import report_of
 from shim.protocol.yarn.submissions import RPC_SUBMISSION, decode_submission
+from shim.protocol.yarn.tokens import attempt_of_token
 
 __all__ = [
+    "ADMIN_MERGES",
     "MERGES",
     "RPC_SUBMISSION",
     "Merge",
     "application_message",
     "application_of",
     "attempt_of",
+    "attempt_of_token",
     "container_of",
     "decode_submission",
+    "named_subcluster",
     "report_of",
     "reservation_of",
     "resource_message",
     "resource_of",
     "shows",
+    "split_by_node",
 ]

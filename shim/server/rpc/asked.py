@@ -19,7 +19,7 @@ from shim.services.client_calls import Gathered
 from shim.services.delegation_tokens import DelegationTokenError
 from shim.services.identity import Caller
 
-__all__ = ["Asked", "MethodAnswer", "as_failure", "failure_of", "problem_of", "told"]
+__all__ = ["Asked", "MethodAnswer", "as_failure", "failure_of", "passed_on", "problem_of", "told"]
 
 MethodAnswer = Message | bytes | Failure
 """An answer message, or its bytes as a ResourceManager sent them, or a failure."""
@@ -45,14 +45,25 @@ class Asked:
 
     def passed_on(self) -> RPCCall:
         """The same call, to a ResourceManager: the request's bytes as they came."""
-        context = self.call.caller_context
-        return RPCCall(
-            self.call.protocol,
-            self.call.method,
-            self.call.payload_untrusted or b"",
-            user=self.caller.user,
-            caller_context=context.context if context is not None else "",
-        )
+        return passed_on(self.call, self.caller)
+
+
+def passed_on(call: Call, caller: Caller, payload: bytes | None = None) -> RPCCall:
+    """A client's call, to a ResourceManager, in the client's name.
+
+    Args:
+        call: What the client asked.
+        caller: In whose name.
+        payload: What to send in the place of the bytes that came.
+    """
+    context = call.caller_context
+    return RPCCall(
+        call.protocol,
+        call.method,
+        (call.payload_untrusted or b"") if payload is None else payload,
+        user=caller.user,
+        caller_context=context.context if context is not None else "",
+    )
 
 
 def told(answer: RPCAnswer) -> bytes | Failure:

@@ -1,45 +1,30 @@
 """The client door: ApplicationClientProtocol, each method by its row of the table, over the same services as REST."""
 
-import base64
-import os
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
 from shim.domain.resources import ResourceVector
-from shim.errors import HeddleError, UserError
-from shim.protocol.hrpc import (
-    SIMPLE_OFFER,
-    AuthMethod,
-    Call,
-    ContextReceived,
-    Failure,
-    JavaClass,
-    Offer,
-    RPCErrorCode,
-    SASLError,
-    method_of,
-    request_of,
-)
-from shim.protocol.hrpc.digest_md5 import NONCE_BYTES, DigestMD5Server
+from shim.errors import HeddleError
+from shim.protocol.hrpc import Call, ContextReceived, Failure, Offer, method_of, request_of
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.yarn import MERGES, reservation_of
 from shim.protocol.yarn.merges import Part
 from shim.server.rpc.asked import Asked, MethodAnswer, failure_of, problem_of, told
 from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
 from shim.server.rpc.exchanges import RPCExchange, Witness
+from shim.server.rpc.logins import Logins
 from shim.server.rpc.own_methods import OwnMethods
 from shim.services.application_ids import ApplicationIds
 from shim.services.client_calls import ClientCalls, Gathered
-from shim.services.delegation_tokens import DelegationTokenError, DelegationTokens
+from shim.services.delegation_tokens import DelegationTokens
 from shim.services.identity import Caller, IdentityService
 from shim.services.submission import SubmissionService
 
 __all__ = ["ClientDoor", "ClientUseCases"]
 
 _PROTOCOLS = {APPLICATION_CLIENT.name: APPLICATION_CLIENT}
-_UNAUTHORIZED = RPCErrorCode.UNAUTHORIZED
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,7 +56,7 @@ class ClientDoor:
     def __init__(self, use_cases: ClientUseCases, witness: Witness = lambda _: None) -> None:
         self._calls = use_cases.calls
         self._identity = use_cases.identity
-        self._tokens = use_cases.tokens
+        self._logins = Logins(use_cases.identity, use_cases.tokens)
         self._witness = witness
         self._own = OwnMethods(
             calls=use_cases.calls,
@@ -92,33 +77,12 @@ class ClientDoor:
     # -- who may come in ---------------------------------------------------------------------------------------------
 
     def offers(self) -> Sequence[Offer]:
-        """Tokens that Heddle issued, and names that are believed: what a ResourceManager without Kerberos offers."""
-        return (Offer(AuthMethod.TOKEN, "", "default", self._token_session), SIMPLE_OFFER)
-
-    def _token_session(self) -> DigestMD5Server:
-        return DigestMD5Server(self._password_of, base64.b64encode(os.urandom(NONCE_BYTES)).decode())
-
-    def _password_of(self, identifier: bytes) -> bytes:
-        try:
-            return self._tokens.password_of(identifier)
-        except DelegationTokenError as exc:
-            raise SASLError(str(exc), java_class=JavaClass.INVALID_TOKEN) from exc
+        """Tokens that Heddle issued, and names that are believed."""
+        return self._logins.offers()
 
     def admit(self, context: ContextReceived, address: str) -> Caller | Failure:
-        """Name the caller; a token speaks for its owner alone, a proxy user needs leave."""
-        effective, real = context.effective_user_untrusted, context.real_user_untrusted
-        try:
-            if context.method is AuthMethod.TOKEN:
-                owner = self._tokens.owner_of(base64.b64decode(context.identity))
-                if effective not in ("", owner):
-                    text = f"Authenticated user ({owner}) doesn't match what the client claims to be ({effective})"
-                    return Failure(JavaClass.ACCESS_CONTROL, text, _UNAUTHORIZED)
-                effective, real = owner, ""
-            return self._identity.identify(
-                user_name=real or effective or None, do_as=effective if real else None, cookie=None, address=address
-            )
-        except UserError as exc:
-            return Failure(JavaClass.AUTHORIZATION, str(exc), _UNAUTHORIZED)
+        """Name the caller."""
+        return self._logins.admit(context, address)
 
     # -- answers -----------------------------------------------------------------------------------------------------
 

@@ -1,4 +1,4 @@
-"""Turns what a door says of each answer into a count and, for a change, a line of the audit."""
+"""Turns what the doors say of each answer into a count and, for a change, a line of the audit."""
 
 import itertools
 from collections.abc import Callable
@@ -8,15 +8,47 @@ from google.protobuf.message import DecodeError
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.protocol.hrpc import Failure, JavaClass
 from shim.protocol.proto import APPLICATION_CLIENT
+from shim.server.rpc.admin_methods import ADMIN_METHODS
 from shim.server.rpc.client_methods import CLIENT_METHODS
 from shim.server.rpc.exchanges import RPCExchange
 from shim.telemetry import AuditEntry, AuditTrail, Metrics
 
-__all__ = ["ClientWitness"]
+__all__ = ["AdminWitness", "ClientWitness"]
 
 _OK, _REFUSED, _FAILED = 200, 400, 503
 _RESULTS = {_OK: "allowed", _REFUSED: "refused", _FAILED: "failed"}
 _METHOD = "RPC"
+
+
+class _Lines:
+    """Writes changes into the audit, each with a request id of its own.
+
+    Args:
+        prefix: Beginning of the ids, different for every process and door.
+    """
+
+    def __init__(self, audit: AuditTrail, prefix: str) -> None:
+        self._audit = audit
+        self._prefix = prefix
+        self._numbers = itertools.count(1)
+
+    def write(self, exchange: RPCExchange, *, subcluster: str = "", target: str = "") -> None:
+        """Write the line of one answered change."""
+        caller, failure, status = exchange.caller, exchange.failure, _status(exchange.failure)
+        self._audit.record(
+            AuditEntry(
+                request_id=f"{self._prefix}-{next(self._numbers):x}",
+                operation=f"{_METHOD} {exchange.call.method}",
+                real_user="" if caller.is_anonymous else caller.real_user,
+                effective_user=caller.user,
+                address=exchange.peer,
+                result=_RESULTS[status],
+                status=status,
+                subcluster=subcluster,
+                target=target,
+                reason="" if failure is None else str(failure),
+            )
+        )
 
 
 class ClientWitness:
@@ -38,10 +70,8 @@ class ClientWitness:
         request_prefix: str = "c",
     ) -> None:
         self._metrics = metrics
-        self._audit = audit
+        self._lines = _Lines(audit, request_prefix)
         self._home_of = home_of
-        self._prefix = request_prefix
-        self._numbers = itertools.count(1)
 
     def __call__(self, exchange: RPCExchange) -> None:
         """Write down one answer."""
@@ -53,21 +83,28 @@ class ClientWitness:
         subcluster = (self._home_of(target) or "") if target is not None else ""
         if method == "submitApplication":
             self._metrics.submission(_RESULTS[status], subcluster)
-        caller, failure = exchange.caller, exchange.failure
-        self._audit.record(
-            AuditEntry(
-                request_id=f"{self._prefix}-{next(self._numbers):x}",
-                operation=f"{_METHOD} {method}",
-                real_user="" if caller.is_anonymous else caller.real_user,
-                effective_user=caller.user,
-                address=exchange.peer,
-                result=_RESULTS[status],
-                status=status,
-                subcluster=subcluster,
-                target="" if target is None else str(target),
-                reason="" if failure is None else str(failure),
-            )
-        )
+        self._lines.write(exchange, subcluster=subcluster, target="" if target is None else str(target))
+
+
+class AdminWitness:
+    """Sees every answer of the admin door.
+
+    Args:
+        metrics: Counts it.
+        audit: Keeps it, if it was a change.
+        request_prefix: Beginning of request ids, different for every process.
+    """
+
+    def __init__(self, metrics: Metrics, audit: AuditTrail, *, request_prefix: str = "a") -> None:
+        self._metrics = metrics
+        self._lines = _Lines(audit, request_prefix)
+
+    def __call__(self, exchange: RPCExchange) -> None:
+        """Write down one answer."""
+        method = exchange.call.method
+        self._metrics.request(method, _METHOD, _status(exchange.failure), exchange.duration_s)
+        if ADMIN_METHODS[method].writes:
+            self._lines.write(exchange)
 
 
 def _status(failure: Failure | None) -> int:

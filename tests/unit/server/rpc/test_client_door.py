@@ -393,7 +393,7 @@ async def test_a_delegation_token_speaks_for_its_owner_until_it_is_cancelled(doo
     by_another = await door.ask(
         "renewDelegationToken", RenewDelegationTokenRequestProto(token=token), caller=Caller("bob", "bob")
     )
-    assert door.door._password_of(token.identifier) == token.password
+    assert door.door._logins._password_of(token.identifier) == token.password
     await door.ask("cancelDelegationToken", CancelDelegationTokenRequestProto(token=token))
     after = await door.ask("renewDelegationToken", RenewDelegationTokenRequestProto(token=token))
 

@@ -1,0 +1,180 @@
+"""The admin door: what `yarn rmadmin` and its like call, each method by its row of the table.
+
+Operators wait for an answer: what cannot be done now is told at once, by an exception that their tools do not repeat.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+from google.protobuf.message import Message
+
+from shim.domain.ids import SubClusterId
+from shim.errors import HeddleError, NotAuthenticatedError
+from shim.global_master.federation_view import SubClusterView
+from shim.ports.resource_manager_rpc import RPCCall
+from shim.protocol.hrpc import Call, ContextReceived, Failure, JavaClass, Offer, method_of, request_of
+from shim.protocol.proto import ADMINISTRATION, HA_SERVICE, Method
+from shim.protocol.proto.messages import (
+    FederationSubClusterProto,
+    GetServiceStatusResponseProto,
+    GetSubClustersResponseProto,
+    HAServiceStateProto,
+    MonitorHealthResponseProto,
+    TransitionToActiveResponseProto,
+)
+from shim.protocol.yarn import ADMIN_MERGES, named_subcluster, split_by_node
+from shim.server.rpc.admin_methods import ADMIN_METHODS, AdminRow, AdminWay
+from shim.server.rpc.asked import as_failure, passed_on
+from shim.server.rpc.exchanges import RPCExchange, Witness
+from shim.server.rpc.logins import Logins
+from shim.services.admin_calls import AdminCalls, Outcome
+from shim.services.identity import Caller, IdentityService
+
+__all__ = ["AdminDoor"]
+
+_PROTOCOLS = {protocol.name: protocol for protocol in (ADMINISTRATION, HA_SERVICE)}
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """A call, decoded."""
+
+    call: Call
+    method: Method
+    request: Message
+    row: AdminRow
+    caller: Caller
+
+
+class AdminDoor:
+    """Answers operators' tools as a ResourceManager.
+
+    Args:
+        calls: The ResourceManagers' admin doors.
+        identity: Who may act for whom.
+        witness: Told of every answer.
+    """
+
+    def __init__(self, calls: AdminCalls, identity: IdentityService, witness: Witness = lambda _: None) -> None:
+        self._calls = calls
+        self._identity = identity
+        self._logins = Logins(identity)  # a ResourceManager takes no delegation token here either
+        self._witness = witness
+        self._ways: Mapping[AdminWay, Callable[[_Asked], Awaitable[Message | bytes | Failure]]] = {
+            AdminWay.OWN: self._own,
+            AdminWay.MERGE: self._merge,
+            AdminWay.SPREAD: self._spread,
+            AdminWay.SPLIT: self._split,
+            AdminWay.REFUSE: self._refuse,
+        }
+        self._own_answers: Mapping[str, Callable[[], Message]] = {
+            "getFederationSubClusters": self._subclusters,
+            "getServiceStatus": _service_status,
+            "monitorHealth": MonitorHealthResponseProto,
+            "transitionToActive": TransitionToActiveResponseProto,  # it is
+        }
+
+    def offers(self) -> Sequence[Offer]:
+        """Names are believed."""
+        return self._logins.offers()
+
+    def admit(self, context: ContextReceived, address: str) -> Caller | Failure:
+        """Name the caller."""
+        return self._logins.admit(context, address)
+
+    def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:  # noqa: ARG002 - the door's signature
+        """What is wrong with a call needs no waiting."""
+        method = method_of(call, _PROTOCOLS)
+        return method if isinstance(method, Failure) else None
+
+    async def answer(self, call: Call, caller: Caller) -> bytes | Failure:
+        """Answer a call by its row."""
+        method = method_of(call, _PROTOCOLS)
+        if isinstance(method, Failure):
+            return method
+        request = request_of(call, method)
+        if isinstance(request, Failure):
+            return request
+        asked = _Asked(call, method, request, ADMIN_METHODS[call.method], caller)
+        try:
+            if asked.row.writes:
+                self._identity.require_user(caller)
+            answer = await self._ways[asked.row.way](asked)
+        except HeddleError as exc:
+            is_nobody = isinstance(exc, NotAuthenticatedError)
+            return Failure(JavaClass.ACCESS_CONTROL if is_nobody else JavaClass.YARN, str(exc))
+        return answer.SerializeToString() if isinstance(answer, Message) else answer
+
+    def tell(self, exchange: RPCExchange) -> None:
+        """Pass an answered call on to the witness."""
+        self._witness(exchange)
+
+    # -- ways --------------------------------------------------------------------------------------------------------
+
+    async def _own(self, asked: _Asked) -> Message:
+        return self._own_answers[asked.call.method]()
+
+    async def _refuse(self, asked: _Asked) -> Failure:
+        return Failure(asked.row.refusal, f"{asked.call.method}: {asked.row.reason}")
+
+    async def _merge(self, asked: _Asked) -> Message | bytes | Failure:
+        targets = self._calls.chosen(named_subcluster(asked.request))
+        outcome = await self._calls.tell(dict.fromkeys(targets, passed_on(asked.call, asked.caller)))
+        if not outcome.payloads or (asked.row.needs_all and not outcome.is_whole):
+            return _failure(asked.call.method, outcome)
+        payloads = list(outcome.payloads.values())
+        return payloads[0] if len(targets) == 1 else ADMIN_MERGES[asked.call.method](payloads)
+
+    async def _spread(self, asked: _Asked) -> Message | bytes | Failure:
+        targets = self._calls.chosen(named_subcluster(asked.request))
+        if asked.row.needs_all:
+            self._calls.check_present(targets)
+        return await self._told(asked, dict.fromkeys(targets, passed_on(asked.call, asked.caller)))
+
+    async def _split(self, asked: _Asked) -> Message | bytes | Failure:
+        name = named_subcluster(asked.request)
+        if name:
+            return await self._spread(asked)
+        parts: dict[SubClusterId, Message] = split_by_node(asked.request, self._calls.owner_of)
+        calls = {
+            item: passed_on(asked.call, asked.caller, part.SerializeToString(deterministic=True))
+            for item, part in parts.items()
+        }
+        return await self._told(asked, calls)
+
+    async def _told(self, asked: _Asked, calls: Mapping[SubClusterId, RPCCall]) -> Message | bytes | Failure:
+        """Make the calls; what one sub-cluster alone answers is passed on as it is."""
+        outcome = await self._calls.tell(calls, touches=asked.row.touches)
+        if outcome.is_whole:
+            return next(iter(outcome.payloads.values()), asked.method.answer())
+        if len(calls) == 1 and outcome.refusals:
+            return as_failure(next(iter(outcome.refusals.values())))
+        return _failure(asked.call.method, outcome)
+
+    # -- own answers -------------------------------------------------------------------------------------------------
+
+    def _subclusters(self) -> Message:
+        return GetSubClustersResponseProto(subClusters=[_subcluster(look) for look in self._calls.looks()])
+
+
+def _failure(method: str, outcome: Outcome) -> Failure:
+    """What was done where, and why not elsewhere, in one line: tools show no more."""
+    done = f"done at {', '.join(outcome.payloads)}" if outcome.payloads else "done nowhere"
+    refused = [f"{item} refuses: {refusal.message}" for item, refusal in outcome.refusals.items()]
+    silent = [f"{item} does not answer: {reason}" for item, reason in outcome.silent.items()]
+    classes = {refusal.java_class for refusal in outcome.refusals.values()}
+    java_class = classes.pop() if len(classes) == 1 and not silent else JavaClass.YARN
+    return Failure(java_class, f"{method}: {'; '.join((done, *refused, *silent))}")
+
+
+def _service_status() -> Message:
+    return GetServiceStatusResponseProto(state=HAServiceStateProto.Value("ACTIVE"), readyToBecomeActive=True)
+
+
+def _subcluster(look: SubClusterView) -> FederationSubClusterProto:
+    heard = look.age_s < float("inf")
+    return FederationSubClusterProto(
+        subClusterId=look.subcluster,
+        lastHeartBeatTime=f"{look.age_s:.0f} s ago" if heard else "never",
+        subClusterState=look.state.value,
+    )
