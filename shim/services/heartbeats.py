@@ -67,14 +67,25 @@ class LocalMaster:
         clock: Clock,
         settings: HeartbeatSettings,
         listeners: Iterable[HeartbeatListener] = (),
+        *,
+        incarnation: int | None = None,
     ) -> None:
-        """Begin a life; nothing is asked before the first poll."""
+        """Begin a life; nothing is asked before the first poll.
+
+        Args:
+            manager: What is polled.
+            view: What reports are applied to.
+            clock: For times and ages.
+            settings: When is polled.
+            listeners: Told of every report and failure.
+            incarnation: Larger than that of every life before; the time in milliseconds if None.
+        """
         self._view = view
         self._clock = clock
         self._settings = settings
         self._listeners = tuple(listeners)
         self._poller = Poller(manager, clock, settings.poll)
-        self._reporter = Reporter(manager.subcluster, incarnation=int(clock.now_s() * 1000))
+        self._reporter = Reporter(manager.subcluster, incarnation=incarnation or int(clock.now_s() * 1000))
         self._wake = asyncio.Event()
         self.has_polled = asyncio.Event()
 

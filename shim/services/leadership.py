@@ -40,6 +40,7 @@ class LeaseKeeper:
         self._for_s = for_s
         self._lease: Lease | None = None
         self._believed_until_s = float("-inf")
+        self._is_refused = True
 
     @property
     def is_held(self) -> bool:
@@ -59,6 +60,7 @@ class LeaseKeeper:
         except StoreUnavailableError as error:
             _log.warning("lease_store_away", role=self.name, error=str(error), is_held=self.is_held)
             return self.is_held
+        self._is_refused = lease is None
         if lease is None:
             self._believed_until_s = float("-inf")
             return False
@@ -66,12 +68,20 @@ class LeaseKeeper:
         self._believed_until_s = asked_at_s + self._for_s
         return self.is_held
 
-    async def run(self, *, gained: Callable[[int], Awaitable[None]], lost: Callable[[], Awaitable[None]]) -> None:
+    async def run(
+        self,
+        *,
+        gained: Callable[[int], Awaitable[None]],
+        lost: Callable[[], Awaitable[None]],
+        outlasts_store: bool = False,
+    ) -> None:
         """Hold the role until cancelled; then give it back.
 
         Args:
             gained: Called with the fence when the role is gained.
             lost: Called when it is lost, and at the end if it was held.
+            outlasts_store: Whether to go on while the store is away, until it says that another has the role: for
+                roles in which two at a time do no harm.
         """
         acting = False
         try:
@@ -81,7 +91,7 @@ class LeaseKeeper:
                     _log.info("role_gained", role=self.name, fence=self.fence)
                     acting = True
                     await gained(self.fence)
-                elif acting and not held:
+                elif acting and not held and (self._is_refused or not outlasts_store):
                     _log.warning("role_lost", role=self.name, fence=self.fence)
                     acting = False
                     await lost()

@@ -1,30 +1,75 @@
 """The frames between masters, and their msgpack form: one WebSocket message each.
 
-Every frame names the life of the Local Master that it belongs to: a restarted one counts its reports from 1 again.
+| frames | from | to |
+|---|---|---|
+| challenge, welcome | who is dialled | who dials |
+| proof | who dials | who is dialled |
+| hello, resync | Global Master | Local Master |
+| report, delta, trouble | Local Master | Global Master |
+| proposal, verdict | Global Master | Local Master, and back |
+| submit, outcome | Global Master | the one that owns the queue, and back |
+
+A report names the life of the Local Master that it belongs to: a restarted one counts its reports from 1 again. What
+expects an answer has a number, which the answer repeats.
 """
 
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
+from enum import Enum
 
 import msgspec
 
 from shim.domain import ApplicationDocument, SubClusterReport
+from shim.domain.submissions import Submission
+from shim.domain.verdicts import HomeProposal, HomeVerdict
 from shim.errors import RemoteProtocolError
 from shim.protocol.masters.deltas import ReportDelta
 
 __all__ = [
     "MAX_FRAME_BYTES",
+    "Answer",
+    "ChallengeFrame",
     "DeltaFrame",
     "Frame",
     "HelloFrame",
+    "OutcomeFrame",
+    "OutcomeKind",
+    "ProofFrame",
+    "ProposalFrame",
+    "Question",
     "ReportFrame",
     "ResyncFrame",
+    "SubmitFrame",
+    "TroubleFrame",
+    "VerdictFrame",
+    "WelcomeFrame",
     "decode_frame_untrusted",
     "encode_frame",
 ]
 
 MAX_FRAME_BYTES = 256 * 1024 * 1024
 """10,000 nodes and 10,000 applications are some 40 MB; more than this is no report."""
+
+
+class ChallengeFrame(msgspec.Struct, frozen=True, tag="challenge"):
+    """Who was dialled, and random bytes that the dialer's proof must hold; the first frame of a link."""
+
+    speaker: str
+    nonce: bytes
+
+
+class ProofFrame(msgspec.Struct, frozen=True, tag="proof"):
+    """Who dials, random bytes, and the proof that it has the secret."""
+
+    speaker: str
+    nonce: bytes
+    proof: bytes
+
+
+class WelcomeFrame(msgspec.Struct, frozen=True, tag="welcome"):
+    """The proof that who was dialled has the secret too."""
+
+    proof: bytes
 
 
 class HelloFrame(msgspec.Struct, frozen=True, tag="hello"):
@@ -74,7 +119,84 @@ class ResyncFrame(msgspec.Struct, frozen=True, tag="resync"):
     """Global Master to Local Master: a report is missing, send a whole one."""
 
 
-Frame = HelloFrame | ReportFrame | DeltaFrame | ResyncFrame
+class TroubleFrame(msgspec.Struct, frozen=True, tag="trouble"):
+    """Local Master to Global Master: the ResourceManager did not answer as one.
+
+    Attributes:
+        at_s: When; seconds since the epoch by the Local Master's clock.
+    """
+
+    reason: str
+    at_s: float
+
+
+class ProposalFrame(msgspec.Struct, frozen=True, tag="proposal"):
+    """Global Master to Local Master: may this application have its home with you?"""
+
+    number: int
+    proposal: HomeProposal
+
+
+class VerdictFrame(msgspec.Struct, frozen=True, tag="verdict"):
+    """Local Master to Global Master: the answer to a proposal."""
+
+    number: int
+    verdict: HomeVerdict
+
+
+class SubmitFrame(msgspec.Struct, frozen=True, tag="submit"):
+    """Global Master to Global Master: submit this, it belongs to a queue of yours. Who it is from, I have checked.
+
+    Attributes:
+        accept: In which representation the home should refuse.
+        request_id: Of the request at the door that the client came through.
+    """
+
+    number: int
+    submission: Submission
+    accept: str
+    request_id: str = ""
+
+
+class OutcomeKind(Enum):
+    """How a submission that was passed on ended."""
+
+    DELIVERED = "delivered"
+    TAKEN = "taken"
+    """It is safe, and not at its home yet."""
+    REFUSED = "refused"
+    """By its home, whose answer is `status`, `headers` and `body`."""
+    CONFLICT = "conflict"
+    NO_HOME = "no home"
+    UNAVAILABLE = "unavailable"
+
+
+class OutcomeFrame(msgspec.Struct, frozen=True, tag="outcome"):
+    """The answer to a submission that was passed on."""
+
+    number: int
+    kind: OutcomeKind
+    home_subcluster: str = ""
+    message: str = ""
+    status: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+Question = ProposalFrame | SubmitFrame
+Answer = VerdictFrame | OutcomeFrame
+Frame = (
+    ChallengeFrame
+    | ProofFrame
+    | WelcomeFrame
+    | HelloFrame
+    | ReportFrame
+    | DeltaFrame
+    | ResyncFrame
+    | TroubleFrame
+    | Question
+    | Answer
+)
 
 
 def _mappings_are_dicts(value: object) -> object:

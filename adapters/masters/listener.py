@@ -1,0 +1,124 @@
+"""Listening for other masters."""
+
+import asyncio
+import os
+import socket
+from contextlib import suppress
+
+import structlog
+from aiohttp import web
+
+from adapters.masters.link import PATH, LinkSettings, WebSocketLink
+from shim.errors import MasterLinkError, RemoteProtocolError
+from shim.ports.master_links import AcceptLink
+from shim.protocol.masters import NONCE_BYTES, ChallengeFrame, Credentials, ProofFrame, check_proof, make_welcome
+
+__all__ = ["LinkListener"]
+
+_STOP_WITHIN_S = 1.0
+_log = structlog.get_logger("heddle.masters")
+
+
+class LinkListener:
+    """Serves links on one address.
+
+    Args:
+        credentials: Who listens.
+        accept: What is done with each link that was authenticated.
+        host: Address to bind.
+        port: 0 takes a free one.
+        settings: Limits.
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        accept: AcceptLink,
+        *,
+        host: str,
+        port: int,
+        settings: LinkSettings | None = None,
+    ) -> None:
+        self._credentials = credentials
+        self._accept = accept
+        self._host, self._port = host, port
+        self._settings = settings or LinkSettings()
+        self._runner: web.AppRunner | None = None
+        self._links: set[WebSocketLink] = set()
+        self._taken = 0
+
+    @property
+    def address(self) -> str:
+        """`host:port` that is listened on; the port is known after `start`."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{host}:{self._port}"
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: If the address cannot be bound.
+        """
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        listening = socket.create_server((self._host, self._port), family=family)
+        self._port = listening.getsockname()[1]
+        application = web.Application()
+        application.router.add_get(PATH, self._serve)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=_STOP_WITHIN_S)
+        await self._runner.setup()
+        await web.SockSite(self._runner, listening).start()
+
+    async def stop(self) -> None:
+        """Take no new links, and end those that there are."""
+        if self._runner is None:
+            return
+        await asyncio.gather(*(link.close() for link in self._links))
+        await self._runner.cleanup()
+        self._runner = None
+
+    async def close_links(self, reason: str) -> None:
+        """End every link, and go on listening."""
+        await asyncio.gather(*(link.close(reason) for link in self._links))
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        if self._taken >= self._settings.max_links:
+            return web.Response(status=503, text="too many links")
+        self._taken += 1
+        try:
+            return await self._serve_link(request)
+        finally:
+            self._taken -= 1
+
+    async def _serve_link(self, request: web.Request) -> web.WebSocketResponse:
+        settings = self._settings
+        upgraded = web.WebSocketResponse(
+            max_msg_size=settings.max_frame_bytes, compress=False, heartbeat=settings.ping_s
+        )
+        await upgraded.prepare(request)
+        link = WebSocketLink(upgraded, self._settings)
+        reason = ""
+        try:
+            await self._shake_hands(link)
+            self._links.add(link)
+            await self._accept(link)
+        except TimeoutError:
+            reason = "no handshake in time"
+        except (MasterLinkError, RemoteProtocolError) as exc:
+            reason = str(exc)
+        finally:
+            self._links.discard(link)
+            with suppress(asyncio.CancelledError):
+                await link.close(reason)
+        _log.info("link ended", peer=link.peer or "unknown", address=request.remote, reason=reason)
+        return upgraded
+
+    async def _shake_hands(self, link: WebSocketLink) -> None:
+        challenge = ChallengeFrame(self._credentials.speaker, os.urandom(NONCE_BYTES))
+        async with asyncio.timeout(self._settings.handshake_s):
+            await link.send(challenge)
+            proof = await link.receive()
+            if not isinstance(proof, ProofFrame):
+                raise RemoteProtocolError(f"{type(proof).__name__} instead of a proof")
+            check_proof(self._credentials, challenge, proof)
+            await link.send(make_welcome(self._credentials, challenge, proof))
+        link.peer = proof.speaker

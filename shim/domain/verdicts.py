@@ -1,0 +1,68 @@
+"""What Global and Local Masters say about the home of an application: a proposal, and the verdict on it."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from shim.domain.ids import SubClusterId
+from shim.domain.submissions import Submission
+
+__all__ = ["HomeProposal", "HomeVerdict", "PlacedKind", "Verdict"]
+
+
+class Verdict(Enum):
+    """What became of a proposal."""
+
+    ACCEPTED = "accepted"
+    """The Local Master counts the application from now on."""
+    REJECTED = "rejected"
+    """The sub-cluster is not what the proposal rests on: others have filled it, or it may not have the application."""
+    UNVERIFIED = "unverified"
+    """No Local Master said anything in time: the ResourceManager alone has the word."""
+
+
+@dataclass(frozen=True, slots=True)
+class HomeProposal:
+    """A Global Master would send an application to a sub-cluster.
+
+    Attributes:
+        submission: What to run, without its body: nobody decides by that.
+        at_least: The score that the sub-cluster must still have by its Local Master's own knowledge: that of the next
+            best choice. None to accept any.
+    """
+
+    submission: Submission
+    at_least: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class PlacedKind:
+    """How many applications of one kind are on the way to a sub-cluster; no report shows them yet.
+
+    Attributes:
+        queue: As submitted; empty for the default queue.
+        memory_mib: Of the ApplicationMaster's container; `vcores` likewise.
+    """
+
+    queue: str
+    memory_mib: int
+    vcores: int
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class HomeVerdict:
+    """What a Local Master says to a proposal.
+
+    Attributes:
+        reason: For people.
+        score: By the Local Master's knowledge; None if the sub-cluster may not have the application at all.
+        age_s: Of that knowledge; None if nobody said.
+        placed: With a rejection: everything that is on its way there, whoever sent it. Newer than any report.
+    """
+
+    subcluster: SubClusterId
+    verdict: Verdict
+    reason: str
+    score: float | None = None
+    age_s: float | None = None
+    placed: tuple[PlacedKind, ...] = ()

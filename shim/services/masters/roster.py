@@ -1,0 +1,75 @@
+"""Who is who among the masters, as the leases in the store tell it."""
+
+from collections.abc import Mapping, Sequence
+
+from shim.domain.ids import GlobalMasterId, SubClusterId
+from shim.domain.leases import Lease
+
+__all__ = ["Roster", "global_master_role", "local_master_role", "queue_role"]
+
+_GLOBAL, _LOCAL, _QUEUE = "gm/", "lm/", "queue/"
+
+
+def global_master_role(name: str) -> str:
+    """The lease of a living Global Master."""
+    return f"{_GLOBAL}{name}"
+
+
+def local_master_role(subcluster: SubClusterId) -> str:
+    """The lease of the active Local Master of a sub-cluster."""
+    return f"{_LOCAL}{subcluster}"
+
+
+def queue_role(path: str) -> str:
+    """The lease of a queue's owner."""
+    return f"{_QUEUE}{path}"
+
+
+class Roster:
+    """The leases as last read. One that has ended since does not count: its time is counted on from the reading."""
+
+    def __init__(self) -> None:
+        self._leases: Mapping[str, Lease] = {}
+        self._read_at_s = float("-inf")
+
+    def update(self, leases: Sequence[Lease], *, read_at_s: float) -> None:
+        """Take what the store told.
+
+        Args:
+            leases: All of them.
+            read_at_s: Monotonic time at which the store was asked.
+        """
+        self._leases = {lease.name: lease for lease in leases}
+        self._read_at_s = read_at_s
+
+    def all(self) -> Sequence[Lease]:
+        """Every lease as last read."""
+        return tuple(self._leases.values())
+
+    def local_master(self, subcluster: SubClusterId) -> Lease | None:
+        """The lease of a sub-cluster's Local Master as last read, live or not: without the store the last one holds."""
+        return self._leases.get(local_master_role(subcluster))
+
+    def living(self, now_s: float) -> dict[GlobalMasterId, Lease]:
+        """The Global Masters whose lease has not ended."""
+        return {
+            GlobalMasterId(name.removeprefix(_GLOBAL)): lease
+            for name, lease in self._leases.items()
+            if name.startswith(_GLOBAL) and self.is_live(lease, now_s)
+        }
+
+    def owner(self, queue: str, now_s: float) -> tuple[GlobalMasterId, Lease] | None:
+        """The living Global Master that owns a queue."""
+        lease = self._leases.get(queue_role(queue))
+        if lease is None or not self.is_live(lease, now_s):
+            return None
+        masters = self.living(now_s).items()
+        return next(((master, its) for master, its in masters if its.holder == lease.holder), None)
+
+    def queues(self) -> dict[str, Lease]:
+        """The lease of each queue, ended ones too."""
+        return {name.removeprefix(_QUEUE): lease for name, lease in self._leases.items() if name.startswith(_QUEUE)}
+
+    def is_live(self, lease: Lease, now_s: float) -> bool:
+        """Whether a lease has not ended by now."""
+        return lease.holder != "" and lease.remaining_s > now_s - self._read_at_s
