@@ -24,7 +24,15 @@ from shim.protocol.hrpc.security_layers import (
     SessionKeys,
 )
 
-__all__ = ["NONCE_BYTES", "DigestMD5Client", "DigestMD5Server", "SecretLookup", "TokenSecret", "identifier_of"]
+__all__ = [
+    "NONCE_BYTES",
+    "DigestMD5Client",
+    "DigestMD5Server",
+    "SecretLookup",
+    "TokenSecret",
+    "identifier_of",
+    "quality_of",
+]
 
 SecretLookup = Callable[[bytes], bytes]
 """From a token's identifier to its password; raises `SASLError` with class INVALID_TOKEN for one that is not good."""
@@ -65,6 +73,19 @@ def identifier_of(response_untrusted: bytes) -> bytes:
         SASLError: If the response names none.
     """
     return _identifier(_parse(response_untrusted, _MAX_RESPONSE_BYTES).get("username", ""))
+
+
+def quality_of(response_untrusted: bytes) -> QualityOfProtection:
+    """The quality of protection that a DIGEST-MD5 response chose.
+
+    Raises:
+        SASLError: If there is none of that name.
+    """
+    chosen = _parse(response_untrusted, _MAX_RESPONSE_BYTES).get("qop", QualityOfProtection.AUTH.value)
+    try:
+        return QualityOfProtection(chosen)
+    except ValueError:
+        raise SASLError(f"{_VIOLATION}Mismatched qop: {chosen}") from None
 
 
 class DigestMD5Server:

@@ -1,0 +1,213 @@
+"""A login that is passed through: the relay learns whose token it is, never the token's secret.
+
+    client                            relay                             server
+    header, NEGOTIATE            ->
+                                 <-   NEGOTIATE, a challenge to throw away
+    INITIATE, names its token    ->   `Named`: the owner chooses a server, `connect`
+                                      header, NEGOTIATE            ->
+                                 <-                                <-   NEGOTIATE, its challenge
+    INITIATE                     ->                                ->
+                                 <-                                <-   SUCCESS
+                                      `LoggedIn`
+
+The nonce of a challenge must come from the server that checks the answer, but who logs in stands in the answer only:
+hence two challenges. Java clients begin afresh with each NEGOTIATE, and no host or address enters the digest.
+
+Source: `org.apache.hadoop.security.SaslRpcClient.saslConnect`, `org.apache.hadoop.ipc.Server.Connection`.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from shim.protocol.hrpc.client import ClientConnection, UserIdentity
+from shim.protocol.hrpc.digest_md5 import DigestMD5Server, identifier_of, quality_of
+from shim.protocol.hrpc.errors import Failure
+from shim.protocol.hrpc.events import ClientEvent, ConnectionEnded, SASLReceived, ServerEvent
+from shim.protocol.hrpc.framing import DEFAULT_MAX_FRAME_BYTES
+from shim.protocol.hrpc.headers import SASL_CALL_ID, AuthMethod, SASLState
+from shim.protocol.hrpc.sasl import QualityOfProtection, SASLError
+from shim.protocol.hrpc.server import ServerConnection
+from shim.protocol.proto.messages import RpcSaslProto
+
+__all__ = ["LoggedIn", "LoginEvent", "LoginRelay", "LoginStage", "Named", "Offered"]
+
+_ALL_QUALITIES = tuple(QualityOfProtection)
+
+
+class LoginStage(Enum):
+    """Where the login stands: what is waited for."""
+
+    NEGOTIATE = "the client's NEGOTIATE"
+    NAME = "the client's first INITIATE"
+    SERVER = "the owner's choice of a server"
+    OFFER = "the server's NEGOTIATE"
+    PROOF = "the client's second INITIATE and the server's word on it"
+    DONE = "nothing"
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """The client says whose token it holds; nothing is proven yet.
+
+    Attributes:
+        identifier_untrusted: The token's identifier.
+    """
+
+    identifier_untrusted: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Offered:
+    """The server answers; from now on only this server can complete the login."""
+
+
+@dataclass(frozen=True, slots=True)
+class LoggedIn:
+    """The server believes the client.
+
+    Attributes:
+        quality: What protects the frames from now on; with a layer nobody between the two can read them.
+    """
+
+    quality: QualityOfProtection
+
+
+LoginEvent = Named | Offered | LoggedIn | ConnectionEnded
+
+_MAY_COME: Mapping[LoginStage, frozenset[SASLState]] = {
+    LoginStage.NEGOTIATE: frozenset({SASLState.NEGOTIATE}),
+    LoginStage.NAME: frozenset({SASLState.INITIATE}),
+    LoginStage.PROOF: frozenset({SASLState.INITIATE, SASLState.RESPONSE}),
+}
+"""What a client may send when; at all other times it has to wait."""
+
+
+class LoginRelay:
+    """Both ends of one login.
+
+    Args:
+        protocol: Java name of the protocol that the client will call.
+        nonce: For the challenge to throw away; random.
+        client_id: Names the relay to the server, for calls of its own.
+        max_frame_bytes: Largest frame, once somebody reads them.
+
+    Attributes:
+        below: Towards the client; its calls can be read once it has logged in, if no layer protects them.
+        above: Towards the server.
+        stage: Where it stands.
+    """
+
+    def __init__(
+        self, protocol: str, nonce: str, client_id: bytes, *, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES
+    ) -> None:
+        self._protocol = protocol
+        self._nonce = nonce
+        self._client_id = client_id
+        self._max_frame_bytes = max_frame_bytes
+        self._negotiate = b""
+        self._identifier = b""
+        self._quality = QualityOfProtection.AUTH
+        self.below = ServerConnection(None, max_frame_bytes=max_frame_bytes)
+        self.above = self._new_above()
+        self.stage = LoginStage.NEGOTIATE
+
+    def connect(self) -> None:
+        """There is a connection to a server (perhaps another one than before, until one was `Offered`)."""
+        self.above = self._new_above()
+        self.above.connect()
+        self.above.forward(self._negotiate)
+        self.stage = LoginStage.OFFER
+
+    def receive_below(self, data_untrusted: bytes) -> list[LoginEvent]:
+        """Take what the client sent."""
+        events: list[LoginEvent] = []
+        for event in self.below.receive(data_untrusted):
+            try:
+                self._from_client(event, events)
+            except SASLError as exc:
+                return [*events, self.refuse(exc.failure)]
+        return events
+
+    def receive_above(self, data_untrusted: bytes) -> list[LoginEvent]:
+        """Take what the server sent."""
+        events: list[LoginEvent] = []
+        for event in self.above.receive(data_untrusted):
+            self._from_server(event, events)
+        return events
+
+    def refuse(self, failure: Failure) -> ConnectionEnded:
+        """Tell the client that it cannot log in."""
+        self.below.refuse(failure, call_id=SASL_CALL_ID)
+        self.stage = LoginStage.DONE
+        return ConnectionEnded(failure, str(failure))
+
+    def _new_above(self) -> ClientConnection:
+        return ClientConnection(
+            self._protocol,
+            UserIdentity(""),
+            self._client_id,
+            is_relay=True,
+            max_frame_bytes=self._max_frame_bytes,
+        )
+
+    def _from_client(self, event: ServerEvent, events: list[LoginEvent]) -> None:
+        if isinstance(event, ConnectionEnded):
+            events.append(event)
+        if not isinstance(event, SASLReceived):
+            return
+        message = event.message_untrusted
+        if message.state not in _MAY_COME.get(self.stage, ()):
+            state = RpcSaslProto.SaslState.Name(message.state)
+            raise SASLError(f"{state} came while the login waits for {self.stage.value}")
+        match self.stage:
+            case LoginStage.NEGOTIATE:
+                self._challenge(event.frame)
+            case LoginStage.NAME:
+                self._identifier = identifier_of(message.token)
+                self.stage = LoginStage.SERVER
+                events.append(Named(self._identifier))
+            case _:
+                self._prove(event)
+
+    def _challenge(self, frame: bytes) -> None:
+        """Offer what every client can choose from: the choice is thrown away with the challenge."""
+        self._negotiate = frame
+        challenge = DigestMD5Server(lambda _: b"", self._nonce, _ALL_QUALITIES).step(b"")
+        method = AuthMethod.TOKEN
+        auth = RpcSaslProto.SaslAuth(
+            method=method.name, mechanism=method.mechanism, protocol="", serverId="default", challenge=challenge
+        )
+        self.below.send_sasl(RpcSaslProto(state=SASLState.NEGOTIATE, auths=[auth]))
+        self.stage = LoginStage.NAME
+
+    def _prove(self, received: SASLReceived) -> None:
+        """Whoever it named first it must be: the server was chosen for that one."""
+        token = received.message_untrusted.token
+        if identifier_of(token) != self._identifier:
+            raise SASLError("the client named one token first, then another")
+        self._quality = quality_of(token)
+        self.above.forward(received.frame)
+
+    def _from_server(self, event: ClientEvent, events: list[LoginEvent]) -> None:
+        if isinstance(event, ConnectionEnded):
+            events.append(event if event.failure is None else self.refuse(event.failure))
+        if not isinstance(event, SASLReceived) or self.stage not in (LoginStage.OFFER, LoginStage.PROOF):
+            return
+        message = event.message_untrusted
+        is_offer = message.state == SASLState.NEGOTIATE
+        if is_offer is not (self.stage is LoginStage.OFFER):
+            events.append(ConnectionEnded(None, "the server broke the order of a login"))
+            return
+        self.below.send_sasl(message)
+        if is_offer:
+            self.stage = LoginStage.PROOF
+            events.append(Offered())
+        elif message.state == SASLState.SUCCESS:
+            self._settle(events)
+
+    def _settle(self, events: list[LoginEvent]) -> None:
+        self.below.settle(AuthMethod.TOKEN, "")
+        self.above.settle()
+        self.stage = LoginStage.DONE
+        events.append(LoggedIn(self._quality))

@@ -1,0 +1,27 @@
+"""What the identifiers of YARN's tokens tell."""
+
+from google.protobuf.message import DecodeError
+
+from shim.domain.ids import ApplicationAttemptId
+from shim.errors import RemoteProtocolError
+from shim.protocol.proto.messages import AMRMTokenIdentifierProto
+from shim.protocol.yarn.records import attempt_of
+
+__all__ = ["attempt_of_token"]
+
+
+def attempt_of_token(identifier_untrusted: bytes) -> ApplicationAttemptId:
+    """Whose AMRMToken it is, as it claims.
+
+    Raises:
+        RemoteProtocolError: If the bytes are no identifier of an AMRMToken.
+
+    Source: `org.apache.hadoop.yarn.security.AMRMTokenIdentifier`.
+    """
+    try:
+        identifier = AMRMTokenIdentifierProto.FromString(identifier_untrusted)
+    except DecodeError as exc:
+        raise RemoteProtocolError("a token's identifier is none of an AMRMToken") from exc
+    if not identifier.appAttemptId.application_id.cluster_timestamp:
+        raise RemoteProtocolError("a token's identifier names no application")
+    return attempt_of(identifier.appAttemptId)

@@ -1,0 +1,102 @@
+"""Who is at the scheduler door: nobody there can keep others out for long.
+
+Anybody who reaches the port may connect, and an application runs its user's code. So of those that have not logged in
+the oldest goes when there are too many, from one address or in all; and an attempt that logs in again and again ends
+its own older connections.
+"""
+
+from collections import Counter, OrderedDict
+from dataclasses import dataclass
+from typing import Protocol
+
+from shim.domain.ids import ApplicationAttemptId
+
+__all__ = ["ConnectionRoll", "Guest", "RollLimits"]
+
+
+@dataclass(frozen=True, slots=True)
+class RollLimits:
+    """How many may be here.
+
+    Attributes:
+        most: Connections that have logged in.
+        most_entering: Connections that have not.
+        most_entering_of_one: The same, from one address.
+        most_of_attempt: Connections of one attempt.
+    """
+
+    most: int = 8192
+    most_entering: int = 2048
+    most_entering_of_one: int = 512
+    most_of_attempt: int = 4
+
+
+class Guest(Protocol):
+    """A connection."""
+
+    def abort(self) -> None:
+        """Cut it."""
+        ...
+
+
+class ConnectionRoll:
+    """Keeps the books of one door."""
+
+    def __init__(self, limits: RollLimits) -> None:
+        self._limits = limits
+        self._entering: OrderedDict[Guest, str] = OrderedDict()
+        self._of_address: Counter[str] = Counter()
+        self._settled: dict[Guest, ApplicationAttemptId] = {}
+        self._of_attempt: dict[ApplicationAttemptId, list[Guest]] = {}
+
+    def __len__(self) -> int:
+        return len(self._entering) + len(self._settled)
+
+    @property
+    def guests(self) -> tuple[Guest, ...]:
+        """Everybody."""
+        return (*self._entering, *self._settled)
+
+    def enter(self, guest: Guest, address: str) -> None:
+        """Somebody connected; the oldest that has not logged in may have to go."""
+        self._entering[guest] = address
+        self._of_address[address] += 1
+        if self._of_address[address] > self._limits.most_entering_of_one:
+            self._turn_out(next(other for other, from_ in self._entering.items() if from_ == address))
+        elif len(self._entering) > self._limits.most_entering:
+            self._turn_out(next(iter(self._entering)))
+
+    def settle(self, guest: Guest, attempt: ApplicationAttemptId) -> bool:
+        """Somebody logged in; False if the house is full."""
+        self._leave_entrance(guest)
+        if len(self._settled) >= self._limits.most:
+            return False
+        self._settled[guest] = attempt
+        others = self._of_attempt.setdefault(attempt, [])
+        others.append(guest)
+        if len(others) > self._limits.most_of_attempt:
+            self._turn_out(others[0])
+        return True
+
+    def leave(self, guest: Guest) -> None:
+        """Somebody has gone; nothing happens if it is not here."""
+        self._leave_entrance(guest)
+        attempt = self._settled.pop(guest, None)
+        if attempt is None:
+            return
+        others = self._of_attempt[attempt]
+        others.remove(guest)
+        if not others:
+            del self._of_attempt[attempt]
+
+    def _turn_out(self, guest: Guest) -> None:
+        self.leave(guest)
+        guest.abort()
+
+    def _leave_entrance(self, guest: Guest) -> None:
+        address = self._entering.pop(guest, None)
+        if address is None:
+            return
+        self._of_address[address] -= 1
+        if not self._of_address[address]:
+            del self._of_address[address]

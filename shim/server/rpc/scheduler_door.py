@@ -1,0 +1,72 @@
+"""The scheduler door: ApplicationMasters connect here as to a ResourceManager's scheduler."""
+
+import asyncio
+
+from shim.ports.attempt_calls import AttemptDesk
+from shim.server.rpc.connection_roll import ConnectionRoll
+from shim.server.rpc.home_dialler import HomeDialler
+from shim.server.rpc.scheduler_connection import MasterConnection, SchedulerLimits, SchedulerWitness, Switchboard
+from shim.services.attempts import Attempts
+
+__all__ = ["SchedulerDoor"]
+
+_BACKLOG = 1024
+
+
+class SchedulerDoor:
+    """Listens for ApplicationMasters.
+
+    Keeps nothing of them: killed and started again, it is found again by ApplicationMasters that connect again.
+
+    Args:
+        attempts: Finds their homes.
+        dialler: Connects to the homes.
+        witness: Counts.
+        host: Address to bind.
+        port: 0 takes a free one.
+        limits: What ApplicationMasters may take.
+        desk: Who understands the calls of attempts that may span sub-clusters; None: all pass through.
+    """
+
+    def __init__(
+        self,
+        attempts: Attempts,
+        dialler: HomeDialler,
+        witness: SchedulerWitness,
+        *,
+        host: str,
+        port: int,
+        limits: SchedulerLimits | None = None,
+        desk: AttemptDesk | None = None,
+    ) -> None:
+        limits = limits or SchedulerLimits()
+        self._host, self._port = host, port
+        self._board = Switchboard(attempts, dialler, witness, ConnectionRoll(limits.roll), limits, desk)
+        self._server: asyncio.Server | None = None
+
+    @property
+    def address(self) -> str:
+        """`host:port` for ApplicationMasters; the port is known after `start`."""
+        host = f"[{self._host}]" if ":" in self._host else self._host
+        return f"{host}:{self._port}"
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: If the address cannot be bound.
+        """
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(
+            lambda: MasterConnection(self._board), self._host, self._port, backlog=_BACKLOG
+        )
+        self._port = self._server.sockets[0].getsockname()[1]
+
+    async def stop(self) -> None:
+        """End every connection: what an ApplicationMaster called and did not hear of it calls again."""
+        if self._server is None:
+            return
+        self._server.close()
+        for guest in self._board.roll.guests:
+            guest.abort()
+        self._server = None

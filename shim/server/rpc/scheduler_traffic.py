@@ -1,0 +1,320 @@
+"""What goes between an ApplicationMaster that has logged in and its home: as it is, or call by call."""
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping
+from typing import Protocol
+
+import structlog
+
+from shim.domain.ids import SubClusterId
+from shim.errors import HeddleError, NeverReachedError, NoAnswerError, ResourceManagerError, UserError
+from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, AttemptCalls
+from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
+from shim.protocol.hrpc import (
+    Answer,
+    AnswerReceived,
+    Call,
+    CallerContext,
+    CallReceived,
+    ClientConnection,
+    ConnectionEnded,
+    ContextReceived,
+    Failure,
+    JavaClass,
+    Request,
+    ServerConnection,
+    ServerEvent,
+    method_of,
+    request_of,
+)
+from shim.protocol.hrpc.call_scanner import CallScanner
+from shim.protocol.proto import APPLICATION_MASTER
+
+__all__ = ["Ends", "OwnLogin", "PassThrough", "SessionMeter", "Traffic", "UnderstoodCalls", "Wrapped"]
+
+_LOG = structlog.get_logger("heddle.relay")
+_PROTOCOLS = {APPLICATION_MASTER.name: APPLICATION_MASTER}
+_CALL_IDS = 1 << 31
+
+
+class SessionMeter(Protocol):
+    """Counts what one connection does."""
+
+    def called(self, method: str) -> None:
+        """The ApplicationMaster called a method."""
+        ...
+
+    def added(self, duration_s: float) -> None:
+        """Passing on some bytes took this long."""
+        ...
+
+    def left(self) -> None:
+        """The connection has ended."""
+        ...
+
+
+class Ends(Protocol):
+    """Both transports of a connection, as far as traffic needs them."""
+
+    def to_master(self, data: bytes) -> None:
+        """Send to the ApplicationMaster."""
+        ...
+
+    def to_home(self, data: bytes) -> None:
+        """Send to its home."""
+        ...
+
+    def close(self) -> None:
+        """End both, once what was written is sent."""
+        ...
+
+    def hold(self, *, is_full: bool) -> None:
+        """Read from the ApplicationMaster only while there is room for what it says."""
+        ...
+
+
+class Traffic(Protocol):
+    """Takes bytes of both sides."""
+
+    def from_master(self, data: bytes) -> None:
+        """The ApplicationMaster sent something."""
+        ...
+
+    def from_home(self, data: bytes) -> None:
+        """Its home sent something."""
+        ...
+
+    def end(self) -> None:
+        """Both transports have ended, or will."""
+        ...
+
+
+class PassThrough:
+    """Every byte as it came; calls are counted by the way."""
+
+    __slots__ = ("_ends", "_meter", "_scanner")
+
+    def __init__(self, ends: Ends, meter: SessionMeter) -> None:
+        self._ends = ends
+        self._meter = meter
+        self._scanner = CallScanner()
+
+    def from_master(self, data: bytes) -> None:
+        """First pass it on, then look at it."""
+        began_s = time.perf_counter()
+        self._ends.to_home(data)
+        self._meter.added(time.perf_counter() - began_s)
+        for method in self._scanner.feed(data):
+            if method in APPLICATION_MASTER.methods:  # a name that somebody made up is no label
+                self._meter.called(method)
+
+    def from_home(self, data: bytes) -> None:
+        """Pass it on."""
+        began_s = time.perf_counter()
+        self._ends.to_master(data)
+        self._meter.added(time.perf_counter() - began_s)
+
+    def end(self) -> None:
+        """Nothing is kept."""
+        self._meter.left()
+
+
+class Wrapped(PassThrough):
+    """The same where a security layer hides the calls."""
+
+    __slots__ = ()
+
+    def from_master(self, data: bytes) -> None:
+        """Pass it on: there is nothing to see."""
+        began_s = time.perf_counter()
+        self._ends.to_home(data)
+        self._meter.added(time.perf_counter() - began_s)
+
+
+class OwnLogin:
+    """Implements `HomeSession`: calls over the login that was passed through.
+
+    Args:
+        above: The login's end towards the home, settled.
+        home: Whose scheduler it is.
+        send: Sends to it.
+    """
+
+    def __init__(self, above: ClientConnection, home: SubClusterId, send: Callable[[bytes], None]) -> None:
+        self._above = above
+        self._home = home
+        self._send = send
+        self._pending: dict[int, asyncio.Future[Answer]] = {}
+        self._next_call_id = 0
+        self._has_ended = False
+        self.caller_context: CallerContext | None = None
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a call may still be made."""
+        return not self._has_ended
+
+    async def call(self, method: str, payload: bytes) -> RPCAnswer:
+        """See `HomeSession.call`."""
+        if self._has_ended:
+            raise NeverReachedError(self._home, "the ApplicationMaster's connection has ended")
+        call_id = self._next_call_id
+        self._next_call_id = (call_id + 1) % _CALL_IDS
+        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
+        self._pending[call_id] = waiting
+        request = Request(APPLICATION_MASTER.name, method, payload)
+        self._above.call(request, call_id=call_id, caller_context=self.caller_context)
+        self._send(self._above.data_to_send())
+        try:
+            answer = await waiting
+        finally:
+            self._pending.pop(call_id, None)
+        if answer.failure is None:
+            return RPCAnswer(answer.payload_untrusted)
+        return RPCAnswer(b"", RPCRefusal(answer.failure.java_class, answer.failure.message))
+
+    def forward(self, frame: bytes) -> None:
+        """Pass a frame of the ApplicationMaster on."""
+        self._above.forward(frame)
+        self._send(self._above.data_to_send())
+
+    def receive(self, data: bytes) -> bool:
+        """Take what the home sent; False if it ends here."""
+        for event in self._above.receive(data):
+            if isinstance(event, AnswerReceived):
+                waiting = self._pending.get(event.answer.call_id)
+                if waiting is not None and not waiting.done():
+                    waiting.set_result(event.answer)
+            elif isinstance(event, ConnectionEnded):
+                _LOG.info("home ended an attempt's login", home=self._home, reason=event.reason)
+                return False
+        return True
+
+    def end(self) -> None:
+        """Whoever waits hears that no answer comes."""
+        self._has_ended = True
+        for waiting in self._pending.values():
+            if not waiting.done():
+                waiting.set_exception(NoAnswerError(self._home, "the connection broke during a call"))
+
+
+class UnderstoodCalls:
+    """Each call goes to `AttemptCalls`, one after the other; answers go back under the call's own id.
+
+    Args:
+        ends: The transports.
+        below: The login's end towards the ApplicationMaster, settled.
+        own: Calls to the home.
+        calls: Who answers.
+        meter: Counts calls.
+        max_pending: Calls that may wait; beyond that nothing more is read.
+    """
+
+    def __init__(
+        self,
+        ends: Ends,
+        below: ServerConnection,
+        own: OwnLogin,
+        calls: AttemptCalls,
+        meter: SessionMeter,
+        *,
+        max_pending: int = 16,
+    ) -> None:
+        self._ends = ends
+        self._below = below
+        self._own = own
+        self._calls = calls
+        self._meter = meter
+        self._max_pending = max_pending
+        self._waiting: deque[Call] = deque()
+        self._worker: asyncio.Task[None] | None = None
+        self._methods: Mapping[str, Callable[[bytes], Awaitable[RPCAnswer]]] = {
+            REGISTER: calls.register,
+            ALLOCATE: calls.allocate,
+            FINISH: calls.finish,
+        }
+
+    def from_master(self, data: bytes) -> None:
+        """Read its calls."""
+        for event in self._below.receive(data):
+            self._take(event)
+        self._flush()
+
+    def from_home(self, data: bytes) -> None:
+        """Read its answers."""
+        if not self._own.receive(data):
+            self._ends.close()
+
+    def end(self) -> None:
+        """What is under way is given up: the ApplicationMaster repeats it."""
+        self._own.end()
+        if self._worker is not None:
+            self._worker.cancel()
+        self._calls.leave()
+        self._meter.left()
+
+    def _take(self, event: ServerEvent) -> None:
+        match event:
+            case CallReceived(call):
+                self._waiting.append(call)
+                self._ends.hold(is_full=len(self._waiting) >= self._max_pending)
+                if self._worker is None:
+                    self._worker = asyncio.create_task(self._work())
+            case ContextReceived():
+                self._own.forward(event.frame)
+            case ConnectionEnded(_, reason):
+                _LOG.info("an ApplicationMaster broke the protocol", reason=reason)
+                self._flush()
+                self._ends.close()
+            case _:
+                """Pings: the home is pinged by nobody, its answers come in time."""
+
+    async def _work(self) -> None:
+        """Answer what waits."""
+        try:
+            while self._waiting:
+                call = self._waiting.popleft()
+                self._ends.hold(is_full=len(self._waiting) >= self._max_pending)
+                self._answer(call, await self._ask(call))
+        except ResourceManagerError as exc:
+            _LOG.info("an attempt's home went away during a call", reason=str(exc))
+            self._ends.close()
+        finally:
+            self._worker = None
+
+    async def _ask(self, call: Call) -> bytes | Failure:
+        method = method_of(call, _PROTOCOLS)
+        if isinstance(method, Failure):
+            return method
+        request = request_of(call, method)
+        if isinstance(request, Failure):
+            return request
+        self._meter.called(method.name)
+        self._own.caller_context = call.caller_context
+        try:
+            answer = await self._methods[method.name](call.payload_untrusted or b"")
+        except ResourceManagerError:
+            raise
+        except UserError as exc:
+            return Failure(JavaClass.YARN, str(exc))
+        except HeddleError as exc:
+            return Failure(JavaClass.RETRIABLE, str(exc))
+        except Exception:  # noqa: BLE001 - a task's boundary: a bug is told, and must not leave the master waiting
+            _LOG.exception("a call of an ApplicationMaster failed", method=method.name)
+            return Failure(JavaClass.YARN, f"{method.name} failed inside Heddle; its log tells why")
+        refusal = answer.refusal
+        return answer.payload if refusal is None else Failure(refusal.java_class, refusal.message)
+
+    def _answer(self, call: Call, answer: bytes | Failure) -> None:
+        if isinstance(answer, Failure):
+            self._below.fail(call, answer)
+        else:
+            self._below.answer(call, answer)
+        self._flush()
+
+    def _flush(self) -> None:
+        data = self._below.data_to_send()
+        if data:
+            self._ends.to_master(data)

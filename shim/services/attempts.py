@@ -1,0 +1,80 @@
+"""Who an ApplicationMaster is: the home, the queue and the user of its application."""
+
+from collections.abc import Mapping, Sequence
+
+from shim.domain.ids import ApplicationAttemptId, SubClusterId
+from shim.domain.queues import is_same_queue
+from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError
+from shim.global_master.federation_view import FederationView
+from shim.ports.attempt_calls import Attempt
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import ResourceManager
+from shim.services.rm_questions import ask_application
+from shim.services.routing import Routing
+
+__all__ = ["Attempts"]
+
+
+class Attempts:
+    """Finds attempts.
+
+    Args:
+        routing: Knows homes.
+        view: What homes told of their applications.
+        managers: The homes, for applications that none has told of yet.
+        clock: For the age of documents.
+        spanning: Full paths of the queues whose applications may hold containers of several sub-clusters.
+        answer_within_s: For a home that is asked.
+    """
+
+    def __init__(
+        self,
+        routing: Routing,
+        view: FederationView,
+        managers: Mapping[SubClusterId, ResourceManager],
+        clock: Clock,
+        *,
+        spanning: Sequence[str] = (),
+        answer_within_s: float = 2.0,
+    ) -> None:
+        self._routing = routing
+        self._view = view
+        self._managers = managers
+        self._clock = clock
+        self._spanning = tuple(spanning)
+        self._answer_within_s = answer_within_s
+
+    async def find(self, attempt_id: ApplicationAttemptId) -> Attempt:
+        """The attempt with this id, as far as its token is believed.
+
+        Its queue matters only where some queue spans; only then is a home asked for what it has not told.
+
+        Raises:
+            NotFoundError: No sub-cluster knows the application.
+            HomeUnreachableError: Whoever might know it does not answer.
+        """
+        home = await self._routing.home_of_attempt(attempt_id)
+        application_id = attempt_id.application
+        if self._spanning and not self._routing.is_told(application_id):
+            await self._ask(attempt_id, home)
+        document = self._view.find(application_id)
+        if document is None:
+            return Attempt(attempt_id, home, queue="", user="")
+        return Attempt(attempt_id, home, document.summary.queue, document.summary.user)
+
+    def spans(self, attempt: Attempt) -> bool:
+        """Whether its application may hold containers of several sub-clusters."""
+        return any(is_same_queue(path, attempt.queue) for path in self._spanning)
+
+    async def _ask(self, attempt_id: ApplicationAttemptId, home: SubClusterId) -> None:
+        application_id = attempt_id.application
+        now_s = self._clock.now_s()
+        try:
+            document = await ask_application(
+                self._managers[home], application_id, as_of_s=now_s, timeout_s=self._answer_within_s
+            )
+        except ResourceManagerError as exc:
+            raise HomeUnreachableError(f"{home} cannot tell now in which queue {application_id} is: {exc}") from exc
+        if document is None:
+            raise NotFoundError(f"app with id: {application_id} not found")
+        self._view.note(document)
