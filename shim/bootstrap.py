@@ -25,6 +25,7 @@ from shim.global_master.federation_view import FederationView, ViewSettings
 from shim.global_master.home import HomeSettings, choose_home
 from shim.machine import SystemClock, current_user, read_secret
 from shim.ports.clock import Clock
+from shim.scheduler_rpc import serve_masters
 from shim.server.rest import ConnectionLimits, RestServer
 from shim.server.rest.door import RestDoor
 from shim.server.rest.heddle_api import HeddleAPI
@@ -32,6 +33,7 @@ from shim.server.rest.operations import Operations
 from shim.server.rest.site import Site
 from shim.server.rest.witness import Witness
 from shim.server.rpc import RPCServer
+from shim.server.rpc.scheduler_door import SchedulerDoor
 from shim.server.rpc.witness import AdminWitness, ClientWitness
 from shim.services.crash_points import CrashPoints, nothing_happens
 from shim.services.inspection import Inspection
@@ -64,6 +66,7 @@ class Heddle:
         self._server: RestServer | None = None
         self._clients: RPCServer | None = None
         self._admins: RPCServer | None = None
+        self._masters: SchedulerDoor | None = None
         self._failed: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> Self:
@@ -94,6 +97,11 @@ class Heddle:
         return None if self._clients is None else self._clients.address
 
     @property
+    def scheduler_rpc(self) -> str | None:
+        """`host:port` where ApplicationMasters connect; None if no such door is open."""
+        return None if self._masters is None else self._masters.address
+
+    @property
     def admin_rpc(self) -> str | None:
         """`host:port` where operators' tools connect; None if no such door is open."""
         return None if self._admins is None else self._admins.address
@@ -116,6 +124,8 @@ class Heddle:
             announce(f"Heddle {shim.__version__} serves {ids} at {self.url} (pages: {self.url}/cluster)")
             if self.client_rpc is not None:
                 announce(f"Hadoop clients connect to {self.client_rpc} (yarn.resourcemanager.address)")
+            if self.scheduler_rpc is not None:
+                announce(f"ApplicationMasters connect to {self.scheduler_rpc} (yarn.resourcemanager.scheduler.address)")
             assert self._failed is not None  # noqa: S101 - made by the start
             self._failed.add_done_callback(lambda _: ended.set())
             await ended.wait()
@@ -162,7 +172,16 @@ class Heddle:
         )
         if self._clients is not None:
             stack.push_async_callback(self._clients.stop, grace_s=config.server.shutdown_s)
+        await self._open_scheduler_door(world, use_cases, stack)
         await self._open_admin_door(world, use_cases, AdminWitness(metrics, audit, request_prefix=f"a{started}"), stack)
+
+    async def _open_scheduler_door(self, world: World, use_cases: UseCases, stack: AsyncExitStack) -> None:
+        config = world.config
+        self._masters = await serve_masters(
+            config.server, config.queues, world.subclusters, use_cases.backend, witness=world.metrics.relay
+        )
+        if self._masters is not None:
+            stack.push_async_callback(self._masters.stop)
 
     async def _open_admin_door(
         self, world: World, use_cases: UseCases, witness: AdminWitness, stack: AsyncExitStack

@@ -67,7 +67,12 @@ class ServerConfig:
     )
     scheduler_rpc: str = key(
         "127.0.0.1:8030",
-        about=_address("Address that `/conf` tells for `yarn.resourcemanager.scheduler.address`."),
+        about=Key(
+            "Where ApplicationMasters connect (`yarn.resourcemanager.scheduler.address` of whoever submits); empty for "
+            "none: they then need their home's address.",
+            pattern=rf"({_ADDRESS})?",
+            form=_ADDRESS_FORM,
+        ),
     )
     admin_rpc: str = key(
         "127.0.0.1:8033",
@@ -367,6 +372,7 @@ def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) ->
     named = (
         ("server.rest", server.rest),
         ("server.client_rpc", server.client_rpc),
+        ("server.scheduler_rpc", server.scheduler_rpc),
         ("server.admin_rpc", server.admin_rpc),
         ("masters.listen", masters.listen),
     )

@@ -16,6 +16,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from shim.ports.clock import Clock
+from shim.telemetry.relay import RelayMetrics
 
 __all__ = ["CONTENT_TYPE", "Metrics", "SubClusterGauges"]
 
@@ -54,6 +55,9 @@ class Metrics:
         clock: For the age of a scrape.
         version: Heddle's.
         subclusters: Called at a scrape for the state of the sub-clusters.
+
+    Attributes:
+        relay: What ApplicationMasters do.
     """
 
     def __init__(self, clock: Clock, *, version: str, subclusters: Callable[[], Iterable[SubClusterGauges]]) -> None:
@@ -82,6 +86,7 @@ class Metrics:
             "heddle_store_seconds", "Store operations", ("operation", "outcome"), buckets=_SLOW, registry=registry
         )
         Gauge("heddle_build_info", "Always 1", ("version",), registry=registry).labels(version).set(1)
+        self.relay = RelayMetrics(registry)
         ProcessCollector(registry=registry)
         registry.register(_SubClusterCollector(subclusters))
 

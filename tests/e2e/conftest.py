@@ -45,6 +45,7 @@ def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Heddl
         rest = "127.0.0.1:0"
         client_rpc = "127.0.0.1:0"
         admin_rpc = "127.0.0.1:0"
+        scheduler_rpc = "127.0.0.1:0"
         [store]
         url = "sqlite:///{folder}/heddle.db"
         [security]

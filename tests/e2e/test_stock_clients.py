@@ -77,6 +77,7 @@ def of_one(lab, tmp_path_factory):
         rest = "127.0.0.1:0"
         client_rpc = "127.0.0.1:0"
         admin_rpc = "127.0.0.1:0"
+        scheduler_rpc = "127.0.0.1:0"
         [store]
         url = "sqlite:///{folder}/heddle.db"
         [[subcluster]]

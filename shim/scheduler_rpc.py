@@ -1,0 +1,63 @@
+"""The scheduler door put together: the homes' scheduler addresses, the use cases, the listening socket."""
+
+from collections.abc import Mapping, Sequence
+
+from adapters.yarn.rm_rpc import addresses_of
+from shim.config import QueueConfig, ServerConfig, split_address
+from shim.connections import SubCluster
+from shim.domain.ids import SubClusterId
+from shim.errors import ConfigError
+from shim.ports.attempt_calls import AttemptDesk
+from shim.server.rest.backend import Backend
+from shim.server.rpc.home_dialler import HomeDialler
+from shim.server.rpc.scheduler_connection import SchedulerWitness
+from shim.server.rpc.scheduler_door import SchedulerDoor
+from shim.services.attempts import Attempts
+
+__all__ = ["serve_masters"]
+
+
+async def serve_masters(
+    server: ServerConfig,
+    queues: Sequence[QueueConfig],
+    subclusters: Mapping[SubClusterId, SubCluster],
+    backend: Backend,
+    *,
+    witness: SchedulerWitness,
+    desk: AttemptDesk | None = None,
+) -> SchedulerDoor | None:
+    """Open the scheduler door; None if it is switched off, or no sub-cluster's scheduler address is known.
+
+    Args:
+        server: Where to listen.
+        queues: Which of them span.
+        subclusters: The homes.
+        backend: The use cases of the REST door.
+        witness: Counts.
+        desk: Who understands the calls of applications in queues that span; None: all pass through.
+
+    Raises:
+        ConfigError: If the address cannot be listened on.
+    """
+    addresses = {id_: addresses_of(each.description.scheduler_rpc) for id_, each in subclusters.items()}
+    if not server.scheduler_rpc or not any(addresses.values()):
+        return None
+    attempts = Attempts(
+        backend.routing,
+        backend.view,
+        backend.managers,
+        backend.clock,
+        spanning=[queue.name for queue in queues if queue.span],
+        answer_within_s=server.answer_within_s,
+    )
+    host, port = split_address(server.scheduler_rpc)
+    door = SchedulerDoor(attempts, HomeDialler(addresses), witness, host=host, port=port, desk=desk)
+    try:
+        await door.start()
+    except OSError as exc:
+        message = (
+            f"{server.scheduler_rpc} cannot be listened on: {exc.strerror}. Is a ResourceManager or another Heddle "
+            f'there? scheduler_rpc = "" serves clients alone: ApplicationMasters then need their home\'s address'
+        )
+        raise ConfigError("the configuration", "server.scheduler_rpc", message) from exc
+    return door
