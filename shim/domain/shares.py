@@ -89,9 +89,10 @@ class SharePolicy:
         return tuple(queue for queue in self.queues if queue.is_sharing)
 
     def find(self, told: str) -> FederatedQueue | None:
-        """The queue that a full path or its last part names."""
-        exact = next((queue for queue in self.queues if queue.path == told), None)
-        return exact or next((queue for queue in self.queues if is_same_queue(queue.path, told)), None)
+        """The queue that a full path or its last part names, or the nearest above that path."""
+        by_path = {queue.path: queue for queue in self.queues}
+        above = by_path.get(told) or by_path.get(parent_of(told, by_path))
+        return above or next((queue for queue in self.queues if is_same_queue(queue.path, told)), None)
 
     def find_at(self, subcluster: SubClusterId, told: str) -> FederatedQueue | None:
         """The queue whose applications a sub-cluster tells of under this name."""

@@ -1,0 +1,161 @@
+"""What each queue of the policy holds and wants over all sub-clusters, measured from what heartbeats told."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.subclusters import Admission
+from shim.global_master.subcluster_view import SubClusterView
+
+__all__ = ["FederationLoad", "LiveApplication", "QueueLoad", "measure"]
+
+_NOTHING = ResourceVector()
+
+
+@dataclass(frozen=True, slots=True)
+class LiveApplication:
+    """An application on a sub-cluster, or on its way to one.
+
+    Attributes:
+        queue: As its home tells it, or as submitted.
+        used: What its containers hold; nothing before its ApplicationMaster has one.
+    """
+
+    home: SubClusterId
+    queue: str
+    user: str
+    used: ResourceVector
+
+
+@dataclass(slots=True)
+class QueueLoad:
+    """What a queue holds and wants. Grows while a round lets applications start.
+
+    Attributes:
+        used: On each sub-cluster that has the queue and counts.
+        pending: Asked for there and not granted.
+        running: Applications on sub-clusters, those that have not started included.
+        unstarted: Those whose ApplicationMaster has no container yet.
+        users: How many of `running` each user has.
+        user_used: What each user's applications hold.
+        learnt: What an application of the queue held on average when last one ran.
+    """
+
+    used: dict[SubClusterId, ResourceVector] = field(default_factory=dict)
+    pending: ResourceVector = _NOTHING
+    running: int = 0
+    unstarted: int = 0
+    users: Counter[str] = field(default_factory=Counter)
+    user_used: dict[str, ResourceVector] = field(default_factory=dict)
+    learnt: ResourceVector = _NOTHING
+
+    @property
+    def total_used(self) -> ResourceVector:
+        """Over all sub-clusters."""
+        return sum(self.used.values(), start=_NOTHING)
+
+    def typical(self, least: ResourceVector) -> ResourceVector:
+        """What an application of this queue holds on average, at least this much."""
+        started = self.running - self.unstarted
+        total, mean = self.total_used, self.learnt
+        if started > 0 and total.memory_mib > 0:
+            mean = ResourceVector(total.memory_mib // started, total.vcores // started)
+        return ResourceVector(max(least.memory_mib, mean.memory_mib), max(least.vcores, mean.vcores), least.others)
+
+    def start(self, user: str) -> None:
+        """One more is on its way."""
+        self.running += 1
+        self.unstarted += 1
+        self.users[user] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class FederationLoad:
+    """All queues, and what there is to divide.
+
+    Attributes:
+        capacity: Of the sub-clusters that count.
+        queues: By path; every queue of the policy is there.
+        others_used: What queues hold that the policy does not name; `others_pending` what they want beside.
+        counted: Sub-clusters that count: not silent for too long.
+        usable: Those of them that may be sent something.
+    """
+
+    capacity: ResourceVector
+    queues: Mapping[str, QueueLoad]
+    others_used: ResourceVector = _NOTHING
+    others_pending: ResourceVector = _NOTHING
+    counted: tuple[SubClusterId, ...] = ()
+    usable: tuple[SubClusterId, ...] = ()
+
+
+def measure(
+    policy: SharePolicy,
+    looks: Sequence[SubClusterView],
+    admissions: Mapping[SubClusterId, Admission],
+    live: Iterable[LiveApplication],
+    *,
+    absent_after_s: float,
+) -> FederationLoad:
+    """Add up what the sub-clusters told.
+
+    What one has that was silent for longer than `absent_after_s` is not divided. A sub-cluster that takes no new
+    applications counts with what it holds, no more.
+    """
+    counted = [seen for seen in looks if seen.age_s <= absent_after_s]
+    loads = {queue.path: QueueLoad() for queue in policy.queues}
+    capacity = _NOTHING
+    others = QueueLoad()
+    for seen in counted:
+        is_open = admissions.get(seen.subcluster, Admission.OPEN) is Admission.OPEN
+        capacity += seen.capacity if is_open else _smaller(seen.used, seen.capacity)
+        _take_queues(policy, seen, loads, others)
+    names = {seen.subcluster for seen in counted}
+    for application in live:
+        queue = policy.find_at(application.home, application.queue)
+        if queue is not None and application.home in names:
+            _take_application(loads[queue.path], application)
+    return FederationLoad(
+        capacity,
+        loads,
+        others.total_used,
+        others.pending,
+        tuple(seen.subcluster for seen in counted),
+        tuple(seen.subcluster for seen in counted if seen.state.is_usable and not seen.failure),
+    )
+
+
+def _take_queues(policy: SharePolicy, seen: SubClusterView, loads: Mapping[str, QueueLoad], others: QueueLoad) -> None:
+    """Book the leaf queues of one sub-cluster."""
+    for report in seen.queues.values():
+        if not report.is_leaf:
+            continue
+        queue = _owner(policy, seen.subcluster, report.path)
+        load = others if queue is None else loads[queue.path]
+        load.used[seen.subcluster] = load.used.get(seen.subcluster, _NOTHING) + report.used
+        load.pending += report.pending
+
+
+def _owner(policy: SharePolicy, subcluster: SubClusterId, path: str) -> FederatedQueue | None:
+    """The queue of the policy that a leaf belongs to: itself, or the nearest above it."""
+    named = {queue.name_at(subcluster): queue for queue in policy.queues}
+    while path:
+        if path in named:
+            return named[path]
+        path = path.rpartition(".")[0]
+    return None
+
+
+def _take_application(load: QueueLoad, application: LiveApplication) -> None:
+    load.running += 1
+    load.unstarted += application.used.memory_mib <= 0
+    load.users[application.user] += 1
+    load.user_used[application.user] = load.user_used.get(application.user, _NOTHING) + application.used
+
+
+def _smaller(one: ResourceVector, other: ResourceVector) -> ResourceVector:
+    others = {name: min(amount, other.others.get(name, 0)) for name, amount in one.others.items()}
+    return ResourceVector(min(one.memory_mib, other.memory_mib), min(one.vcores, other.vcores), others)
