@@ -21,6 +21,7 @@ from shim.services.control import ControlService
 from shim.services.crash_points import CrashPoints
 from shim.services.documents import DocumentReading
 from shim.services.heartbeats import Heartbeats, HeartbeatSettings
+from shim.services.homes import Homes
 from shim.services.identity import IdentityRules, IdentityService, ProxyRule
 from shim.services.inspection import Inspection, InspectionSettings
 from shim.services.polling import PollSettings
@@ -28,7 +29,7 @@ from shim.services.reading import ApplicationReading, ReadingSettings
 from shim.services.reconciliation import Reconciliation
 from shim.services.repair import Repair
 from shim.services.routing import Routing, RoutingSettings
-from shim.services.submission import Homes, SubmissionService, SubmissionSettings
+from shim.services.submission import SubmissionService, SubmissionSettings
 from shim.telemetry import Metrics
 
 __all__ = ["UseCases", "World", "assemble"]

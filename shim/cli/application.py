@@ -35,6 +35,13 @@ _COLUMNS = (
     ("CLUSTER", "cluster"),
 )
 _CANDIDATE_COLUMNS = (("CLUSTER", "cluster"), ("SCORE", "score"), ("AGE s", "age_s"), ("REASON", "reason"))
+_VERDICT_COLUMNS = (
+    ("ASKED", "cluster"),
+    ("VERDICT", "verdict"),
+    ("SCORE", "score"),
+    ("AGE s", "age_s"),
+    ("REASON", "reason"),
+)
 _STATUS_FIELDS = (
     "id", "cluster", "name", "user", "queue", "applicationType", "applicationTags", "state", "finalStatus", "progress",
     "priority", "startedTime", "launchTime", "finishedTime", "runningContainers", "allocatedMB", "allocatedVCores",
@@ -95,10 +102,13 @@ def why(id_: Id, *, output: Output = OutputFormat.TABLE, server: Server = DEFAUL
 
 
 def print_decision(told: dict[str, Any], output: OutputFormat) -> None:
-    """Print the choice of a home: the outcome first, then the candidates."""
+    """Print the choice of a home: the outcome first, then the candidates, and what their Local Masters said."""
     if output is not OutputFormat.TABLE:
         print_fields(told, output)
         return
-    print_fields({name: value for name, value in told.items() if name != "candidates"}, output)
+    print_fields({name: value for name, value in told.items() if name not in ("candidates", "verdicts")}, output)
     say("")
     print_rows(told["candidates"], _CANDIDATE_COLUMNS, output)
+    if told.get("verdicts"):
+        say("")
+        print_rows(told["verdicts"], _VERDICT_COLUMNS, output)

@@ -5,8 +5,17 @@ from enum import Enum
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.domain.verdicts import HomeVerdict
 
-__all__ = ["Candidate", "HomeDecision", "Submission", "SubmissionRecord", "SubmissionStanding", "SubmissionState"]
+__all__ = [
+    "Candidate",
+    "HomeDecision",
+    "HomeProposal",
+    "Submission",
+    "SubmissionRecord",
+    "SubmissionStanding",
+    "SubmissionState",
+]
 
 
 class SubmissionState(Enum):
@@ -73,12 +82,28 @@ class HomeDecision:
         reason: For people, also when there is no home.
         is_lasting: There is no home, and waiting will not bring one: no sub-cluster, usable or not, has such a
             queue or so much room. The submission is wrong, not unlucky.
+        verdicts: What Local Masters said to the proposals that led here, in that order; empty if none were asked.
     """
 
     home_subcluster: SubClusterId | None
     reason: str
     candidates: tuple[Candidate, ...]
     is_lasting: bool = False
+    verdicts: tuple[HomeVerdict, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class HomeProposal:
+    """A Global Master would send an application to a sub-cluster.
+
+    Attributes:
+        submission: What to run, without its body: nobody decides by that.
+        at_least: The score that the sub-cluster must still have by its Local Master's own knowledge: that of the next
+            best choice. None to accept any.
+    """
+
+    submission: Submission
+    at_least: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

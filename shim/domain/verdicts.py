@@ -1,12 +1,11 @@
-"""What Global and Local Masters say about the home of an application: a proposal, and the verdict on it."""
+"""What a Local Master says to a Global Master that would send an application to its sub-cluster."""
 
 from dataclasses import dataclass
 from enum import Enum
 
 from shim.domain.ids import SubClusterId
-from shim.domain.submissions import Submission
 
-__all__ = ["HomeProposal", "HomeVerdict", "PlacedKind", "Verdict"]
+__all__ = ["HomeVerdict", "PlacedKind", "Verdict"]
 
 
 class Verdict(Enum):
@@ -18,20 +17,6 @@ class Verdict(Enum):
     """The sub-cluster is not what the proposal rests on: others have filled it, or it may not have the application."""
     UNVERIFIED = "unverified"
     """No Local Master said anything in time: the ResourceManager alone has the word."""
-
-
-@dataclass(frozen=True, slots=True)
-class HomeProposal:
-    """A Global Master would send an application to a sub-cluster.
-
-    Attributes:
-        submission: What to run, without its body: nobody decides by that.
-        at_least: The score that the sub-cluster must still have by its Local Master's own knowledge: that of the next
-            best choice. None to accept any.
-    """
-
-    submission: Submission
-    at_least: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

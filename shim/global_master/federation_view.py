@@ -9,7 +9,7 @@ sub-cluster that is away stays, with its age.
 """
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.ids import ApplicationId, SubClusterId
@@ -171,6 +171,12 @@ class FederationView:
         known = self._subclusters[subcluster]
         known.placements.append(placement)
         known.placement_kinds[placement.kind] += 1
+
+    def replace_placed(self, subcluster: SubClusterId, placements: Iterable[Placement]) -> None:
+        """Its Local Master told what is on the way there, whoever sent it: that goes before what is known here."""
+        known = self._subclusters[subcluster]
+        known.placements = list(placements)
+        known.placement_kinds = Counter(placed.kind for placed in known.placements)
 
     def mark_submitted(self, document: ApplicationDocument) -> None:
         """The federation has taken an application: list `document` until its home tells of it.

@@ -17,7 +17,7 @@ from shim.domain.submissions import Candidate, HomeDecision, Submission
 from shim.global_master.federation_view import FederationView
 from shim.global_master.subcluster_view import SubClusterView
 
-__all__ = ["HomeSettings", "choose_home", "find_queue"]
+__all__ = ["HomeSettings", "choose_home", "find_queue", "next_best"]
 
 _LAST_RESORT = -1000.0
 """Added to the score of a sub-cluster without a running node: it keeps an application waiting, as a ResourceManager
@@ -97,6 +97,12 @@ def choose_home(
         is_lasting = is_lasting and lasts
         candidates.append(_refused(seen, objection) if objection else _weighed(question, settings))
     return _decide(submission, queue_name, tuple(candidates), is_lasting=is_lasting)
+
+
+def next_best(decision: HomeDecision) -> float | None:
+    """The score that the home has to keep to stay the best: that of the second; None if it is the only one."""
+    others = (each.score for each in decision.candidates if each.subcluster != decision.home_subcluster)
+    return max((score for score in others if score is not None), default=None)
 
 
 def find_queue(subcluster: SubClusterView, name: str) -> QueueReport | None:

@@ -27,7 +27,8 @@ from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 from shim.services.crash_points import CrashPoint, CrashPoints, nothing_happens
 from shim.services.delivery import HomeKnows, Life, Refused, Taken, ask_home, deliver
-from shim.services.submission import Homes, Listing, SubmissionService, new_intent_id
+from shim.services.homes import Homes
+from shim.services.submission import Listing, SubmissionService, new_intent_id
 
 __all__ = ["Repair", "RepairSettings"]
 
@@ -131,7 +132,7 @@ class Repair:
             Whether the home, or another Heddle, has dealt with it: others may be sent after it.
         """
         begun_s = self._clock.monotonic_s()
-        intent = self._next_intent(record, life)
+        intent = await self._next_intent(record, life)
         try:
             await self._store.rehome(intent, was=record.standing)
         except VersionConflictError:
@@ -155,7 +156,7 @@ class Repair:
                 return False
         return True
 
-    def _next_intent(self, record: SubmissionRecord, life: Life) -> SubmissionRecord:
+    async def _next_intent(self, record: SubmissionRecord, life: Life) -> SubmissionRecord:
         """The same home in its present life; another only if this one provably does not have the application."""
         intent = replace(
             record,
@@ -166,7 +167,7 @@ class Repair:
         )
         if record.state is not SubmissionState.INTENDED or not self._is_gone(record, life):
             return intent
-        decision = self._homes.choose(record.submission)
+        decision = await self._homes.agree(record.submission)
         home = decision.home_subcluster
         if home is None or home == record.home_subcluster:
             return intent

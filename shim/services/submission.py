@@ -17,11 +17,10 @@ import itertools
 import uuid
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Protocol
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.subclusters import Admission
 from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord, SubmissionState
 from shim.errors import (
     ConflictError,
@@ -29,18 +28,17 @@ from shim.errors import (
     StoreError,
     UnavailableError,
 )
-from shim.global_master.federation_view import FederationView, Placement
-from shim.global_master.home import HomeSettings, choose_home
+from shim.global_master.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestAnswer
 from shim.ports.state_store import StateStore
 from shim.services.crash_points import CrashPoint, CrashPoints, nothing_happens
 from shim.services.delivery import Delivery, Life, NotSent, Refused, Taken, Uncertain, ask_life, deliver
+from shim.services.homes import Homes
 from shim.services.settling import Settling
 
 __all__ = [
     "Accepted",
-    "Homes",
     "Listing",
     "Rejected",
     "SubmissionService",
@@ -97,47 +95,6 @@ class Rejected:
 
     home_subcluster: SubClusterId
     answer: RestAnswer
-
-
-class Homes:
-    """The choice of homes, for submissions and for their repair.
-
-    Attributes:
-        admissions: Operators' words as last read from the store.
-    """
-
-    def __init__(
-        self, view: FederationView, clock: Clock, settings: HomeSettings, admissions: Mapping[SubClusterId, Admission]
-    ) -> None:
-        self._view = view
-        self._clock = clock
-        self._settings = settings
-        self.admissions = admissions
-
-    def choose(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
-        """Choose a home and count the application there from now on."""
-        now_s = self._clock.now_s()
-        decision = choose_home(submission, self._view, self.admissions, now_s, self._settings, excluded=excluded)
-        if decision.home_subcluster is None and decision.is_lasting:
-            decision = self._who_says_no(decision, now_s)
-        if decision.home_subcluster is not None:
-            placement = Placement(submission.queue, submission.resource, now_s)
-            self._view.note_placed(decision.home_subcluster, placement)
-        return decision
-
-    def _who_says_no(self, decision: HomeDecision, now_s: float) -> HomeDecision:
-        """A submission that fits nowhere goes to the first usable sub-cluster: that refuses it in its own words."""
-        late = frozenset(self._view.late(now_s))
-        usable = (subcluster for subcluster in self._view.subclusters if subcluster not in late)
-        return replace(decision, home_subcluster=next(usable, None))
-
-    def started_on_ms(self, subcluster: SubClusterId) -> int:
-        """The life of a sub-cluster's ResourceManager as last reported."""
-        return self._view.look(subcluster, self._clock.now_s()).started_on_ms
-
-    def age_s(self, subcluster: SubClusterId) -> float:
-        """How old the last report is."""
-        return self._view.look(subcluster, self._clock.now_s()).age_s
 
 
 class SubmissionService:
@@ -215,7 +172,7 @@ class SubmissionService:
             known = await self._known(submission)
             if known is not None:
                 return known
-            decision = self._homes.choose(submission)
+            decision = await self._homes.agree(submission)
             if decision.home_subcluster is None:
                 return await self._known_without_home(submission, decision)
             record = self._intent(submission, decision)
@@ -311,7 +268,7 @@ class SubmissionService:
 
     async def _move(self, record: SubmissionRecord, tried: Mapping[SubClusterId, str]) -> SubmissionRecord | None:
         """Write an intent for another home; None if there is none, or another Heddle has taken the matter up."""
-        decision = self._homes.choose(record.submission, excluded=tried)
+        decision = await self._homes.agree(record.submission, excluded=tried)
         if decision.home_subcluster is None:
             return None
         moved = self._intent(record.submission, decision)

@@ -14,6 +14,7 @@ from shim.domain.submissions import (
     SubmissionStanding,
     SubmissionState,
 )
+from shim.domain.verdicts import HomeVerdict, Verdict
 
 __all__ = ["id_of_row", "record_of_row", "row_of_record", "row_of_standing", "standing_of_row"]
 
@@ -132,6 +133,16 @@ def _decision_to_json(decision: HomeDecision) -> dict[str, Any]:
             }
             for candidate in decision.candidates
         ],
+        "verdicts": [
+            {
+                "subcluster": verdict.subcluster,
+                "verdict": verdict.verdict.value,
+                "reason": verdict.reason,
+                "score": verdict.score,
+                "age_s": verdict.age_s,
+            }
+            for verdict in decision.verdicts
+        ],
     }
 
 
@@ -145,5 +156,15 @@ def _decision_of_json(value: Mapping[str, Any]) -> HomeDecision:
         )
         for candidate in value["candidates"]
     )
-    home = value["home"]
-    return HomeDecision(None if home is None else SubClusterId(home), value["reason"], tuple(candidates))
+    verdicts = (
+        HomeVerdict(
+            subcluster=SubClusterId(verdict["subcluster"]),
+            verdict=Verdict(verdict["verdict"]),
+            reason=verdict["reason"],
+            score=verdict["score"],
+            age_s=verdict["age_s"],
+        )
+        for verdict in value.get("verdicts", ())  # records of the first versions have none
+    )
+    home = None if value["home"] is None else SubClusterId(value["home"])
+    return HomeDecision(home, value["reason"], tuple(candidates), verdicts=tuple(verdicts))

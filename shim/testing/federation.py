@@ -23,10 +23,11 @@ from shim.ports.state_store import StateStore
 from shim.services.administration import AdministrationService
 from shim.services.control import ControlService
 from shim.services.crash_points import CrashPoints, nothing_happens
+from shim.services.homes import Homes
 from shim.services.reconciliation import Reconciliation
 from shim.services.repair import Repair
 from shim.services.routing import Routing
-from shim.services.submission import Homes, SubmissionService
+from shim.services.submission import SubmissionService
 from shim.testing.clock import FakeClock
 from shim.testing.resource_manager import ScriptedResourceManager
 from shim.testing.rm_documents import an_application

@@ -17,11 +17,12 @@ from shim.services.application_ids import ApplicationIds
 from shim.services.control import ControlService
 from shim.services.documents import DocumentReading
 from shim.services.heartbeats import HeartbeatSettings, LocalMaster
+from shim.services.homes import Homes
 from shim.services.identity import IdentityRules, IdentityService
 from shim.services.reading import ApplicationReading, ReadingSettings
 from shim.services.repair import Repair
 from shim.services.routing import Routing
-from shim.services.submission import Homes, SubmissionService
+from shim.services.submission import SubmissionService
 from shim.testing.federation import ScriptedFederation
 
 __all__ = ["ScriptedDoor", "body_of", "context"]

@@ -20,8 +20,8 @@ from enum import Enum
 import msgspec
 
 from shim.domain import ApplicationDocument, SubClusterReport
-from shim.domain.submissions import Submission
-from shim.domain.verdicts import HomeProposal, HomeVerdict
+from shim.domain.submissions import HomeProposal, Submission
+from shim.domain.verdicts import HomeVerdict
 from shim.errors import RemoteProtocolError
 from shim.protocol.masters.deltas import ReportDelta
 

@@ -297,6 +297,16 @@ def _shown_decision(decision: HomeDecision) -> dict[str, Any]:
             }
             for candidate in decision.candidates
         ],
+        "verdicts": [
+            {
+                "cluster": verdict.subcluster,
+                "verdict": verdict.verdict.value,
+                "score": verdict.score,
+                "reason": verdict.reason,
+                "age_s": _seconds(verdict.age_s),
+            }
+            for verdict in decision.verdicts
+        ],
     }
 
 

@@ -12,7 +12,8 @@ import structlog
 
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import SubClusterReport
-from shim.domain.verdicts import HomeProposal, HomeVerdict
+from shim.domain.submissions import HomeProposal
+from shim.domain.verdicts import HomeVerdict
 from shim.errors import HeddleError, RemoteProtocolError
 from shim.global_master.federation_view import Applied
 from shim.ports.clock import Clock

@@ -7,7 +7,8 @@ rests on an older view, or does not know of the others' placements, is found out
 from dataclasses import replace
 
 from shim.domain.ids import SubClusterId
-from shim.domain.verdicts import HomeProposal, HomeVerdict, PlacedKind, Verdict
+from shim.domain.submissions import HomeProposal
+from shim.domain.verdicts import HomeVerdict, PlacedKind, Verdict
 from shim.global_master.federation_view import FederationView, Placement
 from shim.global_master.home import HomeSettings, choose_home
 from shim.ports.clock import Clock

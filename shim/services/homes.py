@@ -1,0 +1,117 @@
+"""The choice of homes, and its agreement with the Local Masters.
+
+    choose on the view ─ propose ─ accepted ─ home
+           ▲                └───── rejected: the view is corrected ─┐
+           └────────────────────────────────────────────────────────┘
+
+Nothing is written or sent while a home is agreed on. Whoever dies meanwhile leaves nothing behind but a placement that
+a Local Master counts until its next poll.
+"""
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import Admission
+from shim.domain.submissions import HomeDecision, HomeProposal, Submission
+from shim.domain.verdicts import HomeVerdict, Verdict
+from shim.global_master.federation_view import FederationView, Placement
+from shim.global_master.home import HomeSettings, choose_home, next_best
+from shim.ports.clock import Clock
+
+__all__ = ["Homes", "VerifiesHomes"]
+
+_MOST_REJECTIONS = 3
+_MOST_PLACED = 10_000  # of a kind: what a Local Master says is limited, too
+
+
+class VerifiesHomes(Protocol):
+    """Local Masters elsewhere."""
+
+    async def verify(self, home: SubClusterId, proposal: HomeProposal) -> HomeVerdict:
+        """What the Local Master of a sub-cluster says to a proposal; UNVERIFIED if it does not say in time."""
+        ...
+
+
+class Homes:
+    """The choice of homes, for submissions and for their repair.
+
+    Attributes:
+        admissions: Operators' words as last read from the store.
+    """
+
+    def __init__(
+        self,
+        view: FederationView,
+        clock: Clock,
+        settings: HomeSettings,
+        admissions: Mapping[SubClusterId, Admission],
+        local_masters: VerifiesHomes | None = None,
+    ) -> None:
+        self._view = view
+        self._clock = clock
+        self._settings = settings
+        self._local_masters = local_masters
+        self.admissions = admissions
+
+    async def agree(
+        self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None
+    ) -> HomeDecision:
+        """Choose a home that its Local Master agrees to; without Local Masters elsewhere, the choice itself.
+
+        A rejection repairs the view and is followed by another choice. The last of them is taken as it is: where all
+        are equally full, somebody has to wait, and a home where it waits is better than none.
+        """
+        decision = self.choose(submission, excluded=excluded)
+        if self._local_masters is None:
+            return decision
+        verdicts: list[HomeVerdict] = []
+        refused = dict(excluded or {})
+        while decision.home_subcluster is not None and not decision.is_lasting:
+            at_least = next_best(decision) if len(verdicts) < _MOST_REJECTIONS else None
+            verdict = await self._local_masters.verify(decision.home_subcluster, HomeProposal(submission, at_least))
+            verdicts.append(verdict)
+            if verdict.verdict is not Verdict.REJECTED or len(verdicts) > _MOST_REJECTIONS:
+                break
+            self._learn(verdict, refused)
+            decision = self.choose(submission, excluded=refused)
+        return replace(decision, verdicts=tuple(verdicts))
+
+    def _learn(self, verdict: HomeVerdict, refused: dict[SubClusterId, str]) -> None:
+        """Repair the view by a rejection."""
+        now_s = self._clock.now_s()
+        placed = (
+            Placement(kind.queue, ResourceVector(kind.memory_mib, kind.vcores), now_s)
+            for kind in verdict.placed
+            for _ in range(min(kind.count, _MOST_PLACED))
+        )
+        self._view.replace_placed(verdict.subcluster, placed)
+        if verdict.score is None:
+            refused[verdict.subcluster] = verdict.reason
+
+    def choose(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
+        """Choose a home and count the application there from now on."""
+        now_s = self._clock.now_s()
+        decision = choose_home(submission, self._view, self.admissions, now_s, self._settings, excluded=excluded)
+        if decision.home_subcluster is None and decision.is_lasting:
+            decision = self._who_says_no(decision, now_s)
+        if decision.home_subcluster is not None:
+            placement = Placement(submission.queue, submission.resource, now_s)
+            self._view.note_placed(decision.home_subcluster, placement)
+        return decision
+
+    def _who_says_no(self, decision: HomeDecision, now_s: float) -> HomeDecision:
+        """A submission that fits nowhere goes to the first usable sub-cluster: that refuses it in its own words."""
+        late = frozenset(self._view.late(now_s))
+        usable = (subcluster for subcluster in self._view.subclusters if subcluster not in late)
+        return replace(decision, home_subcluster=next(usable, None))
+
+    def started_on_ms(self, subcluster: SubClusterId) -> int:
+        """The life of a sub-cluster's ResourceManager as last reported."""
+        return self._view.look(subcluster, self._clock.now_s()).started_on_ms
+
+    def age_s(self, subcluster: SubClusterId) -> float:
+        """How old the last report is."""
+        return self._view.look(subcluster, self._clock.now_s()).age_s
