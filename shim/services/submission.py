@@ -43,6 +43,7 @@ __all__ = [
     "Rejected",
     "SubmissionService",
     "SubmissionSettings",
+    "TakesSubmissions",
     "content_hash",
     "new_intent_id",
 ]
@@ -95,6 +96,18 @@ class Rejected:
 
     home_subcluster: SubClusterId
     answer: RestAnswer
+
+
+class TakesSubmissions(Protocol):
+    """Where doors bring submissions."""
+
+    async def submit(self, submission: Submission, *, accept: str = "application/json") -> Accepted | Rejected:
+        """Take a submission, or hand on its home's refusal; see `SubmissionService.submit`."""
+        ...
+
+    async def finish(self) -> None:
+        """Return when what homes have taken is written down as taken."""
+        ...
 
 
 class SubmissionService:

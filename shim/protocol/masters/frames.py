@@ -149,13 +149,11 @@ class SubmitFrame(msgspec.Struct, frozen=True, tag="submit"):
 
     Attributes:
         accept: In which representation the home should refuse.
-        request_id: Of the request at the door that the client came through.
     """
 
     number: int
     submission: Submission
     accept: str
-    request_id: str = ""
 
 
 class OutcomeKind(Enum):
