@@ -1,23 +1,42 @@
-"""Hadoop's own programs, run as their users run them."""
+"""Hadoop's own Java programs, unmodified, run with a configuration folder of their own."""
 
 import os
 import re
 import shutil
 import subprocess
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
+from xml.sax.saxutils import escape
 
 from shim.lab import Lab
 
-__all__ = ["JVM", "StockClient"]
+__all__ = ["CLI", "JVM", "StockClient"]
+
+CLI = "org.apache.hadoop.yarn.client.cli"
+"""Package of the classes behind the `yarn` command."""
 
 JVM = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true"]
 _MOST_S = 240
 
 
 class StockClient:
-    """Runs Java programs of Hadoop with a configuration folder of their own."""
+    """A client of Heddle, or of a ResourceManager.
 
-    def __init__(self, lab: Lab, folder: Path, **addresses: str) -> None:
+    Args:
+        lab: Whose jars and client configuration are taken.
+        folder: For the configuration; also the working folder, where jobs without HDFS leave theirs.
+        addresses: What to put in the place of the lab's addresses: `address`, `scheduler_address`,
+            `admin_address`, `webapp_address`.
+        more: Further properties of `yarn-site.xml`.
+
+    Attributes:
+        jars: Folder of Hadoop's jars.
+    """
+
+    def __init__(
+        self, lab: Lab, folder: Path, *, more: Mapping[str, str] | None = None, **addresses: str | None
+    ) -> None:
         self.jars = next(iter(lab.clusters.values())).jars
         self._folder = folder
         shutil.copytree(lab.client_conf, folder, dirs_exist_ok=True)
@@ -26,21 +45,40 @@ class StockClient:
             pattern = rf"(<name>yarn\.resourcemanager\.{name}</name><value>)[^<]*"
             site = re.sub(pattern.replace("_", r"\."), rf"\g<1>{address}", site)
         (folder / "yarn-site.xml").write_text(site)
+        if more:
+            self.set("yarn-site.xml", more)
 
-    def run(self, *arguments: str, user: str = "ada") -> str:
+    @property
+    def folder(self) -> Path:
+        """Its configuration, and where it works."""
+        return self._folder
+
+    def set(self, file: str, properties: Mapping[str, str]) -> None:
+        """Put properties into a file of the configuration, after those that it has."""
+        path = self._folder / file
+        rows = "".join(
+            f"<property><name>{escape(name)}</name><value>{escape(value)}</value></property>\n"
+            for name, value in properties.items()
+        )
+        path.write_text(path.read_text().replace("</configuration>", f"{rows}</configuration>"))
+
+    def command(self, *arguments: str, class_path: str = "") -> list[str]:
+        """The command line of a program; `class_path` comes before Hadoop's jars."""
+        parts = [str(self._folder), class_path, f"{self.jars}/*"]
+        return [*JVM, "-cp", ":".join(filter(None, parts)), *arguments]
+
+    def run(self, *arguments: str, user: str = "ada", class_path: str = "") -> str:
         """What a program printed on both streams; it must end well."""
-        done = self.try_run(*arguments, user=user)
+        done = self.try_run(*arguments, user=user, class_path=class_path)
         assert done.returncode == 0, done.stdout
         return done.stdout
 
-    def try_run(self, *arguments: str, user: str = "ada") -> "subprocess.CompletedProcess[str]":
+    def try_run(self, *arguments: str, user: str = "ada", class_path: str = "") -> "subprocess.CompletedProcess[str]":
         """The same, however it ends."""
-        command = [*JVM, "-cp", f"{self._folder}:{self.jars}/*", *arguments]
-        environment = os.environ | {"HADOOP_USER_NAME": user}
         return subprocess.run(
-            command,
-            cwd=self._folder,  # jobs without HDFS leave their folders where they are started
-            env=environment,
+            self.command(*arguments, class_path=class_path),
+            cwd=self._folder,
+            env=os.environ | {"HADOOP_USER_NAME": user},
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -48,6 +86,51 @@ class StockClient:
             check=False,
         )
 
+    @contextmanager
+    def running(self, *arguments: str, user: str = "ada") -> "Iterator[subprocess.Popen[str]]":
+        """A program while it runs; it is ended afterwards if it has not."""
+        process = subprocess.Popen(
+            self.command(*arguments),
+            cwd=self._folder,
+            env=os.environ | {"HADOOP_USER_NAME": user},
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        with process:
+            try:
+                yield process
+            finally:
+                process.kill()
+
+    def yarn(self, command: str, *arguments: str, user: str = "ada") -> str:
+        """What the `yarn` command prints; it must end well."""
+        return self.run(*_of(command), *arguments, user=user)
+
+    def try_yarn(self, command: str, *arguments: str, user: str = "ada") -> "subprocess.CompletedProcess[str]":
+        """The same, however it ends."""
+        return self.try_run(*_of(command), *arguments, user=user)
+
     def jar(self, name: str) -> str:
         """The path of a jar by the beginning of its name."""
         return str(next(self.jars.glob(f"{name}-[0-9]*.jar")))
+
+
+def _of(command: str) -> list[str]:
+    """The class that the `yarn` script runs for a command, with the words that it puts in."""
+    if command in {"application", "applicationattempt", "container"}:
+        return [f"{CLI}.ApplicationCLI", command]
+    return [_CLASSES[command]]
+
+
+_CLASSES = {
+    "cluster": f"{CLI}.ClusterCLI",
+    "logs": f"{CLI}.LogsCLI",
+    "node": f"{CLI}.NodeCLI",
+    "nodeattributes": f"{CLI}.NodeAttributesCLI",
+    "queue": f"{CLI}.QueueCLI",
+    "rmadmin": f"{CLI}.RMAdminCLI",
+    "routeradmin": f"{CLI}.RouterCLI",
+    "schedulerconf": f"{CLI}.SchedConfCLI",
+    "top": f"{CLI}.TopCLI",
+}
