@@ -147,8 +147,6 @@ class AdminDoor:
         outcome = await self._calls.tell(calls, touches=asked.row.touches)
         if outcome.is_whole:
             return next(iter(outcome.payloads.values()), asked.method.answer())
-        if len(calls) == 1 and outcome.refusals:
-            return as_failure(next(iter(outcome.refusals.values())))
         return _failure(asked.call.method, outcome)
 
     # -- own answers -------------------------------------------------------------------------------------------------
@@ -158,7 +156,12 @@ class AdminDoor:
 
 
 def _failure(method: str, outcome: Outcome) -> Failure:
-    """What was done where, and why not elsewhere, in one line: tools show no more."""
+    """What was done where, and why not elsewhere, in one line: tools show no more.
+
+    A refusal in which all agree is theirs, word for word.
+    """
+    if not outcome.payloads and not outcome.silent and len(set(outcome.refusals.values())) == 1:
+        return as_failure(next(iter(outcome.refusals.values())))
     done = f"done at {', '.join(outcome.payloads)}" if outcome.payloads else "done nowhere"
     refused = [f"{item} refuses: {refusal.message}" for item, refusal in outcome.refusals.items()]
     silent = [f"{item} does not answer: {reason}" for item, reason in outcome.silent.items()]

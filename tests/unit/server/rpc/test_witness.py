@@ -6,7 +6,7 @@ import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.protocol.hrpc import Call, Failure, JavaClass
-from shim.protocol.proto import APPLICATION_CLIENT
+from shim.protocol.proto import ADMINISTRATION, APPLICATION_CLIENT
 from shim.protocol.proto.messages import (
     ApplicationSubmissionContextProto,
     GetApplicationReportRequestProto,
@@ -15,7 +15,7 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn import application_message
 from shim.server.rpc.exchanges import RPCExchange
-from shim.server.rpc.witness import ClientWitness
+from shim.server.rpc.witness import AdminWitness, ClientWitness
 from shim.services.identity import Caller
 from shim.telemetry import AuditTrail, Metrics
 from shim.testing.clock import FakeClock
@@ -75,3 +75,20 @@ def test_a_change_that_cannot_be_decoded_has_no_target(tmp_path):
     (line,), _ = told(tmp_path, "forceKillApplication", Garbage(), Failure(JavaClass.INVALID_PROTOCOL_BUFFER, "?"))
 
     assert str(APP) not in json.dumps(line)
+
+
+@pytest.mark.parametrize(
+    ("method", "lines"), [("refreshQueues", 1), ("transitionToStandby", 1), ("getGroupsForUser", 0)]
+)
+def test_what_operators_change_or_mean_to_is_in_the_audit_too(tmp_path, method, lines):
+    metrics = Metrics(FakeClock(), version="0", subclusters=lambda: ())
+    file = tmp_path / "audit.log"
+    audit = AuditTrail(FakeClock(), file)
+    call = Call(1, b"", 0, None, ADMINISTRATION.name, method, 1, b"")
+
+    AdminWitness(metrics, audit)(RPCExchange(call, Caller("ada", "ada"), "10.0.0.1", None, 0.001))
+    audit.close()
+
+    told = [json.loads(line) for line in file.read_text().splitlines()]
+    assert [(line["operation"], line["effective_user"]) for line in told] == [(f"RPC {method}", "ada")] * lines
+    assert method.encode() in metrics.scrape()
