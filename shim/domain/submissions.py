@@ -8,6 +8,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.verdicts import HomeVerdict
 
 __all__ = [
+    "NOWHERE",
     "Candidate",
     "HomeDecision",
     "HomeProposal",
@@ -18,12 +19,22 @@ __all__ = [
 ]
 
 
+NOWHERE = SubClusterId("")
+"""The home of an application that waits for its queue's turn."""
+
+
 class SubmissionState(Enum):
     """How far a submission got.
 
-    Moves: INTENDED to SUBMITTED or REJECTED. Back to INTENDED only as a new intent: when the home restarted and does
-    not know an acknowledged application, or when a client submits again under an id that was REJECTED.
+    Moves: WAITING to INTENDED or KILLED, INTENDED to SUBMITTED or REJECTED. Back to INTENDED only as a new intent:
+    when the home restarted and does not know an acknowledged application, or when a client submits again under an id
+    that was REJECTED.
     """
+
+    WAITING = "waiting"
+    """In the store; nothing was sent anywhere, and no home is chosen."""
+    KILLED = "killed"
+    """Somebody ended it while it waited; it never ran."""
 
     INTENDED = "intended"
     """In the store, and possibly at its home: the home is asked before anything is sent again."""

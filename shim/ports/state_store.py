@@ -64,6 +64,18 @@ class StateStore(Protocol):
         """Records that are INTENDED; oldest first."""
         ...
 
+    async def waiting(self) -> Sequence[SubmissionStanding]:
+        """Submissions that wait for their queue's turn; oldest first."""
+        ...
+
+    async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
+        """End a WAITING submission; doing so again changes nothing.
+
+        Raises:
+            VersionConflictError: If it waits no more.
+        """
+        ...
+
     async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
         """INTENDED submissions of this home, and SUBMITTED ones never seen final; oldest first."""
         ...

@@ -25,7 +25,7 @@ from sqlalchemy.sql.dml import ReturningInsert
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionStanding, SubmissionState
 from shim.errors import VersionConflictError
 from shim.store import rows
 from shim.store.tables import admissions, federation, submissions
@@ -44,6 +44,8 @@ __all__ = [
     "set_admission",
     "settle",
     "unfinished",
+    "waiting",
+    "withdraw",
 ]
 
 _C = submissions.c
@@ -118,6 +120,21 @@ _UNFINISHED = (
     )
     .where(_C.finished_at_ms.is_(None), _C.home_subcluster == bindparam("home"))
     .order_by(*_OLDEST_FIRST)
+)
+_WAITING = (
+    select(*_UNFINISHED.selected_columns)
+    .where(_C.finished_at_ms.is_(None), _C.home_subcluster == NOWHERE, _C.state == SubmissionState.WAITING.value)
+    .order_by(*_OLDEST_FIRST)
+)
+_WITHDRAW = (
+    update(submissions)
+    .where(_IS_KEY, _C.state == SubmissionState.WAITING.value)
+    .values(
+        state=SubmissionState.KILLED.value,
+        rejection=bindparam("new_rejection"),
+        finished_at_ms=bindparam("new_finished_at_ms"),
+        body=b"",
+    )
 )
 _RESERVE = (
     update(federation)
@@ -212,6 +229,21 @@ def intended(connection: Connection) -> Sequence[SubmissionRecord]:
 def unfinished(connection: Connection, *, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
     """Standings of a home's submissions that somebody still has to look after."""
     return [rows.standing_of_row(row) for row in connection.execute(_UNFINISHED, {"home": subcluster}).mappings()]
+
+
+def waiting(connection: Connection) -> Sequence[SubmissionStanding]:
+    """Standings of what waits."""
+    return [rows.standing_of_row(row) for row in connection.execute(_WAITING).mappings()]
+
+
+def withdraw(connection: Connection, *, application_id: ApplicationId, reason: str, now_ms: int) -> None:
+    """Move a WAITING record to KILLED and drop its context."""
+    values = {"new_rejection": reason, "new_finished_at_ms": now_ms}
+    if connection.execute(_WITHDRAW, {**_key(application_id), **values}).rowcount:
+        return
+    stands = connection.execute(_STATE, _key(application_id)).scalar_one_or_none()
+    if stands != SubmissionState.KILLED.value:
+        raise VersionConflictError(f"{application_id} waits no more: it is {stands or 'unknown'}")
 
 
 def mark_final(connection: Connection, *, application_ids: Collection[ApplicationId], now_ms: int) -> None:

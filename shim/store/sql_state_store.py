@@ -18,6 +18,7 @@ from shim.store.executors import Executor
 from shim.store.group_commit import GroupCommitExecutor
 from shim.store.schema import upgrade
 from shim.store.sql_lease_store import SqlLeaseStore
+from shim.store.sql_policy_store import SqlPolicyStore
 
 __all__ = ["SqlStateStore", "open_state_store"]
 
@@ -86,12 +87,14 @@ class SqlStateStore:
 
     Attributes:
         leases: The leases in the same database; closed with it.
+        policies: The policies in the same database; closed with it.
     """
 
     def __init__(self, executor: Executor, *, now_s: Callable[[], float]) -> None:
         self._executor = executor
         self._now_s = now_s
         self.leases = SqlLeaseStore(executor)
+        self.policies = SqlPolicyStore(executor, now_s=now_s)
 
     async def federation_timestamp_ms(self) -> int:
         """The cluster time stamp of every id that this federation issues; fixed at the first call ever."""
@@ -145,6 +148,16 @@ class SqlStateStore:
     async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
         """Submissions of a home that are INTENDED, or SUBMITTED and never seen final; oldest first."""
         return await self._executor.read(partial(operations.unfinished, subcluster=subcluster))
+
+    async def waiting(self) -> Sequence[SubmissionStanding]:
+        """Submissions that wait for their queue's turn; oldest first."""
+        return await self._executor.read(operations.waiting)
+
+    async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
+        """End a WAITING submission."""
+        await self._executor.write(
+            partial(operations.withdraw, application_id=application_id, reason=reason, now_ms=self._now_ms())
+        )
 
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """Remember that these were seen in a final state."""

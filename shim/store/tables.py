@@ -15,7 +15,7 @@ from sqlalchemy import (
     Text,
 )
 
-__all__ = ["admissions", "federation", "leases", "metadata", "submissions"]
+__all__ = ["admissions", "federation", "leases", "metadata", "policies", "submissions"]
 
 metadata = MetaData(naming_convention={"ix": "ix_%(table_name)s_%(column_0_name)s", "pk": "pk_%(table_name)s"})
 
@@ -79,4 +79,14 @@ leases = Table(
     Column("address", Text, nullable=False),
     Column("fence", BigInteger, nullable=False),  # grows with each new holder
     Column("ends_at_s", Double, nullable=False),  # by the clock of the database
+)
+
+policies = Table(
+    "policies",
+    metadata,
+    Column("version", Integer, primary_key=True, autoincrement=False),
+    Column("text", Text, nullable=False),
+    Column("applied_by", Text, nullable=False),
+    Column("applied_at_ms", BigInteger, nullable=False),
+    Column("note", Text, nullable=False),
 )

@@ -95,6 +95,20 @@ class InMemoryStateStore:
         """Standings of a home; oldest first."""
         return [kept.record.standing for kept in self._unfinished() if kept.record.home_subcluster == subcluster]
 
+    async def waiting(self) -> Sequence[SubmissionStanding]:
+        """What waits; oldest first."""
+        return [kept.record.standing for kept in self._unfinished() if kept.record.state is SubmissionState.WAITING]
+
+    async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
+        """End one that waits."""
+        kept = self._kept.get(application_id)
+        if kept is not None and kept.record.state is SubmissionState.WAITING:
+            submission = replace(kept.record.submission, body=b"")
+            kept.record = replace(kept.record, submission=submission, state=SubmissionState.KILLED, rejection=reason)
+            kept.finished_at_ms = self._now_ms()
+        elif kept is None or kept.record.state is not SubmissionState.KILLED:
+            raise VersionConflictError(f"{application_id} waits no more")
+
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """Close records and drop their contexts."""
         for kept in self._submitted(application_ids):
@@ -198,6 +212,16 @@ class SwitchableStore(InMemoryStateStore):
         """Refused while reads fail."""
         self._check(is_write=False)
         return await InMemoryStateStore.unfinished(self, subcluster)
+
+    async def waiting(self) -> Sequence[SubmissionStanding]:
+        """Refused while reads fail."""
+        self._check(is_write=False)
+        return await InMemoryStateStore.waiting(self)
+
+    async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        await InMemoryStateStore.withdraw(self, application_id, reason=reason)
 
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """Refused while writes fail."""

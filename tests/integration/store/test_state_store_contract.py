@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import Candidate, HomeDecision, SubmissionState
+from shim.domain.submissions import NOWHERE, Candidate, HomeDecision, SubmissionState
 from shim.errors import VersionConflictError
 from shim.ports import StateStore
 from shim.store import open_state_store
@@ -312,3 +312,36 @@ async def test_no_text_and_no_number_is_too_strange(
     stands = await store.insert_intent(record)
     assert stands.submission.application_id == application_id
     assert await store.find(application_id) == stands
+
+
+async def test_what_waits_is_listed_until_it_gets_a_home(store: StateStore) -> None:
+    waits = replace(a_record(1), state=SubmissionState.WAITING, home_subcluster=NOWHERE)
+    assert await store.insert_intent(waits) == waits
+    assert await store.waiting() == [waits.standing]
+    assert await store.intended() == []
+    admitted = replace(waits, state=INTENDED, home_subcluster=EAST, intent_id="admitted")
+    await store.rehome(admitted, was=waits.standing)
+    assert await store.waiting() == []
+    assert await store.intended() == [admitted]
+    with pytest.raises(VersionConflictError):  # of two Heddles that let it start, one sends
+        await store.rehome(replace(admitted, home_subcluster=WEST, intent_id="late"), was=waits.standing)
+
+
+async def test_what_waits_can_be_ended_once_and_never_starts(store: StateStore) -> None:
+    waits = replace(a_record(1), state=SubmissionState.WAITING, home_subcluster=NOWHERE)
+    await store.insert_intent(waits)
+    for _ in range(2):
+        await store.withdraw(waits.submission.application_id, reason="killed by ann")
+    found = await store.find(waits.submission.application_id)
+    assert found is not None
+    assert (found.state, found.rejection, found.submission.body) == (SubmissionState.KILLED, "killed by ann", b"")
+    assert await store.waiting() == []
+    with pytest.raises(VersionConflictError):
+        await store.rehome(replace(waits, state=INTENDED, home_subcluster=EAST), was=waits.standing)
+    assert (await store.insert_intent(waits)).state is SubmissionState.KILLED
+
+
+async def test_what_has_a_home_is_not_ended_as_if_it_waited(store: StateStore) -> None:
+    await store.insert_intent(a_record(1))
+    with pytest.raises(VersionConflictError):
+        await store.withdraw(a_record(1).submission.application_id, reason="killed by ann")
