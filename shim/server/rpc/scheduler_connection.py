@@ -8,7 +8,7 @@ from typing import Protocol
 
 import structlog
 
-from shim.domain.ids import SubClusterId
+from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.errors import HeddleError, NotFoundError, RemoteProtocolError
 from shim.ports.attempt_calls import Attempt, AttemptDesk
 from shim.protocol.hrpc import ConnectionEnded, Failure, JavaClass, QualityOfProtection, RPCErrorCode
@@ -20,9 +20,8 @@ from shim.server.rpc.connection_roll import ConnectionRoll, RollLimits
 from shim.server.rpc.home_dialler import HomeDialler
 from shim.server.rpc.home_link import HomeLink, kept_alive
 from shim.server.rpc.scheduler_traffic import OwnLogin, PassThrough, SessionMeter, Traffic, UnderstoodCalls, Wrapped
-from shim.services.attempts import Attempts
 
-__all__ = ["MasterConnection", "SchedulerLimits", "SchedulerWitness", "Switchboard"]
+__all__ = ["AttemptFinder", "MasterConnection", "SchedulerLimits", "SchedulerWitness", "Switchboard"]
 
 _LOG = structlog.get_logger("heddle.relay")
 _MIB = 1024 * 1024
@@ -46,6 +45,23 @@ class SchedulerLimits:
     offer_s: float = 3.0
 
 
+class AttemptFinder(Protocol):
+    """Knows attempts."""
+
+    async def find(self, attempt_id: ApplicationAttemptId) -> Attempt:
+        """The attempt with this id.
+
+        Raises:
+            NotFoundError: No sub-cluster knows the application.
+            UnavailableError: Whoever might know it does not answer.
+        """
+        ...
+
+    def spans(self, attempt: Attempt) -> bool:
+        """Whether its application may hold containers of several sub-clusters."""
+        ...
+
+
 class SchedulerWitness(Protocol):
     """Counts what goes through the door."""
 
@@ -62,7 +78,7 @@ class Switchboard:
         desk: Who understands the calls of attempts that may span sub-clusters; None: all pass through.
     """
 
-    attempts: Attempts
+    attempts: AttemptFinder
     dialler: HomeDialler
     witness: SchedulerWitness
     roll: ConnectionRoll

@@ -5,8 +5,13 @@ import asyncio
 from shim.ports.attempt_calls import AttemptDesk
 from shim.server.rpc.connection_roll import ConnectionRoll
 from shim.server.rpc.home_dialler import HomeDialler
-from shim.server.rpc.scheduler_connection import MasterConnection, SchedulerLimits, SchedulerWitness, Switchboard
-from shim.services.attempts import Attempts
+from shim.server.rpc.scheduler_connection import (
+    AttemptFinder,
+    MasterConnection,
+    SchedulerLimits,
+    SchedulerWitness,
+    Switchboard,
+)
 
 __all__ = ["SchedulerDoor"]
 
@@ -30,7 +35,7 @@ class SchedulerDoor:
 
     def __init__(
         self,
-        attempts: Attempts,
+        attempts: AttemptFinder,
         dialler: HomeDialler,
         witness: SchedulerWitness,
         *,

@@ -1,0 +1,226 @@
+"""A login that passes through `LoginRelay`: the client is named before the server is chosen, and nothing is forged."""
+
+import pytest
+
+from shim.protocol.hrpc import (
+    AuthMethod,
+    CallReceived,
+    ClientConnection,
+    ConnectionEnded,
+    ContextReceived,
+    Established,
+    Failure,
+    JavaClass,
+    Offer,
+    QualityOfProtection,
+    Request,
+    RPCErrorCode,
+    SASLError,
+    SASLInitiator,
+    SASLReceived,
+    SASLState,
+    ServerConnection,
+    UserIdentity,
+)
+from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret
+from shim.protocol.hrpc.envelopes import encode_set_up
+from shim.protocol.hrpc.login_relay import LoggedIn, LoginRelay, LoginStage, Named, Offered
+from shim.protocol.proto import APPLICATION_MASTER
+from shim.protocol.proto.messages import RpcSaslProto
+
+SECRET = TokenSecret(b"\x0a\x08attempt", b"only the two ends know")
+OTHER = TokenSecret(b"\x0a\x07another", b"another password")
+CLIENT_ID = bytes(range(16))
+QUALITIES = list(QualityOfProtection)
+HEADER = b"hrpc\x09\x00\xdf"
+NEGOTIATE = encode_set_up(RpcSaslProto(state=SASLState.NEGOTIATE).SerializeToString(), call_id=-33)
+
+
+class Line:
+    """An ApplicationMaster, a relay and a ResourceManager; the test says when the relay connects."""
+
+    def __init__(self, *, secret=SECRET, qualities=(QualityOfProtection.AUTH,), wanted=None, piece=1 << 20):
+        wanted = qualities if wanted is None else wanted
+        initiator = SASLInitiator({AuthMethod.TOKEN: lambda _: DigestMD5Client(secret, "c" * 40, wanted)})
+        self.master = ClientConnection(APPLICATION_MASTER.name, UserIdentity(""), CLIENT_ID, initiator=initiator)
+        self.relay = LoginRelay(APPLICATION_MASTER.name, "throw away" * 4, bytes(16))
+        offer = Offer(AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(self._password, "n" * 40, qualities))
+        self.manager = ServerConnection([offer])
+        self.events, self.told, self.seen = [], [], []
+        self.passed_up = b""
+        self._piece = piece
+        self.master.connect()
+
+    def _password(self, identifier):
+        if identifier != SECRET.identifier:
+            raise SASLError("not found in AMRMTokenSecretManager.", java_class=JavaClass.INVALID_TOKEN)
+        return SECRET.password
+
+    def run(self):
+        """Move bytes until nobody has anything to say, or the login is over: what follows is its owner's."""
+        is_talking = True
+        while is_talking and self.relay.stage is not LoginStage.DONE:
+            up, on = self.master.data_to_send(), self.relay.above.data_to_send()
+            self.passed_up += on
+            self._feed(self.relay.receive_below, up, self.events)
+            self._feed(self.manager.receive, on, self.seen)
+            back, down = self.manager.data_to_send(), self.relay.below.data_to_send()
+            self._feed(self.relay.receive_above, back, self.events)
+            self._feed(self.master.receive, down, self.told)
+            is_talking = any((up, on, back, down))
+        self._feed(self.master.receive, self.relay.below.data_to_send(), self.told)
+
+    def _feed(self, receive, data, events):
+        for start in range(0, len(data), self._piece):
+            events += receive(data[start : start + self._piece])
+
+
+@pytest.mark.parametrize("piece", [1, 5, 1 << 20])
+def test_a_client_is_named_then_its_server_chosen_then_it_logs_in_there(piece):
+    line = Line(piece=piece)
+    line.run()
+    assert line.events == [Named(SECRET.identifier)]
+    assert line.relay.stage is LoginStage.SERVER
+
+    line.relay.connect()
+    line.run()
+    assert line.events[1:] == [Offered(), LoggedIn(QualityOfProtection.AUTH)]
+    assert line.told == [Established(AuthMethod.TOKEN)]
+    assert not [event for event in line.seen if isinstance(event, ConnectionEnded)]
+
+
+def test_the_server_gets_the_clients_own_frames():
+    line = Line()
+    line.run()
+    line.relay.connect()
+    line.run()
+    assert line.passed_up.startswith(HEADER + NEGOTIATE)
+
+
+def test_calls_of_the_client_can_be_read_and_calls_of_the_relay_made_once_it_is_in():
+    line = Line()
+    line.run()
+    line.relay.connect()
+    line.run()
+    line.master.call(Request(APPLICATION_MASTER.name, "allocate", b"asks"), call_id=3)
+    events = line.relay.below.receive(line.master.data_to_send())
+    (context,) = (event for event in events if isinstance(event, ContextReceived))
+    (call,) = (event.call for event in events if isinstance(event, CallReceived))
+    assert (call.method, call.payload_untrusted) == ("allocate", b"asks")
+
+    line.relay.above.forward(context.frame)
+    line.relay.above.call(Request(APPLICATION_MASTER.name, "allocate", b"other asks"), call_id=0)
+    seen = line.manager.receive(line.relay.above.data_to_send())
+    (passed,) = (event.call for event in seen if isinstance(event, CallReceived))
+    assert passed.payload_untrusted == b"other asks"
+
+
+@pytest.mark.parametrize("quality", QUALITIES)
+def test_every_quality_of_protection_is_agreed_on_between_the_two_ends(quality):
+    line = Line(qualities=(quality,))
+    line.run()
+    line.relay.connect()
+    line.run()
+    assert line.events[-1] == LoggedIn(quality)
+
+
+def test_a_client_that_accepts_only_the_strongest_takes_the_throw_away_challenge_too():
+    line = Line(qualities=QUALITIES, wanted=(QualityOfProtection.AUTH_CONF,))
+    line.run()
+    line.relay.connect()
+    line.run()
+    assert line.events[-1] == LoggedIn(QualityOfProtection.AUTH_CONF)
+
+
+@pytest.mark.parametrize(
+    ("secret", "java_class"),
+    [(TokenSecret(SECRET.identifier, b"guessed"), JavaClass.SASL), (OTHER, JavaClass.INVALID_TOKEN)],
+    ids=["a wrong password", "a token of another"],
+)
+def test_what_the_server_refuses_the_client_hears_in_the_servers_words(secret, java_class):
+    line = Line(secret=secret)
+    line.run()
+    line.relay.connect()
+    line.run()
+    (told,) = line.told
+    assert isinstance(told, ConnectionEnded)
+    assert told.failure is not None
+    assert told.failure.java_class == java_class
+    assert told.failure.code is RPCErrorCode.UNAUTHORIZED
+    assert isinstance(line.events[-1], ConnectionEnded)
+
+
+def test_the_owner_can_refuse_a_client_that_nobody_knows():
+    line = Line()
+    line.run()
+    refusal = Failure(JavaClass.INVALID_TOKEN, "never heard of", RPCErrorCode.UNAUTHORIZED)
+    assert line.relay.refuse(refusal) == ConnectionEnded(refusal, str(refusal))
+    assert line.master.receive(line.relay.below.data_to_send()) == [ConnectionEnded(refusal, str(refusal))]
+
+
+def test_another_server_can_be_tried_until_one_has_answered():
+    line = Line()
+    line.run()
+    line.relay.connect()
+    line.relay.above.data_to_send()  # to one that says nothing
+    line.relay.connect()
+    line.run()
+    assert line.events[-1] == LoggedIn(QualityOfProtection.AUTH)
+
+
+def test_whoever_names_one_token_and_then_proves_another_is_refused():
+    line = Line()
+    line.run()
+    line.relay.connect()
+    up = line.relay.above.data_to_send()
+    line.manager.receive(up)
+    line.relay.receive_above(line.manager.data_to_send())
+    line.relay.below.data_to_send()
+
+    offer = DigestMD5Server(lambda _: b"", "n" * 40).step(b"")
+    proof = RpcSaslProto(state=SASLState.INITIATE, token=DigestMD5Client(OTHER, "c" * 40).step(offer))
+    (ended,) = line.relay.receive_below(encode_set_up(proof.SerializeToString(), call_id=-33))
+    assert isinstance(ended, ConnectionEnded)
+    assert "one token first, then another" in ended.reason
+    assert line.relay.above.data_to_send() == b""
+
+
+@pytest.mark.parametrize("state", [SASLState.RESPONSE, SASLState.SUCCESS, SASLState.CHALLENGE, SASLState.INITIATE])
+def test_out_of_turn_a_client_is_refused_and_hears_it(state):
+    relay = LoginRelay(APPLICATION_MASTER.name, "n" * 40, bytes(16))
+    (ended,) = relay.receive_below(
+        HEADER + encode_set_up(RpcSaslProto(state=state, token=b"x").SerializeToString(), call_id=-33)
+    )
+    assert isinstance(ended, ConnectionEnded)
+    assert ended.failure is not None
+    assert ended.failure.java_class == JavaClass.SASL
+    assert relay.below.data_to_send()
+
+
+def test_while_its_server_is_sought_a_client_has_to_wait():
+    line = Line()
+    line.run()
+    (ended,) = line.relay.receive_below(NEGOTIATE)
+    assert isinstance(ended, ConnectionEnded)
+
+
+def test_names_without_a_token_are_refused_as_by_a_resource_manager():
+    relay = LoginRelay(APPLICATION_MASTER.name, "n" * 40, bytes(16))
+    (ended,) = relay.receive_below(b"hrpc\x09\x00\x00")
+    assert isinstance(ended, ConnectionEnded)
+    assert b"SIMPLE authentication is not enabled.  Available:[TOKEN]" in relay.below.data_to_send()
+
+
+@pytest.mark.parametrize("state", [SASLState.SUCCESS, SASLState.CHALLENGE])
+def test_a_server_that_skips_the_proof_is_not_believed(state):
+    line = Line()
+    line.run()
+    line.relay.connect()
+    line.relay.above.data_to_send()
+    server = ServerConnection(None)
+    server.receive(HEADER)
+    server.send_sasl(RpcSaslProto(state=state))
+    (ended,) = line.relay.receive_above(server.data_to_send())
+    assert isinstance(ended, ConnectionEnded)
+    assert "order of a login" in ended.reason
+    assert not [event for event in line.told if isinstance(event, SASLReceived | Established)]

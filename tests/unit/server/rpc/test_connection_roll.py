@@ -1,0 +1,80 @@
+"""Nobody at the scheduler door keeps others out for long."""
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId
+from shim.server.rpc.connection_roll import ConnectionRoll, RollLimits
+
+LIMITS = RollLimits(most=3, most_entering=4, most_entering_of_one=2, most_of_attempt=2)
+
+
+class Visitor:
+    """Remembers whether it was cut."""
+
+    def __init__(self):
+        self.is_cut = False
+
+    def abort(self):
+        self.is_cut = True
+
+
+def attempt(number):
+    return ApplicationAttemptId(ApplicationId(1_700_000_000_000, number), 1)
+
+
+def visitors(count):
+    return [Visitor() for _ in range(count)]
+
+
+def test_the_oldest_of_an_address_with_too_many_goes():
+    roll, other, many = ConnectionRoll(LIMITS), Visitor(), visitors(3)
+    roll.enter(other, "10.0.0.1")
+    for visitor in many:
+        roll.enter(visitor, "10.0.0.2")
+    assert [visitor.is_cut for visitor in (other, *many)] == [False, True, False, False]
+    assert len(roll) == 3
+
+
+def test_the_oldest_of_all_goes_when_the_entrance_is_full():
+    roll, many = ConnectionRoll(LIMITS), visitors(5)
+    for number, visitor in enumerate(many):
+        roll.enter(visitor, f"10.0.0.{number}")
+    assert [visitor.is_cut for visitor in many] == [True, False, False, False, False]
+
+
+def test_whoever_logged_in_is_in_nobodys_way_at_the_entrance():
+    roll, many = ConnectionRoll(LIMITS), visitors(4)
+    for number, visitor in enumerate(many):
+        roll.enter(visitor, "10.0.0.1")
+        if number < 2:
+            assert roll.settle(visitor, attempt(number))
+    assert not any(visitor.is_cut for visitor in many)
+
+
+def test_an_attempt_that_logs_in_again_and_again_ends_its_own_oldest():
+    roll, other, many = ConnectionRoll(LIMITS), Visitor(), visitors(3)
+    roll.enter(other, "10.0.0.1")
+    roll.leave(other)
+    for visitor in many:
+        roll.enter(visitor, "10.0.0.1")
+        roll.settle(visitor, attempt(1))
+    assert [visitor.is_cut for visitor in many] == [True, False, False]
+    assert len(roll) == 2
+
+
+def test_a_full_house_takes_nobody_until_somebody_leaves():
+    roll, many = ConnectionRoll(LIMITS), visitors(4)
+    for number, visitor in enumerate(many):
+        roll.enter(visitor, f"10.0.0.{number}")
+        assert roll.settle(visitor, attempt(number)) is (number < 3)
+    roll.leave(many[0])
+    roll.enter(many[3], "10.0.0.3")
+    assert roll.settle(many[3], attempt(3))
+    assert set(roll.guests) == set(many[1:])
+
+
+def test_leaving_twice_or_without_having_come_is_nothing():
+    roll, visitor = ConnectionRoll(LIMITS), Visitor()
+    roll.leave(visitor)
+    roll.enter(visitor, "10.0.0.1")
+    roll.leave(visitor)
+    roll.leave(visitor)
+    assert len(roll) == 0

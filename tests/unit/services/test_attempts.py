@@ -1,0 +1,79 @@
+"""Who an ApplicationMaster is; its queue is asked for where it matters."""
+
+import pytest
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
+from shim.domain.queues import is_same_queue
+from shim.errors import HomeUnreachableError, NotFoundError
+from shim.ports.attempt_calls import Attempt
+from shim.services.attempts import Attempts
+from shim.testing.builders import FEDERATION_TIMESTAMP_MS
+from shim.testing.federation import ScriptedFederation
+from shim.testing.resource_manager import IsNeverReached
+
+WEST = SubClusterId("west")
+AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)
+ATTEMPT = ApplicationAttemptId(AN_ID, 2)
+
+
+@pytest.fixture
+def federation() -> ScriptedFederation:
+    return ScriptedFederation()
+
+
+async def attempts_over(federation: ScriptedFederation, *spanning: str) -> Attempts:
+    heddle = await federation.start()
+    return Attempts(heddle.routing, heddle.view, federation.managers, federation.clock, spanning=spanning)
+
+
+async def test_an_attempt_is_at_its_applications_home(federation: ScriptedFederation) -> None:
+    federation["west"].add_application(AN_ID)
+    attempts = await attempts_over(federation)
+    found = await attempts.find(ATTEMPT)
+    assert (found.id, found.home_subcluster) == (ATTEMPT, WEST)
+    assert not attempts.spans(found)
+
+
+async def test_without_queues_that_span_nobody_is_asked_for_the_queue(federation: ScriptedFederation) -> None:
+    attempts = await attempts_over(federation)
+    federation["west"].add_application(AN_ID)
+    assert await attempts.find(ATTEMPT) == Attempt(ATTEMPT, WEST, queue="", user="")
+
+
+async def test_where_queues_span_the_home_is_asked_for_the_queue(federation: ScriptedFederation) -> None:
+    attempts = await attempts_over(federation, "root.default", "root.prod")
+    federation["west"].add_application(AN_ID)
+    found = await attempts.find(ATTEMPT)
+    assert found.queue
+    assert attempts.spans(found) is any(is_same_queue(path, found.queue) for path in ("root.default", "root.prod"))
+
+
+async def test_a_home_that_cannot_tell_the_queue_is_waited_for(federation: ScriptedFederation) -> None:
+    attempts = await attempts_over(federation, "root.default")
+    federation["west"].add_application(AN_ID)
+    without = Attempts(attempts._routing, attempts._view, federation.managers, federation.clock)
+    await without.find(ATTEMPT)
+    federation["west"].behave(IsNeverReached())
+    with pytest.raises(HomeUnreachableError, match="in which queue"):
+        await attempts.find(ATTEMPT)
+
+
+async def test_an_attempt_of_nobody_is_not_found(federation: ScriptedFederation) -> None:
+    attempts = await attempts_over(federation)
+    with pytest.raises(NotFoundError):
+        await attempts.find(ATTEMPT)
+
+
+@pytest.mark.parametrize(
+    ("path", "told", "same"),
+    [
+        ("root.prod", "root.prod", True),
+        ("root.prod", "prod", True),
+        ("root.a.prod", "prod", True),
+        ("root.a.prod", "root.prod", False),
+        ("root.prod", "prod.x", False),
+        ("root.prod", "", False),
+    ],
+)
+def test_a_queue_is_told_by_its_path_or_its_last_part(path: str, told: str, *, same: bool) -> None:
+    assert is_same_queue(path, told) is same
