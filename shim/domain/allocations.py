@@ -1,0 +1,184 @@
+"""What an ApplicationMaster and a scheduler tell each other in `allocate`, as far as Heddle decides on it.
+
+Whatever is not decided on travels as the bytes that it came in: `raw` is one serialized message, `rest` is what is left
+of a whole one when the parts beside it were taken out.
+
+Source: `AllocateRequest`, `AllocateResponse`, `ResourceRequest`, `Container`, `ContainerStatus` of YARN's API.
+"""
+
+from dataclasses import dataclass, field
+
+from shim.domain.ids import ContainerId, NodeId
+from shim.domain.resources import ResourceVector
+
+__all__ = [
+    "ANY",
+    "LOST_EXIT_STATUS",
+    "AllocateAnswer",
+    "AllocateCall",
+    "Ask",
+    "AskKey",
+    "Ended",
+    "Grant",
+    "NodeToken",
+    "SessionRequest",
+    "UpdateRequest",
+]
+
+ANY = "*"
+"""Place of an ask that any node may grant: its count is the number of containers that are wanted."""
+
+LOST_EXIT_STATUS = -100
+"""`ContainerExitStatus.ABORTED`: not the program's fault, so that the ApplicationMaster asks for another container."""
+
+
+@dataclass(frozen=True, slots=True)
+class AskKey:
+    """Asks with equal keys are for containers that can stand for each other.
+
+    Attributes:
+        priority: Of the containers; smaller goes first.
+        allocation_request_id: Drawn by the ApplicationMaster; -1 if it draws none.
+        is_opportunistic: Whether the containers may queue at a node.
+        resource: Of each container.
+        label: Node label expression; empty for none.
+    """
+
+    priority: int
+    allocation_request_id: int
+    is_opportunistic: bool
+    resource: ResourceVector
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """One row of asks: a count that takes the place of the last one for the same key and place.
+
+    Attributes:
+        place: A host, a rack (`/rack`) or `ANY`.
+        count: How many containers are wanted there, in all.
+        relaxes: Whether the scheduler may grant them elsewhere than at this place.
+        raw: The serialized `ResourceRequestProto`.
+    """
+
+    key: AskKey
+    place: str
+    count: int
+    relaxes: bool = True
+    raw: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class UpdateRequest:
+    """A change of a container's size or execution type.
+
+    Attributes:
+        raw: The serialized `UpdateContainerRequestProto`.
+    """
+
+    container: ContainerId
+    raw: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateCall:
+    """What an ApplicationMaster says in one `allocate`.
+
+    Attributes:
+        response_id: Of the last answer that it has.
+        rest: Progress, tracking address, placement constraints and what nobody here knows: for its home alone.
+    """
+
+    response_id: int
+    asks: tuple[Ask, ...] = ()
+    releases: tuple[ContainerId, ...] = ()
+    blacklist_additions: tuple[str, ...] = ()
+    blacklist_removals: tuple[str, ...] = ()
+    updates: tuple[UpdateRequest, ...] = ()
+    rest: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRequest:
+    """What is said to one scheduler in one `allocate`; said again in the same words until it is answered.
+
+    Attributes:
+        serial: Counts the requests of a ledger: an answer names the one that it answers.
+        asks: With counts of this session, not of the ApplicationMaster.
+    """
+
+    serial: int
+    response_id: int
+    asks: tuple[Ask, ...] = ()
+    releases: tuple[ContainerId, ...] = ()
+    blacklist_additions: tuple[str, ...] = ()
+    blacklist_removals: tuple[str, ...] = ()
+    updates: tuple[UpdateRequest, ...] = ()
+    rest: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """A container that a scheduler gives.
+
+    Attributes:
+        raw: The serialized `ContainerProto`, with the token that its node asks for.
+    """
+
+    container: ContainerId
+    node: NodeId
+    priority: int
+    allocation_request_id: int
+    resource: ResourceVector
+    raw: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Ended:
+    """A container that is no more.
+
+    Attributes:
+        raw: The serialized `ContainerStatusProto`; empty if no scheduler said it, but Heddle.
+    """
+
+    container: ContainerId
+    exit_status: int
+    diagnostics: str = ""
+    raw: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class NodeToken:
+    """What lets an ApplicationMaster start containers at a node.
+
+    Attributes:
+        raw: The serialized `NMTokenProto`.
+    """
+
+    node: NodeId
+    raw: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class AllocateAnswer:
+    """What a scheduler answers to one `allocate`.
+
+    Attributes:
+        headroom: What the application could still get.
+        nodes: How many nodes the cluster has.
+        joined: Serialized parts that go to the ApplicationMaster from any scheduler: node reports, preemption,
+            changes of containers. Such bytes of several schedulers, one after the other, are all of them.
+        rest: Everything else, serialized: only the home's concerns the ApplicationMaster.
+        am_rm_token: A new token of this scheduler for the session, serialized; empty if there is none.
+    """
+
+    response_id: int
+    grants: tuple[Grant, ...] = ()
+    ended: tuple[Ended, ...] = ()
+    node_tokens: tuple[NodeToken, ...] = ()
+    headroom: ResourceVector = field(default_factory=ResourceVector)
+    nodes: int = 0
+    joined: bytes = b""
+    rest: bytes = b""
+    am_rm_token: bytes = b""

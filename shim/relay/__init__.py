@@ -1,0 +1,54 @@
+"""The relay's ledger: to an ApplicationMaster one scheduler, to several schedulers one ApplicationMaster.
+
+Synchronous and pure: events in, effects out. Imports values of the domain only; messages are decoded in
+`shim.protocol.yarn.allocations`, calls are made by `shim.services.spanning`.
+"""
+
+from shim.relay.events import (
+    AMCalled,
+    AMRegistered,
+    AnswerAM,
+    Beat,
+    CallSession,
+    CloseSession,
+    Effect,
+    Event,
+    Fate,
+    Finished,
+    OpenSession,
+    RefuseAM,
+    Remember,
+    SessionAnswered,
+    SessionForgotten,
+    SessionLost,
+    SessionOpened,
+    SessionRefused,
+)
+from shim.relay.ledger import AskLedger
+from shim.relay.splitter import AskSplitter, CapacitySplitter, Demand, Room
+
+__all__ = [
+    "AMCalled",
+    "AMRegistered",
+    "AnswerAM",
+    "AskLedger",
+    "AskSplitter",
+    "Beat",
+    "CallSession",
+    "CapacitySplitter",
+    "CloseSession",
+    "Demand",
+    "Effect",
+    "Event",
+    "Fate",
+    "Finished",
+    "OpenSession",
+    "RefuseAM",
+    "Remember",
+    "Room",
+    "SessionAnswered",
+    "SessionForgotten",
+    "SessionLost",
+    "SessionOpened",
+    "SessionRefused",
+]

@@ -1,0 +1,163 @@
+"""What an ApplicationMaster wants and no scheduler has granted yet, and what each session is to be asked for.
+
+The ApplicationMaster's count for `ANY` is absolute and may not know of containers that are on their way to it: those
+are taken off. From then on each grant takes one off, as a scheduler does it.
+
+Source: `AppSchedulingInfo`, `LocalityAppPlacementAllocator` of the ResourceManager.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from shim.domain.allocations import ANY, Ask, AskKey, Grant
+from shim.domain.ids import SubClusterId
+from shim.relay.splitter import AskSplitter, Demand, Room
+
+__all__ = ["AskBook", "AskGroup"]
+
+
+@dataclass(slots=True)
+class AskGroup:
+    """Asks with one key.
+
+    Attributes:
+        rows: As told last, by place; counts fall with the grants.
+        wanted: Containers that no scheduler has granted.
+        targets: How many of them each session is to be asked for.
+        starved: Beats since a session granted one, while it was asked for some.
+        refused: Sub-clusters whose scheduler refused such an ask.
+    """
+
+    key: AskKey
+    rows: dict[str, Ask] = field(default_factory=dict)
+    wanted: int = 0
+    targets: dict[SubClusterId, int] = field(default_factory=dict)
+    starved: dict[SubClusterId, int] = field(default_factory=dict)
+    refused: set[SubClusterId] = field(default_factory=set)
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Counts at named hosts and racks."""
+        return {place: row.count for place, row in self.rows.items() if place != ANY and row.count}
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether only the named places will do."""
+        row = self.rows.get(ANY)
+        return row is not None and not row.relaxes
+
+
+class AskBook:
+    """The groups of an attempt."""
+
+    def __init__(self) -> None:
+        self._groups: dict[AskKey, AskGroup] = {}
+
+    @property
+    def groups(self) -> Sequence[AskGroup]:
+        """Every group, in the order in which the ApplicationMaster spoke of it first."""
+        return tuple(self._groups.values())
+
+    def find(self, key: AskKey) -> AskGroup | None:
+        """The group of a key."""
+        return self._groups.get(key)
+
+    def clear(self) -> None:
+        """The ApplicationMaster registers again: it will say everything once more."""
+        self._groups.clear()
+
+    def snapshot(self, keys: Iterable[AskKey]) -> Mapping[AskKey, AskGroup | None]:
+        """Copies of some groups, for `restore`."""
+        return {key: _copy(self._groups.get(key)) for key in keys}
+
+    def restore(self, snapshot: Mapping[AskKey, AskGroup | None]) -> None:
+        """Take back what was said since a snapshot."""
+        for key, group in snapshot.items():
+            if group is None:
+                self._groups.pop(key, None)
+            else:
+                self._groups[key] = group
+
+    def tell(self, asks: Iterable[Ask], on_way: Mapping[AskKey, int]) -> None:
+        """Take in what the ApplicationMaster asks for.
+
+        Args:
+            asks: Rows that take the place of earlier ones.
+            on_way: Containers granted for each key that the ApplicationMaster has not been given yet.
+        """
+        for ask in asks:
+            group = self._groups.setdefault(ask.key, AskGroup(ask.key))
+            group.rows[ask.place] = ask
+            if ask.place == ANY:
+                group.wanted = max(0, ask.count - on_way.get(ask.key, 0))
+
+    def grant(self, grant: Grant, subcluster: SubClusterId, rack: str) -> AskKey | None:
+        """Take a granted container off the group that wanted it; None if nobody wants it (any more).
+
+        A scheduler may round the resource up, and tells neither label nor execution type: of the groups that fit, the
+        one that this session was asked for goes first, then the one whose resource is nearest.
+        """
+        fitting = [
+            group
+            for group in self._groups.values()
+            if group.wanted > 0
+            and (group.key.priority, group.key.allocation_request_id) == (grant.priority, grant.allocation_request_id)
+        ]
+        if not fitting:
+            return None
+        group = min(fitting, key=lambda each: _mismatch(each, grant, subcluster))
+        group.wanted -= 1
+        group.targets[subcluster] = max(0, group.targets.get(subcluster, 0) - 1)
+        group.starved[subcluster] = 0
+        for place in (grant.node.host, rack):
+            row = group.rows.get(place)
+            if row is not None and row.count > 0:
+                group.rows[place] = replace(row, count=row.count - 1)
+        return group.key
+
+    def give_back(self, key: AskKey) -> None:
+        """A granted container is gone before the ApplicationMaster had it: it is wanted again."""
+        group = self._groups.get(key)
+        if group is not None:
+            group.wanted += 1
+
+    def split(self, splitter: AskSplitter, rooms: Sequence[Room]) -> None:
+        """Decide anew what each session is to be asked for."""
+        for group in self._groups.values():
+            if group.wanted == 0:
+                group.targets = {}
+                continue
+            demand = Demand(
+                key=group.key,
+                total=group.wanted,
+                places=group.places,
+                is_strict=group.is_strict,
+                standing=dict(group.targets),
+                starved=dict(group.starved),
+                refused=frozenset(group.refused),
+            )
+            group.targets = dict(splitter.split(demand, rooms))
+
+    def forget_quiet(self, asked: Iterable[AskKey]) -> None:
+        """Drop groups that want nothing and that no session is asked for: memory grows with what lives."""
+        kept = set(asked)
+        for key in [key for key, group in self._groups.items() if not group.wanted and key not in kept]:
+            del self._groups[key]
+
+
+def _copy(group: AskGroup | None) -> AskGroup | None:
+    if group is None:
+        return None
+    return replace(
+        group,
+        rows=dict(group.rows),
+        targets=dict(group.targets),
+        starved=dict(group.starved),
+        refused=set(group.refused),
+    )
+
+
+def _mismatch(group: AskGroup, grant: Grant, subcluster: SubClusterId) -> tuple[bool, bool, int]:
+    asked, given = group.key.resource, grant.resource
+    distance = abs(given.memory_mib - asked.memory_mib) + abs(given.vcores - asked.vcores)
+    return group.targets.get(subcluster, 0) == 0, not asked.fits_in(given), distance

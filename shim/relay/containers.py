@@ -1,0 +1,128 @@
+"""Every container of an attempt, in exactly one state.
+
+QUEUED ──▶ GIVEN ──▶ ENDED ──▶ TOLD ──▶ (forgotten)
+   │                   ▲
+   ├──▶ STILLBORN ─────┘        ended before the ApplicationMaster had it: it learns both at once
+   └──▶ (forgotten)             its sub-cluster was lost before
+SURPLUS ──▶ (forgotten)         the ApplicationMaster never hears of it
+"""
+
+from collections import Counter, OrderedDict
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from enum import Enum
+
+from shim.domain.allocations import AskKey, Ended, Grant
+from shim.domain.ids import ContainerId, SubClusterId
+
+__all__ = ["Container", "ContainerBook", "ContainerState"]
+
+_MOST_REMEMBERED = 4096
+
+
+class ContainerState(Enum):
+    """Where a container stands between its scheduler and the ApplicationMaster."""
+
+    QUEUED = "queued"
+    """Granted, and in no answer yet."""
+    STILLBORN = "stillborn"
+    """Granted and ended, and in no answer yet."""
+    GIVEN = "given"
+    """In an answer."""
+    ENDED = "ended"
+    """Given, and its end is in no answer yet."""
+    TOLD = "told"
+    """Its end is in an answer that the ApplicationMaster has not acknowledged by its next call."""
+    SURPLUS = "surplus"
+    """Nobody wants it: released, and never told of."""
+
+
+_MOVES: Mapping[ContainerState, frozenset[ContainerState]] = {
+    ContainerState.QUEUED: frozenset({ContainerState.GIVEN, ContainerState.STILLBORN, ContainerState.SURPLUS}),
+    ContainerState.STILLBORN: frozenset({ContainerState.TOLD}),
+    ContainerState.GIVEN: frozenset({ContainerState.ENDED}),
+    ContainerState.ENDED: frozenset({ContainerState.TOLD}),
+    ContainerState.TOLD: frozenset(),
+    ContainerState.SURPLUS: frozenset(),
+}
+
+
+@dataclass(slots=True)
+class Container:
+    """One container.
+
+    Attributes:
+        key: The asks that it was granted for; None if an earlier ledger was granted it.
+        grant: As its scheduler gave it; None if an earlier ledger passed it on.
+        ended: How it ended, once it has.
+    """
+
+    id: ContainerId
+    subcluster: SubClusterId
+    state: ContainerState
+    key: AskKey | None = None
+    grant: Grant | None = None
+    ended: Ended | None = None
+
+    def move(self, state: ContainerState) -> None:
+        """Go on to another state.
+
+        Raises:
+            ValueError: If there is no way there: a bug.
+        """
+        if state not in _MOVES[self.state]:
+            raise ValueError(f"{self.id} cannot become {state.value}: it is {self.state.value}")
+        self.state = state
+
+
+class ContainerBook:
+    """The containers of an attempt that are not done with, and the names of those that were."""
+
+    def __init__(self) -> None:
+        self._containers: dict[ContainerId, Container] = {}
+        self._done: OrderedDict[ContainerId, None] = OrderedDict()
+
+    def __iter__(self) -> Iterator[Container]:
+        return iter(tuple(self._containers.values()))
+
+    def find(self, container: ContainerId) -> Container | None:
+        """A container that is not done with."""
+        return self._containers.get(container)
+
+    def is_done(self, container: ContainerId) -> bool:
+        """Whether the container was known, and is no more."""
+        return container in self._done
+
+    def add(self, container: Container) -> None:
+        """A container that was not known."""
+        self._containers[container.id] = container
+
+    def in_state(self, *states: ContainerState) -> list[Container]:
+        """Containers in any of the states, in the order in which they came."""
+        return [each for each in self._containers.values() if each.state in states]
+
+    def of(self, subcluster: SubClusterId) -> list[Container]:
+        """Containers of a sub-cluster."""
+        return [each for each in self._containers.values() if each.subcluster == subcluster]
+
+    def on_way(self) -> Mapping[AskKey, int]:
+        """How many containers for each key the ApplicationMaster has not been given."""
+        waiting = self.in_state(ContainerState.QUEUED, ContainerState.STILLBORN)
+        return Counter(each.key for each in waiting if each.key is not None)
+
+    def end(self, container: Container, ended: Ended) -> None:
+        """It is no more; only the first end counts."""
+        if container.state is ContainerState.SURPLUS:
+            self.forget([container])
+        elif container.state in (ContainerState.QUEUED, ContainerState.GIVEN):
+            is_queued = container.state is ContainerState.QUEUED
+            container.move(ContainerState.STILLBORN if is_queued else ContainerState.ENDED)
+            container.ended = ended
+
+    def forget(self, containers: Iterable[Container]) -> None:
+        """Done with: only the name is remembered, so that a repeated word of it is known as such."""
+        for container in containers:
+            del self._containers[container.id]
+            self._done[container.id] = None
+        while len(self._done) > _MOST_REMEMBERED:
+            self._done.popitem(last=False)

@@ -1,0 +1,372 @@
+"""The ask ledger of one application attempt: one ApplicationMaster in front, any number of schedulers behind.
+
+The home is called when the ApplicationMaster calls, with its own login; the other sub-clusters at a beat of their own,
+and at once when something changes for them. What they say waits for the ApplicationMaster's next answer.
+
+Two rules keep containers from being asked for twice. A count is raised at one scheduler only by as much as no other one
+may still grant. And a container that nobody wants (any more) is released before the ApplicationMaster hears of it.
+
+Source: the rules for response ids are those of `ApplicationMasterService.allocate`.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+
+from shim.domain.allocations import (
+    ANY,
+    LOST_EXIT_STATUS,
+    AllocateAnswer,
+    AllocateCall,
+    Ask,
+    AskKey,
+    Ended,
+    Grant,
+    SessionRequest,
+)
+from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
+from shim.errors import InvariantViolationError
+from shim.relay.asks import AskBook, AskGroup
+from shim.relay.containers import Container, ContainerBook, ContainerState
+from shim.relay.conversations import Conversations
+from shim.relay.events import (
+    AMCalled,
+    AMRegistered,
+    AnswerAM,
+    Beat,
+    CallSession,
+    CloseSession,
+    Effect,
+    Event,
+    Fate,
+    Finished,
+    OpenSession,
+    RefuseAM,
+    Remember,
+    SessionAnswered,
+    SessionForgotten,
+    SessionLost,
+    SessionOpened,
+    SessionRefused,
+)
+from shim.relay.outbox import Outbox
+from shim.relay.session import Session, SessionState
+from shim.relay.splitter import AskSplitter
+
+__all__ = ["NOT_REGISTERED", "AskLedger"]
+
+NOT_REGISTERED = "org.apache.hadoop.yarn.exceptions.ApplicationMasterNotRegisteredException"
+_INVALID = "org.apache.hadoop.yarn.exceptions.InvalidApplicationMasterRequestException"
+_RESPONSE_IDS = 1 << 31
+_ANSWERS_OF_GRACE = 30
+"""A container that is not listed after its ResourceManager restarted may turn up with its node."""
+
+
+class AskLedger:
+    """See the module. Mutate through `handle` only; it never reads a clock.
+
+    Args:
+        attempt: Whose ledger it is.
+        home: Where its ApplicationMaster runs.
+        splitter: Decides which sub-cluster is asked.
+    """
+
+    def __init__(self, attempt: ApplicationAttemptId, home: SubClusterId, splitter: AskSplitter) -> None:
+        self._attempt = attempt
+        self._splitter = splitter
+        self._asks = AskBook()
+        self._talk = Conversations(home, self._asks)
+        self._home = self._talk.home
+        self._containers = ContainerBook()
+        self._outbox = Outbox(self._containers)
+        self._expected_id = 0
+        self._last: AllocateAnswer | None = None
+        self._call: AllocateCall | None = None
+        self._before: Mapping[AskKey, AskGroup | None] = {}
+        self._is_finished = False
+        self._unregistered = f"AM is not registered for known application attempt: {attempt}"
+
+    @property
+    def sessions(self) -> Mapping[SubClusterId, SessionState]:
+        """Where each session stands that was ever needed."""
+        return {session.subcluster: session.state for session in self._talk}
+
+    @property
+    def needs_registration(self) -> bool:
+        """Whether the home has to be told of the ApplicationMaster (again)."""
+        return self._home.state is not SessionState.OPEN
+
+    @property
+    def containers(self) -> Mapping[ContainerId, ContainerState]:
+        """Containers that are not done with."""
+        return {each.id: each.state for each in self._containers}
+
+    def asked(self, subcluster: SubClusterId) -> Mapping[AskKey, int]:
+        """What a scheduler is believed to be asked for; told and not granted."""
+        session = self._talk.find(subcluster)
+        return {key: session.told_of(key) for key in session.asked()} if session is not None else {}
+
+    def wanted(self) -> Mapping[AskKey, int]:
+        """What the ApplicationMaster wants and no scheduler has granted."""
+        return {group.key: group.wanted for group in self._asks.groups if group.wanted}
+
+    def handle(self, event: Event) -> list[Effect]:
+        """Take in an event; return what is to be done, in this order."""
+        effects: list[Effect] = []
+        match event:
+            case AMRegistered():
+                self._am_registered(event)
+            case AMCalled():
+                self._am_called(event, effects)
+            case Beat():
+                self._beat(event, effects)
+            case SessionOpened():
+                self._session_opened(event, effects)
+            case SessionAnswered():
+                self._session_answered(event, effects)
+            case SessionRefused():
+                self._session_refused(event, effects)
+            case SessionForgotten():
+                self._session_forgotten(event, effects)
+            case SessionLost():
+                self._session_lost(event)
+            case Finished():
+                self._finished(effects)
+            case _:
+                raise InvariantViolationError(f"nobody knows what {event} means")
+        return effects
+
+    # ------------------------------------------------------------------ the ApplicationMaster's side
+
+    def _am_registered(self, event: AMRegistered) -> None:
+        self._asks.clear()
+        self._talk.blacklist = frozenset()
+        self._talk.is_told = False
+        self._talk.is_resuming = event.is_resumed
+        self._expected_id, self._last, self._call = 0, None, None
+        self._home.reopen(event.home_response_id)
+
+    def _am_called(self, event: AMCalled, effects: list[Effect]) -> None:
+        call = event.call
+        if self._home.state is not SessionState.OPEN:
+            effects.append(RefuseAM(NOT_REGISTERED, self._unregistered))
+        elif self._call is not None and call.response_id == self._call.response_id:
+            effects.append(
+                self._say(self._home, self._call.rest)
+            )  # the answer to the first one was lost on its way from the home
+        elif self._call is None and call.response_id == self._expected_id:
+            self._take_call(event, effects)
+        elif self._last is not None and _next(call.response_id) == self._expected_id:
+            effects.append(AnswerAM(self._last))
+        else:
+            said = f"expect responseId to be {self._expected_id} but get {call.response_id}"
+            message = f"Invalid responseId in AllocateRequest from application attempt: {self._attempt}, {said}"
+            effects.append(RefuseAM(_INVALID, message))
+
+    def _take_call(self, event: AMCalled, effects: list[Effect]) -> None:
+        call = event.call
+        self._talk.look(event.rooms)
+        self._acknowledge(effects)
+        self._call = call
+        self._before = self._asks.snapshot({ask.key for ask in call.asks})
+        self._asks.tell(call.asks, self._containers.on_way())
+        self._take_back(call.asks)
+        self._talk.is_told = True
+        self._talk.blacklist = (self._talk.blacklist | set(call.blacklist_additions)) - set(call.blacklist_removals)
+        for container in call.releases:
+            self._owner(container).releases[container] = None
+        for update in call.updates:
+            self._owner(update.container).updates.append(update)
+        self._asks.split(self._splitter, event.rooms)
+        self._asks.forget_quiet(self._talk.asked())
+        self._open_needed(effects)
+        effects.append(self._say(self._home, call.rest))
+        effects.extend(self._say(session) for session in self._talk.others if self._talk.has_news(session))
+
+    def _take_back(self, asks: Iterable[Ask]) -> None:
+        """Release what the ApplicationMaster wanted and has not been given, if it wants less than that by now."""
+        waiting = self._containers.on_way()
+        surplus = Counter({ask.key: waiting.get(ask.key, 0) - ask.count for ask in asks if ask.place == ANY})
+        for container in reversed(self._containers.in_state(ContainerState.QUEUED)):
+            if container.key is not None and surplus[container.key] > 0:
+                surplus[container.key] -= 1
+                container.move(ContainerState.SURPLUS)
+                self._talk.of(container.subcluster).releases[container.id] = None
+
+    def _say(self, session: Session, rest: bytes = b"") -> CallSession:
+        return CallSession(session.subcluster, self._talk.say(session, rest))
+
+    def _acknowledge(self, effects: list[Effect]) -> None:
+        """A new call says that the last answer has arrived."""
+        told = self._containers.in_state(ContainerState.TOLD)
+        self._containers.forget(told)
+        effects.extend(_remembered(told, self._home.subcluster, Fate.ENDED))
+
+    def _owner(self, container: ContainerId) -> Session:
+        """Whose scheduler gave a container: the home's, if nobody knows."""
+        known = self._containers.find(container)
+        return self._home if known is None else self._talk.of(known.subcluster)
+
+    def _open_needed(self, effects: list[Effect]) -> None:
+        needed = {name for group in self._asks.groups for name, count in group.targets.items() if count}
+        for name in sorted(needed):
+            session = self._talk.of(name)
+            if session.state is SessionState.ABSENT:
+                session.state = SessionState.OPENING
+                effects.append(OpenSession(name))
+
+    def _answer_am(self, home: AllocateAnswer, effects: list[Effect]) -> None:
+        """What the home says now, with what waits from elsewhere."""
+        self._expected_id = _next(self._expected_id)
+        answer, granted = self._outbox.compose(home, self._expected_id, self._talk.elsewhere())
+        self._last = answer
+        self._call, self._before = None, {}
+        effects.extend(_remembered(granted, self._home.subcluster, Fate.GIVEN))
+        effects.append(AnswerAM(answer))
+
+    # ------------------------------------------------------------------ the schedulers' side
+
+    def _beat(self, event: Beat, effects: list[Effect]) -> None:
+        session = self._talk.find(event.subcluster)
+        if session is not None and session.state is SessionState.OPEN and session is not self._home:
+            effects.append(self._say(session))
+
+    def _session_opened(self, event: SessionOpened, effects: list[Effect]) -> None:
+        session = self._talk.of(event.subcluster)
+        if self._is_finished:
+            effects.append(CloseSession(event.subcluster))
+            return
+        session.reopen(0)
+        for name in event.known:
+            if self._containers.find(name) is None and not self._containers.is_done(name):
+                self._containers.add(Container(name, event.subcluster, ContainerState.GIVEN))
+        live = {grant.container for grant in event.live}
+        for name in sorted(live):
+            if self._containers.find(name) is None:
+                self._containers.add(Container(name, event.subcluster, ContainerState.SURPLUS))
+        mine = self._containers.of(event.subcluster)
+        session.releases |= dict.fromkeys(each.id for each in mine if each.state is ContainerState.SURPLUS)
+        session.expect((each.id for each in mine if each.ended is None and each.id not in live), _ANSWERS_OF_GRACE)
+        self._outbox.add(event.node_tokens)
+        effects.append(self._say(session))
+
+    def _session_answered(self, event: SessionAnswered, effects: list[Effect]) -> None:
+        session = self._talk.find(event.subcluster)
+        if session is None or session.in_flight is None or session.in_flight.serial != event.serial:
+            return  # a late answer to a request that was given up
+        answer = event.answer
+        request = session.answered(answer.response_id)
+        session.headroom, session.nodes = answer.headroom, answer.nodes
+        self._take_grants(session, request, answer.grants)
+        for ended in answer.ended:
+            self._take_end(session, ended)
+        for name in session.overdue():
+            self._take_end(session, Ended(name, LOST_EXIT_STATUS, "its ResourceManager does not know it any more"))
+            session.releases[name] = None
+        is_home = session is self._home
+        self._outbox.add(answer.node_tokens, b"" if is_home else answer.joined)
+        if not is_home:
+            return
+        if self._talk.is_resuming:
+            self._talk.is_resuming = False
+            effects.append(self._say(session, b"" if self._call is None else self._call.rest))
+        else:
+            self._answer_am(answer, effects)
+
+    def _take_grants(self, session: Session, request: SessionRequest, grants: Sequence[Grant]) -> None:
+        said = {ask.key for ask in request.asks}
+        lucky: set[AskKey] = set()
+        for grant in grants:
+            if self._containers.find(grant.container) is not None or self._containers.is_done(grant.container):
+                continue  # said again
+            rack = self._talk.rack(session.subcluster, grant.node)
+            key = self._asks.grant(grant, session.subcluster, rack)
+            state = ContainerState.QUEUED if key is not None else ContainerState.SURPLUS
+            self._containers.add(Container(grant.container, session.subcluster, state, key, grant))
+            if key is None:
+                session.releases[grant.container] = None
+                session.suspect(grant)
+            elif key not in said:  # else it was granted before the new count, which does not know of it
+                session.granted(key, (grant.node.host, rack))
+            if key is not None:
+                lucky.add(key)
+        for group in self._asks.groups:
+            if group.key not in lucky and group.targets.get(session.subcluster, 0):
+                group.starved[session.subcluster] = group.starved.get(session.subcluster, 0) + 1
+
+    def _take_end(self, session: Session, ended: Ended) -> None:
+        known = self._containers.find(ended.container)
+        if known is not None:
+            self._containers.end(known, ended)
+        elif not self._containers.is_done(ended.container):
+            self._containers.add(
+                Container(ended.container, session.subcluster, ContainerState.ENDED, ended=ended)
+            )  # given by an earlier ledger
+
+    def _session_refused(self, event: SessionRefused, effects: list[Effect]) -> None:
+        session = self._talk.find(event.subcluster)
+        if session is None or session.in_flight is None or session.in_flight.serial != event.serial:
+            return
+        if event.expected_id is not None:
+            request = session.renumber(self._talk.next_serial(), event.expected_id)
+            assert request is not None  # noqa: S101 - it is under way
+            effects.append(CallSession(session.subcluster, request))
+            return
+        request = session.refused()
+        if session is self._home:
+            self._asks.restore(self._before)
+            self._call, self._before = None, {}
+            effects.append(RefuseAM(event.java_class, event.message))
+            return
+        for ask in request.asks if request is not None else ():
+            group = self._asks.find(ask.key)
+            if group is not None:
+                group.refused.add(session.subcluster)
+                group.targets.pop(session.subcluster, None)
+
+    def _session_forgotten(self, event: SessionForgotten, effects: list[Effect]) -> None:
+        session = self._talk.find(event.subcluster)
+        if session is None or session.state is not SessionState.OPEN:
+            return
+        session.state = SessionState.OPENING
+        if session is not self._home:
+            effects.append(OpenSession(event.subcluster))
+        elif self._call is not None:
+            self._call, self._before = None, {}
+            effects.append(RefuseAM(NOT_REGISTERED, self._unregistered))
+
+    def _session_lost(self, event: SessionLost) -> None:
+        session = self._talk.find(event.subcluster)
+        if session is None or session is self._home:
+            return
+        session.give_up()
+        for group in self._asks.groups:
+            group.targets.pop(event.subcluster, None)
+            group.starved.pop(event.subcluster, None)
+        for container in self._containers.of(event.subcluster):
+            if container.state is ContainerState.GIVEN:
+                diagnostics = f"sub-cluster {event.subcluster} is lost: {event.reason}"
+                self._containers.end(container, Ended(container.id, LOST_EXIT_STATUS, diagnostics))
+            elif container.state in (ContainerState.QUEUED, ContainerState.SURPLUS):
+                if container.key is not None:
+                    self._asks.give_back(container.key)
+                self._containers.forget([container])
+
+    def _finished(self, effects: list[Effect]) -> None:
+        self._is_finished = True
+        for session in self._talk.others:
+            if session.state in (SessionState.OPEN, SessionState.OPENING):
+                effects.append(CloseSession(session.subcluster))
+            session.state = SessionState.CLOSED
+
+
+def _next(response_id: int) -> int:
+    return (response_id + 1) % _RESPONSE_IDS
+
+
+def _remembered(containers: Iterable[Container], home: SubClusterId, fate: Fate) -> list[Effect]:
+    """What is to be remembered of containers beyond the home."""
+    by_subcluster: dict[SubClusterId, list[ContainerId]] = {}
+    for container in containers:
+        if container.subcluster != home:
+            by_subcluster.setdefault(container.subcluster, []).append(container.id)
+    return [Remember(name, fate, tuple(ids)) for name, ids in by_subcluster.items()]

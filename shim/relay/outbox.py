@@ -1,0 +1,59 @@
+"""What waits for the ApplicationMaster's next answer, and how it becomes one."""
+
+from collections.abc import Iterable, Sequence
+
+from shim.domain.allocations import AllocateAnswer, NodeToken
+from shim.domain.ids import NodeId
+from shim.domain.resources import ResourceVector
+from shim.relay.containers import Container, ContainerBook, ContainerState
+
+__all__ = ["Outbox"]
+
+
+class Outbox:
+    """Tokens and messages of the further sub-clusters, beside the containers of the book."""
+
+    def __init__(self, containers: ContainerBook) -> None:
+        self._containers = containers
+        self._tokens: dict[NodeId, NodeToken] = {}
+        self._joined: list[bytes] = []
+
+    def add(self, tokens: Iterable[NodeToken], joined: bytes = b"") -> None:
+        """Tokens and messages that a scheduler answered."""
+        self._tokens |= {token.node: token for token in tokens}
+        if joined:
+            self._joined.append(joined)
+
+    def compose(
+        self, home: AllocateAnswer, response_id: int, elsewhere: Sequence[tuple[ResourceVector, int]]
+    ) -> tuple[AllocateAnswer, list[Container]]:
+        """Put everything that waits into one answer.
+
+        Args:
+            home: The home's own answer.
+            response_id: Of the answer.
+            elsewhere: Headroom and nodes of the further sub-clusters.
+
+        Returns:
+            The answer, and the containers that the ApplicationMaster has by it.
+        """
+        granted = self._containers.in_state(ContainerState.QUEUED, ContainerState.STILLBORN)
+        ended = self._containers.in_state(ContainerState.ENDED, ContainerState.STILLBORN)
+        for container in granted:
+            if container.state is ContainerState.QUEUED:
+                container.move(ContainerState.GIVEN)
+        for container in ended:
+            container.move(ContainerState.TOLD)
+        answer = AllocateAnswer(
+            response_id=response_id,
+            grants=tuple(each.grant for each in granted if each.grant is not None),
+            ended=tuple(each.ended for each in ended if each.ended is not None),
+            node_tokens=tuple(self._tokens.values()),
+            headroom=sum((headroom for headroom, _ in elsewhere), home.headroom),
+            nodes=home.nodes + sum(nodes for _, nodes in elsewhere),
+            joined=home.joined + b"".join(self._joined),
+            rest=home.rest,
+        )
+        self._tokens.clear()
+        self._joined.clear()
+        return answer, granted

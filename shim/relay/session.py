@@ -1,0 +1,187 @@
+"""One conversation with one scheduler: a request at a time, said again in the same words until it is answered."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from enum import Enum
+
+from shim.domain.allocations import ANY, Ask, AskKey, Grant, SessionRequest, UpdateRequest
+from shim.domain.ids import ContainerId, SubClusterId
+from shim.domain.resources import ResourceVector
+
+__all__ = ["Session", "SessionState"]
+
+_RESPONSE_IDS = 1 << 31
+
+Row = tuple[AskKey, str]
+"""A key and a place."""
+
+
+class SessionState(Enum):
+    """How far a session is."""
+
+    ABSENT = "absent"
+    """Never needed so far, or given up."""
+    OPENING = "opening"
+    """Being started, or registered again."""
+    OPEN = "open"
+    CLOSED = "closed"
+    """Finished for good."""
+
+
+@dataclass(slots=True)
+class Session:
+    """What was said to one scheduler.
+
+    Attributes:
+        response_id: What the scheduler expects next.
+        in_flight: The request that is not answered yet.
+        told: What the scheduler believes to be asked for; rows of zero are not kept.
+        releases: Containers that it still has to be told to release, in their order.
+        blacklist: What it believes to be blacklisted.
+        headroom: As it said last.
+        nodes: As it said last.
+        missing: Containers that it did not list when it was opened again, by how many answers they may still turn up.
+    """
+
+    subcluster: SubClusterId
+    state: SessionState = SessionState.ABSENT
+    response_id: int = 0
+    in_flight: SessionRequest | None = None
+    told: dict[Row, Ask] = field(default_factory=dict)
+    releases: dict[ContainerId, None] = field(default_factory=dict)
+    updates: list[UpdateRequest] = field(default_factory=list)
+    blacklist: frozenset[str] = frozenset()
+    headroom: ResourceVector = field(default_factory=ResourceVector)
+    nodes: int = 0
+    missing: dict[ContainerId, int] = field(default_factory=dict)
+
+    def reopen(self, response_id: int) -> None:
+        """The scheduler knows nothing of what it was asked for; releases that it did not answer are said again."""
+        if self.in_flight is not None:
+            self.releases = dict.fromkeys((*self.in_flight.releases, *self.releases))
+        self.state = SessionState.OPEN
+        self.response_id = response_id
+        self.in_flight = None
+        self.told.clear()
+        self.blacklist = frozenset()
+
+    def give_up(self) -> None:
+        """Nothing that was said stands any more."""
+        self.state = SessionState.ABSENT
+        self.in_flight = None
+        self.told.clear()
+        self.releases.clear()
+        self.updates.clear()
+        self.blacklist = frozenset()
+        self.headroom = ResourceVector()
+        self.nodes = 0
+        self.missing.clear()
+
+    def bound(self, key: AskKey) -> int:
+        """Most containers of a key that the scheduler may still grant."""
+        told = self.told_of(key)
+        asks = self.in_flight.asks if self.in_flight is not None else ()
+        return max((told, *(ask.count for ask in asks if ask.key == key and ask.place == ANY)))
+
+    def told_of(self, key: AskKey) -> int:
+        """How many containers of a key the scheduler believes to be asked for."""
+        ask = self.told.get((key, ANY))
+        return 0 if ask is None else ask.count
+
+    def asked(self) -> set[AskKey]:
+        """Keys that the scheduler believes to be asked for something."""
+        return {key for key, _ in self.told}
+
+    def renumber(self, serial: int, response_id: int) -> SessionRequest | None:
+        """The scheduler expects another id: say the request under way with that one."""
+        self.response_id = response_id
+        if self.in_flight is not None:
+            self.in_flight = replace(self.in_flight, serial=serial, response_id=response_id)
+        return self.in_flight
+
+    def request(
+        self,
+        serial: int,
+        wanted: Mapping[Row, Ask],
+        blacklist: frozenset[str],
+        rest: bytes,
+        *,
+        is_quiet: bool = False,
+    ) -> SessionRequest:
+        """Say what changed since the last answer; the same again if the last request has none.
+
+        Args:
+            serial: Of a new request.
+            wanted: Every row that the scheduler shall believe in.
+            blacklist: Every place that it shall keep free of the application.
+            rest: Bytes that go along.
+            is_quiet: Whether releases and changes of containers wait for the next request.
+        """
+        if self.in_flight is None:
+            self.in_flight = SessionRequest(
+                serial=serial,
+                response_id=self.response_id,
+                asks=tuple(self.changes(wanted)),
+                releases=() if is_quiet else tuple(self.releases),
+                blacklist_additions=tuple(sorted(blacklist - self.blacklist)),
+                blacklist_removals=tuple(sorted(self.blacklist - blacklist)),
+                updates=() if is_quiet else tuple(self.updates),
+                rest=rest,
+            )
+            if not is_quiet:
+                self.releases.clear()
+                self.updates.clear()
+        return self.in_flight
+
+    def answered(self, response_id: int) -> SessionRequest:
+        """The request under way was taken: believe that the scheduler believes it."""
+        request = self.in_flight
+        assert request is not None  # noqa: S101 - the ledger checks the serial number first
+        self.in_flight = None
+        self.response_id = response_id % _RESPONSE_IDS
+        for ask in request.asks:
+            if ask.count:
+                self.told[ask.key, ask.place] = ask
+            else:
+                self.told.pop((ask.key, ask.place), None)
+        self.blacklist = (self.blacklist | set(request.blacklist_additions)) - set(request.blacklist_removals)
+        return request
+
+    def refused(self) -> SessionRequest | None:
+        """The request under way was refused whole; what was no ask will be said again."""
+        request, self.in_flight = self.in_flight, None
+        if request is not None:
+            self.releases = dict.fromkeys((*request.releases, *self.releases))
+        return request
+
+    def granted(self, key: AskKey, places: Iterable[str]) -> None:
+        """The scheduler granted a container after the request that it answers, and counts it off itself."""
+        for place in (ANY, *places):
+            told = self.told.pop((key, place), None)
+            if told is not None and told.count > 1:
+                self.told[key, place] = replace(told, count=told.count - 1)
+
+    def suspect(self, grant: Grant) -> None:
+        """A container that nobody wants: the scheduler believes in an ask from before, which is to be taken back."""
+        kin = (grant.priority, grant.allocation_request_id)
+        if not any((key.priority, key.allocation_request_id) == kin for key in self.asked()):
+            key = AskKey(*kin, is_opportunistic=False, resource=grant.resource)
+            self.told[key, ANY] = Ask(key, ANY, count=1)
+
+    def changes(self, wanted: Mapping[Row, Ask]) -> Sequence[Ask]:
+        """Rows that differ from what was told: named places first, as ApplicationMasters send them."""
+        changed = [ask for row, ask in wanted.items() if self.told.get(row) != ask]
+        changed += [replace(ask, count=0) for row, ask in self.told.items() if row not in wanted]
+        return sorted(changed, key=lambda ask: ask.place == ANY)
+
+    def expect(self, containers: Iterable[ContainerId], answers: int) -> None:
+        """These were not listed: give them some answers of time to turn up."""
+        self.missing = dict.fromkeys(containers, answers)
+
+    def overdue(self) -> list[ContainerId]:
+        """Containers that had their time; counts one answer."""
+        self.missing = {container: left - 1 for container, left in self.missing.items()}
+        gone = [container for container, left in self.missing.items() if left <= 0]
+        for container in gone:
+            del self.missing[container]
+        return gone

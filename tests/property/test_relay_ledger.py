@@ -1,0 +1,402 @@
+"""Whatever is lost, repeated, late or restarted between an ApplicationMaster and several schedulers: nothing is granted
+twice, nothing is lost, and in the end what is asked for is what is wanted.
+
+The model: schedulers that keep YARN's rules for response ids, and an ApplicationMaster that keeps the table of asks
+that Hadoop's client library keeps. Between them is the ledger, over wires that lose and repeat.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
+
+from shim.domain.allocations import (
+    ANY,
+    LOST_EXIT_STATUS,
+    AllocateAnswer,
+    AllocateCall,
+    Ask,
+    AskKey,
+    Ended,
+    Grant,
+)
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.relay import (
+    AMCalled,
+    AMRegistered,
+    AnswerAM,
+    AskLedger,
+    Beat,
+    CallSession,
+    CapacitySplitter,
+    Fate,
+    OpenSession,
+    RefuseAM,
+    Remember,
+    Room,
+    SessionAnswered,
+    SessionForgotten,
+    SessionLost,
+    SessionOpened,
+    SessionRefused,
+)
+
+ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
+HOME = SubClusterId("east")
+OTHERS = (SubClusterId("west"), SubClusterId("north"))
+NAMES = (HOME, *OTHERS)
+SMALL = ResourceVector(1024, 1)
+KEYS = tuple(
+    AskKey(priority, -1, is_opportunistic=False, resource=resource)
+    for priority, resource in ((10, SMALL), (20, SMALL), (20, ResourceVector(2048, 2)))
+)
+PLENTY = ResourceVector(64 * 1024, 64)
+ROOMS = tuple(
+    Room(name, is_home=name == HOME, free=PLENTY, size=PLENTY, largest=PLENTY, nodes=2, racks={f"{name}-1": "/r"})
+    for name in NAMES
+)
+
+
+@dataclass
+class Scheduler:
+    """One ResourceManager, as far as one attempt sees it."""
+
+    name: str
+    epoch: int
+    is_registered: bool = False
+    response_id: int = 0
+    pending: Counter[AskKey] = field(default_factory=Counter)
+    live: dict[ContainerId, Grant] = field(default_factory=dict)
+    fresh: list[Grant] = field(default_factory=list)
+    gone: list[Ended] = field(default_factory=list)
+    cached: AllocateAnswer | None = None
+    number: int = 0
+
+    def register(self):
+        self.is_registered, self.response_id, self.cached = True, 0, None
+        self.fresh = []  # those are listed as live
+        return tuple(self.live.values())
+
+    def allocate(self, request):
+        """The answer, or the event that stands for a refusal."""
+        if not self.is_registered:
+            return None
+        if request.response_id + 1 == self.response_id:
+            return self.cached
+        if request.response_id != self.response_id:
+            return self.response_id
+        for ask in request.asks:
+            if ask.place == ANY:
+                self._ask(ask)
+        for container in request.releases:
+            self.end(container, LOST_EXIT_STATUS)
+        self.response_id += 1
+        self.cached = AllocateAnswer(self.response_id, tuple(self.fresh), tuple(self.gone), headroom=PLENTY, nodes=2)
+        self.fresh, self.gone = [], []
+        return self.cached
+
+    def _ask(self, ask):
+        """A ResourceManager keeps one request for each priority and id: another resource takes its place."""
+        for key in [key for key in self.pending if key.priority == ask.key.priority and key != ask.key]:
+            if not ask.raw:
+                del self.pending[key]
+        self.pending[ask.key] = ask.count
+
+    def grant(self, key):
+        self.pending[key] -= 1
+        self.number += 1
+        container = ContainerId(ATTEMPT, (self.epoch << 40) | self.number)
+        grant = Grant(container, NodeId(f"{self.name}-1", 1), key.priority, -1, key.resource)
+        self.live[container] = grant
+        self.fresh.append(grant)
+
+    def end(self, container, status):
+        if self.live.pop(container, None) is not None:
+            self.gone.append(Ended(container, status))
+
+    def restart(self, started):
+        """Work-preserving: what nodes run is found again, what was granted and never started is gone."""
+        self.is_registered = False
+        self.pending.clear()
+        self.live = {container: grant for container, grant in self.live.items() if container in started}
+        self.fresh = []
+
+
+@dataclass
+class Master:
+    """An ApplicationMaster with the table of asks of Hadoop's client library."""
+
+    wanted: Counter[AskKey] = field(default_factory=Counter)
+    changed: set[AskKey] = field(default_factory=set)
+    releases: list[ContainerId] = field(default_factory=list)
+    has: set[ContainerId] = field(default_factory=set)
+    ended: set[ContainerId] = field(default_factory=set)
+    response_id: int = 0
+    call: AllocateCall | None = None
+
+    def next_call(self):
+        if self.call is None:
+            asks = tuple(Ask(key, ANY, self.wanted[key], raw=b"row") for key in KEYS if key in self.changed)
+            self.call = AllocateCall(self.response_id, asks, tuple(self.releases))
+            self.changed, self.releases = set(), []
+        return self.call
+
+    def take(self, answer):
+        assert answer.response_id == self.response_id + 1
+        self.response_id, self.call = answer.response_id, None
+        for grant in answer.grants:
+            assert grant.container not in self.has, f"{grant.container} was granted twice"
+            key = next(key for key in KEYS if (key.priority, key.resource) == (grant.priority, grant.resource))
+            assert self.wanted[key] > 0, f"{grant.container} was not wanted"
+            self.has.add(grant.container)
+            self.wanted[key] -= 1
+            self.changed.add(key)
+        for ended in answer.ended:
+            assert ended.container in self.has, f"{ended.container} ended and was never granted"
+            assert ended.container not in self.ended, f"the end of {ended.container} was told twice"
+            self.ended.add(ended.container)
+
+    def resync(self):
+        self.response_id, self.call = 0, None
+        self.changed = {key for key in KEYS if self.wanted[key]}
+
+    @property
+    def running(self):
+        return self.has - self.ended
+
+
+class Relay(RuleBasedStateMachine):
+    """The ledger between the two, and everything that can happen on the way."""
+
+    @initialize()
+    def start(self):
+        self.schedulers = {name: Scheduler(name, 10 * (place + 1)) for place, name in enumerate(NAMES)}
+        self.master = Master()
+        self.wires = {}
+        self.answers = {name: [] for name in NAMES}
+        self.old_answers = []
+        self.opening = set()
+        self.away = set()
+        self.am_answer = None
+        self.must_register = True
+        self.remembered = {name: set() for name in OTHERS}
+        self.home_id = 0
+        self.ledger = AskLedger(ATTEMPT, HOME, CapacitySplitter(patience=2))
+        self._register()
+
+    # ------------------------------------------------------------ plumbing
+
+    def tell(self, event):
+        for effect in self.ledger.handle(event):
+            match effect:
+                case CallSession(name, request):
+                    self.wires[name] = request
+                case OpenSession(name):
+                    self.opening.add(name)
+                case AnswerAM(answer):
+                    self.am_answer = answer
+                case RefuseAM(java_class, message):
+                    assert java_class.endswith("ApplicationMasterNotRegisteredException"), message
+                    self.must_register = True
+                case Remember(name, fate, containers):
+                    known = self.remembered[name]
+                    known.update(containers) if fate is Fate.GIVEN else known.difference_update(containers)
+
+    def _register(self):
+        """The ApplicationMaster registers: at its home, or with the ledger alone if the home knows it already."""
+        if not self.schedulers[HOME].is_registered:
+            self.schedulers[HOME].register()
+            self.tell(AMRegistered())
+            self.home_offset = 0
+        else:
+            self.tell(AMRegistered(self.home_id, is_resumed=True))
+            self.home_offset = self.home_id
+        self.master.resync()
+        self.must_register, self.am_answer = False, None
+        self.wires.pop(HOME, None)
+
+    def _deliver(self, name):
+        request = self.wires.pop(name)
+        outcome = self.schedulers[name].allocate(request)
+        self.answers[name].append((request, outcome))
+
+    def _hear(self, name):
+        request, outcome = self.answers[name].pop(0)
+        if outcome is None:
+            self.tell(SessionForgotten(name))
+        elif isinstance(outcome, int):
+            self.tell(SessionRefused(name, request.serial, "Invalid", "expect", expected_id=outcome))
+        else:
+            self.old_answers.append((name, request.serial, outcome))
+            self.tell(SessionAnswered(name, request.serial, outcome))
+
+    def _open(self, name):
+        self.opening.discard(name)
+        live = self.schedulers[name].register()
+        self.wires.pop(name, None)
+        self.answers[name].clear()
+        self.tell(SessionOpened(name, live, known=frozenset(self.remembered[name])))
+
+    # ------------------------------------------------------------ the ApplicationMaster
+
+    @rule(key=st.sampled_from(KEYS), count=st.integers(1, 4))
+    def wants_more(self, key, count):
+        self.master.wanted[key] += count
+        self.master.changed.add(key)
+
+    @rule(key=st.sampled_from(KEYS), count=st.integers(1, 4))
+    def wants_less(self, key, count):
+        if self.master.call is None:  # else it does not know yet what it gets
+            self.master.wanted[key] = max(0, self.master.wanted[key] - count)
+            self.master.changed.add(key)
+
+    @rule(pick=st.integers(0, 99))
+    def releases_one(self, pick):
+        running = sorted(self.master.running)
+        if running:
+            self.master.releases.append(running[pick % len(running)])
+
+    @rule()
+    def calls_or_repeats(self):
+        if self.must_register:
+            self._register()
+        self.am_answer = None
+        self.tell(AMCalled(self.master.next_call(), ROOMS))
+
+    @precondition(lambda self: self.am_answer is not None and not self.must_register)
+    @rule(is_lost=st.booleans())
+    def gets_its_answer(self, is_lost):
+        answer, self.am_answer = self.am_answer, None
+        if not is_lost:
+            self.master.take(answer)
+
+    # ------------------------------------------------------------ the schedulers and the wires
+
+    @rule(name=st.sampled_from(NAMES))
+    def request_arrives(self, name):
+        if name in self.wires and name not in self.away:
+            self._deliver(name)
+
+    @rule(name=st.sampled_from(NAMES))
+    def answer_arrives(self, name):
+        if self.answers[name] and name not in self.away:
+            self._hear(name)
+
+    @rule(name=st.sampled_from(NAMES))
+    def answer_is_lost(self, name):
+        self.answers[name].clear()
+
+    @precondition(lambda self: self.old_answers)
+    @rule(pick=st.integers(0, 99))
+    def old_answer_arrives_again(self, pick):
+        name, serial, answer = self.old_answers[pick % len(self.old_answers)]
+        self.tell(SessionAnswered(name, serial, answer))
+
+    @rule(name=st.sampled_from(OTHERS))
+    def beats(self, name):
+        self.tell(Beat(name))
+
+    @rule(name=st.sampled_from(OTHERS))
+    def opens(self, name):
+        if name in self.opening and name not in self.away:
+            self._open(name)
+
+    @rule(name=st.sampled_from(OTHERS))
+    def cannot_open(self, name):
+        if name in self.opening:
+            self.opening.discard(name)
+            self.tell(SessionLost(name, "refused"))
+            self.remembered[name].clear()
+
+    @rule(name=st.sampled_from(NAMES), key=st.sampled_from(KEYS), count=st.integers(1, 3))
+    def grants(self, name, key, count):
+        scheduler = self.schedulers[name]
+        for _ in range(min(count, scheduler.pending[key])):
+            scheduler.grant(key)
+
+    @rule(pick=st.integers(0, 99), status=st.sampled_from([0, 1, -105]))
+    def container_ends(self, pick, status):
+        running = sorted(self.master.running)
+        if running:
+            container = running[pick % len(running)]
+            for scheduler in self.schedulers.values():
+                scheduler.end(container, status)
+
+    # ------------------------------------------------------------ what breaks
+
+    @rule(name=st.sampled_from(NAMES))
+    def resource_manager_restarts(self, name):
+        self.schedulers[name].restart(self.master.has)
+        self.answers[name].clear()
+
+    @rule(name=st.sampled_from(OTHERS), dies=st.booleans())
+    def subcluster_is_lost(self, name, dies):
+        """Either it died with its containers, or the way there is cut and it goes on."""
+        if self.ledger.sessions.get(name) is None:
+            return
+        self.wires.pop(name, None)
+        self.answers[name].clear()
+        self.opening.discard(name)
+        self.tell(SessionLost(name, "silent"))
+        if dies:
+            self.schedulers[name].restart(frozenset())
+            self.schedulers[name].gone.clear()
+
+    @rule()
+    def heddle_is_killed(self):
+        """Another ledger: of this one only what was remembered is left, and what the ApplicationMaster says."""
+        self.ledger = AskLedger(ATTEMPT, HOME, CapacitySplitter(patience=2))
+        self.home_id = self.home_offset + self.master.response_id
+        self.wires.clear()
+        self.old_answers.clear()
+        for answers in self.answers.values():
+            answers.clear()
+        self.opening = {name for name in OTHERS if self.schedulers[name].is_registered or self.remembered[name]}
+        self.am_answer, self.must_register = None, True
+
+    # ------------------------------------------------------------ what must be
+
+    @invariant()
+    def no_container_is_in_two_places(self):
+        if hasattr(self, "ledger"):
+            waiting = {name for name, state in self.ledger.containers.items() if state.value in ("queued", "surplus")}
+            assert not waiting & self.master.has
+
+    def teardown(self):
+        if not hasattr(self, "ledger"):
+            return
+        for _ in range(40):
+            self._settle()
+        pending = Counter()
+        for scheduler in self.schedulers.values():
+            pending += +scheduler.pending
+        assert pending == +self.master.wanted
+        live = {container for scheduler in self.schedulers.values() for container in scheduler.live}
+        assert live == self.master.running
+
+    def _settle(self):
+        """A round in which everything arrives and nobody grants."""
+        for name in sorted(self.opening):
+            self._open(name)
+        if self.must_register:
+            self._register()
+        self.am_answer = None
+        self.tell(AMCalled(self.master.next_call(), ROOMS))
+        for name in NAMES:
+            self.tell(Beat(name))
+        for _ in range(3):
+            for name in NAMES:
+                if name in self.wires:
+                    self._deliver(name)
+                while self.answers[name]:
+                    self._hear(name)
+        if self.am_answer is not None and not self.must_register:
+            answer, self.am_answer = self.am_answer, None
+            self.master.take(answer)
+
+
+TestRelay = Relay.TestCase
+TestRelay.settings = settings(max_examples=60, stateful_step_count=50, deadline=None)
