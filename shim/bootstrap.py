@@ -20,11 +20,13 @@ from shim.config import Config, ServerConfig, is_loopback, split_address
 from shim.connections import resolve
 from shim.domain.ids import SubClusterId
 from shim.domain.submissions import HomeDecision, Submission
-from shim.errors import ConfigError, InvariantViolationError
+from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.global_master.federation_view import FederationView, ViewSettings
 from shim.global_master.home import HomeSettings, choose_home
 from shim.machine import SystemClock, current_user, read_secret
+from shim.masters import GlobalMaster, open_global_master
 from shim.ports.clock import Clock
+from shim.ports.lease_store import LeaseStore
 from shim.scheduler_rpc import serve_masters
 from shim.server.rest import ConnectionLimits, RestServer
 from shim.server.rest.door import RestDoor
@@ -54,12 +56,19 @@ class Heddle:
         config: What to run; port 0 takes a free one.
         clock: The machine's, if None.
         crash_points: Called at each step of each submission; tests let the process die there.
+        global_master: Its name, where it is one of several Global Masters and the Local Masters are elsewhere.
     """
 
     def __init__(
-        self, config: Config, *, clock: Clock | None = None, crash_points: CrashPoints = nothing_happens
+        self,
+        config: Config,
+        *,
+        clock: Clock | None = None,
+        crash_points: CrashPoints = nothing_happens,
+        global_master: str | None = None,
     ) -> None:
         self._config = config
+        self._global_master = global_master
         self._crash_points = crash_points
         self._clock = clock or SystemClock()
         self._stack = AsyncExitStack()
@@ -152,10 +161,12 @@ class Heddle:
         }
         for manager in managers.values():
             stack.push_async_callback(manager.close)
-        store = ObservedStateStore(await open_state_store(config.store.url, now_s=clock.now_s), metrics, clock)
+        opened = await open_state_store(config.store.url, now_s=clock.now_s)
+        store = ObservedStateStore(opened, metrics, clock)
         stack.push_async_callback(store.close)
         world = World(config, clock, subclusters, managers, store, view, metrics)
-        use_cases = await assemble(world, self._crash_points)
+        master = await self._open_master(world, opened.leases, stack)
+        use_cases = await assemble(world, self._crash_points, master)
         inspections.append(use_cases.inspection)
         stack.push_async_callback(use_cases.backend.submissions.finish)
         await self._start_background(use_cases, stack)
@@ -174,6 +185,17 @@ class Heddle:
             stack.push_async_callback(self._clients.stop, grace_s=config.server.shutdown_s)
         await self._open_scheduler_door(world, use_cases, stack)
         await self._open_admin_door(world, use_cases, AdminWitness(metrics, audit, request_prefix=f"a{started}"), stack)
+
+    async def _open_master(self, world: World, leases: LeaseStore, stack: AsyncExitStack) -> GlobalMaster | None:
+        """What makes this one of several Global Masters, if it is meant to be."""
+        if self._global_master is None:
+            return None
+        master = await open_global_master(world.config, self._global_master, world.view, leases, world.clock, stack)
+        with suppress(StoreError):  # tried again, for ever
+            await master.ownership.round()
+        task = asyncio.create_task(self._watched("ownership", master.ownership.run()), name="ownership")
+        stack.push_async_callback(_cancel, task)
+        return master
 
     async def _open_scheduler_door(self, world: World, use_cases: UseCases, stack: AsyncExitStack) -> None:
         config = world.config

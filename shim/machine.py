@@ -52,8 +52,12 @@ def groups_of(user: str) -> frozenset[str]:
     return frozenset(names)
 
 
-def read_secret(file: Path | None) -> bytes:
+def read_secret(file: Path | None, *, key: str = "security.secret_file") -> bytes:
     """The secret in a file, or a new one that lives as long as the process.
+
+    Args:
+        file: Where it is.
+        key: What of the configuration names the file, for messages.
 
     Raises:
         ConfigError: If the file cannot be read, is readable to others, or holds too little.
@@ -63,11 +67,11 @@ def read_secret(file: Path | None) -> bytes:
     try:
         mode, secret = stat.S_IMODE(file.stat().st_mode), file.read_bytes().strip()
     except OSError as exc:
-        raise ConfigError(str(file), "security.secret_file", f"cannot be read: {exc}") from exc
+        raise ConfigError(str(file), key, f"cannot be read: {exc}") from exc
     if mode & _OTHERS:
         message = f"others may read or write it (mode {mode:04o}): chmod 600 {file}"
-        raise ConfigError(str(file), "security.secret_file", message)
+        raise ConfigError(str(file), key, message)
     if len(secret) < _SHORTEST_SECRET:
         message = f"holds {len(secret)} bytes, at least {_SHORTEST_SECRET} are needed: openssl rand -hex 32 > {file}"
-        raise ConfigError(str(file), "security.secret_file", message)
+        raise ConfigError(str(file), key, message)
     return secret

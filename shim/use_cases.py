@@ -11,6 +11,7 @@ from shim.errors import HeddleError
 from shim.global_master.federation_view import Applied, FederationView
 from shim.global_master.home import HomeSettings
 from shim.machine import current_user, groups_of, read_secret
+from shim.masters import GlobalMaster
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
@@ -24,6 +25,7 @@ from shim.services.heartbeats import Heartbeats, HeartbeatSettings
 from shim.services.homes import Homes
 from shim.services.identity import IdentityRules, IdentityService, ProxyRule
 from shim.services.inspection import Inspection, InspectionSettings
+from shim.services.masters.following import Following
 from shim.services.polling import PollSettings
 from shim.services.reading import ApplicationReading, ReadingSettings
 from shim.services.reconciliation import Reconciliation
@@ -77,13 +79,18 @@ class UseCases:
     administration: AdministrationService
     inspection: Inspection
     identity: IdentityService
-    heartbeats: Heartbeats
+    heartbeats: Heartbeats | Following
     reconciliation: Reconciliation
     homes: Homes
 
 
-async def assemble(world: World, crash_points: CrashPoints) -> UseCases:
+async def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaster | None = None) -> UseCases:
     """Put the use cases together; nothing of them runs yet.
+
+    Args:
+        world: What they stand on.
+        crash_points: Called at each step of each submission.
+        global_master: Where this Heddle is one of several; None where it has its Local Masters inside.
 
     Raises:
         StoreUnavailableError: If the store does not tell the federation's time stamp.
@@ -98,7 +105,8 @@ async def assemble(world: World, crash_points: CrashPoints) -> UseCases:
     )
     applications = ApplicationReading(view, managers, store, clock, reading)
     administration = AdministrationService(view=view, store=store, clock=clock)
-    homes = Homes(view, clock, HomeSettings(), administration.current)
+    following = None if global_master is None else global_master.following
+    homes = Homes(view, clock, HomeSettings(), administration.current, following)
     submissions = SubmissionService(
         homes=homes,
         view=view,
@@ -126,7 +134,11 @@ async def assemble(world: World, crash_points: CrashPoints) -> UseCases:
         documents=DocumentReading(view, managers, clock, reading),
         routing=routing,
         ids=ApplicationIds(store),
-        submissions=submissions,
+        submissions=(
+            submissions
+            if global_master is None
+            else global_master.pass_on(submissions, applications, answer_within_s=homes_within_s)
+        ),
         control=ControlService(
             routing=routing,
             repair=repair,
@@ -145,7 +157,7 @@ async def assemble(world: World, crash_points: CrashPoints) -> UseCases:
         administration=administration,
         inspection=_inspection(world, administration),
         identity=_identity(world),
-        heartbeats=_heartbeats(world),
+        heartbeats=following or _heartbeats(world),
         reconciliation=Reconciliation(repair=repair, view=view, managers=managers, store=store, clock=clock),
         homes=homes,
     )

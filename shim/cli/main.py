@@ -7,6 +7,7 @@ import typer
 import shim
 from shim.cli import application, cluster, demo, lab, queue
 from shim.cli.doctor import doctor
+from shim.cli.masters import gm, lm
 from shim.cli.serve import serve
 from shim.cli.simulate import EPILOG as SIMULATE_EPILOG
 from shim.cli.simulate import simulate
@@ -22,6 +23,8 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(serve)
+app.command()(gm)
+app.command()(lm)
 app.command()(submit)
 app.add_typer(application.app, name="app")
 app.add_typer(queue.app, name="queue")

@@ -18,7 +18,7 @@ from shim.services.control import ControlService
 from shim.services.documents import DocumentReading, PartRead
 from shim.services.reading import ApplicationReading
 from shim.services.routing import Routing
-from shim.services.submission import SubmissionService
+from shim.services.submission import TakesSubmissions
 
 __all__ = ["Backend"]
 
@@ -38,7 +38,7 @@ class Backend:
     documents: DocumentReading
     routing: Routing
     ids: ApplicationIds
-    submissions: SubmissionService
+    submissions: TakesSubmissions
     control: ControlService
     store: StateStore
     managers: Mapping[SubClusterId, ResourceManager]

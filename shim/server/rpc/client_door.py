@@ -20,7 +20,7 @@ from shim.services.application_ids import ApplicationIds
 from shim.services.client_calls import ClientCalls, Gathered
 from shim.services.delegation_tokens import DelegationTokens
 from shim.services.identity import Caller, IdentityService
-from shim.services.submission import SubmissionService
+from shim.services.submission import TakesSubmissions
 
 __all__ = ["ClientDoor", "ClientUseCases"]
 
@@ -38,7 +38,7 @@ class ClientUseCases:
 
     calls: ClientCalls
     ids: ApplicationIds
-    submissions: SubmissionService
+    submissions: TakesSubmissions
     identity: IdentityService
     tokens: DelegationTokens
     maximum_allocation: Callable[[], ResourceVector]

@@ -39,7 +39,7 @@ from shim.services.application_ids import ApplicationIds
 from shim.services.client_calls import ClientCalls
 from shim.services.delegation_tokens import DelegationTokens
 from shim.services.identity import IdentityService
-from shim.services.submission import Rejected, SubmissionService
+from shim.services.submission import Rejected, TakesSubmissions
 
 __all__ = ["OwnMethods"]
 
@@ -56,7 +56,7 @@ class OwnMethods:
         *,
         calls: ClientCalls,
         ids: ApplicationIds,
-        submissions: SubmissionService,
+        submissions: TakesSubmissions,
         identity: IdentityService,
         tokens: DelegationTokens,
         maximum_allocation: Callable[[], ResourceVector],

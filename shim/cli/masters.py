@@ -1,0 +1,83 @@
+"""`heddle gm` and `heddle lm`: masters in processes of their own, for more than one machine."""
+
+import os
+from collections.abc import Callable, Coroutine
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shim.cli.front import ExitCode, fail
+from shim.config import Config, load
+from shim.errors import ConfigError, HeddleError
+from shim.telemetry import configure_logs
+
+__all__ = ["gm", "lm"]
+
+_ConfigFile = Annotated[
+    Path, typer.Option("--config", "-c", envvar="HEDDLE_CONFIG", help="TOML file; see docs/configuration.md")
+]
+_DEFAULT_FILE = Path("heddle.toml")
+
+_Process = Callable[[Config], Coroutine[Any, Any, None]]
+
+
+def gm(
+    config: _ConfigFile = _DEFAULT_FILE,
+    *,
+    name: Annotated[
+        str,
+        typer.Option(
+            "--name", envvar="HEDDLE_GM_NAME", help="Name among the Global Masters; made of host and process if empty"
+        ),
+    ] = "",
+) -> None:
+    """Run one of several Global Masters, until SIGTERM or Ctrl-C.
+
+    It serves clients as `heddle serve` does, and gets what it knows of the sub-clusters from Local Masters: run a
+    `heddle lm` for each. All of them share the store (PostgreSQL) and the secret in masters.secret_file.
+
+    Each queue belongs to one Global Master at a time; clients may talk to any. One that dies is replaced by the others
+    when its lease has ended (masters.lease_s).
+    """
+
+    async def run(settings: Config) -> None:
+        # the other verbs need nothing of this, and shall not wait for it
+        from shim.bootstrap import Heddle  # noqa: PLC0415 - see above
+        from shim.masters import default_name  # noqa: PLC0415 - see above
+
+        await Heddle(settings, global_master=name or default_name()).run(announce=typer.echo)
+
+    _run(config, run)
+
+
+def lm(
+    config: _ConfigFile = _DEFAULT_FILE,
+    *,
+    subcluster: Annotated[str, typer.Option("--subcluster", "-s", help="Id of the sub-cluster", metavar="CLUSTER")],
+) -> None:
+    """Run the Local Master of one sub-cluster, until SIGTERM or Ctrl-C.
+
+    It polls the sub-cluster's ResourceManager, tells every Global Master what it finds, and verifies the homes that
+    they choose. Run two: the second one stands by, and takes over when the first one's lease has ended.
+    """
+
+    async def run(settings: Config) -> None:
+        from shim.masters import LocalMasterProcess  # noqa: PLC0415 - the other verbs shall not wait for it
+
+        await LocalMasterProcess(settings, subcluster).run(announce=typer.echo)
+
+    _run(config, run)
+
+
+def _run(config: Path, process: _Process) -> None:
+    import uvloop  # noqa: PLC0415 - the other verbs shall not wait for it
+
+    try:
+        settings = load(config, os.environ)
+        configure_logs(level=settings.log.level, style=settings.log.format)
+        uvloop.run(process(settings))
+    except ConfigError as exc:
+        fail(str(exc), ExitCode.USAGE)
+    except HeddleError as exc:
+        fail(str(exc))

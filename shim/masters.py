@@ -1,0 +1,271 @@
+"""Masters in processes of their own: what a Global Master has beside the parts of `heddle serve`; a Local Master."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass, field
+
+import shim
+from adapters.masters import LinkListener, LinkSettings, WebSocketDialer
+from shim.config import Config, MastersConfig, split_address
+from shim.connections import SubCluster, resolve
+from shim.domain.ids import GlobalMasterId
+from shim.errors import ConfigError, InvariantViolationError
+from shim.global_master.federation_view import FederationView, ViewSettings
+from shim.global_master.home import HomeSettings, find_queue
+from shim.machine import SystemClock, read_secret
+from shim.ports.clock import Clock
+from shim.ports.lease_store import LeaseStore
+from shim.ports.master_links import AcceptLink, MasterLink
+from shim.protocol.masters import Credentials
+from shim.services.heartbeats import HeartbeatListener, HeartbeatSettings
+from shim.services.leadership import LeaseKeeper
+from shim.services.masters.following import Following, FollowingSettings
+from shim.services.masters.local import LocalMasterSettings, StandingLocalMaster
+from shim.services.masters.ownership import Owner, OwnershipSettings, QueueOwnership
+from shim.services.masters.passing_on import PassedOn, PassingOn, SubmissionDesk
+from shim.services.masters.roster import Roster, global_master_role, local_master_role
+from shim.services.polling import PollSettings
+from shim.services.submission import Listing, TakesSubmissions
+from shim.store import open_state_store
+
+__all__ = ["GlobalMaster", "LocalMasterProcess", "default_name", "open_global_master"]
+
+_MARGIN_OF_FRAMES = 64 * 1024  # what is around the body of a submission
+_SMALL_FRAME = 256 * 1024  # what a Local Master is told: proposals
+
+
+def default_name() -> str:
+    """A name for a Global Master that was given none: another one each time."""
+    return f"{socket.gethostname().partition('.')[0].lower()}-{os.getpid()}"
+
+
+@dataclass(slots=True)
+class GlobalMaster:
+    """The parts of a Global Master that a Heddle alone does not need.
+
+    Attributes:
+        ownership: Its leases; to be run.
+        following: Keeps the view, in the place of polls.
+    """
+
+    name: GlobalMasterId
+    address: str
+    roster: Roster
+    ownership: QueueOwnership
+    following: Following
+    _dialer: WebSocketDialer
+    _queue_of: Callable[[str], str]
+    _witness: Callable[[PassedOn], None]
+    _desks: list[SubmissionDesk] = field(default_factory=list)
+
+    def pass_on(self, local: TakesSubmissions, listing: Listing, *, answer_within_s: float) -> PassingOn:
+        """Have submissions taken where their queues are owned, and take those of others from now on."""
+        me = global_master_role(self.name)
+        self._desks.append(SubmissionDesk(local, me=me, witness=self._witness))
+        return PassingOn(
+            local,
+            me=me,
+            listing=listing,
+            owner_of=self.owner_of,
+            dialer=self._dialer,
+            answer_within_s=answer_within_s,
+            witness=self._witness,
+        )
+
+    def owner_of(self, queue: str) -> Owner | None:
+        """Who owns the queue that a submission names; None if nobody knows."""
+        return self.ownership.owner_of(self._queue_of(queue))
+
+    async def accept(self, link: MasterLink) -> None:
+        """Serve a link that another master made."""
+        if not self._desks:
+            await link.close("not ready yet")
+            return
+        await self._desks[0].serve(link)
+
+
+async def open_global_master(
+    config: Config,
+    name: str,
+    view: FederationView,
+    leases: LeaseStore,
+    clock: Clock,
+    stack: AsyncExitStack,
+    *,
+    listeners: tuple[HeartbeatListener, ...] = (),
+    witness: Callable[[PassedOn], None] = lambda _: None,
+) -> GlobalMaster:
+    """Listen for other masters, and put a Global Master together; nothing runs by itself yet.
+
+    Raises:
+        ConfigError: There is no secret, or the address cannot be listened on.
+    """
+    masters, id_ = config.masters, GlobalMasterId(name)
+    credentials = _credentials(masters, global_master_role(name))
+    made: list[GlobalMaster] = []
+
+    async def accept(link: MasterLink) -> None:
+        await made[0].accept(link)
+
+    settings = _link_settings(masters, config.server.max_body_bytes + _MARGIN_OF_FRAMES)
+    address = await _listen(credentials, accept, masters, settings, stack)
+    dialer = WebSocketDialer(credentials, settings)
+    stack.push_async_callback(dialer.close)
+    roster = Roster()
+    following = Following(
+        id_,
+        view,
+        dialer,
+        roster,
+        clock,
+        FollowingSettings(verify_within_s=masters.verify_within_s),
+        listeners=listeners,
+    )
+    ownership = QueueOwnership(
+        leases,
+        roster,
+        lambda: _queues(view, clock),
+        clock,
+        OwnershipSettings(id_, f"{name}-{os.urandom(8).hex()}", address, masters.lease_s),
+    )
+    queue_of = _QueueNames(view, clock)
+    made.append(GlobalMaster(id_, address, roster, ownership, following, dialer, queue_of, witness))
+    return made[0]
+
+
+class LocalMasterProcess:
+    """A whole Local Master: an asynchronous context manager, or `run` until a signal.
+
+    Args:
+        config: What to run.
+        subcluster: Whose Local Master it is.
+        clock: The machine's, if None.
+
+    Raises:
+        ConfigError: If there is no such sub-cluster.
+    """
+
+    def __init__(self, config: Config, subcluster: str, *, clock: Clock | None = None) -> None:
+        self._config = config
+        self._clock = clock or SystemClock()
+        known = {each.id: each for each in config.subclusters}
+        if subcluster not in known:
+            message = f"there is no {subcluster!r}; there are: {', '.join(known)}"
+            raise ConfigError("the configuration", "subcluster", message)
+        self._subcluster = known[subcluster]
+
+    async def run(self, *, announce: Callable[[str], None]) -> None:
+        """Stand by and act until SIGTERM or SIGINT.
+
+        Args:
+            announce: Told the address once it can be dialled, and that it ends.
+
+        Raises:
+            HeddleError: If it cannot start, or a part of it ended that never should.
+        """
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for signal_ in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signal_, ended.set)
+        async with AsyncExitStack() as stack:
+            standing, address = await self._open(stack)
+            announce(f"Heddle {shim.__version__}: Local Master of {standing.subcluster} at {address}")
+            working = asyncio.create_task(standing.run(), name="local-master")
+            waiting = asyncio.create_task(ended.wait())
+            try:
+                await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waiting.cancel()
+                announce("ending: the role is given back")
+                working.cancel()
+                with suppress(asyncio.CancelledError):
+                    await working
+        if not ended.is_set():
+            raise InvariantViolationError("the Local Master ended by itself")
+
+    async def _open(self, stack: AsyncExitStack) -> tuple[StandingLocalMaster, str]:
+        config, clock, masters = self._config, self._clock, self._config.masters
+        subcluster: SubCluster = resolve(self._subcluster, config.poll)
+        credentials = _credentials(masters, local_master_role(subcluster.id))
+        store = await open_state_store(config.store.url, now_s=clock.now_s)
+        stack.push_async_callback(store.close)
+        manager = subcluster.connect()
+        stack.push_async_callback(manager.close)
+        made: list[StandingLocalMaster] = []
+
+        async def accept(link: MasterLink) -> None:
+            await made[0].serve(link)
+
+        address = await _listen(credentials, accept, masters, _link_settings(masters, _SMALL_FRAME), stack)
+        life = os.urandom(8).hex()
+        keeper = LeaseKeeper(
+            store.leases,
+            clock,
+            name=local_master_role(subcluster.id),
+            holder=life,
+            address=address,
+            for_s=masters.lease_s,
+        )
+        poll = config.poll
+        settings = LocalMasterSettings(
+            heartbeats=HeartbeatSettings(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s)),
+            view=ViewSettings(late_after_s=poll.late_after_s),
+        )
+        made.append(StandingLocalMaster(manager, keeper, clock, settings, life=life))
+        return made[0], address
+
+
+class _QueueNames:
+    """The path of the queue that a submission names: that of the first sub-cluster that has one."""
+
+    def __init__(self, view: FederationView, clock: Clock, default: str = HomeSettings().default_queue) -> None:
+        self._view = view
+        self._clock = clock
+        self._default = default
+
+    def __call__(self, name: str) -> str:
+        now_s = self._clock.now_s()
+        asked = name or self._default
+        found = (find_queue(self._view.look(each, now_s), asked) for each in self._view.subclusters)
+        return next((queue.path for queue in found if queue is not None), asked)
+
+
+def _queues(view: FederationView, clock: Clock) -> set[str]:
+    """Every queue that applications are submitted to, on any sub-cluster."""
+    now_s = clock.now_s()
+    looks = (view.look(each, now_s) for each in view.subclusters)
+    return {path for look in looks for path, queue in look.queues.items() if queue.is_leaf or queue.creates_children}
+
+
+def _credentials(masters: MastersConfig, speaker: str) -> Credentials:
+    if masters.secret_file is None:
+        message = "masters need a secret in common: openssl rand -hex 32 > masters.secret; chmod 600 masters.secret"
+        raise ConfigError("the configuration", "masters.secret_file", message)
+    return Credentials(speaker, read_secret(masters.secret_file, key="masters.secret_file"))
+
+
+def _link_settings(masters: MastersConfig, max_frame_bytes: int) -> LinkSettings:
+    return LinkSettings(silent_after_s=masters.silent_after_s, max_frame_bytes=max_frame_bytes)
+
+
+async def _listen(
+    credentials: Credentials,
+    accept: AcceptLink,
+    masters: MastersConfig,
+    settings: LinkSettings,
+    stack: AsyncExitStack,
+) -> str:
+    """Listen for other masters; returns the address that they are told."""
+    host, port = split_address(masters.listen)
+    listener = LinkListener(credentials, accept, host=host, port=port, settings=settings)
+    try:
+        await listener.start()
+    except OSError as exc:
+        message = f"{masters.listen} cannot be listened on: {exc.strerror}"
+        raise ConfigError("the configuration", "masters.listen", message) from exc
+    stack.push_async_callback(listener.stop)
+    return masters.advertise or listener.address
