@@ -31,6 +31,7 @@ class ApplicationIndex:
         self._finals: deque[ApplicationId] = deque()
         self._homes: dict[ApplicationId, SubClusterId] = {}
         self._synthetic: set[ApplicationId] = set()
+        self._waiting: set[ApplicationId] = set()
         self._forgotten: dict[ApplicationId, SubClusterId] = {}
         self._written: dict[ApplicationId, float] = {}
         self._version = 1
@@ -65,6 +66,15 @@ class ApplicationIndex:
         """Whether the document is that of `submit`: its home has not told of it yet."""
         return application_id in self._synthetic
 
+    @property
+    def waiting(self) -> frozenset[ApplicationId]:
+        """Applications that have no home yet: the document is that of `wait`."""
+        return frozenset(self._waiting)
+
+    def is_waiting(self, application_id: ApplicationId) -> bool:
+        """Whether it has no home yet."""
+        return application_id in self._waiting
+
     def written_at_s(self, application_id: ApplicationId) -> float | None:
         """When it was written, if no document from after that is known."""
         return self._written.get(application_id)
@@ -98,6 +108,26 @@ class ApplicationIndex:
             self._documents[application_id] = document
             self._synthetic.add(application_id)
         self.write(application_id, document.as_of_s)
+
+    def wait(self, document: ApplicationDocument) -> None:
+        """The federation has taken an application and holds it back: `document` stands until it gets a home."""
+        application_id = document.summary.application_id
+        before = self._documents.get(application_id)
+        if before is not None and application_id not in self._waiting:
+            return
+        self._documents[application_id] = document
+        self._synthetic.add(application_id)
+        self._waiting.add(application_id)
+        if before is None or before.raw != document.raw:
+            self._version += 1
+
+    def end_waiting(self, application_id: ApplicationId, final: ApplicationDocument | None) -> None:
+        """It waits no more, and this Heddle has not sent it: show how it ended, or nothing until its home tells."""
+        if application_id not in self._waiting:
+            return
+        self.remove(application_id)
+        if final is not None:
+            self.take(final)
 
     def withdraw(self, application_id: ApplicationId) -> None:
         """The submission was rejected: it runs nowhere."""
@@ -175,14 +205,15 @@ class ApplicationIndex:
         return _finality(document) > _finality(before)
 
     def _precedence(self, application_id: ApplicationId, subcluster: SubClusterId) -> tuple[bool, int]:
-        return self._homes.get(application_id) != subcluster, self._rank[subcluster]
+        return self._homes.get(application_id) != subcluster, self._rank.get(subcluster, len(self._rank))
 
     def _take_out(self, application_id: ApplicationId) -> None:
         """Off the books of the sub-cluster whose document stood so far."""
         before = self._documents.get(application_id)
         if before is not None:
-            self._live[before.summary.home_subcluster].discard(application_id)
+            self._live.get(before.summary.home_subcluster, set()).discard(application_id)
         self._synthetic.discard(application_id)
+        self._waiting.discard(application_id)
 
     def _drop_oldest_finals(self) -> None:
         while len(self._finals) > self._most_finals:

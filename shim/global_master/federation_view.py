@@ -190,6 +190,14 @@ class FederationView:
         """The submission was rejected: it runs nowhere, and is no longer listed."""
         self._index.withdraw(application_id)
 
+    def mark_waiting(self, document: ApplicationDocument) -> None:
+        """The federation holds an application back: list `document` until it gets a home."""
+        self._index.wait(document)
+
+    def end_waiting(self, application_id: ApplicationId, final: ApplicationDocument | None = None) -> None:
+        """It waits no more: list how it ended, if it did."""
+        self._index.end_waiting(application_id, final)
+
     def mark_written(self, application_id: ApplicationId, *, at_s: float) -> None:
         """Something was changed about an application at `at_s`: documents from before then are out of date."""
         self._index.write(application_id, at_s)
@@ -212,6 +220,14 @@ class FederationView:
     def is_synthetic(self, application_id: ApplicationId) -> bool:
         """Whether the document is that of `mark_submitted`: its home has not told of it yet."""
         return self._index.is_synthetic(application_id)
+
+    def is_waiting(self, application_id: ApplicationId) -> bool:
+        """Whether the federation holds it back: it has no home yet."""
+        return self._index.is_waiting(application_id)
+
+    def waiting(self) -> frozenset[ApplicationId]:
+        """Applications that the federation holds back."""
+        return self._index.waiting
 
     def home_of(self, application_id: ApplicationId) -> SubClusterId | None:
         """Where an application runs, as submitted through the federation or as seen."""

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument, HaState
-from shim.domain.submissions import Submission
+from shim.domain.submissions import NOWHERE, Submission, SubmissionRecord
 from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError, StoreUnavailableError
 from shim.global_master.federation_view import FederationView, Part
 from shim.global_master.home import find_queue
@@ -23,6 +23,7 @@ from shim.protocol.rest.documents import read_info, submitted_document
 from shim.services import rm_questions as ask
 from shim.services.freshness import Freshness, freshness_of
 from shim.services.guarded_reading import GuardedReading
+from shim.services.homeless import homeless_document
 from shim.services.single_flight import SingleFlight
 
 __all__ = ["ApplicationRead", "ApplicationReading", "ApplicationsRead", "ReadingSettings"]
@@ -108,6 +109,8 @@ class ApplicationReading:
         if known is None:
             known = await self._discover(application_id)
         home = known.summary.home_subcluster
+        if self._view.is_waiting(application_id):
+            return ApplicationRead(known, Freshness(self._clock.now_s()))
         if home in self._settings.guarded and not self._view.is_synthetic(application_id):
             return await self._guarded_application(application_id, home, viewer)
         if known.summary.state.is_final:
@@ -127,16 +130,19 @@ class ApplicationReading:
 
     def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
         """List an application as SUBMITTED from now on, until its home tells of it."""
+        if home == NOWHERE:
+            return  # it waits at another Heddle, and is listed when the store tells of it
         now_s = self._clock.now_s()
         asked = submission.queue or _DEFAULT_QUEUE
         queue = find_queue(self._view.look(home, now_s), asked)
+        has_waited = self._view.is_waiting(submission.application_id)
         summary = ApplicationSummary(
             application_id=submission.application_id,
             home_subcluster=home,
             user=submission.user,
             name=submission.name,
             queue=queue.path if queue is not None and queue.is_leaf else asked,
-            state=YarnApplicationState.SUBMITTED,
+            state=YarnApplicationState.ACCEPTED if has_waited else YarnApplicationState.SUBMITTED,
             final_status=FinalStatus.UNDEFINED,
             application_type=submission.application_type,
             tags=submission.tags,
@@ -216,8 +222,10 @@ class ApplicationReading:
             NotFoundError: Nobody knows it.
             HomeUnreachableError: A sub-cluster that might know it does not answer.
         """
-        home = await self._home_in_store(application_id)
-        asked = self._view.subclusters if home is None else (home,)
+        record = await self._record_in_store(application_id)
+        if record is not None and record.home_subcluster == NOWHERE:
+            return self._note_homeless(record)
+        asked = self._view.subclusters if record is None else (record.home_subcluster,)
         outcomes = await asyncio.gather(*(self._ask_quietly(application_id, subcluster) for subcluster in asked))
         found = self._view.find(application_id)
         if found is not None:
@@ -244,14 +252,23 @@ class ApplicationReading:
             self._view.note(document)
         return True
 
-    async def _home_in_store(self, application_id: ApplicationId) -> SubClusterId | None:
+    async def _record_in_store(self, application_id: ApplicationId) -> SubmissionRecord | None:
         try:
             record = await self._store.find(application_id)
         except StoreUnavailableError:
             return None  # reads go on; every sub-cluster is asked instead
-        if record is None or record.home_subcluster not in self._managers:
+        if record is None or record.home_subcluster not in (NOWHERE, *self._managers):
             return None
-        return record.home_subcluster
+        return record
+
+    def _note_homeless(self, record: SubmissionRecord) -> ApplicationDocument:
+        """An application that waits, or that was ended while it waited: only the store knows of it."""
+        document = homeless_document(record, record.rejection or record.decision.reason, self._clock.now_s())
+        if document.summary.state.is_final:
+            self._view.note(document)
+        else:
+            self._view.mark_waiting(document)
+        return document
 
     # ------------------------------------------------------------------ lists
 

@@ -8,13 +8,14 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
-from shim.domain.submissions import SubmissionState
+from shim.domain.submissions import NOWHERE, SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableError
 from shim.global_master.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 from shim.services.delivery import HomeKnows, ask_home
+from shim.services.homeless import homeless_document
 
 __all__ = ["Routing", "RoutingSettings"]
 
@@ -63,8 +64,11 @@ class Routing:
 
         Raises:
             NotFoundError: Every sub-cluster says that it does not know it.
-            HomeUnreachableError: Nobody who answers knows it, and a sub-cluster that might does not answer.
+            HomeUnreachableError: Nobody who answers knows it, and a sub-cluster that might does not answer; or it waits
+                for its queue's turn, or was ended while it did: it has no home.
         """
+        if self._view.home_of(application_id) == NOWHERE:
+            raise _no_home(application_id)
         known = self._view.home_of(application_id) or self._homes.get(application_id)
         if known is not None:
             return known
@@ -125,6 +129,11 @@ class Routing:
         record = None
         with suppress(StoreUnavailableError):  # the sub-clusters can be asked without it
             record = await self._store.find(application_id)
+        if record is not None and record.home_subcluster == NOWHERE:
+            document = homeless_document(record, record.rejection or record.decision.reason, self._clock.now_s())
+            note = self._view.note if document.summary.state.is_final else self._view.mark_waiting
+            note(document)
+            raise _no_home(application_id)
         if record is not None and record.state is SubmissionState.INTENDED:
             return record.home_subcluster  # which may change: not to be remembered
         home = await self._ask_everybody(application_id) if record is None else record.home_subcluster
@@ -156,6 +165,12 @@ class Routing:
         self._searches.pop(application_id, None)
         if not done.cancelled():
             done.exception()  # whoever waited has heard it
+
+
+def _no_home(application_id: ApplicationId) -> HomeUnreachableError:
+    return HomeUnreachableError(
+        f"{application_id} waits for its queue's turn, or was ended while it did: no home has it"
+    )
 
 
 def _remember(memory: "OrderedDict[K, V]", key: K, value: V, most: int) -> None:

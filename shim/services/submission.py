@@ -8,6 +8,7 @@ chosen only when the first one provably does not have the request and will not g
                                   │             ├─ refused: settled REJECTED, the home's own answer
                                   │             ├─ never reached: another home, a new intent, sent there
                                   │             └─ silent: 202; `repair` goes on asking
+             └─ not its turn: WAITING written ─ 202 ─ (later) home chosen, intent written over it, sent as above
                                   └─ whoever dies here or later: `repair`, on any Heddle
 """
 
@@ -15,13 +16,13 @@ import asyncio
 import hashlib
 import itertools
 import uuid
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Any, Protocol
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord, SubmissionState
+from shim.domain.submissions import NOWHERE, HomeDecision, Submission, SubmissionRecord, SubmissionState
 from shim.errors import (
     ConflictError,
     NoUsableSubClusterError,
@@ -34,6 +35,7 @@ from shim.ports.resource_manager import ResourceManager, RestAnswer
 from shim.ports.state_store import StateStore
 from shim.services.crash_points import CrashPoint, CrashPoints, nothing_happens
 from shim.services.delivery import Delivery, Life, NotSent, Refused, Taken, Uncertain, ask_life, deliver
+from shim.services.gate import Gate, OpenGate
 from shim.services.homes import Homes
 from shim.services.settling import Settling
 
@@ -123,6 +125,7 @@ class SubmissionService:
         listing: Listing,
         clock: Clock,
         settings: SubmissionSettings | None = None,
+        gate: Gate | None = None,
         crash_points: CrashPoints = nothing_happens,
     ) -> None:
         self._homes = homes
@@ -132,6 +135,7 @@ class SubmissionService:
         self._listing = listing
         self._clock = clock
         self._settings = settings or SubmissionSettings()
+        self._gate = gate or OpenGate()
         self._reached = crash_points
         self._settling = Settling(store, clock, crash_points=crash_points)
         self._flights: dict[ApplicationId, asyncio.Task[Accepted | Rejected]] = {}
@@ -160,6 +164,7 @@ class SubmissionService:
 
         Raises:
             ConflictError: The id is known with another content or user.
+            ForbiddenError: The policy does not let the user submit to that queue.
             NoUsableSubClusterError: No sub-cluster may take it now; says why for each.
             UnavailableError: The state store does not take it. The same submission may be repeated.
         """
@@ -168,10 +173,33 @@ class SubmissionService:
         if flight is not None:
             await asyncio.wait({flight})
             return await self.submit(submission, accept=accept)
-        flight = asyncio.create_task(self._fly(submission, accept))
+        return await asyncio.shield(self._take_off(application_id, self._fly(submission, accept)))
+
+    async def start(self, record: SubmissionRecord) -> Accepted | Rejected | HomeDecision:
+        """Bring an application that waited to a home: its turn has come.
+
+        Returns:
+            How that ended, or the decision without a home: then it waits on.
+
+        Raises:
+            StoreError: Nothing was sent: the store is away, or it has been killed or started by another Heddle.
+        """
+        application_id = record.submission.application_id
+        flight = self._flights.get(application_id)
+        if flight is not None:
+            return await asyncio.shield(flight)
+        decision = await self._homes.agree(record.submission)
+        if decision.home_subcluster is None:
+            return decision
+        return await asyncio.shield(self._take_off(application_id, self._fly_on(record, decision)))
+
+    def _take_off(
+        self, application_id: ApplicationId, work: Coroutine[Any, Any, Accepted | Rejected]
+    ) -> "asyncio.Task[Accepted | Rejected]":
+        flight = asyncio.create_task(work)
         self._flights[application_id] = flight
         flight.add_done_callback(lambda done: self._land(application_id, done))
-        return await asyncio.shield(flight)
+        return flight
 
     def _land(self, application_id: ApplicationId, flight: "asyncio.Task[Accepted | Rejected]") -> None:
         self._flights.pop(application_id, None)
@@ -185,17 +213,32 @@ class SubmissionService:
             known = await self._known(submission)
             if known is not None:
                 return known
-            decision = await self._homes.agree(submission)
-            if decision.home_subcluster is None:
-                return await self._known_without_home(submission, decision)
-            record = self._intent(submission, decision)
+            digest = content_hash(submission)
+            submission = self._gate.enter(submission)
+            objection = self._gate.objection(submission)
+            decision = HomeDecision(None, objection, ()) if objection else await self._homes.agree(submission)
+            if decision.home_subcluster is None and not objection:
+                return await self._known_without_home(submission, digest, decision)
+            record = self._intent(submission, digest, decision)
             stands = await self._store.insert_intent(record)
         except StoreError as exc:
             raise UnavailableError(f"the submission was not taken: {exc}") from exc
         if stands.standing != record.standing:
-            return self._known_as(stands, record)
+            return self._known_as(stands, submission, digest)
         self._reached(CrashPoint.INTENT_WRITTEN, submission.application_id)
+        if objection:
+            self._gate.note_waiting(record)
+            return Accepted(NOWHERE, is_delivered=False)
         return await self._bring(record, deadline_s, accept)
+
+    async def _fly_on(self, waited: SubmissionRecord, decision: HomeDecision) -> Accepted | Rejected:
+        """Write the intent over what waited, which only one Heddle can do, and send."""
+        deadline_s = self._clock.monotonic_s() + self._settings.answer_within_s
+        record = self._intent(waited.submission, waited.content_hash, decision)
+        await self._store.rehome(record, was=waited.standing)
+        self._reached(CrashPoint.REHOMED, record.submission.application_id)
+        self._listing.mark_submitted(record.submission, record.home_subcluster)
+        return await self._bring(record, deadline_s, "application/json")
 
     async def _known(self, submission: Submission) -> Accepted | None:
         """The answer to an application that the view lists already: usually the second try of a client."""
@@ -208,36 +251,35 @@ class SubmissionService:
             return Accepted(document.summary.home_subcluster, is_delivered=True)
         if record.state is SubmissionState.REJECTED:
             return None
-        return self._known_as(record, self._intent(submission, record.decision))
+        return self._known_as(record, submission, content_hash(submission))
 
-    def _known_as(self, stands: SubmissionRecord, wanted: SubmissionRecord) -> Accepted:
-        _refuse_other_user(stands.submission.user, wanted.submission)
-        if stands.content_hash != wanted.content_hash:
-            message = f"{wanted.submission.application_id} was submitted before with another content; ask for a new id"
+    def _known_as(self, stands: SubmissionRecord, wanted: Submission, digest: bytes) -> Accepted:
+        _refuse_other_user(stands.submission.user, wanted)
+        if stands.content_hash != digest:
+            message = f"{wanted.application_id} was submitted before with another content; ask for a new id"
             raise ConflictError(message)
-        is_taken = self.is_taken(wanted.submission.application_id)
-        is_delivered = is_taken or stands.state is SubmissionState.SUBMITTED
-        if not is_delivered:
+        is_delivered = self.is_taken(wanted.application_id) or stands.state is SubmissionState.SUBMITTED
+        if not is_delivered and stands.state is SubmissionState.INTENDED:
             self._listing.mark_submitted(stands.submission, stands.home_subcluster)
         return Accepted(stands.home_subcluster, is_delivered=is_delivered)
 
-    async def _known_without_home(self, submission: Submission, decision: HomeDecision) -> Accepted:
+    async def _known_without_home(self, submission: Submission, digest: bytes, decision: HomeDecision) -> Accepted:
         """Nobody may take it now; but it may have been taken before."""
         stands = await self._store.find(submission.application_id)
         if stands is not None and stands.state is not SubmissionState.REJECTED:
-            return self._known_as(stands, self._intent(submission, stands.decision))
+            return self._known_as(stands, submission, digest)
         reasons = "; ".join(f"{candidate.subcluster}: {candidate.reason}" for candidate in decision.candidates)
         raise NoUsableSubClusterError(f"{decision.reason} ({reasons})" if reasons else decision.reason)
 
-    def _intent(self, submission: Submission, decision: HomeDecision) -> SubmissionRecord:
+    def _intent(self, submission: Submission, digest: bytes, decision: HomeDecision) -> SubmissionRecord:
+        """What is written before anything is sent; a decision without a home is to wait."""
         home = decision.home_subcluster
-        assert home is not None  # noqa: S101 - a decision without a home was turned into an error
         return SubmissionRecord(
             submission=submission,
-            content_hash=content_hash(submission),
-            home_subcluster=home,
-            home_started_on_ms=self._homes.started_on_ms(home),
-            state=SubmissionState.INTENDED,
+            content_hash=digest,
+            home_subcluster=NOWHERE if home is None else home,
+            home_started_on_ms=0 if home is None else self._homes.started_on_ms(home),
+            state=SubmissionState.WAITING if home is None else SubmissionState.INTENDED,
             intended_at_ms=int(self._clock.now_s() * 1000),
             decision=decision,
             intent_id=new_intent_id(),
@@ -284,7 +326,7 @@ class SubmissionService:
         decision = await self._homes.agree(record.submission, excluded=tried)
         if decision.home_subcluster is None:
             return None
-        moved = self._intent(record.submission, decision)
+        moved = self._intent(record.submission, record.content_hash, decision)
         try:
             await self._store.rehome(moved, was=record.standing)
         except StoreError:

@@ -105,6 +105,16 @@ class ObservedStateStore:
         async with self._operation("unfinished"):
             return await self._inner.unfinished(subcluster)
 
+    async def waiting(self) -> Sequence[SubmissionStanding]:
+        """See `StateStore`."""
+        async with self._operation("waiting"):
+            return await self._inner.waiting()
+
+    async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
+        """See `StateStore`."""
+        async with self._operation("withdraw"):
+            await self._inner.withdraw(application_id, reason=reason)
+
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """See `StateStore`."""
         async with self._operation("mark_final"):

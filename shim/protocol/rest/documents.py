@@ -234,12 +234,15 @@ def application_document(raw: bytes, subcluster: SubClusterId, as_of_s: float) -
     return ApplicationDocument(_summary(app, subcluster), bytes(app), as_of_s)
 
 
-def submitted_document(summary: ApplicationSummary, as_of_s: float, *, is_unmanaged: bool) -> ApplicationDocument:
+def submitted_document(
+    summary: ApplicationSummary, as_of_s: float, *, is_unmanaged: bool, diagnostics: str = ""
+) -> ApplicationDocument:
     """The document of an application that was taken and that its home has not told of yet.
 
     It has the fields, in the order, that a ResourceManager shows of an application in state SUBMITTED.
     """
-    return ApplicationDocument(summary, msgspec.json.encode(_submitted(summary, is_unmanaged)), as_of_s)
+    shown = _submitted(summary, is_unmanaged) | {"diagnostics": diagnostics}
+    return ApplicationDocument(summary, msgspec.json.encode(shown), as_of_s)
 
 
 def _application_objects(raw: bytes) -> list[msgspec.Raw]:
@@ -320,7 +323,7 @@ def _submitted(summary: ApplicationSummary, is_unmanaged: bool) -> dict[str, Any
         "priority": 0,
         "startedTime": summary.started_at_ms,
         "launchTime": 0,
-        "finishedTime": 0,
+        "finishedTime": summary.finished_at_ms,
         "elapsedTime": 0,
         "masterNodeId": "",
         **dict.fromkeys(_AMOUNTS, 0),

@@ -1,0 +1,42 @@
+"""What stands before a submission: into which queue it goes, whether it may, and whether it has to wait its turn."""
+
+from typing import Protocol
+
+from shim.domain.submissions import Submission, SubmissionRecord
+
+__all__ = ["Gate", "OpenGate"]
+
+
+class Gate(Protocol):
+    """The policy of shares, as submissions meet it."""
+
+    def enter(self, submission: Submission) -> Submission:
+        """The submission as it will run: in the queue that it is mapped to.
+
+        Raises:
+            ForbiddenError: The user may not submit to that queue, or it holds all that it may hold.
+        """
+        ...
+
+    def objection(self, submission: Submission) -> str:
+        """Why it must wait; empty if it may start, which is counted from now on."""
+        ...
+
+    def note_waiting(self, record: SubmissionRecord) -> None:
+        """It waits: it is in the store."""
+        ...
+
+
+class OpenGate:
+    """No policy: everybody starts at once."""
+
+    def enter(self, submission: Submission) -> Submission:
+        """As it came."""
+        return submission
+
+    def objection(self, submission: Submission) -> str:  # noqa: ARG002 - the gate's signature
+        """None."""
+        return ""
+
+    def note_waiting(self, record: SubmissionRecord) -> None:
+        """Nobody ever waits."""
