@@ -270,7 +270,14 @@ def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics)
         admissions = use_cases.administration.current
         return choose_home(submission, world.view, admissions, world.clock.now_s(), HomeSettings())
 
-    api = HeddleAPI(use_cases.backend, use_cases.inspection, use_cases.administration, preview, use_cases.identity)
+    api = HeddleAPI(
+        use_cases.backend,
+        use_cases.inspection,
+        use_cases.administration,
+        preview,
+        use_cases.identity,
+        use_cases.masters,
+    )
     site = Site(
         use_cases.backend,
         settings=_told_settings(server),

@@ -25,6 +25,7 @@ from shim.services.heartbeats import HeartbeatListener, HeartbeatSettings
 from shim.services.leadership import LeaseKeeper
 from shim.services.masters.following import Following, FollowingSettings
 from shim.services.masters.local import LocalMasterSettings, StandingLocalMaster
+from shim.services.masters.overview import MastersOverview, PassedOnCounts
 from shim.services.masters.ownership import Owner, OwnershipSettings, QueueOwnership
 from shim.services.masters.passing_on import PassedOn, PassingOn, SubmissionDesk
 from shim.services.masters.roster import Roster, global_master_role, local_master_role
@@ -50,6 +51,7 @@ class GlobalMaster:
     Attributes:
         ownership: Its leases; to be run.
         following: Keeps the view, in the place of polls.
+        overview: How this one sees all masters.
     """
 
     name: GlobalMasterId
@@ -57,6 +59,7 @@ class GlobalMaster:
     roster: Roster
     ownership: QueueOwnership
     following: Following
+    overview: MastersOverview
     _dialer: WebSocketDialer
     _queue_of: Callable[[str], str]
     _witness: Callable[[PassedOn], None]
@@ -132,8 +135,15 @@ async def open_global_master(
         clock,
         OwnershipSettings(id_, f"{name}-{os.urandom(8).hex()}", address, masters.lease_s),
     )
+    counts = PassedOnCounts(global_master_role(name))
+
+    def tell(passed: PassedOn) -> None:
+        counts.tell(passed)
+        witness(passed)
+
+    overview = MastersOverview(ownership, roster, following, counts, clock)
     queue_of = _QueueNames(view, clock)
-    made.append(GlobalMaster(id_, address, roster, ownership, following, dialer, queue_of, witness))
+    made.append(GlobalMaster(id_, address, roster, ownership, following, overview, dialer, queue_of, tell))
     return made[0]
 
 

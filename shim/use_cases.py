@@ -26,6 +26,7 @@ from shim.services.homes import Homes
 from shim.services.identity import IdentityRules, IdentityService, ProxyRule
 from shim.services.inspection import Inspection, InspectionSettings
 from shim.services.masters.following import Following
+from shim.services.masters.overview import MastersOverview
 from shim.services.polling import PollSettings
 from shim.services.reading import ApplicationReading, ReadingSettings
 from shim.services.reconciliation import Reconciliation
@@ -73,7 +74,7 @@ class _PollCounter:
 
 @dataclass(frozen=True, slots=True)
 class UseCases:
-    """Everything that Heddle does, by use case."""
+    """Everything that Heddle does, by use case; `masters` where there are several."""
 
     backend: Backend
     administration: AdministrationService
@@ -82,6 +83,7 @@ class UseCases:
     heartbeats: Heartbeats | Following
     reconciliation: Reconciliation
     homes: Homes
+    masters: MastersOverview | None
 
 
 async def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaster | None = None) -> UseCases:
@@ -160,6 +162,7 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
         heartbeats=following or _heartbeats(world),
         reconciliation=Reconciliation(repair=repair, view=view, managers=managers, store=store, clock=clock),
         homes=homes,
+        masters=None if global_master is None else global_master.overview,
     )
 
 

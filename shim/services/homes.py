@@ -34,6 +34,10 @@ class VerifiesHomes(Protocol):
         """What the Local Master of a sub-cluster says to a proposal; UNVERIFIED if it does not say in time."""
         ...
 
+    def repaired(self) -> None:
+        """A choice was made again after a rejection."""
+        ...
+
 
 class Homes:
     """The choice of homes, for submissions and for their repair.
@@ -77,6 +81,7 @@ class Homes:
                 break
             self._learn(verdict, refused)
             decision = self.choose(submission, excluded=refused)
+            self._local_masters.repaired()
         return replace(decision, verdicts=tuple(verdicts))
 
     def _learn(self, verdict: HomeVerdict, refused: dict[SubClusterId, str]) -> None:

@@ -8,6 +8,7 @@
     GET   apps/{application}/why          the decision record
     POST  choose-home                     a submission context: where it would go, and why
     GET   doctor                          what is wrong
+    GET   masters                         who lives, who owns which queue, links, inconsistencies and repairs
     GET   openapi.json                    this list, for programs
 
 JSON only; names with underscores, times and ages in seconds. A FastAPI application; the door identifies the caller,
@@ -37,9 +38,11 @@ from shim.protocol.rest.submission_context import decode_submission
 from shim.server.rest.answers import Document
 from shim.server.rest.backend import Backend
 from shim.server.rest.in_process import ask_application, hand_errors_out
+from shim.server.rest.masters_shown import shown_masters
 from shim.server.rest.messages import Request
 from shim.services.identity import Caller, IdentityService
 from shim.services.inspection import ClusterStatus, Inspection, QueuePart, QueueStatus
+from shim.services.masters.overview import MastersOverview, MastersStatus
 
 __all__ = ["PREFIX", "Administration", "HeddleAPI"]
 
@@ -95,6 +98,7 @@ class HeddleAPI:
         administration: Those that do.
         preview: Chooses a home as a submission would, without counting the application there.
         identity: Says who may operate Heddle.
+        masters: Tells of the masters, where they are several.
     """
 
     def __init__(
@@ -104,12 +108,14 @@ class HeddleAPI:
         administration: Administration,
         preview: Callable[[Submission], HomeDecision],
         identity: IdentityService,
+        masters: MastersOverview | None = None,
     ) -> None:
         self._backend = backend
         self._inspection = inspection
         self._administration = administration
         self._preview = preview
         self._identity = identity
+        self._overview = masters
         self._application_of_fastapi = self._built()
 
     def _built(self) -> FastAPI:
@@ -130,6 +136,7 @@ class HeddleAPI:
             ("GET", "apps/{application}/why", self._why),
             ("POST", "choose-home", self._choose_home),
             ("GET", "doctor", self._doctor),
+            ("GET", "masters", self._masters),
         )
         for method, path, operation in endpoints:
             built.add_api_route(PREFIX + path, operation, methods=[method], name=path)
@@ -184,6 +191,10 @@ class HeddleAPI:
                 ]
             }
         )
+
+    async def _masters(self) -> Response:
+        """The masters, as this one sees them."""
+        return _json(shown_masters(MastersStatus() if self._overview is None else self._overview.now()))
 
     async def _admit(
         self,

@@ -5,6 +5,7 @@ the view ages, and tells so; nothing else is concluded from it, as the ResourceM
 """
 
 import asyncio
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -158,6 +159,10 @@ class Following:
         clock: The machine's.
         settings: How they are followed.
         listeners: Told of every report and failure.
+
+    Attributes:
+        verdicts: How often Local Masters said what.
+        repairs: How many homes were chosen again after a rejection.
     """
 
     def __init__(
@@ -177,6 +182,8 @@ class Following:
         self._settings = settings or FollowingSettings()
         self._followers = {each: _Follower(each, me, view, clock, listeners) for each in view.subclusters}
         self._tasks: list[asyncio.Task[None]] = []
+        self.verdicts: Counter[tuple[SubClusterId, Verdict]] = Counter()
+        self.repairs = 0
 
     def start(self) -> None:
         """Begin to follow."""
@@ -210,8 +217,17 @@ class Following:
             for each in self._followers.values()
         ]
 
+    def repaired(self) -> None:
+        """See `VerifiesHomes`."""
+        self.repairs += 1
+
     async def verify(self, home: SubClusterId, proposal: HomeProposal) -> HomeVerdict:
         """Ask the Local Master of a sub-cluster about a proposal. One that says nothing stands in nobody's way."""
+        verdict = await self._ask(home, proposal)
+        self.verdicts[home, verdict.verdict] += 1
+        return verdict
+
+    async def _ask(self, home: SubClusterId, proposal: HomeProposal) -> HomeVerdict:
         follower = self._followers[home]
         questions = follower.questions
         if questions is None:

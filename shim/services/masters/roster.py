@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.leases import Lease
 
-__all__ = ["Roster", "global_master_role", "local_master_role", "queue_role"]
+__all__ = ["Roster", "global_master_role", "local_master_role", "queue_role", "role_prefix"]
 
 _GLOBAL, _LOCAL, _QUEUE = "gm/", "lm/", "queue/"
 
@@ -23,6 +23,11 @@ def local_master_role(subcluster: SubClusterId) -> str:
 def queue_role(path: str) -> str:
     """The lease of a queue's owner."""
     return f"{_QUEUE}{path}"
+
+
+def role_prefix(name: str) -> str:
+    """What kind of role a lease is for: `gm/`, `lm/` or `queue/`."""
+    return name[: name.find("/") + 1]
 
 
 class Roster:
@@ -72,4 +77,8 @@ class Roster:
 
     def is_live(self, lease: Lease, now_s: float) -> bool:
         """Whether a lease has not ended by now."""
-        return lease.holder != "" and lease.remaining_s > now_s - self._read_at_s
+        return lease.holder != "" and self.remaining_s(lease, now_s) > 0
+
+    def remaining_s(self, lease: Lease, now_s: float) -> float:
+        """Until a lease ends, as far as is known; negative for one that has ended."""
+        return lease.remaining_s - (now_s - self._read_at_s)
