@@ -83,10 +83,14 @@ class QueueConfig:
         ),
     )
     submit: tuple[str, ...] = key(
-        ("*",), about=Key("Who may submit to it: users, `group:NAME`, or `*` for all. Administrators always may.")
+        ("*",),
+        about=Key("Who may submit to it: users, `group:NAME`, or `*` for all; those who administer it always may."),
     )
     administer: tuple[str, ...] = key(
-        ("*",), about=Key("Who may end applications of others that wait in it; as `submit`.")
+        (),
+        about=Key(
+            "Who may end applications of others that wait in it, beside `security.admins`; named as in `submit`."
+        ),
     )
     names: Mapping[str, str] = section(
         _no_names, Key('Its name on sub-clusters that call it otherwise: `names.east = "root.production"`.')

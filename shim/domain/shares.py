@@ -27,7 +27,7 @@ class FederatedQueue:
         max_running: Those on sub-clusters.
         user_maximum: Part of the federation that one user never exceeds in it.
         submit: Users, `group:NAME`, or `*`.
-        administer: Who may end others' applications that wait in it; as `submit`.
+        administer: Who may submit too, and end others' applications that wait in it.
         names: What sub-clusters call it that call it otherwise.
     """
 
@@ -42,7 +42,7 @@ class FederatedQueue:
     user_maximum: float = 1.0
     order: QueueOrder = "fifo"
     submit: tuple[str, ...] = EVERYBODY
-    administer: tuple[str, ...] = EVERYBODY
+    administer: tuple[str, ...] = ()
     names: Mapping[SubClusterId, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property

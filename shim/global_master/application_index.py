@@ -87,6 +87,11 @@ class ApplicationIndex:
         """How many `live` has."""
         return len(self._live[subcluster])
 
+    def unfinished(self) -> list[ApplicationDocument]:
+        """Documents of all that live, and of those that only the federation tells of; none that wait."""
+        ids = set().union(*self._live.values(), self._synthetic) - self._waiting
+        return [self._documents[application_id] for application_id in sorted(ids)]
+
     def newest_first(self) -> tuple[ApplicationDocument, ...]:
         """Every document, of the application that started last first; equal times by id."""
         version, documents = self._sorted

@@ -241,6 +241,10 @@ class FederationView:
         """Applications that were not final when this sub-cluster last told of them."""
         return self._index.live(subcluster)
 
+    def unfinished(self) -> list[ApplicationDocument]:
+        """Every application that has a home and was not seen final, those on their way to it included."""
+        return self._index.unfinished()
+
     def outdated(self) -> tuple[ApplicationId, ...]:
         """Applications that were written after their document was asked for."""
         return self._index.outdated

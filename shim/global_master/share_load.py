@@ -21,13 +21,15 @@ class LiveApplication:
 
     Attributes:
         queue: As its home tells it, or as submitted.
-        used: What its containers hold; nothing before its ApplicationMaster has one.
+        has_started: Whether its ApplicationMaster has a container.
+        used: What its containers hold, where a limit of users makes that matter.
     """
 
     home: SubClusterId
     queue: str
     user: str
-    used: ResourceVector
+    has_started: bool = True
+    used: ResourceVector = _NOTHING
 
 
 @dataclass(slots=True)
@@ -151,7 +153,7 @@ def _owner(policy: SharePolicy, subcluster: SubClusterId, path: str) -> Federate
 
 def _take_application(load: QueueLoad, application: LiveApplication) -> None:
     load.running += 1
-    load.unstarted += application.used.memory_mib <= 0
+    load.unstarted += not application.has_started
     load.users[application.user] += 1
     load.user_used[application.user] = load.user_used.get(application.user, _NOTHING) + application.used
 

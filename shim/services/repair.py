@@ -30,7 +30,7 @@ from shim.services.delivery import HomeKnows, Life, Refused, Taken, ask_home, de
 from shim.services.homes import Homes
 from shim.services.submission import Listing, SubmissionService, new_intent_id
 
-__all__ = ["Repair", "RepairSettings"]
+__all__ = ["Repair", "RepairSettings", "as_failed"]
 
 _log = structlog.get_logger("heddle.repair")
 
@@ -199,13 +199,13 @@ class Repair:
             await self._store.settle(application_id, SubmissionState.REJECTED, rejection=rejection)
         document = self._view.find(application_id)
         if document is not None:
-            self._view.note(_as_failed(document, rejection, self._clock.now_s()))
+            self._view.note(as_failed(document, rejection, self._clock.now_s()))
 
     def _now_ms(self) -> int:
         return int(self._clock.now_s() * 1000)
 
 
-def _as_failed(document: ApplicationDocument, rejection: str, at_s: float) -> ApplicationDocument:
+def as_failed(document: ApplicationDocument, rejection: str, at_s: float) -> ApplicationDocument:
     """The document of an application that was listed as SUBMITTED and then refused by its home."""
     finished_at_ms = int(at_s * 1000)
     raw = json.loads(document.raw)

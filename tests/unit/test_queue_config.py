@@ -54,7 +54,8 @@ def test_a_queue_is_found_by_its_path_its_last_part_and_its_other_names():
     assert policy.find("root.prod") is policy.find("prod") is policy.queues[0]
     assert policy.find_at(EAST, "production") is policy.find_at(WEST, "prod") is policy.queues[0]
     assert policy.find_at(EAST, "prod") is None
-    assert policy.find("root.prod.etl") is None
+    assert policy.find("root.prod.etl") is policy.queues[0]
+    assert policy.find("root.other") is None
 
 
 def test_a_queue_without_weight_takes_no_part_in_the_shares():

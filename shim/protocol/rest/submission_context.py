@@ -11,6 +11,7 @@ import json
 from collections.abc import Mapping
 from typing import Any
 
+import msgspec
 from lxml import etree
 
 from shim.domain.ids import ApplicationId, MalformedIdError
@@ -19,7 +20,7 @@ from shim.domain.submissions import Submission
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.ordered_json import NumberText, nesting_depth
 
-__all__ = ["MAX_DEPTH", "decode_submission"]
+__all__ = ["MAX_DEPTH", "decode_submission", "with_queue"]
 
 MAX_DEPTH = 64
 """Deepest nesting of a body; a real context has six levels."""
@@ -55,6 +56,25 @@ def decode_submission(body: bytes, *, media_type: str, user: str) -> Submission:
         body=body,
         content_type=media_type,
     )
+
+
+def with_queue(body: bytes, *, media_type: str, queue: str) -> bytes:
+    """The same context for another queue; every other field stays as it is, also one that is not known here.
+
+    Args:
+        body: As `decode_submission` has read it.
+        media_type: `application/json` or `application/xml`.
+        queue: Its new queue.
+    """
+    if media_type == "application/xml":
+        root = etree.fromstring(body, _safe_parser())
+        for element in root.findall("queue"):
+            root.remove(element)
+        etree.SubElement(root, "queue").text = queue
+        return etree.tostring(root, xml_declaration=True, encoding="UTF-8")
+    members = msgspec.json.decode(body.decode("utf-8", "replace"), type=dict[str, msgspec.Raw])
+    members["queue"] = msgspec.Raw(msgspec.json.encode(queue))
+    return msgspec.json.encode(members)
 
 
 def _application_id(text: str) -> ApplicationId:
@@ -94,11 +114,8 @@ def _refuse_constant(word: str) -> None:
 
 
 def _parse_xml(body: bytes) -> Mapping[str, Any]:
-    parser = etree.XMLParser(
-        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
-    )
     try:
-        root = etree.fromstring(body, parser)
+        root = etree.fromstring(body, _safe_parser())
     except (etree.XMLSyntaxError, ValueError) as exc:
         raise _unreadable(f"org.xml.sax.SAXParseException; {exc}") from None
     if root.getroottree().docinfo.internalDTD is not None:
@@ -111,6 +128,12 @@ def _parse_xml(body: bytes) -> Mapping[str, Any]:
             f"Expected elements are <{{}}{_ROOT}>",
         )
     return {str(child.tag): _element(child) for child in root}
+
+
+def _safe_parser() -> etree.XMLParser:
+    return etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
+    )
 
 
 def _element(element: etree._Element) -> Any:

@@ -14,7 +14,7 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn.records import application_of, resource_of
 
-__all__ = ["RPC_SUBMISSION", "decode_submission"]
+__all__ = ["RPC_SUBMISSION", "decode_submission", "with_queue"]
 
 RPC_SUBMISSION = "application/x-hadoop-rpc"
 """Content type of a body that is a serialized `SubmitApplicationRequestProto`: its home gets it over RPC."""
@@ -49,6 +49,13 @@ def decode_submission(request_untrusted: SubmitApplicationRequestProto, payload:
         body=payload,
         content_type=RPC_SUBMISSION,
     )
+
+
+def with_queue(payload: bytes, queue: str) -> bytes:
+    """The same submission for another queue; fields that are not known here stay."""
+    request = SubmitApplicationRequestProto.FromString(payload)
+    request.application_submission_context.queue = queue
+    return request.SerializeToString()
 
 
 def _container_request(context: ApplicationSubmissionContextProto) -> ResourceRequestProto | None:

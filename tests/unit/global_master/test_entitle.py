@@ -15,7 +15,6 @@ from shim.global_master.subcluster_view import SubClusterView
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 GIB = ResourceVector(1024, 1)
-NOTHING = ResourceVector()
 THREE_TO_ONE = SharePolicy((FederatedQueue("root.prod", weight=3), FederatedQueue("root.dev", weight=1)))
 
 
@@ -43,7 +42,7 @@ def a_cluster(
 
 
 def running(queue: str, count: int, home: SubClusterId = EAST, user: str = "alice") -> list[LiveApplication]:
-    return [LiveApplication(home, queue, user, GIB)] * count
+    return [LiveApplication(home, queue, user, used=GIB)] * count
 
 
 def waiting(
@@ -118,7 +117,7 @@ def test_usage_on_one_cluster_counts_against_the_share_on_the_other():
 
 
 def test_an_application_on_its_way_counts_before_any_cluster_shows_it():
-    on_way = [LiveApplication(EAST, "root.dev", "alice", NOTHING)] * 4
+    on_way = [LiveApplication(EAST, "root.dev", "alice", has_started=False)] * 4
     applicants = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
     outcome = a_round(THREE_TO_ONE, IDLE, applicants, on_way)
     assert started(outcome, applicants, "root.dev") == 0

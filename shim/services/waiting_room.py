@@ -1,0 +1,387 @@
+"""The policy of shares at work: who may start, who waits, and what those who wait are told.
+
+What waits is in the store; this is what one Heddle knows of it, brought up to date by `sync`. What is known here may be
+old: whether somebody starts is decided by who writes the intent over the waiting record first.
+"""
+
+import copy
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+import msgspec
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.subclusters import Admission, ApplicationDocument
+from shim.domain.submissions import Submission, SubmissionRecord, SubmissionState
+from shim.errors import ForbiddenError, VersionConflictError
+from shim.global_master.entitle import Applicant, Round, ShareSettings, Standing, decide_starts
+from shim.global_master.federation_view import FederationView
+from shim.global_master.queue_rules import GroupsOf, map_queue, may_administer, may_submit
+from shim.global_master.share_load import FederationLoad, LiveApplication, measure
+from shim.ports.clock import Clock
+from shim.ports.state_store import StateStore
+from shim.services.homeless import homeless_document
+from shim.services.queue_names import put_into
+
+__all__ = ["Kills", "WaitingRoom"]
+
+_DEFAULT_QUEUE = "root.default"
+_RATE_OVER_S = 120.0
+_ON_THEIR_WAY_S = 10.0  # an application that was let through is in the view by then, or was refused
+_MEASURE_S = 0.5
+_MOST_LOOKED_AT = 1000  # of each queue in one round; entitlement does not change by more
+_MOST_AT_THE_DOOR = 100
+_MOST_TOLD = 1000
+
+
+class _Amounts(msgspec.Struct):
+    """What an application's document says of its containers."""
+
+    allocatedMB: int = 0  # noqa: N815 - Hadoop's name
+    allocatedVCores: int = 0  # noqa: N815 - Hadoop's name
+
+
+_AMOUNTS = msgspec.json.Decoder(_Amounts, strict=False)
+_NOT_RUNNING = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
+
+
+@dataclass(frozen=True, slots=True)
+class Kills:
+    """Who wants to end an application that waits.
+
+    Attributes:
+        is_admin: Whether the user operates Heddle.
+    """
+
+    user: str
+    is_admin: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _OnTheWay:
+    """An application that was let through, and that the view may not show yet."""
+
+    queue: str
+    user: str
+    at_s: float
+
+
+class WaitingRoom:
+    """Who waits; implements `Gate`.
+
+    Args:
+        policy: The policy as it is now.
+        view: What is known of the sub-clusters.
+        admissions: Operators' words.
+        store: Where what waits is kept.
+        clock: The machine's.
+        groups_of: The groups of a user.
+        settings: How shares are enforced.
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: Callable[[], SharePolicy],
+        view: FederationView,
+        admissions: Mapping[SubClusterId, Admission],
+        store: StateStore,
+        clock: Clock,
+        groups_of: GroupsOf,
+        settings: ShareSettings,
+    ) -> None:
+        self._policy = policy
+        self._view = view
+        self._admissions = admissions
+        self._store = store
+        self._clock = clock
+        self._groups_of = groups_of
+        self._settings = settings
+        self._records: dict[ApplicationId, SubmissionRecord] = {}
+        self._on_the_way: dict[ApplicationId, _OnTheWay] = {}
+        self._learnt: dict[str, ResourceVector] = {}
+        self._starts: dict[str, deque[float]] = {}
+        self._load: FederationLoad | None = None
+        self._measured_s = float("-inf")
+        self._told: dict[ApplicationId, str] = {}
+        self.latest = Round()
+
+    # -- the gate ----------------------------------------------------------------------------------------------------
+
+    def enter(self, submission: Submission) -> Submission:
+        """See `Gate`."""
+        policy = self._policy()
+        if not policy.queues and not policy.mappings:
+            return submission
+        path = map_queue(
+            policy,
+            queue=submission.queue,
+            user=submission.user,
+            application=submission.name,
+            groups_of=self._groups_of,
+        )
+        queue = policy.find(path or _DEFAULT_QUEUE)
+        if queue is not None:
+            self._check_access(queue, submission)
+        return put_into(submission, path)
+
+    def _check_access(self, queue: FederatedQueue, submission: Submission) -> None:
+        user, application_id = submission.user, submission.application_id
+        if not may_submit(queue, user, self._groups_of):
+            message = f"User {user} does not have permission to submit {application_id} to queue {queue.path}"
+            raise ForbiddenError(message)
+        if not queue.max_applications and not queue.max_user_applications:
+            return
+        load = self._current_load().queues[queue.path]
+        waiting = [one for one in self._records.values() if self._queue_of(one) is queue]
+        count = load.running + len(waiting)
+        if 0 < queue.max_applications <= count:
+            message = (
+                f"Queue {queue.path} already has {count} applications, cannot accept submission of application: "
+                f"{application_id}"
+            )
+            raise ForbiddenError(message)
+        mine = load.users[user] + sum(one.submission.user == user for one in waiting)
+        if 0 < queue.max_user_applications <= mine:
+            message = (
+                f"Queue {queue.path} already has {mine} applications from user {user}, cannot accept submission of "
+                f"application: {application_id}"
+            )
+            raise ForbiddenError(message)
+
+    def objection(self, submission: Submission) -> str:
+        """See `Gate`."""
+        queue = self._policy().find(submission.queue or _DEFAULT_QUEUE)
+        if queue is None or not (queue.is_sharing or queue.max_running or queue.max_user_running):
+            return ""
+        if any(self._queue_of(record) is queue for record in self._records.values()):
+            return f"others wait in queue {queue.path}"
+        mine = _applicant(submission, queue, since_ms=int(self._clock.now_s() * 1000))
+        load = self._current_load()
+        others = self._applicants(_MOST_AT_THE_DOOR)
+        outcome = decide_starts(self._policy(), copy.deepcopy(load), [*others, mine], self._settings)
+        if submission.application_id not in outcome.starters:
+            return outcome.reasons.get(queue.path, f"queue {queue.path} is at a limit")
+        load.queues[queue.path].start(submission.user)
+        self.note_start(submission)
+        return ""
+
+    def note_waiting(self, record: SubmissionRecord) -> None:
+        """See `Gate`."""
+        self._take(record)
+        ahead = sum(self._queue_of(one) is self._queue_of(record) for one in self._records.values())
+        self._tell(record, _told(record.decision.reason, ahead, ahead, None))
+
+    # -- what waits --------------------------------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> frozenset[ApplicationId]:
+        """Who waits, as far as this Heddle knows."""
+        return frozenset(self._records)
+
+    async def sync(self) -> None:
+        """Bring what is known of those that wait up to date.
+
+        Raises:
+            StoreUnavailableError: What was known stands.
+        """
+        standing = {each.application_id for each in await self._store.waiting()}
+        for application_id in sorted(standing - self._records.keys()):
+            record = await self._store.find(application_id)
+            if record is not None and record.state is SubmissionState.WAITING:
+                self._take(record)
+                self._tell(record, record.decision.reason)
+        for application_id in sorted(self._records.keys() - standing):
+            record = await self._store.find(application_id)
+            is_killed = record is not None and record.state is SubmissionState.KILLED
+            self.forget(application_id, record if is_killed else None)
+
+    async def kill(self, application_id: ApplicationId, by: Kills) -> bool:
+        """End an application that waits; False if it does not.
+
+        Raises:
+            ForbiddenError: The user may not.
+            StoreUnavailableError: It waits on; the call may be repeated.
+        """
+        record = await self._store.find(application_id)
+        if record is None or record.state is not SubmissionState.WAITING:
+            return False
+        queue = self._queue_of(record)
+        may = by.is_admin or by.user == record.submission.user
+        if not may and (queue is None or not may_administer(queue, by.user, self._groups_of)):
+            raise ForbiddenError(f"User {by.user} cannot perform operation MODIFY_APP on {application_id}")
+        reason = f"Application {application_id} was killed by user {by.user} while it waited for its queue's turn"
+        with suppress(VersionConflictError):
+            await self._store.withdraw(application_id, reason=reason)
+            self.forget(application_id, replace(record, state=SubmissionState.KILLED, rejection=reason))
+            return True
+        return False
+
+    def forget(self, application_id: ApplicationId, killed: SubmissionRecord | None = None) -> None:
+        """It waits no more: it has started, here or elsewhere, or was killed."""
+        self._records.pop(application_id, None)
+        self._told.pop(application_id, None)
+        final = homeless_document(killed, killed.rejection, self._clock.now_s()) if killed is not None else None
+        self._view.end_waiting(application_id, final)
+
+    def note_start(self, submission: Submission) -> None:
+        """An application goes to its home: count it until the view shows it, and for the rate of its queue."""
+        now_s = self._clock.now_s()
+        queue = self._policy().find(submission.queue or _DEFAULT_QUEUE)
+        if queue is None:
+            return
+        self._on_the_way[submission.application_id] = _OnTheWay(queue.path, submission.user, now_s)
+        self._starts.setdefault(queue.path, deque(maxlen=10_000)).append(now_s)
+
+    # -- rounds ------------------------------------------------------------------------------------------------------
+
+    def look(self) -> list[ApplicationId]:
+        """Who may start now; the others are told why not."""
+        policy = self._policy()
+        homeless = [an_id for an_id, record in self._records.items() if self._queue_of(record) is None]
+        load = self._current_load(is_new=True)
+        self.latest = decide_starts(policy, load, self._applicants(_MOST_LOOKED_AT), self._settings)
+        starters = set(self.latest.starters)
+        for path in self.latest.queues:
+            mine = [an_id for an_id, record in self._records.items() if self._is_in(record, path)]
+            self._tell_queue(path, [an_id for an_id in mine if an_id not in starters])
+        return [*homeless, *self.latest.starters]
+
+    def preview(self, policy: SharePolicy) -> Mapping[str, Standing]:
+        """How queues would stand with another policy, before anybody starts."""
+        load = self._measure(policy)
+        applicants = [
+            _applicant(record.submission, queue, since_ms=record.intended_at_ms)
+            for record in self._records.values()
+            if (queue := policy.find(record.submission.queue or _DEFAULT_QUEUE)) is not None
+        ]
+        return decide_starts(policy, load, applicants, self._settings).standings
+
+    def load(self) -> FederationLoad:
+        """What the queues hold, as last measured."""
+        return self._current_load()
+
+    def _take(self, record: SubmissionRecord) -> None:
+        self._records[record.submission.application_id] = replace(
+            record, submission=replace(record.submission, body=b"")
+        )
+
+    def _queue_of(self, record: SubmissionRecord) -> FederatedQueue | None:
+        return self._policy().find(record.submission.queue or _DEFAULT_QUEUE)
+
+    def _is_in(self, record: SubmissionRecord, path: str) -> bool:
+        queue = self._queue_of(record)
+        return queue is not None and queue.path == path
+
+    def _applicants(self, most: int) -> list[Applicant]:
+        """The first of each queue."""
+        counts: dict[str, int] = {}
+        found = []
+        for record in self._records.values():
+            queue = self._queue_of(record)
+            if queue is None or counts.get(queue.path, 0) >= most:
+                continue
+            counts[queue.path] = counts.get(queue.path, 0) + 1
+            found.append(_applicant(record.submission, queue, since_ms=record.intended_at_ms))
+        return found
+
+    # -- measuring ---------------------------------------------------------------------------------------------------
+
+    def _current_load(self, *, is_new: bool = False) -> FederationLoad:
+        now_s = self._clock.monotonic_s()
+        policy = self._policy()
+        is_other = self._load is not None and self._load.queues.keys() != {queue.path for queue in policy.queues}
+        if self._load is None or is_new or is_other or now_s - self._measured_s > _MEASURE_S:
+            self._load, self._measured_s = self._measure(policy), now_s
+        return self._load
+
+    def _measure(self, policy: SharePolicy) -> FederationLoad:
+        now_s = self._clock.now_s()
+        looks = [self._view.look(item, now_s) for item in self._view.subclusters]
+        documents = self._view.unfinished()
+        load = measure(
+            policy,
+            looks,
+            self._admissions,
+            _live(documents, needs_amounts=any(queue.user_maximum < 1 for queue in policy.queues)),
+            absent_after_s=self._settings.absent_after_s,
+        )
+        self._count_on_the_way(load, {document.summary.application_id for document in documents}, now_s)
+        for path, queue in load.queues.items():
+            queue.learnt = self._learnt.get(path, ResourceVector())
+            if queue.running > queue.unstarted:
+                self._learnt[path] = queue.typical(ResourceVector())
+        return load
+
+    def _count_on_the_way(self, load: FederationLoad, shown: set[ApplicationId], now_s: float) -> None:
+        for application_id, one in list(self._on_the_way.items()):
+            if application_id in shown or now_s - one.at_s > _ON_THEIR_WAY_S:
+                del self._on_the_way[application_id]
+            elif one.queue in load.queues:
+                load.queues[one.queue].start(one.user)
+
+    # -- telling -----------------------------------------------------------------------------------------------------
+
+    def _tell_queue(self, path: str, waiting: list[ApplicationId]) -> None:
+        """Positions: first those that were looked at, in their order, then the others."""
+        first = self.latest.queues.get(path, [])
+        known = set(first)
+        order = [*first, *(an_id for an_id in waiting if an_id not in known)]
+        rate = self.rate(path)
+        reason = self.latest.reasons.get(path, f"queue {path} is at a limit")
+        for position, application_id in enumerate(order[:_MOST_TOLD], start=1):
+            self._tell(self._records[application_id], _told(reason, position, len(order), rate))
+
+    def rate(self, path: str) -> float | None:
+        """Starts of a queue's applications in a second, lately; None if there were none."""
+        now_s = self._clock.now_s()
+        starts = self._starts.get(path, deque())
+        while starts and now_s - starts[0] > _RATE_OVER_S:
+            starts.popleft()
+        return len(starts) / max(1.0, now_s - starts[0]) if starts else None
+
+    def _tell(self, record: SubmissionRecord, diagnostics: str) -> None:
+        application_id = record.submission.application_id
+        if self._told.get(application_id) == diagnostics and self._view.is_waiting(application_id):
+            return
+        self._told[application_id] = diagnostics
+        self._view.mark_waiting(homeless_document(record, diagnostics, self._clock.now_s()))
+
+
+def _applicant(submission: Submission, queue: FederatedQueue, *, since_ms: int) -> Applicant:
+    return Applicant(submission.application_id, queue.path, submission.user, submission.resource, since_ms)
+
+
+def _live(documents: Iterable[ApplicationDocument], *, needs_amounts: bool) -> Iterable[LiveApplication]:
+    """Applications on sub-clusters; documents are decoded only where it matters what they hold."""
+    for document in documents:
+        summary = document.summary
+        is_running = summary.state.value not in _NOT_RUNNING
+        used = _amounts(document) if needs_amounts or not is_running else ResourceVector()
+        has_started = is_running or used.memory_mib > 0
+        yield LiveApplication(summary.home_subcluster, summary.queue, summary.user, has_started, used)
+
+
+def _amounts(document: ApplicationDocument) -> ResourceVector:
+    try:
+        told = _AMOUNTS.decode(document.raw)
+    except msgspec.MsgspecError:
+        return ResourceVector()
+    return ResourceVector(max(0, told.allocatedMB), max(0, told.allocatedVCores))
+
+
+def _told(reason: str, position: int, count: int, rate: float | None) -> str:
+    """What a client is told of why it waits, where, and for how long."""
+    expected = f"; about {_duration(position / rate)} at the present rate" if rate else ""
+    return f"Waits in Heddle for its queue's turn, {position} of {count}{expected}: {reason}."
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"
