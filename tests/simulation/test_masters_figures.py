@@ -19,9 +19,9 @@ DATA = "data"
 
 @cache
 def mean_delay_s(policy, *, uses_estimates=False):
-    """The first 60 jobs of Facebook's trace on 300 workers: far more load than slots for most of the time."""
-    trace = read_trace(shared_folder() / DATA / "jobs" / "synthetic_FB_sub_2000jobs.tr", first_jobs=60)
-    outcome = simulate(Experiment(policy, Setting(n_workers=300, uses_estimates=uses_estimates)), trace)
+    """The first 45 jobs of Facebook's trace on 250 workers: far more load than slots for most of the time."""
+    trace = read_trace(shared_folder() / DATA / "jobs" / "synthetic_FB_sub_2000jobs.tr", first_jobs=45)
+    outcome = simulate(Experiment(policy, Setting(n_workers=250, uses_estimates=uses_estimates)), trace)
     return outcome.delay().mean
 
 
@@ -44,7 +44,7 @@ def test_constrained_tasks_hardly_wait_on_many_workers(policy):
     required = read_constraints(
         [folder / "megha_config_G5L5S10000_C.json.gz", folder / "syn250_first200jobs.task_constraints_seed42.csv.gz"]
     )
-    trace = read_trace(folder / "syn250_first200jobs.tr", first_jobs=25)
+    trace = read_trace(folder / "syn250_first200jobs.tr", first_jobs=10)
     setting = Setting(n_workers=10_000, n_gms=5, n_lms=5, worker_constraints=required.workers)
     delay = simulate(Experiment(policy, setting), apply_constraints(trace, required)).delay()
     assert delay.mean <= 0.0656

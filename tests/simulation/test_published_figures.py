@@ -19,19 +19,15 @@ YH1, FB = "YH1_sub", "synthetic_FB_sub_2000jobs"
 
 MEASURED_MEAN_DELAY_S = [
     ("central-fifo", YH1, 4000, 335.0),
-    ("central-fifo", FB, 5000, 8.3),
-    ("central-fewest-tasks", YH1, 4000, 20.5),
     ("central-fewest-tasks", FB, 5000, 4.58),
-    ("central-srpt", YH1, 4000, 17.3),
     ("central-srpt", YH1, 6000, 1.72),
-    ("central-srpt", FB, 5000, 3.52),
-    ("central-least-work-left", YH1, 4000, 140.0),
+    ("central-least-work-left", YH1, 6000, 9.7),
     ("hawk", YH1, 4000, 340.0),
     ("eagle", YH1, 4000, 70.5),
-    ("pigeon", YH1, 4000, 51.2),
     ("pigeon", YH1, 6000, 5.7),
     ("sparrow-with-replacement", YH1, 6000, 422.0),
 ]
+"""One cell of the table for each policy."""
 
 
 @cache
@@ -65,7 +61,7 @@ def test_sparrows_own_experiment_at_load_0_9_is_within_a_twentieth(policy):
 
 
 def test_sparrows_techniques_each_help():
-    workload = fixed_jobs(seeded(2, "arrivals"), n_jobs=300, n_tasks=100, duration_s=0.1, load=0.9, n_slots=4000)
+    workload = fixed_jobs(seeded(2, "arrivals"), n_jobs=150, n_tasks=100, duration_s=0.1, load=0.9, n_slots=4000)
     order = ("random", "sparrow-per-task", "sparrow-batch", "sparrow-late-binding", "sparrow", "central-fifo")
     setting = Setting(n_workers=1000, slots_per_worker=4)
     means = [statistics.fmean(simulate(Experiment(policy, setting), workload).responses_s) for policy in order]

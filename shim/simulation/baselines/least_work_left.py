@@ -5,7 +5,8 @@ partition alone.
 """
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import islice
 
 from shim.simulation.baselines.late_binding import JobState, LateBinding, Worker
 from shim.simulation.results import Outcome
@@ -20,6 +21,7 @@ class WorkTable:
 
     def __init__(self, n_workers: int) -> None:
         self.queued_s = [0] * n_workers
+        self._idle = (1 << n_workers) - 1
 
     def choose(
         self, workers: Sequence[Worker], first: int, n_tasks: int, estimate_s: int, *, now_s: float, round_trip_s: float
@@ -29,6 +31,21 @@ class WorkTable:
         What the running task has already done is taken off, up to its estimate, which the table derives from the
         booked work alone: a task that overruns its estimate leaves its worker looking idle.
         """
+        idle = self._idle >> first
+        if estimate_s and idle.bit_count() >= n_tasks:  # nothing beats a worker that has been given nothing
+            chosen = list(islice(_bits(idle, first), n_tasks))
+        else:
+            chosen = self._least(workers, first, n_tasks, estimate_s, now_s=now_s, round_trip_s=round_trip_s)
+        for number in chosen:
+            self.queued_s[number] += estimate_s
+            if self.queued_s[number]:
+                self._idle &= ~(1 << number)
+        return chosen
+
+    def _least(
+        self, workers: Sequence[Worker], first: int, n_tasks: int, estimate_s: int, *, now_s: float, round_trip_s: float
+    ) -> list[int]:
+        """The worker with the least work for each task in turn."""
         waits = [
             (queued_s and self._left_s(workers[number], queued_s, now_s, round_trip_s), number)
             for number, queued_s in enumerate(self.queued_s[first:], start=first)
@@ -38,7 +55,6 @@ class WorkTable:
         for _ in range(n_tasks):
             wait_s, number = waits[0]
             heapq.heapreplace(waits, (wait_s + estimate_s, number))
-            self.queued_s[number] += estimate_s
             chosen.append(number)
         return chosen
 
@@ -51,6 +67,16 @@ class WorkTable:
     def end(self, number: int, estimate_s: int) -> None:
         """A task ended on the worker."""
         self.queued_s[number] -= estimate_s
+        if not self.queued_s[number]:
+            self._idle |= 1 << number
+
+
+def _bits(bits: int, offset: int) -> Iterator[int]:
+    """Numbers of the set bits, lowest first, each with the offset added."""
+    while bits:
+        low = bits & -bits
+        yield low.bit_length() - 1 + offset
+        bits ^= low
 
 
 class LeastWorkLeft(LateBinding):
