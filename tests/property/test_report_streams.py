@@ -92,6 +92,10 @@ def same(one, other):
     return unordered(one) == unordered(other)
 
 
+def parts_of(report):
+    return [*report.documents, *(["applications"] if report.is_complete else [])]
+
+
 @given(reports(1), reports(2))
 def test_a_delta_leads_from_one_report_to_the_next(before, after):
     assert same(apply_delta(before, delta_between(before, after)), after)
@@ -120,6 +124,7 @@ class LossyStream(RuleBasedStateMachine):
         self.restart()
         self.follower = ReportFollower("gm-1")
         self.copy = None
+        self.life_of_parts, self.parts = "", {}
         self.wire = [self.publisher.greet(self.follower.hello())]
         self.wire = [frame for frame in self.wire if frame is not None]
 
@@ -157,8 +162,12 @@ class LossyStream(RuleBasedStateMachine):
             whole = self.publisher.resync()
             if whole is not None:
                 self.wire.append(whole)
-        elif answer is not None:
-            self.copy = (frame.life, answer)
+        elif answer:
+            self.copy = (frame.life, answer[-1])
+            if isinstance(frame, ReportFrame) and frame.life != self.life_of_parts:
+                self.life_of_parts, self.parts = frame.life, {}
+            for report in answer:
+                self.parts.update(dict.fromkeys(parts_of(report), report.sequence))
 
     @rule()
     def reconnect_and_settle(self):
@@ -170,6 +179,16 @@ class LossyStream(RuleBasedStateMachine):
         if self.truth:
             assert self.copy[0] == self.publisher.life
             assert self._tells(self.copy[1], self.truth[-1])
+
+    @invariant()
+    def no_part_is_older_than_what_was_told_up_to_the_copy(self):
+        if not getattr(self, "copy", None) or self.copy[0] != self.publisher.life:
+            return
+        told = {}
+        for report in self.truth:
+            if report.sequence <= self.copy[1].sequence:
+                told.update(dict.fromkeys(parts_of(report), report.sequence))
+        assert self.parts == told
 
     def _tells(self, copy, truth):
         """The copy is the report; what ended before may stand in it too."""

@@ -40,6 +40,7 @@ __all__ = [
     "ReportFrame",
     "ResyncFrame",
     "SubmitFrame",
+    "ToldReport",
     "TroubleFrame",
     "VerdictFrame",
     "WelcomeFrame",
@@ -80,32 +81,60 @@ class HelloFrame(msgspec.Struct, frozen=True, tag="hello"):
     sequence: int = 0
 
 
+class ToldReport(msgspec.Struct, frozen=True):
+    """A report as it travels: its applications stand beside it."""
+
+    report: SubClusterReport
+    applications: tuple[ApplicationDocument, ...]
+
+    @classmethod
+    def of(cls, report: SubClusterReport) -> "ToldReport":
+        """The form in which a report travels."""
+        return cls(replace(report, applications={}), tuple(report.applications.values()))
+
+    def whole(self) -> SubClusterReport:
+        """The report as it was published."""
+        return replace(self.report, applications={d.summary.application_id: d for d in self.applications})
+
+
 class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
-    """Local Master to Global Master: a whole report; its applications stand beside it.
+    """Local Master to Global Master: everything that whoever knows nothing needs.
 
     Attributes:
+        newest: What the next delta stands on.
+        earlier: Older reports of this life, oldest first, for the parts that the newest does not hold.
         ended: Applications that ended in earlier reports of this life, which the receiver may have missed.
     """
 
     life: str
-    report: SubClusterReport
-    applications: tuple[ApplicationDocument, ...]
+    newest: ToldReport
+    earlier: tuple[ToldReport, ...] = ()
     ended: tuple[ApplicationDocument, ...] = ()
 
     @classmethod
-    def of(cls, life: str, report: SubClusterReport, ended: Iterable[ApplicationDocument] = ()) -> "ReportFrame":
+    def of(
+        cls,
+        life: str,
+        report: SubClusterReport,
+        earlier: Iterable[SubClusterReport] = (),
+        ended: Iterable[ApplicationDocument] = (),
+    ) -> "ReportFrame":
         """The frame that carries a report."""
         missed = tuple(d for d in ended if d.summary.application_id not in report.applications)
-        return cls(life, replace(report, applications={}), tuple(report.applications.values()), missed)
+        return cls(life, ToldReport.of(report), tuple(map(ToldReport.of, earlier)), missed)
 
     def published(self) -> SubClusterReport:
-        """The report as it was published: what the next delta stands on."""
-        return replace(self.report, applications={d.summary.application_id: d for d in self.applications})
+        """The newest report as it was published."""
+        return self.newest.whole()
 
-    def caught_up(self) -> SubClusterReport:
-        """The report with all that ended before it."""
-        told = (*self.ended, *self.applications)
-        return replace(self.report, applications={d.summary.application_id: d for d in told})
+    def caught_up(self) -> tuple[SubClusterReport, ...]:
+        """The reports to apply, in this order; the last one with all that ended before it."""
+        newest = self.published()
+        told = {d.summary.application_id: d for d in self.ended}
+        return (
+            *(each.whole() for each in self.earlier),
+            replace(newest, applications=told | dict(newest.applications)),
+        )
 
 
 class DeltaFrame(msgspec.Struct, frozen=True, tag="delta"):

@@ -9,6 +9,8 @@ publish(report 4)  ── delta on 3 ──────▶    gap: asks for a wh
                    ── whole report 4 ──▶    has 4
 """
 
+from collections.abc import Iterable
+
 from shim.domain import ApplicationDocument, ApplicationId, SubClusterReport
 from shim.errors import RemoteProtocolError
 from shim.protocol.masters.deltas import DeltaMismatchError, apply_delta, delta_between
@@ -16,6 +18,7 @@ from shim.protocol.masters.frames import DeltaFrame, HelloFrame, ReportFrame, Re
 
 __all__ = ["ReportFollower", "ReportPublisher"]
 
+_APPLICATIONS = "applications"
 _ENDED_KEPT = 10_000  # a follower that was away for longer asks for the rest by id
 
 
@@ -29,6 +32,7 @@ class ReportPublisher:
     def __init__(self, life: str) -> None:
         self.life = life
         self._newest: SubClusterReport | None = None
+        self._told: dict[str, SubClusterReport] = {}
         self._ended: dict[ApplicationId, ApplicationDocument] = {}
 
     def publish(self, report: SubClusterReport) -> ReportFrame | DeltaFrame:
@@ -41,6 +45,7 @@ class ReportPublisher:
         if before is not None and report.sequence <= before.sequence:
             raise ValueError(f"report {report.sequence} is not newer than {before.sequence}")
         self._newest = report
+        self._told.update(dict.fromkeys(_parts_of(report), report))
         self._remember_ended(report)
         if before is None:
             return ReportFrame.of(self.life, report)
@@ -56,13 +61,15 @@ class ReportPublisher:
     def resync(self) -> ReportFrame | None:
         """What to send to a follower that missed a report; nothing if there is none yet.
 
-        The newest report, and with it the applications that ended in reports before: a follower that missed those
-        would take them for live.
+        The newest report, and with it what follows from those before: the parts that it does not hold, as not every
+        poll asks for all of them, and the applications that have ended, which a follower would take for live.
         """
         newest = self._newest
         if newest is None:
             return None
-        return ReportFrame.of(self.life, newest, self._ended.values())
+        held = {report.sequence: report for report in self._told.values() if report is not newest}
+        earlier = [held[sequence] for sequence in sorted(held)]
+        return ReportFrame.of(self.life, newest, earlier, self._ended.values())
 
     def _remember_ended(self, report: SubClusterReport) -> None:
         for application_id, document in report.applications.items():
@@ -87,12 +94,12 @@ class ReportFollower:
         self._awaits_whole = False
         return HelloFrame(self._global_master, self._life, self._newest.sequence if self._newest else 0)
 
-    def receive(self, frame: ReportFrame | DeltaFrame) -> SubClusterReport | ResyncFrame | None:
+    def receive(self, frame: ReportFrame | DeltaFrame) -> tuple[SubClusterReport, ...] | ResyncFrame:
         """Take a frame.
 
         Returns:
-            The report that is now the newest; a resync to send when one is missing; None for a frame that is older
-            than what is known, or that a resync which is under way makes useless.
+            The reports to apply, the last of which is now the newest; none for a frame that is older than what is
+            known, or that a resync which is under way makes useless. Or a resync to send, when one is missing.
 
         Raises:
             RemoteProtocolError: If the frame is about another sub-cluster than those before.
@@ -101,27 +108,32 @@ class ReportFollower:
             return self._take_whole(frame)
         newest = self._newest
         if newest is not None and frame.life == self._life and frame.delta.head.sequence <= newest.sequence:
-            return None
+            return ()
         if newest is None or frame.life != self._life:
             return self._ask()
         try:
             self._newest = apply_delta(newest, frame.delta)
         except DeltaMismatchError:
             return self._ask()
-        return self._newest
+        return (self._newest,)
 
-    def _take_whole(self, frame: ReportFrame) -> SubClusterReport | None:
+    def _take_whole(self, frame: ReportFrame) -> tuple[SubClusterReport, ...]:
         report, newest = frame.published(), self._newest
         if newest is not None and newest.subcluster != report.subcluster:
             raise RemoteProtocolError(f"a report of {report.subcluster} on the stream of {newest.subcluster}")
         self._awaits_whole = False
         if newest is not None and frame.life == self._life and report.sequence <= newest.sequence:
-            return None
+            return ()
         self._life, self._newest = frame.life, report
         return frame.caught_up()
 
-    def _ask(self) -> ResyncFrame | None:
+    def _ask(self) -> ResyncFrame | tuple[()]:
         if self._awaits_whole:
-            return None
+            return ()
         self._awaits_whole = True
         return ResyncFrame()
+
+
+def _parts_of(report: SubClusterReport) -> Iterable[str]:
+    """The parts that a report holds."""
+    return (*report.documents, _APPLICATIONS) if report.is_complete else report.documents

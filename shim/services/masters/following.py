@@ -122,8 +122,8 @@ class _Follower:
                 taken = self._reader.receive(frame)
                 if isinstance(taken, ResyncFrame):
                     return taken
-                if taken is not None:
-                    self._apply(taken)
+                for report in taken:
+                    self._apply(report)
             case TroubleFrame(reason, at_s):
                 self._fail(reason, at_s)
             case VerdictFrame():
