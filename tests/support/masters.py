@@ -1,0 +1,246 @@
+"""Real masters as processes: `heddle gm` and `heddle lm` over real clusters and a real PostgreSQL."""
+
+import asyncio
+import os
+import re
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import asyncpg
+
+from shim.domain.ids import GlobalMasterId
+from shim.global_master.queue_assignment import favourite
+
+__all__ = ["Master", "Masters", "fresh_database", "masters_over", "names_that_share", "until"]
+
+_REPOSITORY = Path(__file__).resolve().parent.parent.parent
+_URL = re.compile(r"at (http://\S+) ")
+_START_S = 60.0
+
+
+async def until(holds: Callable[[], Awaitable[Any]], *, within_s: float = 60.0) -> float:
+    """Wait for something that must come to hold; returns how long that took, in seconds."""
+    loop = asyncio.get_running_loop()
+    began_s = loop.time()
+    async with asyncio.timeout(within_s):
+        while not await holds():  # noqa: ASYNC110 - a server in another process tells nobody by itself
+            await asyncio.sleep(0.05)
+    return loop.time() - began_s
+
+
+async def fresh_database(server_url: str, name: str) -> str:
+    """An empty database on a running PostgreSQL; returns the store's URL."""
+    connection = await asyncpg.connect(server_url)
+    try:
+        await connection.execute(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        await connection.execute(f'CREATE DATABASE "{name}"')
+    finally:
+        await connection.close()
+    return f"{server_url.rpartition('/')[0].replace('postgresql://', 'postgresql+asyncpg://')}/{name}"
+
+
+def names_that_share(queues: tuple[str, ...]) -> tuple[str, ...]:
+    """Names of as many Global Masters as there are queues, of which each owns one: the i-th the i-th queue."""
+    candidates = [GlobalMasterId(f"gm-{number}") for number in range(60)]
+    for first in candidates:
+        for second in candidates:
+            names = (first, second)
+            if first != second and all(
+                favourite(queue, names) == name for queue, name in zip(queues, names, strict=True)
+            ):
+                return names
+    raise AssertionError(f"no names share {queues}")
+
+
+@dataclass(slots=True)
+class Master:
+    """One process."""
+
+    name: str
+    process: "subprocess.Popen[bytes]"
+    log: Path
+    url: str = ""
+
+    def kill(self) -> None:
+        """As a machine that loses power."""
+        self.process.kill()
+        self.process.wait()
+
+    def freeze(self) -> None:
+        """It keeps its connections, and does nothing."""
+        self.process.send_signal(signal.SIGSTOP)
+
+    def thaw(self) -> None:
+        """It goes on."""
+        self.process.send_signal(signal.SIGCONT)
+
+    def end(self) -> int:
+        """Ask it to end, and wait for it."""
+        self.process.send_signal(signal.SIGTERM)
+        self.process.send_signal(signal.SIGCONT)
+        try:
+            return self.process.wait(20)
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            return self.process.wait()
+
+
+@dataclass(slots=True)
+class Masters:
+    """Masters that share one configuration, and a client of theirs.
+
+    Attributes:
+        running: Every process that was started, by name.
+        acknowledged: Ids that some Global Master answered with 202.
+    """
+
+    folder: Path
+    configuration: Path
+    managers: Mapping[str, str]
+    session: aiohttp.ClientSession
+    running: dict[str, Master] = field(default_factory=dict)
+    acknowledged: list[str] = field(default_factory=list)
+
+    # -- processes ---------------------------------------------------------------------------------------------------
+
+    async def start_gm(self, name: str) -> Master:
+        """Start a Global Master, and wait until it serves."""
+        master = self._spawn(name, "gm", "--name", name)
+
+        async def serves() -> bool:
+            found = _URL.search(master.log.read_text())
+            assert master.process.poll() is None, master.log.read_text()
+            if found is not None:
+                master.url = found[1]
+            return found is not None
+
+        await until(serves, within_s=_START_S)
+        return master
+
+    async def start_lm(self, subcluster: str, number: int = 1) -> Master:
+        """Start a Local Master, and wait until it can be dialled."""
+        master = self._spawn(f"lm-{subcluster}-{number}", "lm", "--subcluster", subcluster)
+
+        async def listens() -> bool:
+            assert master.process.poll() is None, master.log.read_text()
+            return "Local Master of" in master.log.read_text()
+
+        await until(listens, within_s=_START_S)
+        return master
+
+    def end_all(self) -> None:
+        """End every process that is left."""
+        for master in self.running.values():
+            if master.process.poll() is None:
+                master.end()
+
+    def _spawn(self, name: str, *arguments: str) -> Master:
+        log = self.folder / f"{name}-{len(self.running)}.log"
+        with log.open("wb") as output:
+            process = subprocess.Popen(
+                [sys.executable, "-m", "shim", arguments[0], "-c", str(self.configuration), *arguments[1:]],
+                cwd=_REPOSITORY,
+                env={**os.environ, "HEDDLE_LOG_FORMAT": "json"},
+                stdin=subprocess.DEVNULL,
+                stdout=output,
+                stderr=subprocess.STDOUT,
+            )
+        master = self.running[name] = Master(name, process, log)
+        return master
+
+    # -- a client ----------------------------------------------------------------------------------------------------
+
+    async def get(self, master: Master, path: str) -> Any:
+        """A document of Heddle's own services."""
+        async with self.session.get(f"{master.url}{path}", params={"user.name": "alice"}) as answer:
+            assert answer.status == 200, (answer.status, await answer.text())
+            return await answer.json()
+
+    async def new_id(self, master: Master) -> str:
+        """An id of the federation."""
+        url = f"{master.url}/ws/v1/cluster/apps/new-application"
+        async with self.session.post(url, params={"user.name": "alice"}) as answer:
+            return str((await answer.json())["application-id"])
+
+    async def submit(self, master: Master, queue: str, *, application_id: str = "", seconds: int = 0) -> int:
+        """Submit an application through one Global Master; its ApplicationMaster only sleeps, or there is none."""
+        application_id = application_id or await self.new_id(master)
+        context = {
+            "application-id": application_id,
+            "application-name": "masters",
+            "application-type": "MASTERS",
+            "queue": queue,
+            "unmanaged-AM": seconds == 0,
+            "am-container-spec": {"commands": {"command": f"sleep {seconds}"}},
+            "resource": {"memory": 256, "vCores": 1},
+            "max-app-attempts": 1,
+        }
+        url = f"{master.url}/ws/v1/cluster/apps"
+        async with self.session.post(url, params={"user.name": "alice"}, json=context) as answer:
+            if answer.status == 202:
+                self.acknowledged.append(application_id)
+            return answer.status
+
+    async def why(self, master: Master, application_id: str) -> Any:
+        """The decision record of an application."""
+        return await self.get(master, f"/heddle/v1/apps/{application_id}/why")
+
+    async def homes(self, application_id: str) -> list[str]:
+        """The sub-clusters that know an application, asked directly."""
+        found: list[str] = []
+        for subcluster, url in self.managers.items():
+            async with self.session.get(f"{url}/ws/v1/cluster/apps/{application_id}") as answer:
+                if answer.status == 200:
+                    found.append(subcluster)
+        return found
+
+    async def everything_runs_once(self) -> dict[str, str]:
+        """Where each acknowledged application runs; fails if one runs nowhere or twice."""
+        where: dict[str, str] = {}
+        for application_id in self.acknowledged:
+
+            async def has_a_home(application_id: str = application_id) -> bool:
+                return bool(await self.homes(application_id))
+
+            await until(has_a_home)
+            (where[application_id],) = await self.homes(application_id)
+        return where
+
+    async def kill_applications(self, master: Master) -> None:
+        """End what was started, so that the next test finds empty clusters."""
+        for application_id in self.acknowledged:
+            url = f"{master.url}/ws/v1/cluster/apps/{application_id}/state"
+            async with self.session.put(url, params={"user.name": "alice"}, json={"state": "KILLED"}) as answer:
+                await answer.read()
+
+
+@asynccontextmanager
+async def masters_over(
+    folder: Path, store: str, clusters: Mapping[str, tuple[Path, str]], *, poll_s: float = 0.5
+) -> AsyncIterator[Masters]:
+    """Masters over clusters, given as configuration folder and URL by id; none is started yet."""
+    secret = folder / "masters.secret"
+    secret.write_text("a secret for the masters of one test\n")
+    secret.chmod(0o600)
+    text = (
+        '[server]\nrest = "127.0.0.1:0"\nclient_rpc = ""\nscheduler_rpc = ""\nadmin_rpc = ""\n'
+        f'[store]\nurl = "{store}"\n[masters]\nsecret_file = "{secret}"\n'
+        f'[security]\nallow_anonymous = true\n[poll]\ninterval_s = {poll_s}\n[log]\nlevel = "info"\n'
+    )
+    text += "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{conf}"\n' for id_, (conf, _) in clusters.items())
+    configuration = folder / "heddle.toml"
+    configuration.write_text(text)
+    async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
+        urls = {id_: url for id_, (_, url) in clusters.items()}
+        masters = Masters(folder, configuration, urls, session)
+        try:
+            yield masters
+        finally:
+            await asyncio.to_thread(masters.end_all)
