@@ -31,10 +31,12 @@ class HomeSettings:
     Attributes:
         default_queue: For submissions that name none, as YARN's.
         queue_weight: How much the queue's free share counts against the sub-cluster's, from 0 to 1.
+        name_at: What a sub-cluster calls a queue.
     """
 
     default_queue: str = "default"
     queue_weight: float = 0.5
+    name_at: Callable[[SubClusterId, str], str] = lambda _, queue: queue
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,18 +87,19 @@ def choose_home(
         excluded: Sub-clusters that are out of the question, with the reason: those that rejected it before.
     """
     settings, excluded = settings or HomeSettings(), excluded or {}
-    queue_name = submission.queue or settings.default_queue
+    asked = submission.queue or settings.default_queue
     candidates: list[Candidate] = []
     is_lasting = True
     for subcluster in view.subclusters:
         seen = view.look(subcluster, now_s)
         admission = admissions.get(subcluster, Admission.OPEN)
+        queue_name = settings.name_at(subcluster, asked)
         queue = find_queue(seen, queue_name)
         question = _Question(submission, seen, admission, queue_name, queue, excluded.get(subcluster, ""))
         objection, lasts = _objection(question)
         is_lasting = is_lasting and lasts
         candidates.append(_refused(seen, objection) if objection else _weighed(question, settings))
-    return _decide(submission, queue_name, tuple(candidates), is_lasting=is_lasting)
+    return _decide(submission, asked, tuple(candidates), is_lasting=is_lasting)
 
 
 def next_best(decision: HomeDecision) -> float | None:

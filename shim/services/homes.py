@@ -20,6 +20,7 @@ from shim.domain.verdicts import HomeVerdict, Verdict
 from shim.global_master.federation_view import FederationView, Placement
 from shim.global_master.home import HomeSettings, choose_home, next_best
 from shim.ports.clock import Clock
+from shim.services.queue_names import put_into
 
 __all__ = ["Homes", "VerifiesHomes"]
 
@@ -75,7 +76,8 @@ class Homes:
         refused = dict(excluded or {})
         while decision.home_subcluster is not None and not decision.is_lasting:
             at_least = next_best(decision) if len(verdicts) < _MOST_REJECTIONS else None
-            verdict = await self._local_masters.verify(decision.home_subcluster, HomeProposal(submission, at_least))
+            named = replace(submission, queue=self._named(decision.home_subcluster, submission))
+            verdict = await self._local_masters.verify(decision.home_subcluster, HomeProposal(named, at_least))
             verdicts.append(verdict)
             if verdict.verdict is not Verdict.REJECTED or len(verdicts) > _MOST_REJECTIONS:
                 break
@@ -103,9 +105,17 @@ class Homes:
         if decision.home_subcluster is None and decision.is_lasting:
             decision = self._who_says_no(decision, now_s)
         if decision.home_subcluster is not None:
-            placement = Placement(submission.queue, submission.resource, now_s)
+            queue = self._named(decision.home_subcluster, submission)
+            placement = Placement(queue, submission.resource, now_s)
             self._view.note_placed(decision.home_subcluster, placement)
         return decision
+
+    def as_sent_to(self, home: SubClusterId, submission: Submission) -> Submission:
+        """The submission with its queue's name at a home."""
+        return put_into(submission, self._named(home, submission))
+
+    def _named(self, home: SubClusterId, submission: Submission) -> str:
+        return self._settings.name_at(home, submission.queue) if submission.queue else submission.queue
 
     def _who_says_no(self, decision: HomeDecision, now_s: float) -> HomeDecision:
         """A submission that fits nowhere goes to the first usable sub-cluster: that refuses it in its own words."""

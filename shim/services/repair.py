@@ -144,7 +144,9 @@ class Repair:
         if self._clock.monotonic_s() - begun_s > within_s:
             return False  # too late to rely on what the home said
         self._reached(CrashPoint.SENDING, application_id)
-        delivery = await deliver(self._managers[home], intent.submission, timeout_s=within_s)
+        delivery = await deliver(
+            self._managers[home], self._homes.as_sent_to(home, intent.submission), timeout_s=within_s
+        )
         self._reached(CrashPoint.ANSWERED, application_id)
         match delivery:
             case Taken():

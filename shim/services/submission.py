@@ -317,7 +317,8 @@ class SubmissionService:
         if left_s <= 0:
             return Uncertain("no time left")  # by now the repair may have begun elsewhere
         self._reached(CrashPoint.SENDING, record.submission.application_id)
-        delivery = await deliver(manager, record.submission, timeout_s=left_s, accept=accept)
+        sent = self._homes.as_sent_to(record.home_subcluster, record.submission)
+        delivery = await deliver(manager, sent, timeout_s=left_s, accept=accept)
         self._reached(CrashPoint.ANSWERED, record.submission.application_id)
         return delivery
 
