@@ -3,6 +3,8 @@
 The same tables stand in `heddle.toml` and in the files of `heddle policy apply`.
 """
 
+import dataclasses
+import json
 import re
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -16,7 +18,15 @@ from shim.domain.ids import SubClusterId
 from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy, parent_of
 from shim.errors import ConfigError
 
-__all__ = ["MappingConfig", "PolicyConfig", "QueueConfig", "check_queues", "parse_policy", "share_policy"]
+__all__ = [
+    "MappingConfig",
+    "PolicyConfig",
+    "QueueConfig",
+    "check_queues",
+    "parse_policy",
+    "policy_text",
+    "share_policy",
+]
 
 _PATH = r"root(\.[^\s.]+)*"
 _PATH_FORM = 'the full path of a queue; write "root.prod"'
@@ -204,6 +214,36 @@ def share_policy(queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig
             QueueMapping(one.queue, one.user, one.group, one.application, one.overrides) for one in mappings
         ),
     )
+
+
+def policy_text(queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig]) -> str:
+    """A policy file that says the same."""
+    parts: list[str] = []
+    for header, items in (("[[queue]]", queues), ("[[mapping]]", mappings)):
+        for item in items:
+            lines = [f"{name} = {_toml(value)}" for name, value in _changed(item)]
+            parts.append("\n".join((header, *lines, "")))
+    return "\n".join(parts)
+
+
+def _changed(item: QueueConfig | MappingConfig) -> list[tuple[str, Any]]:
+    """The keys that are not the defaults; those of a table with its name before them."""
+    found: list[tuple[str, Any]] = []
+    for field in dataclasses.fields(item):
+        value = getattr(item, field.name)
+        if isinstance(value, Mapping):
+            found += [(f"{field.name}.{json.dumps(name)}", one) for name, one in value.items()]
+        elif value != field.default:
+            found.append((field.name, value))
+    return found
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
 
 
 def _line_of(text: str, dotted: str) -> int:

@@ -14,7 +14,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.global_master.share_load import FederationLoad, QueueLoad
 from shim.global_master.share_round import Applicant, Shares, ShareSettings, Standing
 
-__all__ = ["Applicant", "Round", "ShareSettings", "Standing", "decide_starts"]
+__all__ = ["Applicant", "Round", "ShareSettings", "Standing", "decide_starts", "standings_of"]
 
 
 @dataclass(slots=True)
@@ -47,6 +47,16 @@ def decide_starts(
         _take_turns(shares, queue, outcome)
     outcome.standings = shares.standings()
     return outcome
+
+
+def standings_of(
+    policy: SharePolicy,
+    load: FederationLoad,
+    applicants: Sequence[Applicant],
+    settings: ShareSettings | None = None,
+) -> dict[str, Standing]:
+    """How every sharing queue stands before anybody starts."""
+    return Shares(policy, load, _by_queue(applicants), settings or ShareSettings()).standings()
 
 
 def _by_queue(applicants: Sequence[Applicant]) -> dict[str, list[Applicant]]:

@@ -31,7 +31,7 @@ class Starting:
         view: Where refusals are shown.
         clock: The machine's.
         interval_s: From the end of one look to the next.
-        is_mine: Whether this Heddle decides now who starts: of several one does at a time.
+        is_mine: Whether this Heddle decides who starts in a queue: of several one does.
     """
 
     def __init__(
@@ -43,7 +43,7 @@ class Starting:
         view: FederationView,
         clock: Clock,
         interval_s: float,
-        is_mine: Callable[[], bool] = lambda: True,
+        is_mine: Callable[[str], bool] = lambda _: True,
     ) -> None:
         self._room = room
         self._submissions = submissions
@@ -69,9 +69,7 @@ class Starting:
             StoreUnavailableError: Nobody starts; those that wait, wait.
         """
         await self._room.sync()
-        due = self._room.look()
-        if not self._is_mine():
-            return
+        due = [an_id for an_id in self._room.look() if self._is_mine(self._room.queue_name(an_id))]
         gate = asyncio.Semaphore(_AT_ONCE)
 
         async def start(application_id: ApplicationId) -> None:

@@ -18,7 +18,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import Submission, SubmissionRecord, SubmissionState
 from shim.errors import ForbiddenError, VersionConflictError
-from shim.global_master.entitle import Applicant, Round, ShareSettings, Standing, decide_starts
+from shim.global_master.entitle import Applicant, Round, ShareSettings, Standing, decide_starts, standings_of
 from shim.global_master.federation_view import FederationView
 from shim.global_master.queue_rules import GroupsOf, map_queue, may_administer, may_submit
 from shim.global_master.share_load import FederationLoad, LiveApplication, measure
@@ -259,11 +259,19 @@ class WaitingRoom:
             for record in self._records.values()
             if (queue := policy.find(record.submission.queue or _DEFAULT_QUEUE)) is not None
         ]
-        return decide_starts(policy, load, applicants, self._settings).standings
+        return standings_of(policy, load, applicants, self._settings)
 
     def load(self) -> FederationLoad:
         """What the queues hold, as last measured."""
         return self._current_load()
+
+    def queue_name(self, application_id: ApplicationId) -> str:
+        """The queue that an application waits in, as submitted."""
+        return self._records[application_id].submission.queue or _DEFAULT_QUEUE
+
+    def count(self, path: str) -> int:
+        """How many wait in a queue."""
+        return sum(self._is_in(record, path) for record in self._records.values())
 
     def _take(self, record: SubmissionRecord) -> None:
         self._records[record.submission.application_id] = replace(

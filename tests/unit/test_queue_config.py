@@ -2,10 +2,11 @@
 
 import pytest
 
+from shim.config import parse
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy
 from shim.errors import ConfigError
-from shim.queue_config import parse_policy
+from shim.queue_config import parse_policy, policy_text
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 
@@ -56,6 +57,13 @@ def test_a_queue_is_found_by_its_path_its_last_part_and_its_other_names():
     assert policy.find_at(EAST, "prod") is None
     assert policy.find("root.prod.etl") is policy.queues[0]
     assert policy.find("root.other") is None
+
+
+def test_a_policy_is_written_as_it_was_read():
+    config = parse(A_POLICY + '[[subcluster]]\nid = "east"\nweb = "http://east:1"\n', source="a", environment={})
+    text = policy_text(config.queues, config.mappings)
+    assert read(text) == read(A_POLICY)
+    assert policy_text((), ()) == ""
 
 
 def test_a_queue_without_weight_takes_no_part_in_the_shares():

@@ -1,0 +1,207 @@
+"""Heddle's own web services for shares, below `/heddle/v1/`.
+
+    GET   shares                          how each queue stands: share, entitlement, used, borrowed, lent, waiting
+    POST  shares/whatif                   the same with another policy
+    GET   policy                          the policy that holds
+    GET   policy/history                  every one that ever held, newest first
+    GET   policy/versions/{version}       one of them
+    POST  policy/validate                 a policy: is it one?
+    POST  policy[?dryRun=true]            a policy: let it hold from now on
+    POST  policy/rollback/{version}[?dryRun=true]
+
+A policy is sent as `{"text": TOML, "source": NAME, "note": WHY, "expected": VERSION}`; all but `text` may be left out.
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated, Any
+
+import msgspec
+from fastapi import Depends, Query, Response
+from fastapi import Request as HTTPRequest
+
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import SharePolicy
+from shim.errors import ForbiddenError, MalformedBodyError
+from shim.global_master.entitle import Standing
+from shim.global_master.share_load import QueueLoad
+from shim.ports.policy_store import PolicyVersion
+from shim.services.identity import Caller, IdentityService
+from shim.services.policies import PolicyService
+from shim.services.waiting_room import WaitingRoom
+
+__all__ = ["SharesAPI"]
+
+Endpoint = tuple[str, str, Callable[..., Awaitable[Response]]]
+
+
+class _Sent(msgspec.Struct, forbid_unknown_fields=True):
+    """A policy as it is sent."""
+
+    text: str
+    source: str = "the policy"
+    note: str = ""
+    expected: int | None = None
+
+
+def _identified(request: HTTPRequest) -> Caller:
+    caller: Caller = request.state.caller
+    return caller
+
+
+_Asker = Annotated[Caller, Depends(_identified)]
+_DryRun = Annotated[bool, Query(alias="dryRun")]
+
+
+@dataclass(frozen=True, slots=True)
+class SharesAPI:
+    """Answers the endpoints of shares; raises what the door makes error bodies of."""
+
+    room: WaitingRoom
+    policies: PolicyService
+    identity: IdentityService
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Method, path and operation of each."""
+        return (
+            ("GET", "shares", self.shares),
+            ("POST", "shares/whatif", self.what_if),
+            ("GET", "policy", self.policy),
+            ("GET", "policy/history", self.history),
+            ("GET", "policy/versions/{version}", self.version),
+            ("POST", "policy/validate", self.validate),
+            ("POST", "policy", self.apply),
+            ("POST", "policy/rollback/{version}", self.roll_back),
+        )
+
+    async def shares(self) -> Response:
+        """How each queue of the policy stands."""
+        load = self.room.load()
+        standings = self.room.preview(self.policies.current)
+        rows = [
+            {
+                **_shown_standing(standings.get(queue.path)),
+                **_shown_load(load.queues[queue.path]),
+                "queue": queue.path,
+                "weight": queue.weight,
+                "waiting": self.room.count(queue.path),
+                "starts_per_minute": _per_minute(self.room.rate(queue.path)),
+                "reason": self.room.latest.reasons.get(queue.path, ""),
+            }
+            for queue in self.policies.current.queues
+            if queue.path in load.queues
+        ]
+        return _json({"version": self.policies.newest.version, "queues": rows})
+
+    async def what_if(self, request: HTTPRequest) -> Response:
+        """How queues would stand with another policy, and how they stand now."""
+        sent = await _sent(request)
+        other = self.policies.validate(sent.text, sent.source)
+        now, then = self.room.preview(self.policies.current), self.room.preview(other)
+        rows = [
+            {
+                "queue": path,
+                **{f"{name}_now": value for name, value in _shown_standing(now.get(path)).items()},
+                **{f"{name}_then": value for name, value in _shown_standing(then.get(path)).items()},
+            }
+            for path in sorted({*now, *then})
+        ]
+        return _json({"version": self.policies.newest.version, "queues": rows})
+
+    async def policy(self) -> Response:
+        """The policy that holds."""
+        return _json(_shown_version(self.policies.newest))
+
+    async def history(self) -> Response:
+        """Every policy that ever held."""
+        return _json({"versions": [_shown_version(each) for each in await self.policies.history()]})
+
+    async def version(self, version: int) -> Response:
+        """One of them."""
+        return _json(_shown_version(await self.policies.find(version)))
+
+    async def validate(self, request: HTTPRequest) -> Response:
+        """Whether a policy is one."""
+        sent = await _sent(request)
+        return _json({"source": sent.source, **_shown_policy(self.policies.validate(sent.text, sent.source))})
+
+    async def apply(self, request: HTTPRequest, asker: _Asker, is_dry_run: _DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
+        """Let a policy hold from now on."""
+        caller = self._operator(asker)
+        sent = await _sent(request)
+        policy = self.policies.validate(sent.text, sent.source)
+        newest = self.policies.newest
+        if not is_dry_run:
+            newest = await self.policies.apply(
+                sent.text, source=sent.source, by=caller.user, note=sent.note, expected=sent.expected
+            )
+        return _json({**_shown_version(newest), **_shown_policy(policy), "dry_run": is_dry_run})
+
+    async def roll_back(self, version: int, asker: _Asker, is_dry_run: _DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
+        """Let an old version hold again."""
+        caller = self._operator(asker)
+        found = await self.policies.find(version)
+        if not is_dry_run:
+            found = await self.policies.roll_back(version, by=caller.user)
+        return _json({**_shown_version(found), "dry_run": is_dry_run})
+
+    def _operator(self, asker: Caller) -> Caller:
+        caller = self.identity.require_user(asker)
+        if not self.identity.is_admin(caller):
+            raise ForbiddenError(f"{caller.user} may not operate Heddle: list the user in security.admins")
+        return caller
+
+
+async def _sent(request: HTTPRequest) -> _Sent:
+    try:
+        return msgspec.json.decode(await request.body(), type=_Sent)
+    except (msgspec.MsgspecError, RecursionError) as exc:
+        raise MalformedBodyError(f"not a policy as it is sent: {exc}") from exc
+
+
+def _json(document: dict[str, Any]) -> Response:
+    return Response(msgspec.json.encode(document), media_type="application/json")
+
+
+def _shown_standing(standing: Standing | None) -> dict[str, Any]:
+    """Shares as parts of the federation."""
+    if standing is None:
+        return {}
+    names = ("share", "entitlement", "used", "held", "wanted", "borrowed", "lent")
+    return {**{name: round(getattr(standing, name), 4) for name in names}, "is_owed": standing.is_owed}
+
+
+def _shown_load(load: QueueLoad) -> dict[str, Any]:
+    return {
+        "running": load.running,
+        "unstarted": load.unstarted,
+        "pending_mib": load.pending.memory_mib,
+        "pending_vcores": load.pending.vcores,
+        "clusters": [{"cluster": name, **_shown_amount(used)} for name, used in load.used.items()],
+    }
+
+
+def _shown_amount(amount: ResourceVector) -> dict[str, int]:
+    return {"used_mib": amount.memory_mib, "used_vcores": amount.vcores}
+
+
+def _shown_policy(policy: SharePolicy) -> dict[str, Any]:
+    return {
+        "queues": [queue.path for queue in policy.queues],
+        "sharing": [queue.path for queue in policy.sharing],
+        "mappings": len(policy.mappings),
+    }
+
+
+def _shown_version(version: PolicyVersion) -> dict[str, Any]:
+    return {
+        "version": version.version,
+        "applied_by": version.applied_by,
+        "applied_at_ms": version.applied_at_ms,
+        "note": version.note,
+        "text": version.text,
+    }
+
+
+def _per_minute(rate: float | None) -> float:
+    return round(60 * (rate or 0.0), 2)
