@@ -7,11 +7,13 @@ import typer
 import shim
 from shim.cli import application, cluster, demo, lab, queue
 from shim.cli.doctor import doctor
+from shim.cli.front import EXIT_CODES
 from shim.cli.masters import gm, lm
 from shim.cli.serve import serve
 from shim.cli.simulate import EPILOG as SIMULATE_EPILOG
 from shim.cli.simulate import simulate
 from shim.cli.submit import submit
+from shim.cli.top import top
 
 __all__ = ["app", "main"]
 
@@ -30,6 +32,7 @@ app.add_typer(application.app, name="app")
 app.add_typer(queue.app, name="queue")
 app.add_typer(cluster.app, name="cluster")
 app.command()(doctor)
+app.command(epilog=EXIT_CODES)(top)
 app.add_typer(lab.app, name="lab")
 app.add_typer(demo.app, name="demo")
 app.command(epilog=SIMULATE_EPILOG)(simulate)

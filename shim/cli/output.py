@@ -13,7 +13,7 @@ from rich.text import Text
 
 from shim.telemetry import escape
 
-__all__ = ["Column", "Output", "OutputFormat", "print_fields", "print_rows", "say"]
+__all__ = ["Column", "Output", "OutputFormat", "print_fields", "print_rows", "say", "table_of"]
 
 Column = tuple[str, str]
 """Heading, and the key of the field below it."""
@@ -37,13 +37,18 @@ def print_rows(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column], out
     if output is not OutputFormat.TABLE:
         say(_written(list(rows), output))
         return
+    _console().print(table_of(rows, columns))
+
+
+def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Table:
+    """A table of things, for people."""
     table = Table(box=None, pad_edge=False, header_style="bold")
     for heading, key in columns:
         is_number = bool(rows) and all(_is_number(row.get(key)) for row in rows)
         table.add_column(heading, justify="right" if is_number else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(_shown(row.get(key))) for _, key in columns))
-    _console().print(table)
+    return table
 
 
 def print_fields(thing: Mapping[str, Any], output: OutputFormat) -> None:

@@ -46,7 +46,7 @@ async def started(masters: Masters, names: tuple[str, ...]) -> list[Any]:
     async def is_shared() -> bool:
         wanted = dict(zip(QUEUES, names, strict=False))
         seen = [await owners(masters, gm) for gm in gms]
-        return all(each[queue] == name for each in seen for queue, name in wanted.items())
+        return all(each.get(queue) == name for each in seen for queue, name in wanted.items())
 
     await until(is_shared)
     return list(gms)
@@ -90,7 +90,7 @@ async def test_a_killed_gms_queues_move_within_seconds_and_its_applications_go_o
         task.exception()  # a client whose connection broke repeats what it asked for
 
     async def has_moved() -> bool:
-        return (await owners(masters, two))[QUEUES[0]] == two.name
+        return (await owners(masters, two)).get(QUEUES[0]) == two.name
 
     assert await until(has_moved) < TAKES_OVER_S
     assert await masters.submit(two, QUEUES[0]) == 202
@@ -107,7 +107,7 @@ async def test_a_killed_lms_standby_takes_over_within_seconds(masters: Masters) 
     masters.running["lm-east-1"].kill()
 
     async def reports_again() -> bool:
-        return "following" in standby.log.read_text() or '"followed"' in standby.log.read_text()
+        return '"followed"' in standby.log.read_text()
 
     assert await until(reports_again) < TAKES_OVER_S
 
