@@ -1,6 +1,7 @@
 """`heddle serve`: one Global Master and a Local Master for each sub-cluster, in one process."""
 
 import os
+import sys
 from pathlib import Path
 from typing import Annotated
 
@@ -12,6 +13,8 @@ from shim.errors import ConfigError, HeddleError
 from shim.telemetry import configure_logs
 
 __all__ = ["serve"]
+
+_SWITCH_S = 0.0002
 
 
 def serve(
@@ -56,4 +59,6 @@ def _run(config: Config) -> None:
 
     from shim.bootstrap import Heddle  # noqa: PLC0415 - see above
 
+    # the store's thread needs the interpreter several times for one commit: by default it waits 5 ms each time for it
+    sys.setswitchinterval(_SWITCH_S)
     uvloop.run(Heddle(config).run(announce=typer.echo))

@@ -4,6 +4,7 @@ Whatever a database says (locked, full, read-only, away, too slow) becomes `Stor
 acknowledged, try again later; the message keeps the cause. Errors of Heddle itself (`VersionConflictError`) pass.
 """
 
+import sqlite3
 from collections.abc import Iterator
 from contextlib import contextmanager
 
@@ -13,8 +14,9 @@ from shim.errors import StoreUnavailableError
 
 __all__ = ["TRANSIENT", "translated"]
 
-TRANSIENT = (SQLAlchemyError, OSError, TimeoutError)
-"""What a driver raises when the database fails; asyncpg fails to connect with plain `OSError` and `TimeoutError`."""
+TRANSIENT = (SQLAlchemyError, sqlite3.Error, OSError, TimeoutError)
+"""What a driver raises when the database fails. SQLite's own errors come from the start of a transaction; asyncpg fails
+to connect with plain `OSError` and `TimeoutError`."""
 
 _HINTS = (
     ("locked", "another process holds the database; it is tried again by itself"),

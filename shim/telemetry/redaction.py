@@ -7,6 +7,7 @@ Secrets are known by the name of their key, and inside free text by the shapes t
 import re
 import unicodedata
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any
 
 __all__ = ["REDACTED", "escape", "redact"]
@@ -27,6 +28,7 @@ _SECRET_TEXT = (
     re.compile(r"(?P<keep>\b(?:negotiate|basic|bearer)\s+)[A-Za-z0-9+/=._~-]{8,}", re.IGNORECASE),
     re.compile(r"(?P<keep>://[^\s/:@]*:)[^\s/@]+(?=@)"),
 )
+_MAY_HOLD_ONE = re.compile(r"[=:\s]").search  # each of the shapes above has one of these
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})  # control, format (bidi), line and paragraph ends, lone surrogates
 _DEEPEST = 8
@@ -34,12 +36,12 @@ _DEEPEST = 8
 
 def redact(value: Any, *, key: str = "", depth: int = 0) -> Any:
     """The value without secrets: the whole of it if its key names one, else its texts, at any depth."""
-    if key and value and _SECRET_KEY.search(key):
+    if key and value and _names_a_secret(key):
         return REDACTED
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if isinstance(value, str):
-        for shape in _SECRET_TEXT:
+        for shape in _SECRET_TEXT if _MAY_HOLD_ONE(value) else ():
             value = shape.sub(rf"\g<keep>{REDACTED}", value)
         return value
     if depth == _DEEPEST:
@@ -49,6 +51,11 @@ def redact(value: Any, *, key: str = "", depth: int = 0) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [redact(below, depth=depth + 1) for below in value]
     return value if isinstance(value, int | float | None) else redact(str(value), depth=depth + 1)
+
+
+@lru_cache(maxsize=1024)
+def _names_a_secret(key: str) -> bool:
+    return _SECRET_KEY.search(key) is not None
 
 
 def escape(text: str) -> str:
