@@ -28,6 +28,7 @@ from shim.masters import GlobalMaster, open_global_master
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore
 from shim.scheduler_rpc import serve_masters
+from shim.server.masters import MastersCollector, PassedOnWitness
 from shim.server.rest import ConnectionLimits, RestServer
 from shim.server.rest.door import RestDoor
 from shim.server.rest.heddle_api import HeddleAPI
@@ -39,9 +40,10 @@ from shim.server.rpc.scheduler_door import SchedulerDoor
 from shim.server.rpc.witness import AdminWitness, ClientWitness
 from shim.services.crash_points import CrashPoints, nothing_happens
 from shim.services.inspection import Inspection
+from shim.services.masters.roster import global_master_role
 from shim.store import open_state_store
 from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges
-from shim.use_cases import UseCases, World, assemble
+from shim.use_cases import PollCounter, UseCases, World, assemble
 
 __all__ = ["Heddle"]
 
@@ -165,7 +167,7 @@ class Heddle:
         store = ObservedStateStore(opened, metrics, clock)
         stack.push_async_callback(store.close)
         world = World(config, clock, subclusters, managers, store, view, metrics)
-        master = await self._open_master(world, opened.leases, stack)
+        master = await self._open_master(world, opened.leases, audit, stack)
         use_cases = await assemble(world, self._crash_points, master)
         inspections.append(use_cases.inspection)
         stack.push_async_callback(use_cases.backend.submissions.finish)
@@ -186,11 +188,24 @@ class Heddle:
         await self._open_scheduler_door(world, use_cases, stack)
         await self._open_admin_door(world, use_cases, AdminWitness(metrics, audit, request_prefix=f"a{started}"), stack)
 
-    async def _open_master(self, world: World, leases: LeaseStore, stack: AsyncExitStack) -> GlobalMaster | None:
+    async def _open_master(
+        self, world: World, leases: LeaseStore, audit: AuditTrail, stack: AsyncExitStack
+    ) -> GlobalMaster | None:
         """What makes this one of several Global Masters, if it is meant to be."""
-        if self._global_master is None:
+        name = self._global_master
+        if name is None:
             return None
-        master = await open_global_master(world.config, self._global_master, world.view, leases, world.clock, stack)
+        master = await open_global_master(
+            world.config,
+            name,
+            world.view,
+            leases,
+            world.clock,
+            stack,
+            listeners=(PollCounter(world.metrics),),
+            witness=PassedOnWitness(audit, global_master_role(name)),
+        )
+        world.metrics.register(MastersCollector(master.overview.now))
         with suppress(StoreError):  # tried again, for ever
             await master.ownership.round()
         task = asyncio.create_task(self._watched("ownership", master.ownership.run()), name="ownership")

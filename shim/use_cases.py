@@ -1,6 +1,6 @@
 """What Heddle does, put together: every use case with what it stands on."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from shim.config import Config
@@ -13,6 +13,7 @@ from shim.global_master.home import HomeSettings
 from shim.machine import current_user, groups_of, read_secret
 from shim.masters import GlobalMaster
 from shim.ports.clock import Clock
+from shim.ports.policy_store import PolicyStore
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 from shim.server.rest.backend import Backend
@@ -32,10 +33,12 @@ from shim.services.reading import ApplicationReading, ReadingSettings
 from shim.services.reconciliation import Reconciliation
 from shim.services.repair import Repair
 from shim.services.routing import Routing, RoutingSettings
+from shim.services.starting import Starting
 from shim.services.submission import SubmissionService, SubmissionSettings
+from shim.shares import SharesOfQueues, open_shares
 from shim.telemetry import Metrics
 
-__all__ = ["UseCases", "World", "assemble"]
+__all__ = ["PollCounter", "UseCases", "World", "assemble"]
 
 _ANY = "*"
 
@@ -53,12 +56,13 @@ class World:
     subclusters: Mapping[SubClusterId, SubCluster]
     managers: Mapping[SubClusterId, ResourceManager]
     store: StateStore
+    policies: PolicyStore
     view: FederationView
     metrics: Metrics
 
 
 @dataclass(frozen=True, slots=True)
-class _PollCounter:
+class PollCounter:
     """Counts polls by how they ended."""
 
     metrics: Metrics
@@ -84,6 +88,8 @@ class UseCases:
     reconciliation: Reconciliation
     homes: Homes
     masters: MastersOverview | None
+    shares: SharesOfQueues
+    starting: Starting
 
 
 async def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaster | None = None) -> UseCases:
@@ -108,7 +114,8 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
     applications = ApplicationReading(view, managers, store, clock, reading)
     administration = AdministrationService(view=view, store=store, clock=clock)
     following = None if global_master is None else global_master.following
-    homes = Homes(view, clock, HomeSettings(), administration.current, following)
+    shares = open_shares(world.config, view, administration.current, store, world.policies, clock)
+    homes = Homes(view, clock, HomeSettings(name_at=shares.name_at), administration.current, following)
     submissions = SubmissionService(
         homes=homes,
         view=view,
@@ -117,6 +124,7 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
         listing=applications,
         clock=clock,
         settings=SubmissionSettings(answer_within_s=homes_within_s),
+        gate=shares.room,
         crash_points=crash_points,
     )
     repair = Repair(
@@ -146,6 +154,7 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
             repair=repair,
             managers=managers,
             listing=applications,
+            room=shares.room,
             answer_within_s=homes_within_s,
         ),
         store=store,
@@ -163,13 +172,28 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
         reconciliation=Reconciliation(repair=repair, view=view, managers=managers, store=store, clock=clock),
         homes=homes,
         masters=None if global_master is None else global_master.overview,
+        shares=shares,
+        starting=shares.starting(submissions, _decider(global_master)),
     )
+
+
+def _decider(global_master: GlobalMaster | None) -> Callable[[str], bool]:
+    """Who lets start what waits in a queue: its owner, or anybody while nobody owns it."""
+    if global_master is None:
+        return lambda _: True
+    master = global_master
+
+    def is_mine(queue: str) -> bool:
+        owner = master.owner_of(queue)
+        return owner is None or owner.is_me
+
+    return is_mine
 
 
 def _heartbeats(world: World) -> Heartbeats:
     poll = world.config.poll
     settings = HeartbeatSettings(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s))
-    return Heartbeats(world.view, world.managers, world.clock, settings, listeners=[_PollCounter(world.metrics)])
+    return Heartbeats(world.view, world.managers, world.clock, settings, listeners=[PollCounter(world.metrics)])
 
 
 def _inspection(world: World, administration: AdministrationService) -> Inspection:

@@ -59,7 +59,7 @@ class WebSocketDialer:
             compress=0,
             heartbeat=self._settings.ping_s,
         )
-        link = WebSocketLink(socket, self._settings)
+        link = WebSocketLink(socket, self._settings, address=address)
         try:
             await self._shake_hands(link, expected)
         except BaseException:

@@ -44,8 +44,11 @@ class LinkSettings:
 class WebSocketLink:
     """Frames over one WebSocket; either end."""
 
-    def __init__(self, socket: ClientWebSocketResponse | web.WebSocketResponse, settings: LinkSettings) -> None:
+    def __init__(
+        self, socket: ClientWebSocketResponse | web.WebSocketResponse, settings: LinkSettings, *, address: str
+    ) -> None:
         self._socket = socket
+        self.address = address
         self._settings = settings
         self.peer = ""
 

@@ -95,7 +95,7 @@ class LinkListener:
             max_msg_size=settings.max_frame_bytes, compress=False, heartbeat=settings.ping_s
         )
         await upgraded.prepare(request)
-        link = WebSocketLink(upgraded, self._settings)
+        link = WebSocketLink(upgraded, settings, address=request.remote or "")
         reason = ""
         try:
             await self._shake_hands(link)

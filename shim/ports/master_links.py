@@ -16,6 +16,11 @@ class MasterLink(Protocol):
         """Who is at the other end: `gm/<id>` or `lm/<sub-cluster>`."""
         ...
 
+    @property
+    def address(self) -> str:
+        """Where the other end is, as this machine's network tells it."""
+        ...
+
     async def send(self, frame: Frame) -> None:
         """Send a frame; returns when it is on its way.
 

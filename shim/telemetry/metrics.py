@@ -90,6 +90,10 @@ class Metrics:
         ProcessCollector(registry=registry)
         registry.register(_SubClusterCollector(subclusters))
 
+    def register(self, collector: Collector) -> None:
+        """Have what another part tells at a scrape in the text, too."""
+        self._registry.register(collector)
+
     def request(self, endpoint: str, method: str, status: int, duration_s: float) -> None:
         """Count an answered request; `endpoint` is a path pattern, never a path with ids."""
         self._requests.labels(endpoint, method, str(status)).inc()

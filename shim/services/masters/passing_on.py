@@ -50,6 +50,7 @@ class PassedOn:
         number: Of the question on its link.
         owner: Who took it, or was asked in vain.
         outcome: None if the owner could not be asked.
+        address: Where the other one is.
     """
 
     number: int
@@ -60,6 +61,7 @@ class PassedOn:
     outcome: OutcomeKind | None
     home_subcluster: str = ""
     reason: str = ""
+    address: str = ""
 
 
 Witness = Callable[[PassedOn], None]
@@ -169,6 +171,7 @@ class PassingOn:
                 outcome=None if outcome is None else outcome.kind,
                 home_subcluster="" if outcome is None else outcome.home_subcluster,
                 reason=reason,
+                address=owner.address,
             )
         )
 
@@ -219,6 +222,7 @@ class SubmissionDesk:
                 outcome=outcome.kind,
                 home_subcluster=outcome.home_subcluster,
                 reason=outcome.message,
+                address=link.address,
             )
         )
         with suppress(MasterLinkError):
