@@ -33,6 +33,7 @@ from shim.server.rest import ConnectionLimits, RestServer
 from shim.server.rest.door import RestDoor
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.operations import Operations
+from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
 from shim.server.rest.witness import Witness
 from shim.server.rpc import RPCServer
@@ -166,7 +167,7 @@ class Heddle:
         opened = await open_state_store(config.store.url, now_s=clock.now_s)
         store = ObservedStateStore(opened, metrics, clock)
         stack.push_async_callback(store.close)
-        world = World(config, clock, subclusters, managers, store, view, metrics)
+        world = World(config, clock, subclusters, managers, store, opened.policies, view, metrics)
         master = await self._open_master(world, opened.leases, audit, stack)
         use_cases = await assemble(world, self._crash_points, master)
         inspections.append(use_cases.inspection)
@@ -233,11 +234,14 @@ class Heddle:
     async def _start_background(self, use_cases: UseCases, stack: AsyncExitStack) -> None:
         """What runs by itself; the first heartbeats are waited for, so that the first answers are whole."""
         await use_cases.administration.refresh()
+        await use_cases.shares.policies.refresh()
         use_cases.heartbeats.start()
         stack.push_async_callback(use_cases.heartbeats.stop)
         for name, work in (
             ("reconciliation", use_cases.reconciliation.run()),
             ("administration", use_cases.administration.run()),
+            ("policies", use_cases.shares.policies.run()),
+            ("shares", use_cases.starting.run()),
         ):
             task = asyncio.create_task(self._watched(name, work), name=name)
             stack.push_async_callback(_cancel, task)
@@ -283,7 +287,8 @@ def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics)
 
     def preview(submission: Submission) -> HomeDecision:
         admissions = use_cases.administration.current
-        return choose_home(submission, world.view, admissions, world.clock.now_s(), HomeSettings())
+        settings = HomeSettings(name_at=use_cases.shares.name_at)
+        return choose_home(submission, world.view, admissions, world.clock.now_s(), settings)
 
     api = HeddleAPI(
         use_cases.backend,
@@ -292,6 +297,7 @@ def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics)
         preview,
         use_cases.identity,
         use_cases.masters,
+        SharesAPI(use_cases.shares.room, use_cases.shares.policies, use_cases.identity),
     )
     site = Site(
         use_cases.backend,

@@ -17,6 +17,7 @@ from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCa
 from shim.services.control import ControlService
 from shim.services.routing import Routing
 from shim.services.submission import Listing
+from shim.services.waiting_room import Kills
 
 __all__ = ["CallSettings", "ClientCalls", "Gathered"]
 
@@ -91,6 +92,12 @@ class ClientCalls:
             return await self.ask(home, call)
         finally:
             self._listing.mark_written(application_id)
+
+    async def kill_waiting(self, application_id: ApplicationId, by: Kills) -> bool:
+        """End an application that waits for its queue's turn; see `ControlService.kill_waiting`."""
+        known = self._view.find(application_id)
+        has_home = known is not None and not self._view.is_waiting(application_id)
+        return not has_home and await self._control.kill_waiting(application_id, by)
 
     async def ask(self, subcluster: SubClusterId, call: RPCCall) -> RPCAnswer:
         """Ask one sub-cluster.

@@ -15,6 +15,7 @@ from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.services.repair import Repair
 from shim.services.routing import Routing
 from shim.services.submission import Listing
+from shim.services.waiting_room import Kills, WaitingRoom
 
 __all__ = ["ControlService", "kill_request"]
 
@@ -29,12 +30,14 @@ class ControlService:
         repair: Repair,
         managers: Mapping[SubClusterId, ResourceManager],
         listing: Listing,
+        room: WaitingRoom | None = None,
         answer_within_s: float = 2.0,
     ) -> None:
         self._routing = routing
         self._repair = repair
         self._managers = managers
         self._listing = listing
+        self._room = room
         self._answer_within_s = answer_within_s
 
     async def change(self, application_id: ApplicationId, request: RestRequest) -> RestAnswer:
@@ -69,6 +72,15 @@ class ControlService:
     async def kill(self, application_id: ApplicationId, *, user: str) -> RestAnswer:
         """Kill an application as a user; raises as `change`."""
         return await self.change(application_id, kill_request(application_id, user=user))
+
+    async def kill_waiting(self, application_id: ApplicationId, by: Kills) -> bool:
+        """End an application that waits for its queue's turn; False if it does not: then its home is asked.
+
+        Raises:
+            ForbiddenError: The user may not.
+            StoreUnavailableError: It waits on; the call may be repeated.
+        """
+        return self._room is not None and await self._room.kill(application_id, by)
 
     async def _home_that_knows(self, application_id: ApplicationId) -> SubClusterId | None:
         try:

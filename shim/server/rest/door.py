@@ -32,6 +32,7 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheKey, Kept, ResponseCache, cache_key
 from shim.server.rest.endpoints import BASE, Endpoint, Match, allowed_methods, find, has_broken_escape
 from shim.server.rest.forwarding import answer_of
+from shim.server.rest.held_back import HeldBack
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.operations import Call, Operations, Outcome
 from shim.server.rest.routes import Routes
@@ -126,6 +127,7 @@ class RestDoor:
         self._identity = identity
         self._operations = operations
         self._routes = Routes(backend, identity)
+        self._held_back = HeldBack(backend, identity)
         self._site = site
         self._report = report
         self._writer = AnswerWriter(backend.clock.now_s)
@@ -261,6 +263,9 @@ class RestDoor:
         if named is not None and call.endpoint.may_be_carried:
             return await self._carry(call, self._configured(named), story)
         if not self._operations.knows(call.endpoint.operation):
+            told = await self._held_back.answer(call)
+            if told is not None:
+                return self._written(call, told, 0, story)
             routed = await self._routes.run(call)
             story.subcluster = routed.subcluster
             return self._carried(call, routed.answer, routed.freshness, story)

@@ -40,6 +40,7 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.masters_shown import shown_masters
 from shim.server.rest.messages import Request
+from shim.server.rest.shares_api import SharesAPI
 from shim.services.identity import Caller, IdentityService
 from shim.services.inspection import ClusterStatus, Inspection, QueuePart, QueueStatus
 from shim.services.masters.overview import MastersOverview, MastersStatus
@@ -99,6 +100,7 @@ class HeddleAPI:
         preview: Chooses a home as a submission would, without counting the application there.
         identity: Says who may operate Heddle.
         masters: Tells of the masters, where they are several.
+        shares: Answers what is about shares.
     """
 
     def __init__(
@@ -109,6 +111,7 @@ class HeddleAPI:
         preview: Callable[[Submission], HomeDecision],
         identity: IdentityService,
         masters: MastersOverview | None = None,
+        shares: SharesAPI | None = None,
     ) -> None:
         self._backend = backend
         self._inspection = inspection
@@ -116,6 +119,7 @@ class HeddleAPI:
         self._preview = preview
         self._identity = identity
         self._overview = masters
+        self._shares = shares
         self._application_of_fastapi = self._built()
 
     def _built(self) -> FastAPI:
@@ -138,7 +142,7 @@ class HeddleAPI:
             ("GET", "doctor", self._doctor),
             ("GET", "masters", self._masters),
         )
-        for method, path, operation in endpoints:
+        for method, path, operation in (*endpoints, *(self._shares.endpoints() if self._shares else ())):
             built.add_api_route(PREFIX + path, operation, methods=[method], name=path)
         hand_errors_out(built)
         return built

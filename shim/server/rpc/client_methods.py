@@ -103,7 +103,7 @@ CLIENT_METHODS: Mapping[str, Row] = {
     "getDelegationToken": _OWN_CHANGE,
     "renewDelegationToken": _OWN_CHANGE,
     "cancelDelegationToken": _OWN_CHANGE,
-    "forceKillApplication": _of("application_id", writes=True),
+    "forceKillApplication": Row(Way.OWN, Key.APPLICATION, "application_id", writes=True),
     "failApplicationAttempt": _of("application_attempt_id", writes=True),
     "moveApplicationAcrossQueues": _of("application_id", writes=True),
     "updateApplicationPriority": _of("applicationId", writes=True),

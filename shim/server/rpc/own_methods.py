@@ -20,6 +20,7 @@ from shim.protocol.proto.messages import (
     GetDelegationTokenRequestProto,
     GetDelegationTokenResponseProto,
     GetNewApplicationResponseProto,
+    KillApplicationResponseProto,
     RenewDelegationTokenRequestProto,
     RenewDelegationTokenResponseProto,
     SubmitApplicationRequestProto,
@@ -40,6 +41,7 @@ from shim.services.client_calls import ClientCalls
 from shim.services.delegation_tokens import DelegationTokens
 from shim.services.identity import IdentityService
 from shim.services.submission import Rejected, TakesSubmissions
+from shim.services.waiting_room import Kills
 
 __all__ = ["OwnMethods"]
 
@@ -74,6 +76,7 @@ class OwnMethods:
             "submitApplication": self._submit,
             "getApplications": self._applications,
             "getApplicationReport": self._report,
+            "forceKillApplication": self._kill,
             "getDelegationToken": self._issue_token,
             "renewDelegationToken": self._renew_token,
             "cancelDelegationToken": self._cancel_token,
@@ -101,6 +104,15 @@ class OwnMethods:
         if isinstance(taken, Rejected):
             return _refused(taken.answer.body)
         return SubmitApplicationResponseProto()
+
+    async def _kill(self, asked: Asked) -> MethodAnswer:
+        """One that waits for its queue's turn is ended here; any other by its home."""
+        application_id = asked.row.application(asked.request)
+        caller = self._identity.require_user(asked.caller)
+        by = Kills(caller.user, is_admin=self._identity.is_admin(caller))
+        if await self._calls.kill_waiting(application_id, by):
+            return KillApplicationResponseProto(is_kill_completed=True)
+        return told(await self._calls.change(application_id, asked.passed_on()))
 
     async def _report(self, asked: Asked) -> MethodAnswer:
         """The home's report; what was last known where the home does not answer or has not got it yet."""

@@ -1,0 +1,73 @@
+"""What a ResourceManager answers about an application, for those that wait for their queue's turn: no home has them."""
+
+import json
+import re
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from shim.domain.ids import ApplicationId, MalformedIdError
+from shim.domain.subclusters import ApplicationDocument
+from shim.errors import BadRequestError, HomeUnreachableError
+from shim.server.rest.answers import Document
+from shim.server.rest.backend import Backend
+from shim.server.rest.operations import Call, Outcome
+from shim.services.freshness import Freshness
+from shim.services.identity import IdentityService
+from shim.services.waiting_room import Kills
+
+__all__ = ["HeldBack"]
+
+_APP = "/apps/{application}"
+_KILLED = re.compile(rb'"state"\s*:\s*"KILLED"|<state>\s*KILLED\s*</state>')
+_READS: Mapping[str, tuple[str | None, Callable[[ApplicationDocument], dict[str, Any]]]] = {
+    f"{_APP}/state": ("appstate", lambda known: {"state": known.summary.state.value}),
+    f"{_APP}/queue": ("appqueue", lambda known: {"queue": known.summary.queue}),
+    f"{_APP}/priority": ("applicationpriority", lambda _: {"priority": 0}),
+    f"{_APP}/appattempts": (None, lambda _: {"appAttempts": {}}),
+}
+"""Paths whose answer is known without a home: root of the XML, and the JSON."""
+
+
+class HeldBack:
+    """Answers requests about applications without a home; leaves all others alone."""
+
+    def __init__(self, backend: Backend, identity: IdentityService) -> None:
+        self._backend = backend
+        self._identity = identity
+
+    async def answer(self, call: Call) -> Outcome | None:
+        """The answer; None if the request is about something else.
+
+        Raises:
+            ForbiddenError: The caller may not end it.
+            HomeUnreachableError: It can be asked only of a home.
+        """
+        known = self._known(call.parameters.get("application", ""))
+        if known is None or not call.endpoint.path.startswith(_APP):
+            return None
+        row = _READS.get(call.endpoint.path)
+        if row is not None and not call.endpoint.changes:
+            return self._told(row[0], row[1](known))
+        if call.endpoint.path == f"{_APP}/state" and call.endpoint.changes:
+            return await self._change_state(call, known.summary.application_id)
+        message = f"{known.summary.application_id} waits for its queue's turn: no ResourceManager has it yet"
+        raise HomeUnreachableError(message)
+
+    async def _change_state(self, call: Call, application_id: ApplicationId) -> Outcome | None:
+        if _KILLED.search(call.request.body) is None:
+            raise BadRequestError("java.lang.Exception: Only 'KILLED' is allowed as a target state.")
+        by = Kills(call.caller.user, is_admin=self._identity.is_admin(call.caller))
+        if not await self._backend.control.kill_waiting(application_id, by):
+            return None  # it has just started: its home is asked
+        return self._told("appstate", {"state": "KILLED"})
+
+    def _known(self, text: str) -> ApplicationDocument | None:
+        try:
+            application_id = ApplicationId.parse(text)
+        except MalformedIdError:
+            return None
+        return self._backend.view.find(application_id) if self._backend.view.is_waiting(application_id) else None
+
+    def _told(self, xml_root: str | None, shown: dict[str, Any]) -> Outcome:
+        body = json.dumps(shown, separators=(",", ":")).encode()
+        return Outcome(Document(body, xml_root=xml_root), Freshness(self._backend.clock.now_s()))

@@ -1,0 +1,78 @@
+"""The policy of shares, put together: the versions in the store, who waits, and who lets them start."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from shim.config import Config
+from shim.domain.ids import SubClusterId
+from shim.domain.shares import SharePolicy
+from shim.domain.subclusters import Admission
+from shim.global_master.entitle import ShareSettings
+from shim.global_master.federation_view import FederationView
+from shim.machine import groups_of
+from shim.ports.clock import Clock
+from shim.ports.policy_store import PolicyStore
+from shim.ports.state_store import StateStore
+from shim.queue_config import parse_policy, policy_text
+from shim.services.policies import PolicyService
+from shim.services.starting import Starting
+from shim.services.submission import SubmissionService
+from shim.services.waiting_room import WaitingRoom
+
+__all__ = ["SharesOfQueues", "open_shares"]
+
+
+@dataclass(frozen=True, slots=True)
+class SharesOfQueues:
+    """The parts that enforce shares."""
+
+    policies: PolicyService
+    room: WaitingRoom
+    _config: Config
+    _view: FederationView
+    _store: StateStore
+    _clock: Clock
+
+    def name_at(self, subcluster: SubClusterId, queue: str) -> str:
+        """What a sub-cluster calls a queue."""
+        found = self.policies.current.find(queue)
+        return queue if found is None or found.path != queue else found.name_at(subcluster)
+
+    def starting(self, submissions: SubmissionService, is_mine: Callable[[str], bool]) -> Starting:
+        """Who lets start what waits."""
+        return Starting(
+            room=self.room,
+            submissions=submissions,
+            store=self._store,
+            view=self._view,
+            clock=self._clock,
+            interval_s=self._config.shares.interval_s,
+            is_mine=is_mine,
+        )
+
+
+def open_shares(
+    config: Config,
+    view: FederationView,
+    admissions: Mapping[SubClusterId, Admission],
+    store: StateStore,
+    policies: PolicyStore,
+    clock: Clock,
+) -> SharesOfQueues:
+    """Put the parts together; nothing runs yet, and the policy of the configuration file holds."""
+    subclusters = [each.id for each in config.subclusters]
+
+    def parse(text: str, source: str) -> SharePolicy:
+        return parse_policy(text, source=source, subclusters=subclusters)
+
+    service = PolicyService(policies, policy_text(config.queues, config.mappings), parse, clock)
+    room = WaitingRoom(
+        policy=lambda: service.current,
+        view=view,
+        admissions=admissions,
+        store=store,
+        clock=clock,
+        groups_of=groups_of,
+        settings=ShareSettings(ahead=config.shares.ahead, absent_after_s=config.shares.absent_after_s),
+    )
+    return SharesOfQueues(service, room, config, view, store, clock)
