@@ -17,15 +17,15 @@ from shim.services.waiting_room import Kills
 
 __all__ = ["HeldBack"]
 
-_APP = "/apps/{application}"
+_STATE = ("state",)
 _KILLED = re.compile(rb'"state"\s*:\s*"KILLED"|<state>\s*KILLED\s*</state>')
-_READS: Mapping[str, tuple[str | None, Callable[[ApplicationDocument], dict[str, Any]]]] = {
-    f"{_APP}/state": ("appstate", lambda known: {"state": known.summary.state.value}),
-    f"{_APP}/queue": ("appqueue", lambda known: {"queue": known.summary.queue}),
-    f"{_APP}/priority": ("applicationpriority", lambda _: {"priority": 0}),
-    f"{_APP}/appattempts": (None, lambda _: {"appAttempts": {}}),
+_READS: Mapping[tuple[str, ...], tuple[str | None, Callable[[ApplicationDocument], dict[str, Any]]]] = {
+    _STATE: ("appstate", lambda known: {"state": known.summary.state.value}),
+    ("queue",): ("appqueue", lambda known: {"queue": known.summary.queue}),
+    ("priority",): ("applicationpriority", lambda _: {"priority": 0}),
+    ("appattempts",): (None, lambda _: {"appAttempts": {}}),
 }
-"""Paths whose answer is known without a home: root of the XML, and the JSON."""
+"""What below an application is known without a home: root of the XML, and the JSON."""
 
 
 class HeldBack:
@@ -43,12 +43,13 @@ class HeldBack:
             HomeUnreachableError: It can be asked only of a home.
         """
         known = self._known(call.parameters.get("application", ""))
-        if known is None or not call.endpoint.path.startswith(_APP):
+        if known is None or call.endpoint.segments[0] != "apps":
             return None
-        row = _READS.get(call.endpoint.path)
+        below = call.endpoint.segments[2:]
+        row = _READS.get(below)
         if row is not None and not call.endpoint.changes:
             return self._told(row[0], row[1](known))
-        if call.endpoint.path == f"{_APP}/state" and call.endpoint.changes:
+        if below == _STATE:
             return await self._change_state(call, known.summary.application_id)
         message = f"{known.summary.application_id} waits for its queue's turn: no ResourceManager has it yet"
         raise HomeUnreachableError(message)
