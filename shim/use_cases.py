@@ -209,7 +209,12 @@ def _inspection(world: World, administration: AdministrationService) -> Inspecti
         store=world.store,
         clock=world.clock,
         read_node_settings={id_: each.read_node_settings for id_, each in world.subclusters.items()},
-        settings=InspectionSettings(tuple(wildcards), allows_anonymous=security.allow_anonymous),
+        settings=InspectionSettings(
+            tuple(wildcards),
+            allows_anonymous=security.allow_anonymous,
+            scheduler_door=world.config.server.scheduler_rpc,
+            spanning=tuple(queue.name for queue in world.config.queues if queue.span),
+        ),
     )
 
 

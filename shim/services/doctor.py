@@ -89,12 +89,16 @@ class FederationFacts:
         store_trouble: Why the store cannot be used; empty if it can.
         wildcard_proxy_users: Users of Heddle's own configuration that may act for anybody from anywhere.
         allows_anonymous: Whether changing calls may come without a user.
+        scheduler_door: Where Heddle takes ApplicationMasters; empty if it does not.
+        spanning: Queues whose applications may hold containers of several sub-clusters.
     """
 
     subclusters: Sequence[SubClusterFacts]
     store_trouble: str = ""
     wildcard_proxy_users: tuple[str, ...] = ()
     allows_anonymous: bool = False
+    scheduler_door: str = ""
+    spanning: tuple[str, ...] = ()
     reachable: Sequence[SubClusterFacts] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -176,15 +180,25 @@ def _scheduler_addresses(facts: FederationFacts) -> Iterator[Finding]:
     """An ApplicationMaster takes its submitter's settings, unless its node's file marks them `final`."""
     for each in facts.reachable:
         setting = None if each.node_settings is None else each.node_settings.get(_SCHEDULER)
-        if setting is None:
-            message = "the scheduler address that its ApplicationMasters use could not be read from a node's /conf"
-            yield Finding("scheduler address", Level.WARNING, each.id, message, "is a node up, and its web port open?")
-        elif not setting.is_final:
-            message = f"{_SCHEDULER} is {setting.value} on its nodes, but not final: the submitter's value goes first"
-            advice = f"mark {_SCHEDULER} <final>true</final> in yarn-site.xml of its nodes"
-            yield Finding("scheduler address", Level.WARNING, each.id, message, advice)
-        else:
-            yield Finding("scheduler address", Level.OK, each.id, f"ApplicationMasters use {setting.value}")
+        level, message, advice = _scheduler_address(facts, setting)
+        yield Finding("scheduler address", level, each.id, message, advice)
+
+
+def _scheduler_address(facts: FederationFacts, setting: Setting | None) -> tuple[Level, str, str]:
+    """What a node's setting means: who stands there goes before whoever submits only if it is final."""
+    if setting is None:
+        message = "the scheduler address that its ApplicationMasters use could not be read from a node's /conf"
+        return Level.WARNING, message, "is a node up, and its web port open?"
+    if setting.is_final and facts.spanning:
+        message = f"{_SCHEDULER} is {setting.value} on its nodes and final: unless that is Heddle, nothing spans there"
+        return Level.WARNING, message, f"take <final> from {_SCHEDULER} in yarn-site.xml of its nodes"
+    if setting.is_final:
+        return Level.OK, f"ApplicationMasters use {setting.value}, whatever their submitters say", ""
+    if facts.scheduler_door:
+        message = f"ApplicationMasters use their submitters' value (Heddle's is {facts.scheduler_door}), "
+        return Level.OK, f"{message}or {setting.value} without one", ""
+    message = f"{_SCHEDULER} is {setting.value} on its nodes, but not final: the submitter's value goes first"
+    return Level.WARNING, message, f"set server.scheduler_rpc, or mark {_SCHEDULER} final in yarn-site.xml of its nodes"
 
 
 def _proxy_rules(facts: FederationFacts) -> Iterator[Finding]:

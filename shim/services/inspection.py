@@ -108,6 +108,8 @@ class InspectionSettings:
 
     wildcard_proxy_users: tuple[str, ...] = ()
     allows_anonymous: bool = False
+    scheduler_door: str = ""
+    spanning: tuple[str, ...] = ()
     answer_within_s: float = 2.0
 
 
@@ -161,6 +163,8 @@ class Inspection:
                 store_trouble=await self._store_trouble(),
                 wildcard_proxy_users=self.settings.wildcard_proxy_users,
                 allows_anonymous=self.settings.allows_anonymous,
+                scheduler_door=self.settings.scheduler_door,
+                spanning=self.settings.spanning,
             )
         )
 

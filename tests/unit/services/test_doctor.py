@@ -67,6 +67,19 @@ def test_finds(east, expected):
     assert trouble(east, WEST) == {expected}
 
 
+FREE = replace(EAST, node_settings={SCHEDULER: Setting("east:8030")})
+
+
+def test_a_scheduler_address_that_is_not_final_is_what_heddles_door_needs():
+    assert trouble(FREE, WEST, scheduler_door="heddle:8030") == set()
+    assert trouble(FREE, scheduler_door="heddle:8030", spanning=("root.prod",)) == set()
+
+
+def test_a_scheduler_address_that_is_final_keeps_applications_from_spanning():
+    found = trouble(FREE, WEST, scheduler_door="heddle:8030", spanning=("root.prod",))
+    assert found == {("scheduler address", "west", Level.WARNING)}
+
+
 def test_equal_epochs_are_found_on_both_sides():
     twin = a_subcluster("west", epoch="1000")
     assert trouble(EAST, twin) == {("epochs", "east", Level.WARNING), ("epochs", "west", Level.WARNING)}
