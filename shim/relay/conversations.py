@@ -68,14 +68,17 @@ class Conversations:
         """What a session is to be told now; the same again if it has not answered yet."""
         is_quiet = session is self.home and self.is_resuming
         knows = self.is_told and not is_quiet
-        serial = self.next_serial() if session.in_flight is None else session.in_flight.serial
-        return session.request(
+        is_new = session.in_flight is None
+        serial = session.in_flight.serial if session.in_flight is not None else self.next_serial()
+        request = session.request(
             serial,
             self._rows(session) if knows else session.told,
             self.blacklist if knows else session.blacklist,
             b"" if is_quiet else rest,
             is_quiet=is_quiet,
         )
+        session.is_fresh = session.is_fresh and not (is_new and knows)
+        return request
 
     def rack(self, subcluster: SubClusterId, node: NodeId) -> str:
         """The rack of a node, as far as it is known."""
@@ -104,6 +107,8 @@ class Conversations:
             others = sum(each.bound(group.key) for each in self._sessions.values() if each is not session)
             most = max(session.told_of(group.key), group.wanted - others)
             count = min(group.targets.get(session.subcluster, 0), most)
+            if session.is_fresh and ANY in group.rows:
+                rows[group.key, ANY] = replace(group.rows[ANY], count=0)  # said, even if there is nothing to take back
             if count > 0:
                 rows |= {(group.key, ask.place): ask for ask in self._rows_of(group, session.subcluster, count)}
         return rows

@@ -18,6 +18,7 @@ __all__ = [
     "Event",
     "Fate",
     "Finished",
+    "HomeResumed",
     "OpenSession",
     "RefuseAM",
     "Remember",
@@ -116,7 +117,9 @@ class SessionForgotten(Event):
 
 @dataclass(frozen=True, slots=True)
 class SessionLost(Event):
-    """A session could not be opened, or its sub-cluster is given up.
+    """A session could not be opened, or its sub-cluster is given up for now.
+
+    One that was open before is to be opened again as soon as that is possible, without another word.
 
     Attributes:
         reason: For people; stands in the diagnostics of its containers.
@@ -171,6 +174,16 @@ class RefuseAM(Effect):
 
     java_class: str
     message: str
+
+
+@dataclass(frozen=True, slots=True)
+class HomeResumed(Effect):
+    """The home stands at this response id while the ApplicationMaster begins again with 0; to be kept before going on.
+
+    Another ledger takes the home's id from it, should this one be lost: this much more than the ApplicationMaster's.
+    """
+
+    response_id: int
 
 
 class Fate(Enum):

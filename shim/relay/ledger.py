@@ -39,6 +39,7 @@ from shim.relay.events import (
     Event,
     Fate,
     Finished,
+    HomeResumed,
     OpenSession,
     RefuseAM,
     Remember,
@@ -59,6 +60,7 @@ _INVALID = "org.apache.hadoop.yarn.exceptions.InvalidApplicationMasterRequestExc
 _RESPONSE_IDS = 1 << 31
 _ANSWERS_OF_GRACE = 30
 """A container that is not listed after its ResourceManager restarted may turn up with its node."""
+_WANTED = frozenset({ContainerState.QUEUED, ContainerState.GIVEN})
 
 
 class AskLedger:
@@ -244,7 +246,8 @@ class AskLedger:
             if self._containers.find(name) is None:
                 self._containers.add(Container(name, event.subcluster, ContainerState.SURPLUS))
         mine = self._containers.of(event.subcluster)
-        session.releases |= dict.fromkeys(each.id for each in mine if each.state is ContainerState.SURPLUS)
+        unwanted = (each.id for each in mine if each.id in live and each.state not in _WANTED)
+        session.releases |= dict.fromkeys(unwanted)  # those that were given up with their sub-cluster, too
         session.expect((each.id for each in mine if each.ended is None and each.id not in live), _ANSWERS_OF_GRACE)
         self._outbox.add(event.node_tokens)
         effects.append(self._say(session))
@@ -268,6 +271,7 @@ class AskLedger:
             return
         if self._talk.is_resuming:
             self._talk.is_resuming = False
+            effects.append(HomeResumed(session.response_id))
             effects.append(self._say(session, b"" if self._call is None else self._call.rest))
         else:
             self._answer_am(answer, effects)

@@ -20,7 +20,7 @@ class SessionState(Enum):
     """How far a session is."""
 
     ABSENT = "absent"
-    """Never needed so far, or given up."""
+    """Never needed so far, or could not be opened."""
     OPENING = "opening"
     """Being started, or registered again."""
     OPEN = "open"
@@ -40,6 +40,8 @@ class Session:
         blacklist: What it believes to be blacklisted.
         headroom: As it said last.
         nodes: As it said last.
+        is_fresh: Whether it may believe in asks from before it was opened (again), of which nobody here knows.
+        was_open: Whether it ever was.
         missing: Containers that it did not list when it was opened again, by how many answers they may still turn up.
     """
 
@@ -53,6 +55,8 @@ class Session:
     blacklist: frozenset[str] = frozenset()
     headroom: ResourceVector = field(default_factory=ResourceVector)
     nodes: int = 0
+    is_fresh: bool = False
+    was_open: bool = False
     missing: dict[ContainerId, int] = field(default_factory=dict)
 
     def reopen(self, response_id: int) -> None:
@@ -60,14 +64,15 @@ class Session:
         if self.in_flight is not None:
             self.releases = dict.fromkeys((*self.in_flight.releases, *self.releases))
         self.state = SessionState.OPEN
+        self.is_fresh = self.was_open = True
         self.response_id = response_id
         self.in_flight = None
         self.told.clear()
         self.blacklist = frozenset()
 
     def give_up(self) -> None:
-        """Nothing that was said stands any more."""
-        self.state = SessionState.ABSENT
+        """Nothing that was said stands any more. What was open once is opened again: containers may live there."""
+        self.state = SessionState.OPENING if self.was_open else SessionState.ABSENT
         self.in_flight = None
         self.told.clear()
         self.releases.clear()
