@@ -1,4 +1,4 @@
-"""The Hadoop jars: fetched by Maven once per version, kept in the user's cache, compared with committed checksums."""
+"""Jars: fetched by Maven once, kept in the user's cache, compared with committed checksums."""
 
 import hashlib
 import os
@@ -6,16 +6,41 @@ import shutil
 import subprocess
 import tempfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 
 from shim.errors import LabError
 from shim.lab.spec import DEFAULT_VERSION
 
-__all__ = ["cache_folder", "checksum_list", "ensure_jars", "verify"]
+__all__ = ["JarSet", "cache_folder", "checksum_list", "ensure", "ensure_jars", "verify"]
 
 _HERE = Path(__file__).resolve().parent
 _MAVEN_TIMEOUT_S = 900
 _SHOWN_LINES = 15
+
+
+@dataclass(frozen=True, slots=True)
+class JarSet:
+    """What one pom names.
+
+    Attributes:
+        name: For people, with the version.
+        pom: The file for Maven.
+        checksums: File with the SHA-256 of each jar.
+        target: Folder in which they are kept.
+        arguments: Further ones for Maven.
+    """
+
+    name: str
+    pom: Path
+    checksums: Path
+    target: Path
+    arguments: tuple[str, ...] = ()
+
+    def expected(self) -> dict[str, str]:
+        """SHA-256 by file name, as committed."""
+        pairs = (line.split(maxsplit=1) for line in self.checksums.read_text(encoding="utf-8").splitlines())
+        return {name.strip(): digest for digest, name in pairs}
 
 
 def _build_folder() -> Path:
@@ -30,11 +55,20 @@ def cache_folder() -> Path:
     return Path(home) / "heddle" / "hadoop"
 
 
+def _hadoop(version: str) -> JarSet:
+    extras = ("-Pextras",) if version == DEFAULT_VERSION else ()
+    return JarSet(
+        name=f"Hadoop {version}",
+        pom=_build_folder() / "pom.xml",
+        checksums=_build_folder() / "checksums" / f"{version}.sha256",
+        target=cache_folder() / version,
+        arguments=(f"-Dhadoop.version={version}", *extras),
+    )
+
+
 def checksum_list(version: str) -> dict[str, str]:
-    """SHA-256 of each jar of `version` by file name, as committed."""
-    text = (_build_folder() / "checksums" / f"{version}.sha256").read_text(encoding="utf-8")
-    pairs = (line.split(maxsplit=1) for line in text.splitlines())
-    return {name.strip(): digest for digest, name in pairs}
+    """SHA-256 of each jar of Hadoop `version` by file name, as committed."""
+    return _hadoop(version).expected()
 
 
 def verify(folder: Path, expected: dict[str, str]) -> list[str]:
@@ -56,33 +90,35 @@ def _digest(path: Path) -> str:
 
 
 def ensure_jars(version: str, say: Callable[[str], None]) -> Path:
-    """The folder with the jars of Hadoop `version`, fetched first if the cache has none.
+    """The folder with the jars of Hadoop `version`, one of `SUPPORTED_VERSIONS`; see `ensure`."""
+    return ensure(_hadoop(version), say)
+
+
+def ensure(jars: JarSet, say: Callable[[str], None]) -> Path:
+    """The folder with some jars, fetched first if the cache has none.
 
     Args:
-        version: One of `SUPPORTED_VERSIONS`.
+        jars: Which.
         say: Told what takes long.
 
     Raises:
         LabError: If Maven is missing or fails, or a jar is not the one that the checksum list names.
     """
-    target = cache_folder() / version
-    expected = checksum_list(version)
+    target, expected = jars.target, jars.expected()
     if target.is_dir():
         problems = verify(target, expected)
         if not problems:
             return target
-        say(f"Hadoop {version}: {target} is damaged ({problems[0]}), fetching it again")
+        say(f"{jars.name}: {target} is damaged ({problems[0]}), fetching it again")
     else:
-        say(f"Hadoop {version}: fetching {len(expected)} jars by Maven (once)")
+        say(f"{jars.name}: fetching {len(expected)} jars by Maven (once)")
     target.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{version}-") as scratch:
+    with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as scratch:
         fetched = Path(scratch) / "jars"
-        _run_maven(version, fetched)
+        _run_maven(jars, fetched)
         problems = verify(fetched, expected)
         if problems:
-            raise LabError(
-                f"Hadoop {version}: Maven's jars are not those of the checksum list: {'; '.join(problems[:5])}"
-            )
+            raise LabError(f"{jars.name}: Maven's jars are not those of the checksum list: {'; '.join(problems[:5])}")
         _move_into_place(fetched, target, Path(scratch) / "old")
     return target
 
@@ -98,28 +134,27 @@ def _move_into_place(fetched: Path, target: Path, old: Path) -> None:
             raise
 
 
-def _run_maven(version: str, target: Path) -> None:
+def _run_maven(jars: JarSet, target: Path) -> None:
     maven = shutil.which("mvn")
     if maven is None:
-        raise LabError(f"Maven is needed to fetch Hadoop {version}: install it (Debian: apt-get install maven)")
+        raise LabError(f"Maven is needed to fetch {jars.name}: install it (Debian: apt-get install maven)")
     command = [
         maven,
         "--batch-mode",
         "--quiet",
         "--strict-checksums",
-        f"--file={_build_folder() / 'pom.xml'}",
-        f"-Dhadoop.version={version}",
-        *(["-Pextras"] if version == DEFAULT_VERSION else []),
+        f"--file={jars.pom}",
+        *jars.arguments,
         "dependency:copy-dependencies",
         "-DincludeScope=runtime",
         f"-DoutputDirectory={target}",
     ]
     try:
-        result = subprocess.run(  # noqa: S603 - a fixed command; the version was checked against the supported ones
+        result = subprocess.run(  # noqa: S603 - a fixed command; versions are checked against the supported ones
             command, capture_output=True, text=True, timeout=_MAVEN_TIMEOUT_S, check=False
         )
     except subprocess.TimeoutExpired as exc:
-        raise LabError(f"Hadoop {version}: Maven took longer than {_MAVEN_TIMEOUT_S} s; try again") from exc
+        raise LabError(f"{jars.name}: Maven took longer than {_MAVEN_TIMEOUT_S} s; try again") from exc
     if result.returncode != 0:
         tail = "\n".join((result.stdout + result.stderr).splitlines()[-_SHOWN_LINES:])
-        raise LabError(f"Hadoop {version}: Maven failed ({result.returncode}):\n{tail}")
+        raise LabError(f"{jars.name}: Maven failed ({result.returncode}):\n{tail}")
