@@ -2,14 +2,14 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 from shim.lab import Lab
-from tests.support.masters import Masters, fresh_database, masters_over, names_that_share, until
+from tests.support.masters import Masters, Nursery, fresh_database, masters_over, names_that_share, told, until
 
 pytestmark = pytest.mark.lab
 
@@ -17,11 +17,17 @@ QUEUES = ("root.default", "root.prod")
 TAKES_OVER_S = 5.0
 
 
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as started:
+        yield started
+
+
 @pytest.fixture
-async def masters(fault_lab: Lab, postgres_url: str, tmp_path: Path) -> AsyncIterator[Masters]:
+async def masters(nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path) -> AsyncIterator[Masters]:
     store = await fresh_database(postgres_url, "masters")
     clusters = {id_: (each.conf_dir, each.url) for id_, each in fault_lab.clusters.items()}
-    async with masters_over(tmp_path, store, clusters) as started:
+    async with masters_over(nursery, tmp_path, store, clusters) as started:
         yield started
 
 
@@ -90,7 +96,7 @@ async def test_a_killed_gms_queues_move_within_seconds_and_its_applications_go_o
         task.exception()  # a client whose connection broke repeats what it asked for
 
     async def has_moved() -> bool:
-        return (await owners(masters, two)).get(QUEUES[0]) == two.name
+        return bool((await owners(masters, two)).get(QUEUES[0]) == two.name)
 
     assert await until(has_moved) < TAKES_OVER_S
     assert await masters.submit(two, QUEUES[0]) == 202
@@ -107,7 +113,7 @@ async def test_a_killed_lms_standby_takes_over_within_seconds(masters: Masters) 
     masters.running["lm-east-1"].kill()
 
     async def reports_again() -> bool:
-        return '"followed"' in standby.log.read_text()
+        return '"followed"' in told(standby)
 
     assert await until(reports_again) < TAKES_OVER_S
 
@@ -133,14 +139,14 @@ async def test_a_frozen_lm_is_told_by_its_age_and_replaced_and_what_it_says_late
         told = await masters.get(one, "/heddle/v1/masters")
         (link,) = [each for each in told["links"] if each["cluster"] == "east"]
         clusters = (await masters.get(one, "/heddle/v1/clusters"))["clusters"]
-        return link["is_linked"] and clusters[0]["age_s"] < 2.0 and link["address"] != before
+        return bool(link["is_linked"] and clusters[0]["age_s"] < 2.0 and link["address"] != before)
 
     before = (await masters.get(one, "/heddle/v1/masters"))["links"][0]["address"]
     await until(is_fresh)
     first.thaw()
 
     async def stands_by() -> bool:
-        return '"standing by"' in first.log.read_text()
+        return '"standing by"' in told(first)
 
     await until(stands_by)
     assert await is_fresh()

@@ -1,6 +1,7 @@
 """Real masters as processes: `heddle gm` and `heddle lm` over real clusters and a real PostgreSQL."""
 
 import asyncio
+import json
 import os
 import re
 import signal
@@ -10,7 +11,7 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import aiohttp
 import asyncpg
@@ -18,11 +19,11 @@ import asyncpg
 from shim.domain.ids import GlobalMasterId
 from shim.global_master.queue_assignment import favourite
 
-__all__ = ["Master", "Masters", "fresh_database", "masters_over", "names_that_share", "until"]
+__all__ = ["Master", "Masters", "Nursery", "fresh_database", "masters_over", "names_that_share", "told", "until"]
 
 _REPOSITORY = Path(__file__).resolve().parent.parent.parent
 _URL = re.compile(r"at (http://\S+) ")
-_START_S = 60.0
+_START_S = 120.0
 
 
 async def until(holds: Callable[[], Awaitable[Any]], *, within_s: float = 60.0) -> float:
@@ -33,6 +34,11 @@ async def until(holds: Callable[[], Awaitable[Any]], *, within_s: float = 60.0) 
         while not await holds():  # noqa: ASYNC110 - a server in another process tells nobody by itself
             await asyncio.sleep(0.05)
     return loop.time() - began_s
+
+
+def told(master: "Master") -> str:
+    """What a process has written."""
+    return master.log.read_text() if master.log.exists() else ""
 
 
 async def fresh_database(server_url: str, name: str) -> str:
@@ -59,37 +65,67 @@ def names_that_share(queues: tuple[str, ...]) -> tuple[str, ...]:
     raise AssertionError(f"no names share {queues}")
 
 
+class Nursery:
+    """Starts processes of the command line in no time; a context manager."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen(
+            [sys.executable, "-m", "tests.support.master_nursery"],
+            cwd=_REPOSITORY,
+            env={**os.environ, "HEDDLE_LOG_FORMAT": "json"},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.close()
+        self._process.wait(60)
+        self._process.stdout.close()
+
+    def start(self, log: Path, *arguments: str) -> int:
+        """Start a command; returns its process id."""
+        assert self._process.stdin is not None
+        assert self._process.stdout is not None
+        self._process.stdin.write(json.dumps({"log": str(log), "arguments": arguments}) + "\n")
+        self._process.stdin.flush()
+        return int(self._process.stdout.readline())
+
+
 @dataclass(slots=True)
 class Master:
     """One process."""
 
     name: str
-    process: "subprocess.Popen[bytes]"
+    pid: int
     log: Path
     url: str = ""
 
+    @property
+    def is_running(self) -> bool:
+        """Whether the process exists."""
+        try:
+            os.kill(self.pid, 0)
+        except ProcessLookupError:
+            return False
+        return True
+
     def kill(self) -> None:
         """As a machine that loses power."""
-        self.process.kill()
-        self.process.wait()
+        os.kill(self.pid, signal.SIGKILL)
 
     def freeze(self) -> None:
         """It keeps its connections, and does nothing."""
-        self.process.send_signal(signal.SIGSTOP)
+        os.kill(self.pid, signal.SIGSTOP)
 
     def thaw(self) -> None:
         """It goes on."""
-        self.process.send_signal(signal.SIGCONT)
-
-    def end(self) -> int:
-        """Ask it to end, and wait for it."""
-        self.process.send_signal(signal.SIGTERM)
-        self.process.send_signal(signal.SIGCONT)
-        try:
-            return self.process.wait(20)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            return self.process.wait()
+        os.kill(self.pid, signal.SIGCONT)
 
 
 @dataclass(slots=True)
@@ -103,6 +139,7 @@ class Masters:
 
     folder: Path
     configuration: Path
+    nursery: Nursery
     managers: Mapping[str, str]
     session: aiohttp.ClientSession
     running: dict[str, Master] = field(default_factory=dict)
@@ -115,8 +152,8 @@ class Masters:
         master = self._spawn(name, "gm", "--name", name)
 
         async def serves() -> bool:
-            found = _URL.search(master.log.read_text())
-            assert master.process.poll() is None, master.log.read_text()
+            found = _URL.search(told(master))
+            assert master.is_running, told(master)
             if found is not None:
                 master.url = found[1]
             return found is not None
@@ -129,30 +166,28 @@ class Masters:
         master = self._spawn(f"lm-{subcluster}-{number}", "lm", "--subcluster", subcluster)
 
         async def listens() -> bool:
-            assert master.process.poll() is None, master.log.read_text()
-            return "Local Master of" in master.log.read_text()
+            assert master.is_running, told(master)
+            return "Local Master of" in told(master)
 
         await until(listens, within_s=_START_S)
         return master
 
-    def end_all(self) -> None:
+    async def end_all(self) -> None:
         """End every process that is left."""
-        for master in self.running.values():
-            if master.process.poll() is None:
-                master.end()
+        left = [master for master in self.running.values() if master.is_running]
+        for master in left:
+            os.kill(master.pid, signal.SIGTERM)
+            os.kill(master.pid, signal.SIGCONT)
+
+        async def have_ended() -> bool:
+            return not any(master.is_running for master in left)
+
+        await until(have_ended)
 
     def _spawn(self, name: str, *arguments: str) -> Master:
         log = self.folder / f"{name}-{len(self.running)}.log"
-        with log.open("wb") as output:
-            process = subprocess.Popen(
-                [sys.executable, "-m", "shim", arguments[0], "-c", str(self.configuration), *arguments[1:]],
-                cwd=_REPOSITORY,
-                env={**os.environ, "HEDDLE_LOG_FORMAT": "json"},
-                stdin=subprocess.DEVNULL,
-                stdout=output,
-                stderr=subprocess.STDOUT,
-            )
-        master = self.running[name] = Master(name, process, log)
+        pid = self.nursery.start(log, arguments[0], "-c", str(self.configuration), *arguments[1:])
+        master = self.running[name] = Master(name, pid, log)
         return master
 
     # -- a client ----------------------------------------------------------------------------------------------------
@@ -223,7 +258,7 @@ class Masters:
 
 @asynccontextmanager
 async def masters_over(
-    folder: Path, store: str, clusters: Mapping[str, tuple[Path, str]], *, poll_s: float = 0.5
+    nursery: Nursery, folder: Path, store: str, clusters: Mapping[str, tuple[Path, str]], *, poll_s: float = 0.5
 ) -> AsyncIterator[Masters]:
     """Masters over clusters, given as configuration folder and URL by id; none is started yet."""
     secret = folder / "masters.secret"
@@ -239,8 +274,8 @@ async def masters_over(
     configuration.write_text(text)
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
         urls = {id_: url for id_, (_, url) in clusters.items()}
-        masters = Masters(folder, configuration, urls, session)
+        masters = Masters(folder, configuration, nursery, urls, session)
         try:
             yield masters
         finally:
-            await asyncio.to_thread(masters.end_all)
+            await masters.end_all()
