@@ -23,7 +23,7 @@ from shim.domain.submissions import HomeDecision, Submission
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.global_master.federation_view import FederationView, ViewSettings
 from shim.global_master.home import HomeSettings, choose_home
-from shim.machine import SystemClock, current_user, read_secret
+from shim.machine import SystemClock, allow_many_connections, current_user, read_secret
 from shim.masters import GlobalMaster, open_global_master
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore
@@ -127,6 +127,7 @@ class Heddle:
         Raises:
             HeddleError: If it cannot start, or a part of it ended that never should.
         """
+        allow_many_connections()
         ended = asyncio.Event()
         loop = asyncio.get_running_loop()
         for signal_ in (signal.SIGTERM, signal.SIGINT):

@@ -4,6 +4,7 @@ import asyncio
 import getpass
 import grp
 import pwd
+import resource
 import secrets
 import stat
 import time
@@ -12,7 +13,7 @@ from pathlib import Path
 
 from shim.errors import ConfigError
 
-__all__ = ["SystemClock", "current_user", "groups_of", "read_secret"]
+__all__ = ["SystemClock", "allow_many_connections", "current_user", "groups_of", "read_secret"]
 
 _SECRET_BYTES = 32
 _SHORTEST_SECRET = 16
@@ -33,6 +34,13 @@ class SystemClock:
     async def sleep(self, duration_s: float) -> None:
         """See `Clock`."""
         await asyncio.sleep(max(0.0, duration_s))
+
+
+def allow_many_connections() -> None:
+    """Let this process open as many files as it may: each ApplicationMaster takes two, and shells allow 1024."""
+    allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if allowed != resource.RLIM_INFINITY:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
 
 
 def current_user() -> str:

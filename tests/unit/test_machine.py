@@ -2,11 +2,22 @@ import getpass
 import grp
 import os
 import pwd
+import resource
 
 import pytest
 
 from shim.errors import ConfigError
-from shim.machine import SystemClock, current_user, groups_of, read_secret
+from shim.machine import SystemClock, allow_many_connections, current_user, groups_of, read_secret
+
+
+def test_as_many_files_may_be_open_as_the_machine_allows():
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(256, before[1]), before[1]))
+    try:
+        allow_many_connections()
+        assert resource.getrlimit(resource.RLIMIT_NOFILE) == (before[1], before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
 def test_a_secret_is_read_from_a_file_that_only_its_owner_reads(tmp_path):
