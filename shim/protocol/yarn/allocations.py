@@ -1,0 +1,266 @@
+"""`allocate` and `registerApplicationMaster`, between bytes and values; what is not decided on stays bytes.
+
+Serialized messages of one type, one after the other, are one message in which later single values win and lists are
+joined: that is how parts from several schedulers become one answer.
+"""
+
+from collections.abc import Iterable
+from dataclasses import replace
+
+from google.protobuf.message import DecodeError
+
+from shim.domain.allocations import (
+    AllocateAnswer,
+    AllocateCall,
+    Ask,
+    AskKey,
+    Ended,
+    Grant,
+    NodeToken,
+    SessionRequest,
+    UpdateRequest,
+)
+from shim.domain.ids import ContainerId, NodeId
+from shim.errors import RemoteProtocolError
+from shim.protocol.hrpc.envelopes import text_of
+from shim.protocol.proto.messages import (
+    AllocateRequestProto,
+    AllocateResponseProto,
+    ApplicationAttemptIdProto,
+    ContainerIdProto,
+    ContainerProto,
+    ContainerStateProto,
+    ContainerStatusProto,
+    ExecutionTypeProto,
+    ExecutionTypeRequestProto,
+    NMTokenProto,
+    PriorityProto,
+    RegisterApplicationMasterResponseProto,
+    ResourceBlacklistRequestProto,
+    ResourceRequestProto,
+    UpdateContainerRequestProto,
+)
+from shim.protocol.yarn.records import application_message, container_of, resource_message, resource_of
+
+__all__ = [
+    "read_allocate_answer",
+    "read_allocate_call",
+    "read_registration",
+    "with_containers",
+    "write_allocate_answer",
+    "write_session_request",
+]
+
+_TAKEN_FROM_REQUEST = ("ask", "release", "blacklist_request", "response_id", "update_requests")
+_TAKEN_FROM_ANSWER = (
+    "response_id",
+    "allocated_containers",
+    "completed_container_statuses",
+    "nm_tokens",
+    "limit",
+    "num_cluster_nodes",
+)
+_JOINED = ("updated_nodes", "preempt", "update_errors", "updated_containers")
+
+
+def read_allocate_call(payload_untrusted: bytes) -> AllocateCall:
+    """What an ApplicationMaster says.
+
+    Raises:
+        RemoteProtocolError: If the bytes are no `AllocateRequestProto`.
+    """
+    try:
+        message = AllocateRequestProto.FromString(payload_untrusted)
+    except DecodeError as exc:
+        raise RemoteProtocolError("an allocate request cannot be decoded") from exc
+    blacklist = message.blacklist_request
+    call = AllocateCall(
+        response_id=message.response_id,
+        asks=tuple(_ask_of(ask) for ask in message.ask),
+        releases=tuple(container_of(container) for container in message.release),
+        blacklist_additions=tuple(text_of(place) for place in blacklist.blacklist_additions),
+        blacklist_removals=tuple(text_of(place) for place in blacklist.blacklist_removals),
+        updates=tuple(
+            UpdateRequest(container_of(update.container_id), update.SerializeToString())
+            for update in message.update_requests
+        ),
+    )
+    for name in _TAKEN_FROM_REQUEST:
+        message.ClearField(name)  # type: ignore[arg-type]  # a field's name out of a table
+    return replace(call, rest=message.SerializePartialToString())
+
+
+def _ask_of(message: ResourceRequestProto) -> Ask:
+    execution = message.execution_type_request.execution_type
+    key = AskKey(
+        priority=message.priority.priority,
+        allocation_request_id=message.allocation_request_id,
+        is_opportunistic=execution == ExecutionTypeProto.OPPORTUNISTIC,
+        resource=resource_of(message.capability),
+        label=text_of(message.node_label_expression),
+    )
+    place = text_of(message.resource_name)
+    return Ask(key, place, message.num_containers, message.relax_locality, message.SerializePartialToString())
+
+
+def _ask_message(ask: Ask) -> ResourceRequestProto:
+    """The row as the ApplicationMaster sent it, with the count of the session; one that it never sent is made."""
+    if ask.raw:
+        message = ResourceRequestProto.FromString(ask.raw)
+        message.num_containers = ask.count
+        return message
+    key = ask.key
+    kind = ExecutionTypeProto.OPPORTUNISTIC if key.is_opportunistic else ExecutionTypeProto.GUARANTEED
+    return ResourceRequestProto(
+        priority=PriorityProto(priority=key.priority),
+        resource_name=ask.place,
+        capability=resource_message(key.resource),
+        num_containers=ask.count,
+        relax_locality=ask.relaxes,
+        node_label_expression=key.label or None,
+        execution_type_request=ExecutionTypeRequestProto(execution_type=kind),
+        allocation_request_id=key.allocation_request_id,
+    )
+
+
+def write_session_request(request: SessionRequest) -> bytes:
+    """What one scheduler is told."""
+    message = AllocateRequestProto(
+        ask=[_ask_message(ask) for ask in request.asks],
+        release=[_container_message(container) for container in request.releases],
+        response_id=request.response_id,
+        update_requests=[UpdateContainerRequestProto.FromString(update.raw) for update in request.updates],
+    )
+    if request.blacklist_additions or request.blacklist_removals:
+        message.blacklist_request.CopyFrom(
+            ResourceBlacklistRequestProto(
+                blacklist_additions=request.blacklist_additions, blacklist_removals=request.blacklist_removals
+            )
+        )
+    return message.SerializePartialToString() + request.rest
+
+
+def read_allocate_answer(payload_untrusted: bytes) -> AllocateAnswer:
+    """What a scheduler answers.
+
+    Raises:
+        RemoteProtocolError: If the bytes are no `AllocateResponseProto`.
+    """
+    try:
+        message = AllocateResponseProto.FromString(payload_untrusted)
+    except DecodeError as exc:
+        raise RemoteProtocolError("an allocate answer cannot be decoded") from exc
+    joined = AllocateResponseProto(
+        updated_nodes=message.updated_nodes,
+        preempt=message.preempt if message.HasField("preempt") else None,
+        update_errors=message.update_errors,
+        updated_containers=message.updated_containers,
+    ).SerializePartialToString()
+    taken = AllocateAnswer(
+        response_id=message.response_id,
+        grants=tuple(_grant_of(container) for container in message.allocated_containers),
+        ended=tuple(_ended_of(status) for status in message.completed_container_statuses),
+        node_tokens=tuple(_token_of(token) for token in message.nm_tokens),
+        headroom=resource_of(message.limit),
+        nodes=message.num_cluster_nodes,
+    )
+    for name in (*_TAKEN_FROM_ANSWER, *_JOINED):
+        message.ClearField(name)  # type: ignore[arg-type]  # a field's name out of a table
+    return replace(
+        taken,
+        joined=joined,
+        rest=message.SerializePartialToString(),
+        am_rm_token=message.am_rm_token.SerializePartialToString() if message.HasField("am_rm_token") else b"",
+    )
+
+
+def write_allocate_answer(answer: AllocateAnswer) -> bytes:
+    """What the ApplicationMaster is answered."""
+    message = AllocateResponseProto(
+        response_id=answer.response_id,
+        allocated_containers=[ContainerProto.FromString(grant.raw) for grant in answer.grants],
+        completed_container_statuses=[_status_message(ended) for ended in answer.ended],
+        nm_tokens=[NMTokenProto.FromString(token.raw) for token in answer.node_tokens],
+        limit=resource_message(answer.headroom),
+        num_cluster_nodes=answer.nodes,
+    )
+    return message.SerializePartialToString() + answer.joined + answer.rest
+
+
+def read_registration(payload_untrusted: bytes) -> tuple[tuple[Grant, ...], tuple[NodeToken, ...]]:
+    """The containers from before a registration, and the tokens for their nodes.
+
+    Raises:
+        RemoteProtocolError: If the bytes are no `RegisterApplicationMasterResponseProto`.
+    """
+    try:
+        message = RegisterApplicationMasterResponseProto.FromString(payload_untrusted)
+    except DecodeError as exc:
+        raise RemoteProtocolError("an answer to a registration cannot be decoded") from exc
+    grants = tuple(_grant_of(container) for container in message.containers_from_previous_attempts)
+    return grants, tuple(_token_of(token) for token in message.nm_tokens_from_previous_attempts)
+
+
+def with_containers(
+    registration: bytes, grants: Iterable[Grant], tokens: Iterable[NodeToken], *, instead: bool = False
+) -> bytes:
+    """An answer to a registration with containers from before.
+
+    Args:
+        registration: As the home answered it.
+        grants: Containers that run elsewhere.
+        tokens: For their nodes.
+        instead: Whether they stand in the place of those that the home told of.
+    """
+    message = RegisterApplicationMasterResponseProto.FromString(registration)
+    if instead:
+        message.ClearField("containers_from_previous_attempts")
+        message.ClearField("nm_tokens_from_previous_attempts")
+    message.containers_from_previous_attempts.extend(ContainerProto.FromString(grant.raw) for grant in grants)
+    message.nm_tokens_from_previous_attempts.extend(NMTokenProto.FromString(token.raw) for token in tokens)
+    return message.SerializePartialToString()
+
+
+def _grant_of(message: ContainerProto) -> Grant:
+    return Grant(
+        container=container_of(message.id),
+        node=NodeId(text_of(message.nodeId.host), message.nodeId.port),
+        priority=message.priority.priority,
+        allocation_request_id=message.allocation_request_id,
+        resource=resource_of(message.resource),
+        raw=message.SerializePartialToString(),
+    )
+
+
+def _ended_of(message: ContainerStatusProto) -> Ended:
+    return Ended(
+        container_of(message.container_id),
+        message.exit_status,
+        text_of(message.diagnostics),
+        message.SerializePartialToString(),
+    )
+
+
+def _token_of(message: NMTokenProto) -> NodeToken:
+    return NodeToken(NodeId(text_of(message.nodeId.host), message.nodeId.port), message.SerializePartialToString())
+
+
+def _status_message(ended: Ended) -> ContainerStatusProto:
+    if ended.raw:
+        return ContainerStatusProto.FromString(ended.raw)
+    return ContainerStatusProto(
+        container_id=_container_message(ended.container),
+        state=ContainerStateProto.C_COMPLETE,
+        diagnostics=ended.diagnostics,
+        exit_status=ended.exit_status,
+    )
+
+
+def _container_message(container: ContainerId) -> ContainerIdProto:
+    attempt = container.attempt
+    return ContainerIdProto(
+        app_attempt_id=ApplicationAttemptIdProto(
+            application_id=application_message(attempt.application), attemptId=attempt.attempt
+        ),
+        id=container.number,
+    )
