@@ -118,7 +118,7 @@ async def test_a_killed_lms_standby_takes_over_within_seconds(masters: Masters) 
     assert await until(reports_again) < TAKES_OVER_S
 
     async def is_verified() -> bool:
-        assert await masters.submit(one, QUEUES[0]) == 202
+        assert await masters.submit(one, QUEUES[0]) == 202, masters.refusals
         record = await masters.why(one, masters.acknowledged[-1])
         return bool(record["verdicts"]) and record["home"] == "east"
 

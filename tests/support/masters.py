@@ -135,6 +135,7 @@ class Masters:
     Attributes:
         running: Every process that was started, by name.
         acknowledged: Ids that some Global Master answered with 202.
+        refusals: What was answered to the others.
     """
 
     folder: Path
@@ -144,6 +145,7 @@ class Masters:
     session: aiohttp.ClientSession
     running: dict[str, Master] = field(default_factory=dict)
     acknowledged: list[str] = field(default_factory=list)
+    refusals: list[str] = field(default_factory=list)
 
     # -- processes ---------------------------------------------------------------------------------------------------
 
@@ -221,6 +223,8 @@ class Masters:
         async with self.session.post(url, params={"user.name": "alice"}, json=context) as answer:
             if answer.status == 202:
                 self.acknowledged.append(application_id)
+            else:
+                self.refusals.append(await answer.text())
             return answer.status
 
     async def why(self, master: Master, application_id: str) -> Any:

@@ -7,6 +7,7 @@ rests on an older view, or does not know of the others' placements, is found out
 from dataclasses import replace
 
 from shim.domain.ids import SubClusterId
+from shim.domain.subclusters import SubClusterState
 from shim.domain.submissions import HomeProposal
 from shim.domain.verdicts import HomeVerdict, PlacedKind, Verdict
 from shim.global_master.federation_view import FederationView, Placement
@@ -37,8 +38,13 @@ class HomeVerification:
         self._settings = settings or HomeSettings()
 
     def verify(self, proposal: HomeProposal) -> HomeVerdict:
-        """Accept a proposal, and count the application from now on; or reject it with what is on its way here."""
+        """Accept a proposal, and count the application from now on; or reject it with what is on its way here.
+
+        Before the first poll there is nothing to judge by.
+        """
         now_s = self._clock.now_s()
+        if self._view.state(self._subcluster, now_s) is SubClusterState.NEW:
+            return HomeVerdict(self._subcluster, Verdict.UNVERIFIED, "its Local Master has not polled yet")
         decision = choose_home(proposal.submission, self._view, {}, now_s, self._settings)
         (candidate,) = decision.candidates
         told = HomeVerdict(self._subcluster, Verdict.REJECTED, candidate.reason, candidate.score, candidate.age_s)

@@ -155,6 +155,11 @@ async def test_a_home_is_verified_by_what_the_local_master_knows(story):
     assert story.following.verdicts[EAST, Verdict.REJECTED] >= 1
 
 
+async def test_a_local_master_that_has_not_polled_yet_has_nothing_against_anything(story):
+    verdict = await story.following.verify(EAST, HomeProposal(a_submission(1), at_least=0.9))
+    assert (verdict.verdict, verdict.score, verdict.age_s) == (Verdict.UNVERIFIED, None, None)
+
+
 async def test_a_local_master_that_says_nothing_stands_in_nobodys_way(story):
     async def says_nothing(link):
         while True:
