@@ -19,6 +19,7 @@ from shim.store.group_commit import GroupCommitExecutor
 from shim.store.schema import upgrade
 from shim.store.sql_lease_store import SqlLeaseStore
 from shim.store.sql_policy_store import SqlPolicyStore
+from shim.store.sql_span_store import SqlSpanStore
 
 __all__ = ["SqlStateStore", "open_state_store"]
 
@@ -95,6 +96,14 @@ class SqlStateStore:
         self._now_s = now_s
         self.leases = SqlLeaseStore(executor)
         self.policies = SqlPolicyStore(executor, now_s=now_s)
+
+    def spans(self, secret: bytes) -> SqlSpanStore:
+        """What spans, in the same database; closed with it.
+
+        Args:
+            secret: Of the configuration: seals tokens.
+        """
+        return SqlSpanStore(self._executor, secret)
 
     async def federation_timestamp_ms(self) -> int:
         """The cluster time stamp of every id that this federation issues; fixed at the first call ever."""

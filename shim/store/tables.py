@@ -15,7 +15,17 @@ from sqlalchemy import (
     Text,
 )
 
-__all__ = ["admissions", "federation", "leases", "metadata", "policies", "submissions"]
+__all__ = [
+    "admissions",
+    "federation",
+    "leases",
+    "metadata",
+    "policies",
+    "span_attempts",
+    "span_containers",
+    "span_sessions",
+    "submissions",
+]
 
 metadata = MetaData(naming_convention={"ix": "ix_%(table_name)s_%(column_0_name)s", "pk": "pk_%(table_name)s"})
 
@@ -89,4 +99,34 @@ policies = Table(
     Column("applied_by", Text, nullable=False),
     Column("applied_at_ms", BigInteger, nullable=False),
     Column("note", Text, nullable=False),
+)
+
+span_sessions = Table(  # ApplicationMasters of Heddle's own, beyond the homes
+    "span_sessions",
+    metadata,
+    Column("cluster_timestamp", BigInteger, primary_key=True, autoincrement=False),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    Column("subcluster", String(63), primary_key=True),
+    Column("home_subcluster", String(63), nullable=False),
+    Column("user_name", Text, nullable=False),
+    Column("sealed_token", LargeBinary, nullable=False),
+)
+
+span_attempts = Table(
+    "span_attempts",
+    metadata,
+    Column("cluster_timestamp", BigInteger, primary_key=True, autoincrement=False),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    Column("attempt", Integer, primary_key=True, autoincrement=False),
+    Column("sealed_registration", LargeBinary, nullable=False),  # holds a key
+    Column("home_response_id", BigInteger, nullable=False),
+)
+
+span_containers = Table(  # given to the ApplicationMaster, and not known to it as ended
+    "span_containers",
+    metadata,
+    Column("cluster_timestamp", BigInteger, primary_key=True, autoincrement=False),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    Column("container", Text, primary_key=True),
+    Column("subcluster", String(63), nullable=False),
 )

@@ -1,0 +1,88 @@
+"""What must survive of applications that span: Heddle's own masters elsewhere, and what the application has there.
+
+Tokens are secrets: whoever implements this keeps them unreadable to those who can read the database.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+
+__all__ = ["SpanAttempt", "SpanSession", "SpanStore"]
+
+
+@dataclass(frozen=True, slots=True)
+class SpanSession:
+    """Heddle's own ApplicationMaster in a further sub-cluster.
+
+    Attributes:
+        home: Where the application's own master runs.
+        user: Whose application it is.
+        token: Serialized token by which it logs in. Its ResourceManager shows it only before it registers; empty if
+            it was not seen yet.
+    """
+
+    application: ApplicationId
+    subcluster: SubClusterId
+    home: SubClusterId
+    user: str
+    token: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True)
+class SpanAttempt:
+    """An attempt that has registered.
+
+    Attributes:
+        registration: What its home answered, serialized: it answers only once.
+        home_response_id: By how much the home's response ids are ahead of the ApplicationMaster's.
+    """
+
+    attempt: ApplicationAttemptId
+    registration: bytes = field(repr=False)
+    home_response_id: int = 0
+
+
+class SpanStore(Protocol):
+    """Every method raises `StoreUnavailableError` when the store fails; each may be repeated."""
+
+    async def save_session(self, session: SpanSession) -> None:
+        """Keep a session, in the place of the one that was known."""
+        ...
+
+    async def sessions(self, application: ApplicationId | None = None) -> Sequence[SpanSession]:
+        """The sessions of an application, or all."""
+        ...
+
+    async def remove_session(self, application: ApplicationId, subcluster: SubClusterId) -> None:
+        """A session has ended: forget it, its token, and the containers there."""
+        ...
+
+    async def save_attempt(self, attempt: SpanAttempt) -> None:
+        """Keep an attempt, in the place of what was known."""
+        ...
+
+    async def find_attempt(self, attempt: ApplicationAttemptId) -> SpanAttempt | None:
+        """An attempt that has registered."""
+        ...
+
+    async def remove_attempts(self, application: ApplicationId) -> None:
+        """The application has ended."""
+        ...
+
+    async def give(
+        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
+    ) -> None:
+        """The application's master has these."""
+        ...
+
+    async def take(
+        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
+    ) -> None:
+        """The application's master knows that these have ended."""
+        ...
+
+    async def containers(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
+        """What was given and not taken."""
+        ...

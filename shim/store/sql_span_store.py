@@ -1,0 +1,163 @@
+"""`SpanStore` over SQL, in the database of the state store; tokens and registrations are sealed on their way in."""
+
+from collections import defaultdict
+from collections.abc import Callable, Collection, Mapping, Sequence
+from functools import partial
+from typing import Any
+
+from sqlalchemy import ColumnElement, Connection, Table, and_, delete, select
+from sqlalchemy.dialects import postgresql, sqlite
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+from shim.ports.span_store import SpanAttempt, SpanSession
+from shim.store.executors import Executor
+from shim.store.sealing import Sealer
+from shim.store.tables import span_attempts, span_containers, span_sessions
+
+__all__ = ["SqlSpanStore"]
+
+_BATCH = 400
+_DIALECT_INSERT: Mapping[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
+    "sqlite": sqlite.insert,
+    "postgresql": postgresql.insert,
+}
+
+
+class SqlSpanStore:
+    """Spans in SQL; implements `shim.ports.span_store.SpanStore`. Closing the state store closes it."""
+
+    def __init__(self, executor: Executor, secret: bytes) -> None:
+        self._executor = executor
+        self._sealer = Sealer(secret)
+
+    async def save_session(self, session: SpanSession) -> None:
+        """Keep a session."""
+        place = _session_place(session.application, session.subcluster)
+        row = _key(session.application) | {
+            "subcluster": session.subcluster,
+            "home_subcluster": session.home,
+            "user_name": session.user,
+            "sealed_token": self._sealer.seal(session.token, place),
+        }
+        await self._executor.write(partial(_put, table=span_sessions, row=row))
+
+    async def sessions(self, application: ApplicationId | None = None) -> Sequence[SpanSession]:
+        """Sessions of one application or of all."""
+        rows = await self._executor.read(partial(_sessions, application=application))
+        return [self._session(row) for row in rows]
+
+    def _session(self, row: Mapping[str, Any]) -> SpanSession:
+        application = ApplicationId(row["cluster_timestamp"], row["sequence"])
+        subcluster = SubClusterId(row["subcluster"])
+        token = self._sealer.open(row["sealed_token"], _session_place(application, subcluster))
+        return SpanSession(application, subcluster, SubClusterId(row["home_subcluster"]), row["user_name"], token)
+
+    async def remove_session(self, application: ApplicationId, subcluster: SubClusterId) -> None:
+        """Forget a session and its containers."""
+        await self._executor.write(partial(_remove_session, application=application, subcluster=subcluster))
+
+    async def save_attempt(self, attempt: SpanAttempt) -> None:
+        """Keep an attempt."""
+        row = _key(attempt.attempt.application) | {
+            "attempt": attempt.attempt.attempt,
+            "sealed_registration": self._sealer.seal(attempt.registration, str(attempt.attempt)),
+            "home_response_id": attempt.home_response_id,
+        }
+        await self._executor.write(partial(_put, table=span_attempts, row=row))
+
+    async def find_attempt(self, attempt: ApplicationAttemptId) -> SpanAttempt | None:
+        """An attempt that has registered."""
+        row = await self._executor.read(partial(_attempt, attempt=attempt))
+        if row is None:
+            return None
+        registration = self._sealer.open(row["sealed_registration"], str(attempt))
+        return SpanAttempt(attempt, registration, row["home_response_id"])
+
+    async def remove_attempts(self, application: ApplicationId) -> None:
+        """Forget the attempts of an application."""
+        await self._executor.write(partial(_remove_attempts, application=application))
+
+    async def give(
+        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
+    ) -> None:
+        """Keep what the ApplicationMaster has."""
+        rows = [_key(application) | {"subcluster": subcluster, "container": str(name)} for name in containers]
+        await self._executor.write(partial(_give, rows=rows))
+
+    async def take(
+        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
+    ) -> None:
+        """Forget what it knows to have ended."""
+        names = [str(name) for name in containers]
+        await self._executor.write(partial(_take, application=application, subcluster=subcluster, names=names))
+
+    async def containers(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
+        """What was given and not taken."""
+        found: dict[SubClusterId, set[ContainerId]] = defaultdict(set)
+        for subcluster, name in await self._executor.read(partial(_containers, application=application)):
+            found[SubClusterId(subcluster)].add(ContainerId.parse(name))
+        return {subcluster: frozenset(names) for subcluster, names in found.items()}
+
+
+def _session_place(application: ApplicationId, subcluster: SubClusterId) -> str:
+    return f"{application} in {subcluster}"
+
+
+def _key(application: ApplicationId) -> dict[str, Any]:
+    return {"cluster_timestamp": application.cluster_timestamp, "sequence": application.sequence}
+
+
+def _is(table: Table, application: ApplicationId) -> ColumnElement[bool]:
+    return and_(table.c.cluster_timestamp == application.cluster_timestamp, table.c.sequence == application.sequence)
+
+
+def _put(connection: Connection, *, table: Table, row: Mapping[str, Any]) -> None:
+    """Insert, or take the place of the row with that key."""
+    insert = _DIALECT_INSERT[connection.dialect.name](table).values(row)
+    keys = [column.name for column in table.primary_key]
+    changed = {name: insert.excluded[name] for name in row if name not in keys}
+    connection.execute(insert.on_conflict_do_update(index_elements=keys, set_=changed))
+
+
+def _sessions(connection: Connection, *, application: ApplicationId | None) -> Sequence[Mapping[str, Any]]:
+    found = select(span_sessions).order_by(*span_sessions.primary_key)
+    if application is not None:
+        found = found.where(_is(span_sessions, application))
+    return [dict(row) for row in connection.execute(found).mappings()]
+
+
+def _remove_session(connection: Connection, *, application: ApplicationId, subcluster: SubClusterId) -> None:
+    for table in (span_sessions, span_containers):
+        connection.execute(delete(table).where(_is(table, application), table.c.subcluster == subcluster))
+
+
+def _attempt(connection: Connection, *, attempt: ApplicationAttemptId) -> Mapping[str, Any] | None:
+    found = select(span_attempts).where(
+        _is(span_attempts, attempt.application), span_attempts.c.attempt == attempt.attempt
+    )
+    row = connection.execute(found).mappings().first()
+    return None if row is None else dict(row)
+
+
+def _remove_attempts(connection: Connection, *, application: ApplicationId) -> None:
+    connection.execute(delete(span_attempts).where(_is(span_attempts, application)))
+
+
+def _give(connection: Connection, *, rows: Sequence[Mapping[str, Any]]) -> None:
+    insert = _DIALECT_INSERT[connection.dialect.name](span_containers).on_conflict_do_nothing()
+    if rows:
+        connection.execute(insert, rows)
+
+
+def _take(
+    connection: Connection, *, application: ApplicationId, subcluster: SubClusterId, names: Sequence[str]
+) -> None:
+    mine = and_(_is(span_containers, application), span_containers.c.subcluster == subcluster)
+    for start in range(0, len(names), _BATCH):
+        batch = names[start : start + _BATCH]
+        connection.execute(delete(span_containers).where(mine, span_containers.c.container.in_(batch)))
+
+
+def _containers(connection: Connection, *, application: ApplicationId) -> Sequence[tuple[str, str]]:
+    found = select(span_containers.c.subcluster, span_containers.c.container)
+    return [(row[0], row[1]) for row in connection.execute(found.where(_is(span_containers, application)))]

@@ -1,0 +1,93 @@
+"""What is kept of applications that span: on SQLite and on PostgreSQL, with secrets that the database does not show."""
+
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from pathlib import Path
+
+import asyncpg
+import pytest
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+from shim.errors import StoreUnavailableError
+from shim.ports.span_store import SpanAttempt, SpanSession
+from shim.store import open_state_store
+from shim.store.sealing import Sealer
+from shim.store.sql_state_store import SqlStateStore
+
+APPLICATION = ApplicationId(1_700_000_000_000, 7)
+EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
+SESSION = SpanSession(APPLICATION, WEST, EAST, "ada", b"a very secret token")
+ATTEMPT = SpanAttempt(ApplicationAttemptId(APPLICATION, 1), b"a key is in here", 3)
+CONTAINERS = [ContainerId(ATTEMPT.attempt, (200 << 40) | number) for number in range(1, 900)]
+SECRET = b"of the configuration"
+
+
+@pytest.fixture(params=["sqlite", "postgresql"])
+async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlStateStore]:
+    url = f"sqlite:///{tmp_path}/heddle.db"
+    if request.param == "postgresql":
+        url = request.getfixturevalue("postgres_url")
+        connection = await asyncpg.connect(url)
+        await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+        await connection.close()
+    store = await open_state_store(url)
+    yield store
+    await store.close()
+
+
+async def test_a_session_is_kept_with_its_token_until_it_is_removed(opened: SqlStateStore) -> None:
+    store = opened.spans(SECRET)
+    await store.save_session(replace(SESSION, token=b""))
+    await store.save_session(SESSION)
+    await store.save_session(replace(SESSION, application=ApplicationId(1, 1)))
+    assert list(await store.sessions(APPLICATION)) == [SESSION]
+    assert len(await store.sessions()) == 2
+    await store.remove_session(APPLICATION, WEST)
+    await store.remove_session(APPLICATION, WEST)
+    assert list(await store.sessions(APPLICATION)) == []
+    assert len(await store.sessions()) == 1
+
+
+async def test_an_attempt_is_kept_as_it_was_said_last(opened: SqlStateStore) -> None:
+    store = opened.spans(SECRET)
+    assert await store.find_attempt(ATTEMPT.attempt) is None
+    await store.save_attempt(replace(ATTEMPT, home_response_id=0))
+    await store.save_attempt(ATTEMPT)
+    assert await store.find_attempt(ATTEMPT.attempt) == ATTEMPT
+    await store.remove_attempts(APPLICATION)
+    assert await store.find_attempt(ATTEMPT.attempt) is None
+
+
+async def test_containers_are_there_from_given_to_taken_however_often_it_is_said(opened: SqlStateStore) -> None:
+    store = opened.spans(SECRET)
+    for _ in range(2):
+        await store.give(APPLICATION, WEST, CONTAINERS)
+        await store.give(APPLICATION, NORTH, [replace(CONTAINERS[0], number=5)])
+    await store.give(APPLICATION, WEST, [])
+    for _ in range(2):
+        await store.take(APPLICATION, WEST, CONTAINERS[10:])
+    assert (await store.containers(APPLICATION))[WEST] == frozenset(CONTAINERS[:10])
+    await store.remove_session(APPLICATION, WEST)
+    assert await store.containers(APPLICATION) == {NORTH: frozenset({replace(CONTAINERS[0], number=5)})}
+
+
+async def test_the_database_does_not_show_a_secret_and_another_key_does_not_open_it(opened: SqlStateStore) -> None:
+    store = opened.spans(SECRET)
+    await store.save_session(SESSION)
+    await store.save_attempt(ATTEMPT)
+    with pytest.raises(StoreUnavailableError, match="secret_file"):
+        await opened.spans(b"another").sessions()
+    with pytest.raises(StoreUnavailableError, match="secret_file"):
+        await opened.spans(b"another").find_attempt(ATTEMPT.attempt)
+
+
+def test_what_is_sealed_opens_at_its_place_alone_and_never_looks_the_same_twice() -> None:
+    sealer = Sealer(SECRET)
+    sealed = sealer.seal(b"token", "here")
+    assert b"token" not in sealed
+    assert sealed != sealer.seal(b"token", "here")
+    assert Sealer(SECRET).open(sealed, "here") == b"token"
+    assert sealer.open(sealer.seal(b"", "here"), "here") == b""
+    for broken, place in ((sealed, "there"), (sealed[:-1], "here"), (sealed[:5], "here")):
+        with pytest.raises(StoreUnavailableError):
+            sealer.open(broken, place)
