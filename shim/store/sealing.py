@@ -48,7 +48,7 @@ class Sealer:
             return b""
         try:
             return self._cipher.decrypt(sealed[:_NONCE_BYTES], sealed[_NONCE_BYTES:], place.encode())
-        except InvalidTag as exc:
+        except (InvalidTag, ValueError) as exc:
             message = (
                 f"what is sealed for {place} does not open: is security.secret_file the one that it was sealed with?"
             )
