@@ -51,7 +51,7 @@ class Lists:
 class Two:
     """Two Global Masters; submissions come to the first."""
 
-    def __init__(self, owner=OTHER):
+    def __init__(self, owner=OTHER, answer_within_s=10.0):
         self.owner = owner
         self.here, self.there, self.listing = Takes(), Takes(), Lists()
         self.told_here, self.told_there = [], []
@@ -64,7 +64,7 @@ class Two:
             listing=self.listing,
             owner_of=lambda _: self.owner,
             dialer=self.dialer,
-            answer_within_s=0.2,
+            answer_within_s=answer_within_s,
             witness=self.told_here.append,
         )
 
@@ -119,7 +119,9 @@ async def test_an_owner_that_cannot_be_reached_is_done_without(two):
     assert [passed.outcome for passed in two.told_here] == [None]
 
 
-async def test_an_owner_that_says_nothing_is_not_waited_for(two):
+async def test_an_owner_that_says_nothing_is_not_waited_for():
+    two = Two(answer_within_s=0.05)
+
     async def says_nothing(link):
         while True:
             await link.receive()
@@ -127,6 +129,7 @@ async def test_an_owner_that_says_nothing_is_not_waited_for(two):
     two.dialer.listeners["b:1"] = says_nothing
     assert await two.passing.submit(a_submission(1)) == TAKEN
     assert len(two.here.took) == 1
+    await two.passing.close()
 
 
 async def test_an_owner_that_dies_over_it_is_done_without_and_dialled_anew_for_the_next(two):
