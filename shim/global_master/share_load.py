@@ -2,7 +2,7 @@
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
@@ -67,8 +67,14 @@ class QueueLoad:
             mean = ResourceVector(total.memory_mib // started, total.vcores // started)
         return ResourceVector(max(least.memory_mib, mean.memory_mib), max(least.vcores, mean.vcores), least.others)
 
-    def start(self, user: str) -> None:
-        """One more is on its way."""
+    def copy(self) -> "QueueLoad":
+        """One that grows by itself."""
+        return replace(self, used=dict(self.used), users=Counter(self.users), user_used=dict(self.user_used))
+
+    def start(self, user: str, resource: ResourceVector) -> None:
+        """One more is on its way, whose ApplicationMaster needs this much."""
+        if self.learnt == _NOTHING:
+            self.learnt = resource
         self.running += 1
         self.unstarted += 1
         self.users[user] += 1
@@ -92,6 +98,10 @@ class FederationLoad:
     others_pending: ResourceVector = _NOTHING
     counted: tuple[SubClusterId, ...] = ()
     usable: tuple[SubClusterId, ...] = ()
+
+    def copy(self) -> "FederationLoad":
+        """One whose queues grow by themselves."""
+        return replace(self, queues={path: load.copy() for path, load in self.queues.items()})
 
 
 def measure(

@@ -176,18 +176,19 @@ class Shares:
         if limited is not None:
             return f"queue {limited.path} holds its maximum of {limited.maximum:.0%} of the federation"
         owed = [other.path for at, other in enumerate(self._queues) if at != row and self._is_owed(at, other)]
+        holds = (
+            f"queue {queue.path} holds {self._share(self._held[row]):.0%} of the federation and is entitled to "
+            f"{self._share(self._entitled[row]):.0%}"
+        )
         if owed:
-            return (
-                f"queue {queue.path} holds {self._share(self._held[row]):.0%} of the federation and is entitled to "
-                f"{self._share(self._entitled[row]):.0%}, while {' and '.join(owed)} waits for its share"
-            )
+            return f"{holds}, while {' and '.join(owed)} waits for its share"
         everything = self._held.sum(axis=0) + self._vector(self.load.others_used)
         if self._fits(everything + size, self._capacity):
             return ""
         unstarted = self.load.queues[queue.path].unstarted
         if unstarted < self._settings.ahead * max(1, len(self.load.usable)) and self._is_alone(row):
             return ""
-        return f"the federation is full, and {unstarted} applications of queue {queue.path} are about to start"
+        return f"{holds}, and the federation is full"
 
     def _is_alone(self, row: int) -> bool:
         """Whether no other queue wants anything that it has not."""
@@ -225,7 +226,7 @@ class Shares:
     def start(self, queue: FederatedQueue, applicant: Applicant) -> None:
         """Count it from now on."""
         load = self.load.queues[queue.path]
-        load.start(applicant.user)
+        load.start(applicant.user, applicant.resource)
         size = np.maximum(self._size[queue.path], self._vector(applicant.resource))
         if queue.user_maximum < 1:
             load.user_used[applicant.user] = load.user_used.get(applicant.user, ResourceVector()) + applicant.resource

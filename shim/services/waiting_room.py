@@ -4,7 +4,6 @@ What waits is in the store; this is what one Heddle knows of it, brought up to d
 old: whether somebody starts is decided by who writes the intent over the waiting record first.
 """
 
-import copy
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
@@ -67,6 +66,7 @@ class _OnTheWay:
 
     queue: str
     user: str
+    resource: ResourceVector
     at_s: float
 
 
@@ -163,10 +163,10 @@ class WaitingRoom:
         mine = _applicant(submission, queue, since_ms=int(self._clock.now_s() * 1000))
         load = self._current_load()
         others = self._applicants(_MOST_AT_THE_DOOR)
-        outcome = decide_starts(self._policy(), copy.deepcopy(load), [*others, mine], self._settings)
+        outcome = decide_starts(self._policy(), load.copy(), [*others, mine], self._settings)
         if submission.application_id not in outcome.starters:
             return outcome.reasons.get(queue.path, f"queue {queue.path} is at a limit")
-        load.queues[queue.path].start(submission.user)
+        load.queues[queue.path].start(submission.user, submission.resource)
         self.note_start(submission)
         return ""
 
@@ -234,7 +234,8 @@ class WaitingRoom:
         queue = self._policy().find(submission.queue or _DEFAULT_QUEUE)
         if queue is None:
             return
-        self._on_the_way[submission.application_id] = _OnTheWay(queue.path, submission.user, now_s)
+        self._on_the_way[submission.application_id] = _OnTheWay(queue.path, submission.user, submission.resource, now_s)
+        self._learnt.setdefault(queue.path, submission.resource)  # until the first of them is seen running
         self._starts.setdefault(queue.path, deque(maxlen=10_000)).append(now_s)
 
     # -- rounds ------------------------------------------------------------------------------------------------------
@@ -318,19 +319,20 @@ class WaitingRoom:
             _live(documents, needs_amounts=any(queue.user_maximum < 1 for queue in policy.queues)),
             absent_after_s=self._settings.absent_after_s,
         )
-        self._count_on_the_way(load, {document.summary.application_id for document in documents}, now_s)
+        self._count_on_the_way(load, now_s)
         for path, queue in load.queues.items():
             queue.learnt = self._learnt.get(path, ResourceVector())
             if queue.running > queue.unstarted:
                 self._learnt[path] = queue.typical(ResourceVector())
         return load
 
-    def _count_on_the_way(self, load: FederationLoad, shown: set[ApplicationId], now_s: float) -> None:
+    def _count_on_the_way(self, load: FederationLoad, now_s: float) -> None:
         for application_id, one in list(self._on_the_way.items()):
-            if application_id in shown or now_s - one.at_s > _ON_THEIR_WAY_S:
+            is_shown = self._view.find(application_id) is not None and not self._view.is_waiting(application_id)
+            if is_shown or now_s - one.at_s > _ON_THEIR_WAY_S:
                 del self._on_the_way[application_id]
             elif one.queue in load.queues:
-                load.queues[one.queue].start(one.user)
+                load.queues[one.queue].start(one.user, one.resource)
 
     # -- telling -----------------------------------------------------------------------------------------------------
 

@@ -80,7 +80,15 @@ class ListsInTheView:
 
     def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
         """Show it as SUBMITTED."""
-        shown = an_application(submission.application_id, "SUBMITTED", user=submission.user, name=submission.name)
+        shown = an_application(
+            submission.application_id,
+            "SUBMITTED",
+            user=submission.user,
+            name=submission.name,
+            queue=submission.queue or "default",
+            allocatedMB=0,
+            allocatedVCores=0,
+        )
         self._view.mark_submitted(_document(shown, home, self._clock.now_s()))
 
     def mark_written(self, application_id: ApplicationId) -> None:
