@@ -1,5 +1,6 @@
 """Who an ApplicationMaster is: the home, the queue and the user of its application."""
 
+import asyncio
 from collections.abc import Mapping, Sequence
 
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
@@ -13,6 +14,9 @@ from shim.services.rm_questions import ask_application
 from shim.services.routing import Routing
 
 __all__ = ["Attempts"]
+
+_MOST_SEARCHES = 8
+"""At one time: whoever makes up ids shall not have every sub-cluster asked for each of them at once."""
 
 
 class Attempts:
@@ -43,6 +47,7 @@ class Attempts:
         self._clock = clock
         self._spanning = tuple(spanning)
         self._answer_within_s = answer_within_s
+        self._searches = asyncio.Semaphore(_MOST_SEARCHES)
 
     async def find(self, attempt_id: ApplicationAttemptId) -> Attempt:
         """The attempt with this id, as far as its token is believed.
@@ -53,8 +58,11 @@ class Attempts:
             NotFoundError: No sub-cluster knows the application.
             HomeUnreachableError: Whoever might know it does not answer.
         """
-        home = await self._routing.home_of_attempt(attempt_id)
         application_id = attempt_id.application
+        home = self._view.home_of(application_id)
+        if home is None:
+            async with self._searches:
+                home = await self._routing.home_of(application_id)
         if self._spanning and not self._routing.is_told(application_id):
             await self._ask(attempt_id, home)
         document = self._view.find(application_id)

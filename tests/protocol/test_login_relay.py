@@ -224,3 +224,10 @@ def test_a_server_that_skips_the_proof_is_not_believed(state):
     assert isinstance(ended, ConnectionEnded)
     assert "order of a login" in ended.reason
     assert not [event for event in line.told if isinstance(event, SASLReceived | Established)]
+
+
+def test_nobody_unknown_makes_a_relay_keep_much():
+    relay = LoginRelay(APPLICATION_MASTER.name, "n" * 40, bytes(16))
+    (ended,) = relay.receive_below(HEADER + (64 * 1024 + 1).to_bytes(4, "big"))
+    assert isinstance(ended, ConnectionEnded)
+    assert "65536 are taken" in ended.reason

@@ -32,6 +32,8 @@ from shim.protocol.proto.messages import RpcSaslProto
 
 __all__ = ["LoggedIn", "LoginEvent", "LoginRelay", "LoginStage", "Named", "Offered"]
 
+_MAX_LOGIN_BYTES = 64 * 1024
+"""Tokens and responses have at most 4 KiB: nobody unknown may make a relay keep more than a few of them."""
 _ALL_QUALITIES = tuple(QualityOfProtection)
 
 
@@ -108,7 +110,7 @@ class LoginRelay:
         self._negotiate = b""
         self._identifier = b""
         self._quality = QualityOfProtection.AUTH
-        self.below = ServerConnection(None, max_frame_bytes=max_frame_bytes)
+        self.below = ServerConnection(None, max_frame_bytes=max_frame_bytes, max_set_up_bytes=_MAX_LOGIN_BYTES)
         self.above = self._new_above()
         self.stage = LoginStage.NEGOTIATE
 

@@ -145,17 +145,24 @@ class ServerConnection:
         offers: How clients may authenticate, most wanted first. None: the owner negotiates itself, with
             `SASLReceived`, `send_sasl` and `settle`; connections without SASL are then refused.
         max_frame_bytes: Largest frame on an open connection, `ipc.maximum.data.length`.
+        max_set_up_bytes: Largest frame before that.
 
     Attributes:
         state: Where it stands.
     """
 
-    def __init__(self, offers: Sequence[Offer] | None, *, max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES) -> None:
+    def __init__(
+        self,
+        offers: Sequence[Offer] | None,
+        *,
+        max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
+        max_set_up_bytes: int = MAX_SET_UP_BYTES,
+    ) -> None:
         self.state = ServerState.AWAITS_HEADER
         self._acceptor = SASLAcceptor(offers) if offers is not None else None
         self._offers_simple = offers is not None and any(offer.method is AuthMethod.SIMPLE for offer in offers)
         self._max_frame_bytes = max_frame_bytes
-        self._buffer = FrameBuffer(min(MAX_SET_UP_BYTES, max_frame_bytes))
+        self._buffer = FrameBuffer(min(max_set_up_bytes, max_frame_bytes))
         self._unwrapped = FrameBuffer(self._buffer.limit)
         self._is_unwrapping = False
         self._layer: SASLSession | None = None

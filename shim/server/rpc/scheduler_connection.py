@@ -40,7 +40,7 @@ class SchedulerLimits:
     """
 
     roll: RollLimits = field(default_factory=RollLimits)
-    max_frame_bytes: int = 64 * _MIB
+    max_frame_bytes: int = 16 * _MIB
     set_up_s: float = 30.0
     offer_s: float = 3.0
 

@@ -1,5 +1,7 @@
 """Who an ApplicationMaster is; its queue is asked for where it matters."""
 
+import asyncio
+
 import pytest
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
@@ -9,7 +11,7 @@ from shim.ports.attempt_calls import Attempt
 from shim.services.attempts import Attempts
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
 from shim.testing.federation import ScriptedFederation
-from shim.testing.resource_manager import IsNeverReached
+from shim.testing.resource_manager import IsNeverReached, IsPaused
 
 WEST = SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)
@@ -56,6 +58,24 @@ async def test_a_home_that_cannot_tell_the_queue_is_waited_for(federation: Scrip
     federation["west"].behave(IsNeverReached())
     with pytest.raises(HomeUnreachableError, match="in which queue"):
         await attempts.find(ATTEMPT)
+
+
+async def test_made_up_ids_are_searched_for_a_few_at_a_time_and_hold_up_nobody_who_is_known(
+    federation: ScriptedFederation,
+) -> None:
+    federation["west"].add_application(AN_ID)
+    attempts = await attempts_over(federation)
+    federation["west"].behave(IsPaused())
+    asked = len(federation["west"].requests)
+    made_up = [ApplicationAttemptId(ApplicationId(1, number), 1) for number in range(100)]
+    searches = [asyncio.create_task(attempts.find(attempt)) for attempt in made_up]
+    for _ in range(100):
+        await asyncio.sleep(0)
+    assert 0 < len(federation["west"].requests) - asked <= 8
+    assert (await attempts.find(ATTEMPT)).home_subcluster == WEST
+    for search in searches:
+        search.cancel()
+    await asyncio.wait(searches)
 
 
 async def test_an_attempt_of_nobody_is_not_found(federation: ScriptedFederation) -> None:
