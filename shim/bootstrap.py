@@ -42,6 +42,7 @@ from shim.server.rpc.witness import AdminWitness, ClientWitness
 from shim.services.crash_points import CrashPoints, nothing_happens
 from shim.services.inspection import Inspection
 from shim.services.masters.roster import global_master_role
+from shim.spans import Spans, SpanWorld, open_spans
 from shim.store import open_state_store
 from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges
 from shim.use_cases import PollCounter, UseCases, World, assemble
@@ -187,7 +188,20 @@ class Heddle:
         )
         if self._clients is not None:
             stack.push_async_callback(self._clients.stop, grace_s=config.server.shutdown_s)
-        await self._open_scheduler_door(world, use_cases, stack)
+        spans = await open_spans(
+            SpanWorld(
+                config,
+                clock,
+                subclusters,
+                managers,
+                rpcs,
+                view,
+                use_cases.administration.current,
+                store,
+                opened.spans(read_secret(config.security.secret_file)),
+            )
+        )
+        await self._open_scheduler_door(world, use_cases, spans, stack)
         await self._open_admin_door(world, use_cases, AdminWitness(metrics, audit, request_prefix=f"a{started}"), stack)
 
     async def _open_master(
@@ -214,10 +228,20 @@ class Heddle:
         stack.push_async_callback(_cancel, task)
         return master
 
-    async def _open_scheduler_door(self, world: World, use_cases: UseCases, stack: AsyncExitStack) -> None:
+    async def _open_scheduler_door(
+        self, world: World, use_cases: UseCases, spans: Spans, stack: AsyncExitStack
+    ) -> None:
         config = world.config
+        stack.push_async_callback(spans.desk.close)
+        task = asyncio.create_task(self._watched("spans", spans.watch.run()), name="spans")
+        stack.push_async_callback(_cancel, task)
         self._masters = await serve_masters(
-            config.server, config.queues, world.subclusters, use_cases.backend, witness=world.metrics.relay
+            config.server,
+            config.queues,
+            world.subclusters,
+            use_cases.backend,
+            witness=world.metrics.relay,
+            desk=spans.desk,
         )
         if self._masters is not None:
             stack.push_async_callback(self._masters.stop)

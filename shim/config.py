@@ -30,6 +30,7 @@ __all__ = [
     "SecurityConfig",
     "ServerConfig",
     "SharesConfig",
+    "SpanConfig",
     "StoreConfig",
     "SubClusterConfig",
     "is_loopback",
@@ -265,6 +266,24 @@ class SharesConfig:
 
 
 @dataclass(frozen=True, slots=True)
+class SpanConfig:
+    """Applications of queues with `span = true`: how Heddle speaks for them in further sub-clusters."""
+
+    beat_s: float = key(1.0, about=Key("From one call to a sub-cluster's scheduler to the next.", least=0.05, most=60))
+    lost_after_s: float = key(
+        60.0,
+        about=Key(
+            "A sub-cluster that is silent for longer is given up: its containers are reported as lost. Longer than a "
+            "ResourceManager needs to restart or to fail over.",
+            least=1,
+        ),
+    )
+    patience: int = key(
+        10, about=Key("Beats without a container after which an ask moves to where there is room.", least=1)
+    )
+
+
+@dataclass(frozen=True, slots=True)
 class LogConfig:
     """What Heddle writes about itself, on standard error."""
 
@@ -293,6 +312,7 @@ class Config:
     poll: PollConfig = section(PollConfig, Key("Heartbeats."))
     masters: MastersConfig = section(MastersConfig, Key("Masters in processes of their own."))
     shares: SharesConfig = section(SharesConfig, Key("Shares of queues."))
+    span: SpanConfig = section(SpanConfig, Key("Applications beyond their homes."))
     log: LogConfig = section(LogConfig, Key("Logs."))
     subclusters: tuple[SubClusterConfig, ...] = key(
         (), about=Key("`[[subcluster]]`, one for each YARN cluster.", name="subcluster")
@@ -333,6 +353,7 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
     config = read(Config, tables, origin)
     _check_subclusters(config.subclusters, source)
     check_queues(config.queues, config.mappings, [each.id for each in config.subclusters], source)
+    _check_spans(config, source)
     _check_binding(config.server, config.masters, source)
     return config
 
@@ -365,6 +386,14 @@ def _check_subclusters(subclusters: tuple[SubClusterConfig, ...], source: str) -
                 f"sub-cluster {subcluster.id} has neither conf (a folder with yarn-site.xml) nor web (http://host:port)"
             )
             raise ConfigError(source, f"subcluster[{number}]", message)
+
+
+def _check_spans(config: Config, source: str) -> None:
+    """Tokens are kept for the next Heddle; sealed with a secret that dies with this one they could not be read."""
+    spanning = [queue.name for queue in config.queues if queue.span]
+    if spanning and config.security.secret_file is None:
+        message = f"is missing: queue {spanning[0]} has span = true, and its tokens are sealed with this secret"
+        raise ConfigError(source, "security.secret_file", f"{message}: openssl rand -hex 32 > FILE; chmod 600 FILE")
 
 
 def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) -> None:

@@ -17,6 +17,7 @@
     │   ├── NoAnswerError              the request may have been taken: not safe to try elsewhere
     │   ├── StandbyError               no ResourceManager of the sub-cluster is active
     │   └── MalformedAnswerError       too large, cut, of another type or not readable
+    ├── CannotSpanError                a sub-cluster will not have an application of another home (any more)
     ├── ProtocolError                  bytes that break a protocol
     │   ├── LocalProtocolError         we would have
     │   └── RemoteProtocolError        they did
@@ -37,6 +38,7 @@ from typing import ClassVar
 __all__ = [
     "BadRequestError",
     "BodyTooLargeError",
+    "CannotSpanError",
     "ConfigError",
     "ConflictError",
     "ForbiddenError",
@@ -169,6 +171,10 @@ class StandbyError(ResourceManagerError):
 
 class MalformedAnswerError(ResourceManagerError):
     """The answer was too large, cut short, of an unexpected type or unreadable."""
+
+
+class CannotSpanError(HeddleError):
+    """A sub-cluster will not have an application of another home, or not any more: no use to try again."""
 
 
 class ProtocolError(HeddleError):

@@ -39,6 +39,10 @@ _SAME = (
 """Keys of a queue that mean the same in the core."""
 
 
+def _no_weights() -> Mapping[str, float]:
+    return MappingProxyType({})
+
+
 def _no_names() -> Mapping[str, str]:
     return MappingProxyType({})
 
@@ -57,7 +61,14 @@ class QueueConfig:
     )
     span: bool = key(
         default=False,
-        about=Key("Whether one application may hold containers of several sub-clusters."),
+        about=Key("Whether one application may hold containers of several sub-clusters; needs `security.secret_file`."),
+    )
+    prefers: Mapping[str, float] = section(
+        _no_weights,
+        Key(
+            "How much its applications prefer a sub-cluster when they span: `prefers.east = 2.0`; 1 without a word, "
+            "0 for never."
+        ),
     )
     weight: float | None = key(
         None,

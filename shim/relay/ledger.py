@@ -98,6 +98,11 @@ class AskLedger:
         return self._home.state is not SessionState.OPEN
 
     @property
+    def home_response_id(self) -> int:
+        """What the home expects next, unless it has taken a request that it did not answer."""
+        return self._home.response_id
+
+    @property
     def containers(self) -> Mapping[ContainerId, ContainerState]:
         """Containers that are not done with."""
         return {each.id: each.state for each in self._containers}

@@ -20,7 +20,7 @@ from shim.domain.submissions import Submission
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.ordered_json import NumberText, nesting_depth
 
-__all__ = ["MAX_DEPTH", "decode_submission", "with_queue"]
+__all__ = ["MAX_DEPTH", "decode_submission", "keeps_containers", "with_queue"]
 
 MAX_DEPTH = 64
 """Deepest nesting of a body; a real context has six levels."""
@@ -75,6 +75,12 @@ def with_queue(body: bytes, *, media_type: str, queue: str) -> bytes:
     members = msgspec.json.decode(body.decode("utf-8", "replace"), type=dict[str, msgspec.Raw])
     members["queue"] = msgspec.Raw(msgspec.json.encode(queue))
     return msgspec.json.encode(members)
+
+
+def keeps_containers(body: bytes, *, media_type: str) -> bool:
+    """Whether the application wants its containers to outlive its attempts."""
+    context = _parse_xml(body) if media_type == "application/xml" else _parse_json(body)
+    return _text(context.get("keep-containers-across-application-attempts")).strip().lower() in ("true", "1")
 
 
 def _application_id(text: str) -> ApplicationId:

@@ -14,7 +14,7 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn.records import application_of, resource_of
 
-__all__ = ["RPC_SUBMISSION", "decode_submission", "with_queue"]
+__all__ = ["RPC_SUBMISSION", "decode_submission", "keeps_containers", "with_queue"]
 
 RPC_SUBMISSION = "application/x-hadoop-rpc"
 """Content type of a body that is a serialized `SubmitApplicationRequestProto`: its home gets it over RPC."""
@@ -56,6 +56,12 @@ def with_queue(payload: bytes, queue: str) -> bytes:
     request = SubmitApplicationRequestProto.FromString(payload)
     request.application_submission_context.queue = queue
     return request.SerializeToString()
+
+
+def keeps_containers(payload: bytes) -> bool:
+    """Whether the application of a submission that was taken wants its containers to outlive its attempts."""
+    context = SubmitApplicationRequestProto.FromString(payload).application_submission_context
+    return context.keep_containers_across_application_attempts
 
 
 def _container_request(context: ApplicationSubmissionContextProto) -> ResourceRequestProto | None:

@@ -1,0 +1,77 @@
+"""Epochs of the sub-clusters: what keeps ids of containers of several ResourceManagers apart.
+
+A ResourceManager counts an application's containers from 1 and puts its epoch before the number. Two without epochs, or
+with equal ones, give different containers of one application the same id. The epoch grows by one with each restart.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Mapping
+
+import msgspec
+
+from shim.domain.ids import SubClusterId
+from shim.errors import HeddleError
+from shim.ports.resource_manager import ResourceManager, RestRequest
+
+__all__ = ["Epochs"]
+
+_CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
+_OK = 200
+_KEY = "yarn.resourcemanager.epoch"
+
+
+class Epochs:
+    """Asks ResourceManagers for their configured epochs, each until it has told.
+
+    Args:
+        managers: The sub-clusters.
+        answer_within_s: For one answer.
+    """
+
+    def __init__(self, managers: Mapping[SubClusterId, ResourceManager], answer_within_s: float = 2.0) -> None:
+        self._managers = managers
+        self._answer_within_s = answer_within_s
+        self._known: dict[SubClusterId, int] = {}
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether all have told."""
+        return len(self._known) == len(self._managers)
+
+    @property
+    def clashes(self) -> Mapping[SubClusterId, int]:
+        """Sub-clusters whose epoch another one has too; 0 is none and so clashes with nothing."""
+        counts = Counter(self._known.values())
+        return {name: epoch for name, epoch in self._known.items() if epoch and counts[epoch] > 1}
+
+    def may_span(self, subcluster: SubClusterId) -> bool:
+        """Whether containers of other homes' applications can be told apart there: its epoch is known and its own."""
+        return self._known.get(subcluster, 0) > 0 and subcluster not in self.clashes
+
+    async def ask(self) -> None:
+        """Ask those that have not told."""
+        missing = [name for name in self._managers if name not in self._known]
+        for name, epoch in zip(missing, await asyncio.gather(*map(self._ask, missing)), strict=True):
+            if epoch is not None:
+                self._known[name] = epoch
+
+    async def _ask(self, subcluster: SubClusterId) -> int | None:
+        try:
+            answer = await self._managers[subcluster].exchange(_CONF, timeout_s=self._answer_within_s)
+            if answer.status != _OK:
+                return None
+            document = msgspec.json.decode(answer.body, type=_Document)
+        except (HeddleError, msgspec.DecodeError):
+            return None
+        value = next((each.value for each in document.properties if each.key == _KEY), None)
+        return int(value) if value is not None and value.isdecimal() else 0
+
+
+class _Property(msgspec.Struct):
+    key: str = ""
+    value: str | None = None
+
+
+class _Document(msgspec.Struct):
+    properties: list[_Property]
