@@ -1,4 +1,4 @@
-"""The jars of Spark and Tez, and Java programs of the tests compiled against them."""
+"""The jars of clients that Hadoop's own do not contain, and Java programs of the tests compiled against them."""
 
 import subprocess
 import zipfile
@@ -7,15 +7,15 @@ from pathlib import Path
 
 from shim.lab.jars import JarSet, cache_folder, ensure
 
-__all__ = ["compile_program", "spark_jars", "tez_jars"]
+__all__ = ["compile_program", "spark_jars", "tez_jars", "unmanaged_am_jars"]
 
 _POMS = Path(__file__).resolve().parent.parent.parent / "docker" / "clients"
 _PROGRAMS = Path(__file__).resolve().parent.parent / "e2e" / "programs"
-_SPARK, _TEZ = "3.5.5", "0.10.5"
+_VERSIONS = {"spark": "3.5.5", "tez": "0.10.5", "unmanaged-am": "3.4.2"}
 
 
-def _ensure(client: str, version: str) -> Path:
-    folder = _POMS / client
+def _ensure(client: str) -> Path:
+    folder, version = _POMS / client, _VERSIONS[client]
     target = cache_folder().parent / client / version
     jars = JarSet(f"{client} {version}", folder / "pom.xml", folder / f"{version}.sha256", target)
     return ensure(jars, print)
@@ -27,12 +27,17 @@ def spark_jars() -> Path:
     Raises:
         LabError: If they cannot be fetched.
     """
-    return _ensure("spark", _SPARK)
+    return _ensure("spark")
 
 
 def tez_jars() -> Path:
     """The folder with what Tez needs beside Hadoop's jars; raises as `spark_jars`."""
-    return _ensure("tez", _TEZ)
+    return _ensure("tez")
+
+
+def unmanaged_am_jars() -> Path:
+    """The folder with Hadoop's launcher of unmanaged ApplicationMasters alone; raises as `spark_jars`."""
+    return _ensure("unmanaged-am")
 
 
 def compile_program(name: str, class_path: Sequence[Path], folder: Path) -> Path:

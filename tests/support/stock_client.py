@@ -4,7 +4,7 @@ import os
 import re
 import shutil
 import subprocess
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from xml.sax.saxutils import escape
@@ -29,15 +29,28 @@ class StockClient:
         addresses: What to put in the place of the lab's addresses: `address`, `scheduler_address`,
             `admin_address`, `webapp_address`.
         more: Further properties of `yarn-site.xml`.
+        jars: In the place of Hadoop's.
+        options: Further ones of the JVM.
+        environment: Further variables.
 
     Attributes:
-        jars: Folder of Hadoop's jars.
+        jars: Folder of the jars on its class path.
     """
 
     def __init__(
-        self, lab: Lab, folder: Path, *, more: Mapping[str, str] | None = None, **addresses: str | None
+        self,
+        lab: Lab,
+        folder: Path,
+        *,
+        more: Mapping[str, str] | None = None,
+        jars: Path | None = None,
+        options: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+        **addresses: str | None,
     ) -> None:
-        self.jars = next(iter(lab.clusters.values())).jars
+        self.jars = jars or next(iter(lab.clusters.values())).jars
+        self._options = options
+        self._environment = dict(environment or {})
         self._folder = folder
         shutil.copytree(lab.client_conf, folder, dirs_exist_ok=True)
         site = (folder / "yarn-site.xml").read_text()
@@ -65,7 +78,7 @@ class StockClient:
     def command(self, *arguments: str, class_path: str = "") -> list[str]:
         """The command line of a program; `class_path` comes before Hadoop's jars."""
         parts = [str(self._folder), class_path, f"{self.jars}/*"]
-        return [*JVM, "-cp", ":".join(filter(None, parts)), *arguments]
+        return [*JVM, *self._options, "-cp", ":".join(filter(None, parts)), *arguments]
 
     def run(self, *arguments: str, user: str = "ada", class_path: str = "") -> str:
         """What a program printed on both streams; it must end well."""
@@ -78,7 +91,7 @@ class StockClient:
         return subprocess.run(
             self.command(*arguments, class_path=class_path),
             cwd=self._folder,
-            env=os.environ | {"HADOOP_USER_NAME": user},
+            env=os.environ | {"HADOOP_USER_NAME": user} | self._environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,
@@ -92,7 +105,7 @@ class StockClient:
         process = subprocess.Popen(
             self.command(*arguments),
             cwd=self._folder,
-            env=os.environ | {"HADOOP_USER_NAME": user},
+            env=os.environ | {"HADOOP_USER_NAME": user} | self._environment,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             text=True,

@@ -1,0 +1,142 @@
+"""The `yarn` command's subcommands, unmodified, on an application that runs for the whole module."""
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import pytest
+
+from tests.support.stock_client import StockClient
+
+pytestmark = pytest.mark.lab
+
+_SHELL = "org.apache.hadoop.yarn.applications.distributedshell.Client"
+_OWNER = "lois"
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A DistributedShell whose container says hello and sleeps."""
+
+    application: str
+    attempt: str
+    container: str
+    node: str
+
+
+@pytest.fixture(scope="module")
+def client(lab, heddle, tmp_path_factory):
+    return StockClient(
+        lab,
+        tmp_path_factory.mktemp("yarn"),
+        address=heddle.client_rpc,
+        scheduler_address=heddle.scheduler_rpc,
+        admin_address=heddle.admin_rpc,
+        webapp_address=heddle.url.removeprefix("http://"),
+    )
+
+
+@pytest.fixture(scope="module")
+def running(client) -> Iterator[Running]:
+    """Until its container has said so."""
+    jar = client.jar("hadoop-yarn-applications-distributedshell")
+    arguments = ["-jar", jar, "-shell_command", "echo hello; sleep 600", "-num_containers", "1", "-appname", "talks"]
+    with client.running(_SHELL, *arguments, user=_OWNER) as process:
+        assert process.stdout is not None
+        application = next(found[0] for line in process.stdout if (found := re.search(r"application_\d+_\d+", line)))
+        yield _found(client, application)
+        client.yarn("application", "-kill", application, user=_OWNER)
+
+
+def _found(client: StockClient, application: str) -> Running:
+    """Its attempt, and its second container as soon as it runs; each look takes a second."""
+    for _ in range(90):
+        attempts = client.try_yarn("applicationattempt", "-list", application, user=_OWNER).stdout
+        attempt = re.search(r"appattempt_\d+_\d+_\d+", attempts)
+        listed = client.try_yarn("container", "-list", attempt[0], user=_OWNER).stdout if attempt else ""
+        container = re.search(r"(container_\w+_000002)\s.*?(127\.0\.\d+\.\d+:\d+)", listed)
+        if attempt and container:
+            return Running(application, attempt[0], container[1], container[2])
+    raise AssertionError(f"{application} has no container: {attempts}{listed}")
+
+
+def test_applications_are_listed_by_their_type_and_owner(client, running):
+    printed = client.yarn("application", "-list", "-appTypes", "YARN", "-appStates", "RUNNING")
+
+    (line,) = [line for line in printed.splitlines() if line.startswith(running.application)]
+    assert {"talks", _OWNER, "RUNNING"} <= set(line.split())
+
+
+def test_an_attempt_is_shown(client, running):
+    printed = client.yarn("applicationattempt", "-status", running.attempt)
+
+    assert f"ApplicationAttempt-Id : {running.attempt}" in printed
+    assert "State : RUNNING" in printed
+
+
+def test_a_container_is_shown_where_it_runs(client, running):
+    printed = client.yarn("container", "-status", running.container)
+
+    assert f"Container-Id : {running.container}" in printed
+    assert f"Host : {running.node}" in printed
+
+
+def test_a_container_is_signalled_by_its_owner(client, running):
+    assert "Signalling container" in client.yarn(
+        "container", "-signal", running.container, "OUTPUT_THREAD_DUMP", user=_OWNER
+    )
+
+
+def test_logs_of_a_running_container_are_fetched_from_its_node(client, running):
+    printed = client.yarn(
+        "logs",
+        "-applicationId",
+        running.application,
+        "-containerId",
+        running.container,
+        "-log_files",
+        "stdout",
+        user=_OWNER,
+    )
+
+    assert "hello" in printed
+
+
+def test_an_applications_priority_and_queue_are_changed(client, running):
+    client.yarn("application", "-updatePriority", "0", "-appId", running.application, user=_OWNER)
+    moved = client.yarn("application", "-movetoqueue", running.application, "-queue", "dev", user=_OWNER)
+
+    assert "Successfully completed move" in moved
+    assert re.search(r"Queue : (root\.)?dev", client.yarn("application", "-status", running.application))
+
+
+def test_the_node_of_a_container_is_shown(client, running):
+    printed = client.yarn("node", "-status", running.node)
+
+    assert f"Node-Id : {running.node}" in printed
+    assert "Node-State : RUNNING" in printed
+
+
+def test_queues_are_listed_once_each(client):
+    printed = client.yarn("queue", "-list", "all")
+
+    assert sorted(re.findall(r"Queue Name : (\S+)", printed)) == ["default", "dev", "prod"]
+
+
+def test_attributes_and_labels_of_nodes_are_listed(client):
+    assert "Node Labels" in client.yarn("cluster", "--list-node-labels")
+    client.yarn("cluster", "--list-node-attributes")
+
+
+def test_top_shows_one_cluster_of_all_nodes(client, running):
+    with client.running("org.apache.hadoop.yarn.client.cli.TopCLI", "-rows", "20", "-cols", "120") as process:
+        assert process.stdout is not None
+        shown = []
+        for line in process.stdout:
+            shown.append(line)
+            if running.application in line:
+                break
+
+    text = "".join(shown)
+    assert "YARN top" in text, text
+    assert re.search(r"NodeManager\(s\): 4 total, 4 active", text), text
