@@ -10,6 +10,7 @@ from shim.errors import NeverReachedError, NoAnswerError
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER
 from shim.protocol.hrpc import JavaClass, QualityOfProtection
 from shim.protocol.hrpc.digest_md5 import TokenSecret
+from shim.protocol.proto.messages import AllocateRequestProto
 from shim.server.rpc.connection_roll import RollLimits
 from shim.testing.scheduler import token_for
 from tests.integration.rpc.masters import ALL_QUALITIES, Counts, Master, a_door, a_master, a_scheduler, attempt
@@ -329,6 +330,25 @@ async def test_after_a_fail_over_masters_find_the_new_active_one():
 
 
 # -- pace --------------------------------------------------------------------------------------------------------------
+
+
+async def test_a_home_that_does_not_read_makes_nobody_keep_what_its_masters_say():
+    async with (
+        a_scheduler(1) as scheduler,
+        a_door(scheduler.port) as door,
+        a_master(door, scheduler.tokens[1]) as master,
+    ):
+        await master.register()
+        (at_home,) = scheduler._server._connections
+        at_home._transport.pause_reading()
+        big = AllocateRequestProto(tracking_url="x" * (1 << 20))
+        asking = [asyncio.create_task(master.call(ALLOCATE, big)) for _ in range(64)]
+        (guest,) = door._board.roll.guests
+        await until(lambda: not guest._transport.is_reading())
+        assert guest._home.transport.get_write_buffer_size() < 2 << 20
+        at_home._transport.resume_reading()
+        assert len(await asyncio.gather(*asking)) == 64
+        assert guest._transport.is_reading()
 
 
 async def test_a_master_that_does_not_read_makes_nobody_keep_its_answers():

@@ -168,8 +168,10 @@ async def test_a_resource_manager_error_of_another_home_ends_the_connection_as_w
     ):
         await master.register()
         desk.instead = raises(NoAnswerError("east", "gone"))
+        asking = asyncio.create_task(master.allocate())
+        await until(lambda: desk.left == 1)
         with pytest.raises(LOST):
-            await master.allocate()
+            await asking
 
 
 async def test_calls_that_come_at_once_are_answered_one_after_the_other_and_not_read_without_end():
@@ -190,6 +192,7 @@ async def test_calls_that_come_at_once_are_answered_one_after_the_other_and_not_
         asking = [asyncio.create_task(master.call(ALLOCATE)) for _ in range(200)]
         (guest,) = door._board.roll.guests
         await until(lambda: guest._is_full)
+        assert not guest._transport.is_reading()
         let_go.set()
         assert len(await asyncio.gather(*asking)) == 200
         assert not guest._is_full
