@@ -1,0 +1,106 @@
+"""A whole Heddle as a process of its own, that can be killed and started again at the same addresses."""
+
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+
+from shim.lab import Lab
+
+__all__ = ["HeddleProcess", "free_addresses", "until"]
+
+_REPOSITORY = Path(__file__).resolve().parents[2]
+_START_S = 60.0
+_CALLS = re.compile(r'heddle_am_calls_total\{method="(\w+)",subcluster="(\w+)"\} ([0-9.e+]+)')
+
+
+def free_addresses(count: int) -> list[str]:
+    """Addresses that nobody listens on now, all different."""
+    probes = [socket.create_server(("127.0.0.1", 0)) for _ in range(count)]
+    addresses = [f"127.0.0.1:{probe.getsockname()[1]}" for probe in probes]
+    for probe in probes:
+        probe.close()
+    return addresses
+
+
+def until(holds: Callable[[], bool], what: str, *, within_s: float = 120.0) -> None:
+    """Wait for something that must come to hold; nothing is said about how soon."""
+    deadline_s = time.monotonic() + within_s
+    while not holds():
+        assert time.monotonic() < deadline_s, f"it did not come to hold within {within_s:g} s: {what}"
+        time.sleep(0.1)
+
+
+class HeddleProcess:
+    """Serves in front of a lab's clusters.
+
+    Args:
+        lab: Whose clusters.
+        folder: For its configuration, store and log.
+        more: Further lines of the configuration.
+    """
+
+    def __init__(self, lab: Lab, folder: Path, *, more: str = "") -> None:
+        self.rest, self.client_rpc, self.scheduler_rpc = free_addresses(3)
+        self.url = f"http://{self.rest}"
+        self._config = folder / "heddle.toml"
+        self._log = folder / "heddle.log"
+        self._process: subprocess.Popen[bytes] | None = None
+        clusters = (f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
+        self._config.write_text(
+            f'[server]\nrest = "{self.rest}"\nclient_rpc = "{self.client_rpc}"\nadmin_rpc = ""\n'
+            f'scheduler_rpc = "{self.scheduler_rpc}"\n[store]\nurl = "sqlite:///{folder}/heddle.db"\n'
+            f"[security]\nallow_anonymous = true\n[poll]\ninterval_s = 0.5\n{more}\n" + "".join(clusters),
+            "utf-8",
+        )
+
+    def __enter__(self) -> Self:
+        self.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.kill()
+
+    def start(self) -> None:
+        """Start it and wait until it serves."""
+        command = [sys.executable, "-m", "shim", "serve", "-c", str(self._config)]
+        with self._log.open("ab") as log:
+            self._process = subprocess.Popen(
+                command, stdout=log, stderr=log, cwd=_REPOSITORY, env={**os.environ, "PYTHONPATH": str(_REPOSITORY)}
+            )
+        until(self._serves, f"Heddle serves; see {self._log}", within_s=_START_S)
+
+    def kill(self) -> None:
+        """SIGKILL."""
+        if self._process is not None:
+            self._process.send_signal(signal.SIGKILL)
+            self._process.wait()
+
+    def ask(self, path: str) -> Any:
+        """A document of its web services."""
+        return httpx.get(f"{self.url}/ws/v1/cluster/{path}", trust_env=False, timeout=30).json()
+
+    def calls(self) -> Counter[str]:
+        """How often ApplicationMasters called each method since it started; a scrape may be a second old."""
+        text = httpx.get(f"{self.url}/metrics", trust_env=False, timeout=30).text
+        counted: Counter[str] = Counter()
+        for method, _, count in _CALLS.findall(text):
+            counted[method] += int(float(count))
+        return counted
+
+    def _serves(self) -> bool:
+        assert self._process is not None
+        assert self._process.poll() is None, self._log.read_text()
+        try:
+            return httpx.get(f"{self.url}/ws/v1/cluster/info", trust_env=False, timeout=5).status_code == 200
+        except httpx.HTTPError:
+            return False
