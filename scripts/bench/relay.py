@@ -12,35 +12,28 @@ import asyncio
 import multiprocessing
 import os
 import resource
+import tempfile
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from multiprocessing.connection import Connection
 from pathlib import Path
 from random import Random
 from statistics import fmean
-from typing import cast
 
 import uvloop
 from prometheus_client import CollectorRegistry
 
-from scripts.bench.rpc import allocate_request
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
-from shim.ports.attempt_calls import ALLOCATE, Attempt
+from scripts.bench.relay_fleets import Fleet, Login, MadeUpFleet, RealFleet, attempt, real_tokens
+from shim.domain.ids import ApplicationAttemptId, SubClusterId
+from shim.lab import Lab, LabSpec
+from shim.ports.attempt_calls import Attempt
 from shim.protocol.hrpc import (
-    AnswerReceived,
-    AuthMethod,
     Call,
-    ClientConnection,
-    ConnectionEnded,
-    Established,
     Failure,
-    Request,
-    SASLInitiator,
-    UserIdentity,
 )
-from shim.protocol.hrpc.digest_md5 import DigestMD5Client
-from shim.protocol.proto import APPLICATION_MASTER
+from shim.protocol.hrpc.digest_md5 import TokenSecret
 from shim.protocol.proto.messages import AllocateRequestProto
 from shim.server.rpc import RPCServer
 from shim.server.rpc.connection_roll import RollLimits
@@ -53,14 +46,8 @@ from shim.telemetry.relay import RelayMetrics
 from shim.testing.scheduler import ScriptedScheduler, token_for
 
 _HOME = SubClusterId("bench")
-_ASKS = 10
 _ANSWER_BYTES = 2364
 """An answer with ten containers and their tokens."""
-
-
-def attempt(number: int) -> ApplicationAttemptId:
-    """The attempt of master `number`."""
-    return ApplicationAttemptId(ApplicationId(1_700_000_000_000, number + 1), 1)
 
 
 class AnswersAtOnce(ScriptedScheduler):
@@ -88,51 +75,6 @@ class OneHome:
         """Nothing does."""
         del found
         return False
-
-
-class Login(asyncio.Protocol):
-    """One login of a master: one call at a time."""
-
-    def __init__(self, number: int) -> None:
-        token = token_for(attempt(number))
-        initiator = SASLInitiator({AuthMethod.TOKEN: lambda _: DigestMD5Client(token, os.urandom(30).hex())})
-        self._connection = ClientConnection(
-            APPLICATION_MASTER.name, UserIdentity(""), os.urandom(16), initiator=initiator
-        )
-        self._transport: asyncio.Transport | None = None
-        self._waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-        self._number = 0
-        self.established = self._waiting
-
-    def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Introduce ourselves."""
-        self._transport = cast("asyncio.Transport", transport)
-        self._connection.connect()
-        self._flush()
-
-    def data_received(self, data: bytes) -> None:
-        """Let whoever waits go on."""
-        for event in self._connection.receive(data):
-            if isinstance(event, ConnectionEnded) and not self._waiting.done():
-                self._waiting.set_exception(ConnectionError(event.reason))
-            if isinstance(event, AnswerReceived | Established) and not self._waiting.done():
-                self._waiting.set_result(None)
-        self._flush()
-
-    async def call(self, request: Request) -> float:
-        """Make a call; the seconds until its answer was there."""
-        self._waiting = asyncio.get_running_loop().create_future()
-        self._number += 1
-        began_s = time.perf_counter()
-        self._connection.call(request, call_id=self._number)
-        self._flush()
-        await self._waiting
-        return time.perf_counter() - began_s
-
-    def _flush(self) -> None:
-        data = self._connection.data_to_send()
-        if data and self._transport is not None:
-            self._transport.write(data)
 
 
 @dataclass
@@ -229,9 +171,9 @@ def _filler(count: int) -> bytes:
     return b"\xaa\x06" + bytes((len(body) & 0x7F | 0x80, len(body) >> 7)) + body
 
 
-async def log_in(port: int, number: int) -> Login:
+async def log_in(port: int, token: TokenSecret) -> Login:
     """One login."""
-    _, login = await asyncio.get_running_loop().create_connection(lambda: Login(number), "127.0.0.1", port)
+    _, login = await asyncio.get_running_loop().create_connection(lambda: Login(token), "127.0.0.1", port)
     await login.established
     return login
 
@@ -251,57 +193,79 @@ class Plan:
     every_s: float
 
 
-async def drive(direct: int, relayed: int, plan: Plan, has_begun: Callable[[], None]) -> Latencies:
+async def begin(direct: int, relayed: int, number: int, fleet: Fleet) -> tuple[Login, Login]:
+    """Both logins of one master."""
+    here, there = await log_in(direct, fleet.token(number)), await log_in(relayed, fleet.token(number))
+    first = fleet.first()
+    if first is not None:
+        await here.call(first)
+    return here, there
+
+
+async def drive(direct: int, relayed: int, plan: Plan, fleet: Fleet, has_begun: Callable[[], None]) -> Latencies:
     """All masters, each calling by turns on both logins; `has_begun` is called when all have logged in."""
     latencies = Latencies()
-    asks = allocate_request().ask[:_ASKS]
-    request = Request(
-        APPLICATION_MASTER.name, ALLOCATE, AllocateRequestProto(ask=asks, progress=0.5).SerializeToString()
-    )
     random = Random(7)  # noqa: S311 - when a master calls is no secret
 
-    async def master(here: Login, there: Login, ends_s: float) -> None:
+    async def master(number: int, here: Login, there: Login, ends_s: float) -> None:
         await asyncio.sleep(random.random() * plan.every_s)
         while time.perf_counter() < ends_s:
             order = (here, there) if random.random() < 0.5 else (there, here)  # noqa: PLR2004 - neither first always
-            took = {login: await login.call(request) for login in order}
+            took = {login: await login.call(fleet.next(number)) for login in order}
             latencies.direct_s.append(took[here])
             latencies.relayed_s.append(took[there])
             await asyncio.sleep(plan.every_s * (0.9 + 0.2 * random.random()))
 
-    pairs = [(await log_in(direct, number), await log_in(relayed, number)) for number in range(plan.count)]
+    pairs = [await begin(direct, relayed, number, fleet) for number in range(plan.count)]
     has_begun()
     ends_s = time.perf_counter() + plan.seconds
-    await asyncio.gather(*(master(here, there, ends_s) for here, there in pairs))
+    await asyncio.gather(*(master(number, *pair, ends_s) for number, pair in enumerate(pairs)))
     return latencies
 
 
-def measure(plan: Plan) -> dict[str, float]:
-    """Start both ends and the door, and drive them."""
-    raise_limits()
-    cores = sorted(os.sched_getaffinity(0))
-    own, others = {cores[0]}, set(cores[1:]) or {cores[0]}
-    context = multiprocessing.get_context("spawn")
-    far, door = context.Pipe(), context.Pipe()
-    processes = [context.Process(target=serve_scheduler, args=(far[1], others, plan.count), daemon=True)]
-    processes[0].start()
-    direct = far[0].recv()
-    processes.append(context.Process(target=serve_door, args=(door[1], own, direct), daemon=True))
-    processes[1].start()
-    relayed = door[0].recv()
-    os.sched_setaffinity(0, others)
-    before_kib, _ = _ask(door[0])
-    begun: list[tuple[float, float]] = []
-    latencies = uvloop.run(drive(direct, relayed, plan, lambda: begun.append(_ask(door[0]))))
-    after_kib, cpu_s = _ask(door[0])
-    for pipe, process in ((far[0], processes[0]), (door[0], processes[1])):
-        pipe.send("")
+_SPAWN = multiprocessing.get_context("spawn")
+
+
+@contextmanager
+def a_process(serve: Callable[..., None], cores: set[int], argument: int) -> Iterator[tuple[int, Connection]]:
+    """A process that serves: its port, and where to ask it."""
+    here, there = _SPAWN.Pipe()
+    process = _SPAWN.Process(target=serve, args=(there, cores, argument), daemon=True)
+    process.start()
+    try:
+        yield here.recv(), here
+    finally:
+        here.send("")
         process.join(5)
+
+
+def measure(direct: int, plan: Plan, fleet: Fleet, own: set[int]) -> dict[str, float]:
+    """Start a door before the scheduler on port `direct`, and drive both."""
+    with a_process(serve_door, own, direct) as (relayed, pipe):
+        before_kib, _ = _ask(pipe)
+        begun: list[tuple[float, float]] = []
+        latencies = uvloop.run(drive(direct, relayed, plan, fleet, lambda: begun.append(_ask(pipe))))
+        after_kib, cpu_s = _ask(pipe)
     rows = latencies.rows()
     rows["door's memory of one master, KiB"] = (after_kib - before_kib) / plan.count
     rows["door's CPU time of one call and answer, us"] = 1e6 * (cpu_s - begun[0][1]) / len(latencies.relayed_s)
     rows["calls through the door, /s"] = len(latencies.relayed_s) / plan.seconds
     return rows
+
+
+def measure_made_up(plan: Plan, own: set[int], others: set[int]) -> dict[str, float]:
+    """With a scripted scheduler at the far end."""
+    with a_process(serve_scheduler, others, plan.count) as (direct, _):
+        return measure(direct, plan, MadeUpFleet(), own)
+
+
+def measure_real(plan: Plan, own: set[int]) -> dict[str, float]:
+    """With a real ResourceManager at the far end."""
+    with tempfile.TemporaryDirectory(prefix="heddle-bench-") as folder, Lab(Path(folder)) as lab:
+        lab.up(LabSpec.of(clusters=1, nodes=1, tuning="throughput"))
+        east = lab.cluster("east")
+        fleet = RealFleet(asyncio.run(real_tokens(east.client_rpc, plan.count)))
+        return measure(int(east.scheduler_rpc.rpartition(":")[2]), plan, fleet, own)
 
 
 def _ask(pipe: Connection) -> tuple[float, float]:
@@ -313,13 +277,19 @@ def _ask(pipe: Connection) -> tuple[float, float]:
 def main() -> None:
     """Measure and print."""
     parser = argparse.ArgumentParser(prog="python -m scripts.bench.relay", description=__doc__)
-    parser.add_argument("--masters", type=int, default=500, help="that are logged in at one time")
+    parser.add_argument("--masters", type=int, help="logged in at one time; 500, or 20 of a real ResourceManager")
     parser.add_argument("--seconds", type=float, default=20.0, help="for the calls")
     parser.add_argument("--every", type=float, default=1.0, help="seconds between a master's calls, as MapReduce")
+    parser.add_argument("--real", action="store_true", help="a real ResourceManager at the far end, started for it")
     arguments = parser.parse_args()
-    plan = Plan(arguments.masters, arguments.seconds, arguments.every)
     print(f"load average {os.getloadavg()[0]:.1f} on {os.cpu_count()} cores")
-    for name, value in measure(plan).items():
+    raise_limits()
+    cores = sorted(os.sched_getaffinity(0))
+    own, others = {cores[0]}, set(cores[1:]) or {cores[0]}
+    os.sched_setaffinity(0, others)
+    plan = Plan(arguments.masters or (20 if arguments.real else 500), arguments.seconds, arguments.every)
+    figures = measure_real(plan, own) if arguments.real else measure_made_up(plan, own, others)
+    for name, value in figures.items():
         print(f"{name:50} {value:12,.3f}")
 
 
