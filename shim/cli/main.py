@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import shim
-from shim.cli import application, cluster, demo, lab, queue
+from shim.cli import application, cluster, demo, lab, policy, queue
 from shim.cli.doctor import doctor
 from shim.cli.front import EXIT_CODES
 from shim.cli.masters import gm, lm
@@ -30,6 +30,7 @@ app.command()(lm)
 app.command()(submit)
 app.add_typer(application.app, name="app")
 app.add_typer(queue.app, name="queue")
+app.add_typer(policy.app, name="policy")
 app.add_typer(cluster.app, name="cluster")
 app.command()(doctor)
 app.command(epilog=EXIT_CODES)(top)

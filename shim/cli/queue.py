@@ -1,20 +1,21 @@
-"""`heddle queue`: the queues of all sub-clusters, side by side."""
+"""`heddle queue`: the queues of all sub-clusters, side by side, and how they share the federation."""
 
-from typing import Annotated
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
 
-from shim.cli.front import EXIT_CODES, ExitCode, Server, User, fail, front
-from shim.cli.output import Output, OutputFormat, print_rows
+from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, front
+from shim.cli.output import Output, OutputFormat, print_fields, print_rows
+from shim.cli.policy import policy_body
 from shim.cli.settings import DEFAULT_SERVER
 
 __all__ = ["app"]
 
-app = typer.Typer(help="Queues over all sub-clusters: list, status.", no_args_is_help=True)
+app = typer.Typer(help="Queues over all sub-clusters: list, status, whatif.", no_args_is_help=True)
 
-_TOTALS = (
-    ("QUEUE", "queue"),
-    ("CLUSTERS", "clusters"),
+_AMOUNTS = (
     ("CAPACITY MiB", "capacity_mib"),
     ("USED MiB", "used_mib"),
     ("PENDING MiB", "pending_mib"),
@@ -22,17 +23,37 @@ _TOTALS = (
     ("USED vcores", "used_vcores"),
     ("APPS", "applications"),
 )
-_PARTS = (("CLUSTER", "cluster"), ("STATE", "state"), *_TOTALS[2:])
+_SHARES = (
+    ("SHARE", "share"),
+    ("ENTITLED", "entitlement"),
+    ("USED", "used"),
+    ("BORROWED", "borrowed"),
+    ("LENT", "lent"),
+    ("WAITING", "waiting"),
+)
+_PARTS = (("CLUSTER", "cluster"), ("STATE", "state"), *_AMOUNTS)
+_WHAT_IF = (
+    ("QUEUE", "queue"),
+    ("SHARE NOW", "share_now"),
+    ("SHARE THEN", "share_then"),
+    ("ENTITLED NOW", "entitlement_now"),
+    ("ENTITLED THEN", "entitlement_then"),
+    ("USED", "used_now"),
+    ("BORROWED THEN", "borrowed_then"),
+)
+_PERCENT = frozenset({"share", "entitlement", "used", "held", "wanted", "borrowed", "lent"})
 
 
 @app.command("list", epilog=EXIT_CODES)
 def list_(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
-    """List leaf queues with their capacity and use over all sub-clusters."""
+    """List leaf queues with their capacity and use over all sub-clusters, and their shares if they have some."""
     with front(server, user) as heddle:
-        rows = heddle.get("/heddle/v1/queues")["queues"]
+        rows = _rows(heddle)
+    has_shares = any("share" in row for row in rows)
     if output is OutputFormat.TABLE:
-        rows = [{**row, "clusters": [part["cluster"] for part in row["parts"]]} for row in rows]
-    print_rows(rows, _TOTALS, output)
+        rows = [{**_in_percent(row), "clusters": [part["cluster"] for part in row["parts"]]} for row in rows]
+    columns = (("QUEUE", "queue"), ("CLUSTERS", "clusters"), *(_SHARES if has_shares else ()), *_AMOUNTS)
+    print_rows(rows, columns, output)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -43,10 +64,48 @@ def status(
     server: Server = DEFAULT_SERVER,
     user: User = "",
 ) -> None:
-    """Show one queue on each sub-cluster."""
+    """Show one queue: its share, why what waits in it does, and what it has on each sub-cluster."""
     with front(server, user) as heddle:
-        rows = heddle.get("/heddle/v1/queues")["queues"]
+        rows = _rows(heddle)
     found = [row for row in rows if queue in {row["queue"], row["queue"].rpartition(".")[2]}]
     if not found:
         fail(f"no queue {queue}; there are {', '.join(row['queue'] for row in rows) or 'none'}", ExitCode.NOT_FOUND)
-    print_rows([part for row in found for part in row["parts"]], _PARTS, output)
+    if output is not OutputFormat.TABLE:
+        print_rows(found, (), output)
+        return
+    for row in found:
+        if "share" in row:
+            hidden = {"parts", "clusters", *(key for _, key in _AMOUNTS)}
+            print_fields({key: value for key, value in _in_percent(row).items() if key not in hidden}, output)
+        print_rows(row["parts"], _PARTS, output)
+
+
+@app.command(epilog=EXIT_CODES)
+def whatif(
+    file: Annotated[Path, typer.Argument(help="A policy file", metavar="FILE")],
+    *,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Show what each queue would be entitled to with another policy, by what runs and waits now."""
+    with front(server, user) as heddle:
+        rows = heddle.post("/heddle/v1/shares/whatif", policy_body(file))["queues"]
+    print_rows([_in_percent(row) for row in rows] if output is OutputFormat.TABLE else rows, _WHAT_IF, output)
+
+
+def _rows(heddle: Front) -> list[dict[str, Any]]:
+    """Leaf queues with their shares; then queues of the policy that no sub-cluster has under that name."""
+    shares = {row["queue"]: row for row in heddle.get("/heddle/v1/shares")["queues"]}
+    rows = [{**shares.pop(row["queue"], {}), **row} for row in heddle.get("/heddle/v1/queues")["queues"]]
+    return [*rows, *({**row, "parts": []} for row in shares.values())]
+
+
+def _in_percent(row: Mapping[str, Any]) -> dict[str, Any]:
+    """Shares for people."""
+
+    def shown(key: str, value: Any) -> Any:
+        is_share = key.partition("_")[0] in _PERCENT and isinstance(value, float)
+        return f"{value:.1%}" if is_share else value
+
+    return {key: shown(key, value) for key, value in row.items()}

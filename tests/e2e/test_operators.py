@@ -115,8 +115,8 @@ def test_queues_are_told_together_and_apart(cli):
     prod = rows["root.prod"]
     assert [part["cluster"] for part in prod["parts"]] == ["east", "west"]
     assert prod["capacity_mib"] == sum(part["capacity_mib"] for part in prod["parts"]) > 0
-    parts = json.loads(cli("queue", "status", "prod", "-o", "json").stdout)
-    assert [part["cluster"] for part in parts] == ["east", "west"]
+    (found,) = json.loads(cli("queue", "status", "prod", "-o", "json").stdout)
+    assert [part["cluster"] for part in found["parts"]] == ["east", "west"]
 
 
 def test_the_doctor_finds_healthy_clusters_reachable(cli):

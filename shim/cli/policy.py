@@ -1,0 +1,124 @@
+"""`heddle policy`: how queues share the federation, version by version."""
+
+import difflib
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, front
+from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
+from shim.cli.settings import DEFAULT_SERVER, DryRun
+from shim.telemetry import escape
+
+__all__ = ["app", "policy_body"]
+
+app = typer.Typer(
+    help="The policy of shares: validate, diff, apply, history, rollback.", no_args_is_help=True, epilog=EXIT_CODES
+)
+
+PolicyFile = Annotated[Path, typer.Argument(help="A policy file: [[queue]] and [[mapping]] tables", metavar="FILE")]
+Version = Annotated[int, typer.Argument(help="As `heddle policy history` tells it", metavar="VERSION", min=0)]
+
+_HISTORY = (("VERSION", "version"), ("APPLIED AT ms", "applied_at_ms"), ("BY", "applied_by"), ("NOTE", "note"))
+
+
+@app.command(epilog=EXIT_CODES)
+def show(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
+    """Print the policy that holds."""
+    with front(server, user) as heddle:
+        told = heddle.get("/heddle/v1/policy")
+    if output is OutputFormat.TABLE:
+        say(_printable(told["text"]))
+    else:
+        print_fields(told, output)
+
+
+@app.command(epilog=EXIT_CODES)
+def validate(
+    file: PolicyFile, *, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = ""
+) -> None:
+    """Say whether a policy could be applied; if not, in which line it is wrong, and why."""
+    with front(server, user) as heddle:
+        told = heddle.post("/heddle/v1/policy/validate", policy_body(file))
+    print_fields(told, output)
+
+
+@app.command(epilog=EXIT_CODES)
+def diff(file: PolicyFile, *, server: Server = DEFAULT_SERVER, user: User = "") -> None:
+    """Show what would change in the policy that holds. Exit code 1 if anything would."""
+    with front(server, user) as heddle:
+        body = policy_body(file)
+        heddle.post("/heddle/v1/policy/validate", body)
+        lines = _difference(heddle, body["text"], str(file))
+    for line in lines:
+        say(_printable(line))
+    if lines:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+@app.command(epilog=EXIT_CODES)
+def apply(
+    file: PolicyFile,
+    *,
+    note: Annotated[str, typer.Option("--note", "-m", help="Why; kept in the history")] = "",
+    expected: Annotated[
+        int | None, typer.Option("--expect", help="Refuse unless this version holds now", metavar="VERSION")
+    ] = None,
+    dry_run: DryRun = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Let a policy hold from now on, without a restart. One with an error is refused as a whole."""
+    query = {"dryRun": "true"} if dry_run else {}
+    with front(server, user) as heddle:
+        body = policy_body(file) | {"note": note, "expected": expected}
+        _print_version(heddle.post("/heddle/v1/policy", body, **query), output)
+
+
+@app.command(epilog=EXIT_CODES)
+def history(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
+    """List every policy that ever held, newest first; version 0 is the configuration file's."""
+    with front(server, user) as heddle:
+        rows = heddle.get("/heddle/v1/policy/history")["versions"]
+    print_rows(rows, _HISTORY, output)
+
+
+@app.command(epilog=EXIT_CODES)
+def rollback(
+    version: Version,
+    *,
+    dry_run: DryRun = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Let an old version hold again, as a new one."""
+    query = {"dryRun": "true"} if dry_run else {}
+    with front(server, user) as heddle:
+        _print_version(heddle.post(f"/heddle/v1/policy/rollback/{version}", **query), output)
+
+
+def policy_body(file: Path) -> dict[str, Any]:
+    """A policy file as it is sent; a file that cannot be read ends the command."""
+    try:
+        return {"text": file.read_text("utf-8"), "source": file.name}
+    except (OSError, UnicodeDecodeError) as exc:
+        fail(f"{file} cannot be read: {exc}", ExitCode.USAGE)
+
+
+def _difference(heddle: Front, text: str, name: str) -> list[str]:
+    holds = heddle.get("/heddle/v1/policy")
+    before, after = holds["text"].splitlines(), text.splitlines()
+    return list(difflib.unified_diff(before, after, f"version {holds['version']}", name, lineterm=""))
+
+
+def _print_version(told: dict[str, Any], output: OutputFormat) -> None:
+    shown = {key: value for key, value in told.items() if key != "text"} if output is OutputFormat.TABLE else told
+    print_fields(shown, output)
+
+
+def _printable(text: str) -> str:
+    """Lines of a policy, in which nothing may drive the terminal."""
+    return "\n".join(escape(line) for line in text.splitlines())

@@ -1,0 +1,103 @@
+"""The web services of shares, without a socket."""
+
+import json
+from typing import Any
+
+import pytest
+from fastapi import FastAPI
+
+from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError
+from shim.global_master.entitle import ShareSettings
+from shim.global_master.federation_view import FederationView
+from shim.queue_config import parse_policy
+from shim.server.rest.in_process import ask_application, hand_errors_out
+from shim.server.rest.messages import Request
+from shim.server.rest.shares_api import SharesAPI
+from shim.services.identity import Caller, IdentityRules, IdentityService
+from shim.services.policies import PolicyService
+from shim.services.waiting_room import WaitingRoom
+from shim.testing.clock import FakeClock
+from shim.testing.policy_stores import InMemoryPolicyStore
+from shim.testing.state_stores import InMemoryStateStore
+
+POLICY = '[[queue]]\nname = "root.prod"\nweight = 3\n[[queue]]\nname = "root.dev"\nweight = 1\n'
+
+
+class Asked:
+    """Asks as a user."""
+
+    def __init__(self) -> None:
+        clock = FakeClock()
+        self.policies = PolicyService(
+            InMemoryPolicyStore(clock.now_s), POLICY, lambda text, source: parse_policy(text, source=source), clock
+        )
+        room = WaitingRoom(
+            policy=lambda: self.policies.current,
+            view=FederationView(()),
+            admissions={},
+            store=InMemoryStateStore(clock.now_s),
+            clock=clock,
+            groups_of=lambda _: frozenset(),
+            settings=ShareSettings(),
+        )
+        rules = IdentityRules(admins=("queen",))
+        api = SharesAPI(room, self.policies, IdentityService(rules, secret=bytes(32), clock=clock))
+        self._app = FastAPI(openapi_url=None)
+        for method, path, operation in api.endpoints():
+            self._app.add_api_route(f"/{path}", operation, methods=[method])
+        hand_errors_out(self._app)
+
+    async def __call__(self, method: str, path: str, body: object = None, user: str = "queen", query: str = "") -> Any:
+        raw = b"" if body is None else json.dumps(body).encode()
+        headers = (("content-type", "application/json"),)
+        request = Request(method, path, query, headers, raw, "127.0.0.1")
+        _, answer = await ask_application(self._app, request, {"caller": Caller(user, user)})
+        return json.loads(answer)
+
+
+@pytest.fixture
+def ask() -> Asked:
+    return Asked()
+
+
+async def test_queues_without_any_cluster_stand_at_nothing(ask: Asked) -> None:
+    told = await ask("GET", "/shares")
+    assert [(row["queue"], row["weight"], row["waiting"], row["used"]) for row in told["queues"]] == [
+        ("root.prod", 3, 0, 0),
+        ("root.dev", 1, 0, 0),
+    ]
+
+
+async def test_a_policy_is_applied_told_and_rolled_back(ask: Asked) -> None:
+    new = POLICY.replace("3", "5")
+    dry = await ask("POST", "/policy", {"text": new}, query="dryRun=true")
+    assert (dry["dry_run"], dry["version"]) == (True, 0)
+    told = await ask("POST", "/policy", {"text": new, "note": "more", "expected": 0})
+    assert (told["version"], told["applied_by"], told["sharing"]) == (1, "queen", ["root.prod", "root.dev"])
+    assert (await ask("GET", "/policy"))["text"] == new
+    await ask("POST", "/policy/rollback/0")
+    history = (await ask("GET", "/policy/history"))["versions"]
+    assert [row["version"] for row in history] == [2, 1, 0]
+    assert (await ask("GET", "/policy/versions/1"))["note"] == "more"
+
+
+async def test_only_operators_change_the_policy_and_everybody_may_look(ask: Asked) -> None:
+    for path in ("/policy", "/policy/rollback/0"):
+        with pytest.raises(ForbiddenError, match=r"security\.admins"):
+            await ask("POST", path, {"text": POLICY}, user="mallory")
+    assert ask.policies.newest.version == 0
+    assert (await ask("POST", "/policy/validate", {"text": POLICY}, user="mallory"))["mappings"] == 0
+
+
+async def test_what_is_wrong_is_told_with_its_line(ask: Asked) -> None:
+    with pytest.raises(BadRequestError, match=r"shares\.toml:2: queue\[0\]\.nmae"):
+        await ask("POST", "/policy/validate", {"text": '[[queue]]\nnmae = "root.a"\n', "source": "shares.toml"})
+    for body in ("no table", {"txt": ""}, {"text": 3}):
+        with pytest.raises(MalformedBodyError):
+            await ask("POST", "/policy", body)
+
+
+async def test_what_if_tells_both(ask: Asked) -> None:
+    told = await ask("POST", "/shares/whatif", {"text": '[[queue]]\nname = "root.new"\nweight = 1\n'})
+    assert [min(row) for row in told["queues"]] == ["borrowed_now", "borrowed_then", "borrowed_now"]
+    assert [row["queue"] for row in told["queues"]] == ["root.dev", "root.new", "root.prod"]

@@ -1,0 +1,71 @@
+"""Policies: validated, applied, followed, and rolled back."""
+
+import pytest
+
+from shim.errors import BadRequestError, ConflictError, NotFoundError
+from shim.queue_config import parse_policy
+from shim.services.policies import PolicyService
+from shim.testing.clock import FakeClock
+from shim.testing.policy_stores import InMemoryPolicyStore
+
+FIRST = '[[queue]]\nname = "root.prod"\nweight = 1\n'
+SECOND = '[[queue]]\nname = "root.prod"\nweight = 3\n'
+WRONG = '[[queue]]\nname = "root.prod"\nweight = -3\n'
+
+
+def a_service(store: InMemoryPolicyStore) -> PolicyService:
+    return PolicyService(store, FIRST, lambda text, source: parse_policy(text, source=source), FakeClock())
+
+
+def weight(service: PolicyService) -> float | None:
+    return service.current.queues[0].weight
+
+
+async def test_the_configuration_file_holds_until_a_policy_is_applied() -> None:
+    service = a_service(InMemoryPolicyStore())
+    await service.refresh()
+    assert (weight(service), service.newest.version) == (1, 0)
+
+
+async def test_a_policy_holds_at_once_here_and_soon_elsewhere() -> None:
+    store = InMemoryPolicyStore()
+    service, other = a_service(store), a_service(store)
+    applied = await service.apply(SECOND, source="b.toml", by="ann", note="more")
+    assert (applied.version, weight(service), weight(other)) == (1, 3, 1)
+    await other.refresh()
+    assert weight(other) == 3
+
+
+async def test_after_a_restart_the_newest_holds_and_not_the_file() -> None:
+    store = InMemoryPolicyStore()
+    await a_service(store).apply(SECOND, source="b.toml", by="ann")
+    heir = a_service(store)
+    await heir.refresh()
+    assert weight(heir) == 3
+
+
+async def test_a_policy_with_an_error_is_refused_whole_with_its_line() -> None:
+    service = a_service(InMemoryPolicyStore())
+    with pytest.raises(BadRequestError, match=r"b\.toml:3: queue\[0\]\.weight: -3.0 is too small"):
+        await service.apply(WRONG, source="b.toml", by="ann")
+    with pytest.raises(BadRequestError, match="more than the"):
+        await service.apply(f"#{'x' * 300_000}", source="b.toml", by="ann")
+    assert (weight(service), service.newest.version) == (1, 0)
+
+
+async def test_who_did_not_see_the_newest_is_told_to_look() -> None:
+    service = a_service(InMemoryPolicyStore())
+    await service.apply(SECOND, source="b.toml", by="ann", expected=0)
+    with pytest.raises(ConflictError, match="version 1 holds, not 0"):
+        await service.apply(FIRST, source="a.toml", by="bob", expected=0)
+
+
+async def test_a_rollback_is_a_new_version() -> None:
+    service = a_service(InMemoryPolicyStore())
+    await service.apply(SECOND, source="b.toml", by="ann")
+    rolled = await service.roll_back(0, by="bob")
+    assert (rolled.version, rolled.applied_by, rolled.note) == (2, "bob", "version 0 again")
+    assert weight(service) == 1
+    assert [each.version for each in await service.history()] == [2, 1, 0]
+    with pytest.raises(NotFoundError, match="the newest is 2"):
+        await service.roll_back(7, by="bob")
