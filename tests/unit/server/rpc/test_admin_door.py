@@ -157,6 +157,19 @@ async def test_a_refusal_in_which_all_agree_is_theirs_word_for_word():
     assert failure == Failure(NOT_ADMIN.java_class, NOT_ADMIN.message)
 
 
+async def test_refusals_for_different_reasons_are_all_told():
+    other = RPCRefusal(JavaClass.IO, "the file cannot be read")
+    operators = Operators(east=RefusesOperators("east", NOT_ADMIN), west=RefusesOperators("west", other))
+
+    failure = await operators.ask("refreshQueues", RefreshQueuesRequestProto())
+
+    assert isinstance(failure, Failure)
+    assert failure.java_class == JavaClass.YARN
+    assert "done nowhere" in failure.message
+    assert NOT_ADMIN.message in failure.message
+    assert other.message in failure.message
+
+
 async def test_an_unknown_admin_address_is_said_with_the_remedy(operators):
     del operators.calls._rpcs[WEST]
 
