@@ -1,0 +1,143 @@
+"""Shares of queues over two real clusters: what is above its entitlement waits in Heddle, and starts in its turn."""
+
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from shim.lab import Lab
+from tests.support.heddle_process import HeddleProcess, until
+from tests.support.stock_client import StockClient
+
+pytestmark = pytest.mark.lab
+
+POLICY = """
+[shares]
+interval_s = 0.3
+[[queue]]
+name = "root.prod"
+weight = 3
+[[queue]]
+name = "root.dev"
+weight = 1
+"""
+MEMORY_MIB = 1024
+BASE = "/ws/v1/cluster"
+ENDED = ("FINISHED", "FAILED", "KILLED")
+
+
+@dataclass(slots=True)
+class Shared:
+    """A Heddle with a policy, and both of its ResourceManagers asked directly."""
+
+    heddle: HeddleProcess
+    managers: dict[str, str]
+    http: httpx.Client
+    submitted: list[str] = field(default_factory=list)
+
+    def ask(self, path: str, method: str = "GET", body: object = None, user: str = "alice") -> httpx.Response:
+        return self.http.request(method, f"{self.heddle.url}{path}", json=body, params={"user.name": user})
+
+    def submit(self, queue: str, seconds: float, user: str = "alice") -> str:
+        """An application whose ApplicationMaster sleeps and never registers: it ends when that ends."""
+        id_ = str(self.ask(f"{BASE}/apps/new-application", "POST").json()["application-id"])
+        context = {
+            "application-id": id_,
+            "application-name": "share",
+            "queue": queue,
+            "max-app-attempts": 1,
+            "am-container-spec": {"commands": {"command": f"sleep {seconds}"}},
+            "resource": {"memory": MEMORY_MIB, "vCores": 1},
+        }
+        answer = self.ask(f"{BASE}/apps", "POST", context, user)
+        assert answer.status_code == 202, answer.text
+        self.submitted.append(id_)
+        return id_
+
+    def app(self, id_: str) -> dict[str, Any]:
+        found: dict[str, Any] = self.ask(f"{BASE}/apps/{id_}").json()["app"]
+        return found
+
+    def used_mib(self, queue: str) -> int:
+        """What a queue holds by the ResourceManagers' own words, over both clusters."""
+        return sum(leaf["resourcesUsed"]["memory"] for leaf in self._leaves(queue))
+
+    def _leaves(self, queue: str) -> Iterator[dict[str, Any]]:
+        for url in self.managers.values():
+            root = self.http.get(f"{url}{BASE}/scheduler").json()["scheduler"]["schedulerInfo"]
+            yield from (leaf for leaf in root["queues"]["queue"] if leaf["queueName"] == queue)
+
+    def is_at(self, url: str, id_: str) -> bool:
+        """Whether a ResourceManager knows an application."""
+        return self.http.get(f"{url}{BASE}/apps/{id_}").status_code == 200
+
+    def end_everything(self) -> None:
+        for id_ in self.submitted:
+            self.ask(f"{BASE}/apps/{id_}/state", "PUT", {"state": "KILLED"})
+        until(lambda: all(self.app(id_)["state"] in ENDED for id_ in self.submitted), "ended")
+
+
+@pytest.fixture
+def shared(lab: Lab, tmp_path: Path) -> Iterator[Shared]:
+    heddle = HeddleProcess(lab, tmp_path, more=POLICY)
+    with heddle, httpx.Client(timeout=30, trust_env=False) as http:
+        running = Shared(heddle, {id_: each.url for id_, each in lab.clusters.items()}, http)
+        yield running
+        running.end_everything()
+
+
+def test_two_queues_with_much_to_do_hold_3_to_1_over_both_clusters(shared: Shared) -> None:
+    for number in range(84):
+        shared.submit("dev" if number % 3 == 0 else "prod", 10)
+    waiting = shared.app(shared.submitted[-1])
+    assert waiting["state"] == "ACCEPTED"
+    assert "Waits in Heddle for its queue's turn" in waiting["diagnostics"]
+    until(lambda: shared.used_mib("prod") >= 10 * MEMORY_MIB, "the first wave")
+    until(lambda: shared.used_mib("dev") <= 4 * MEMORY_MIB, "what dev had borrowed is given back")
+    sums = {"prod": 0.0, "dev": 0.0}
+    end_s = time.monotonic() + 25
+    while time.monotonic() < end_s:
+        for queue in sums:
+            sums[queue] += shared.used_mib(queue)
+        time.sleep(0.25)
+    rows = {row["queue"]: row for row in shared.ask("/heddle/v1/shares").json()["queues"]}
+    assert all(row["waiting"] for row in rows.values()), "the measurement went on after somebody had all he wanted"
+    share = sums["prod"] / (sums["prod"] + sums["dev"])
+    assert share == pytest.approx(0.75, abs=0.05), sums
+
+
+def test_what_waits_survives_a_kill_of_heddle_and_can_be_ended(shared: Shared) -> None:
+    policy = {"text": '[[queue]]\nname = "root.prod"\nweight = 1\nmax_running = 2\n', "source": "limits.toml"}
+    told = shared.ask("/heddle/v1/policy", "POST", policy, "root").json()
+    assert told["version"] == 1
+    first, second, third, fourth, fifth = (shared.submit("prod", 4) for _ in range(5))
+    assert "runs its limit of 2 applications" in shared.app(fifth)["diagnostics"]
+    refused = shared.ask(f"{BASE}/apps/{fourth}/state", "PUT", {"state": "KILLED"}, "mallory")
+    assert refused.status_code == 403
+    ended = shared.ask(f"{BASE}/apps/{fourth}/state", "PUT", {"state": "KILLED"})
+    assert (ended.status_code, ended.json()) == (200, {"state": "KILLED"})
+    assert shared.ask(f"{BASE}/apps/{fifth}/state").json() == {"state": "ACCEPTED"}
+    shared.heddle.kill()
+    shared.heddle.start()
+    assert shared.app(fourth)["state"] == "KILLED"
+    assert shared.app(fifth)["state"] == "ACCEPTED"
+    until(lambda: all(shared.app(id_)["state"] in ENDED for id_ in (first, second, third, fifth)), "all have run")
+    homes = [name for name, url in shared.managers.items() for id_ in (third, fifth) if shared.is_at(url, id_)]
+    assert len(homes) == 2, "each ran once"
+    assert not any(shared.is_at(url, fourth) for url in shared.managers.values())
+
+
+def test_hadoops_own_client_sees_and_ends_what_waits(shared: Shared, lab: Lab, tmp_path: Path) -> None:
+    shared.ask("/heddle/v1/policy", "POST", {"text": '[[queue]]\nname = "root.prod"\nmax_running = 1\n'}, "root")
+    shared.submit("prod", 5)
+    waiting = shared.submit("prod", 5)
+    client = StockClient(lab, tmp_path / "client", address=shared.heddle.client_rpc)
+    printed = client.yarn("application", "-status", waiting, user="alice")
+    assert "ACCEPTED" in printed
+    assert "Waits in Heddle for its queue's turn" in printed
+    client.yarn("application", "-kill", waiting, user="alice")
+    assert shared.app(waiting)["state"] == "KILLED"
