@@ -201,7 +201,7 @@ class Heddle:
                 opened.spans(read_secret(config.security.secret_file)),
             )
         )
-        await self._open_scheduler_door(world, use_cases, spans, stack)
+        await self._open_scheduler_door(world, use_cases, spans, master, stack)
         await self._open_admin_door(world, use_cases, AdminWitness(metrics, audit, request_prefix=f"a{started}"), stack)
 
     async def _open_master(
@@ -229,7 +229,7 @@ class Heddle:
         return master
 
     async def _open_scheduler_door(
-        self, world: World, use_cases: UseCases, spans: Spans, stack: AsyncExitStack
+        self, world: World, use_cases: UseCases, spans: Spans, master: GlobalMaster | None, stack: AsyncExitStack
     ) -> None:
         config = world.config
         stack.push_async_callback(spans.desk.close)
@@ -242,9 +242,14 @@ class Heddle:
             use_cases.backend,
             witness=world.metrics.relay,
             desk=spans.desk,
+            owner_door=master.doors.door_of if master is not None else lambda _queue: "",
         )
-        if self._masters is not None:
-            stack.push_async_callback(self._masters.stop)
+        if self._masters is None:
+            return
+        stack.push_async_callback(self._masters.stop)
+        if master is not None:
+            telling = self._watched("doors", master.doors.run(master.door_address(self._masters.address)))
+            stack.push_async_callback(_cancel, asyncio.create_task(telling, name="doors"))
 
     async def _open_admin_door(
         self, world: World, use_cases: UseCases, witness: AdminWitness, stack: AsyncExitStack

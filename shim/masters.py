@@ -23,6 +23,7 @@ from shim.ports.master_links import AcceptLink, MasterLink
 from shim.protocol.masters import Credentials
 from shim.services.heartbeats import HeartbeatListener, HeartbeatSettings
 from shim.services.leadership import LeaseKeeper
+from shim.services.masters.doors import SchedulerDoors
 from shim.services.masters.following import Following, FollowingSettings
 from shim.services.masters.local import LocalMasterSettings, StandingLocalMaster
 from shim.services.masters.overview import MastersOverview, PassedOnCounts
@@ -52,6 +53,7 @@ class GlobalMaster:
         ownership: Its leases; to be run.
         following: Keeps the view, in the place of polls.
         overview: How this one sees all masters.
+        doors: Tells where this one takes ApplicationMasters; to be run with that address.
     """
 
     name: GlobalMasterId
@@ -60,6 +62,7 @@ class GlobalMaster:
     ownership: QueueOwnership
     following: Following
     overview: MastersOverview
+    doors: SchedulerDoors
     _dialer: WebSocketDialer
     _queue_of: Callable[[str], str]
     _witness: Callable[[PassedOn], None]
@@ -82,6 +85,11 @@ class GlobalMaster:
     def owner_of(self, queue: str) -> Owner | None:
         """Who owns the queue that a submission names; None if nobody knows."""
         return self.ownership.owner_of(self._queue_of(queue))
+
+    def door_address(self, bound: str) -> str:
+        """How others reach a door of this process that is bound to `host:port`: by the host that masters are told."""
+        host, port = self.address.rpartition(":")[0], split_address(bound)[1]
+        return f"{host}:{port}"
 
     async def accept(self, link: MasterLink) -> None:
         """Serve a link that another master made."""
@@ -143,7 +151,12 @@ async def open_global_master(
 
     overview = MastersOverview(ownership, roster, following, counts, clock)
     queue_of = _QueueNames(view, clock)
-    made.append(GlobalMaster(id_, address, roster, ownership, following, overview, dialer, queue_of, tell))
+
+    def owner_of(queue: str) -> Owner | None:
+        return ownership.owner_of(queue_of(queue))
+
+    doors = SchedulerDoors(leases, roster, owner_of, clock, me=id_, lease_s=masters.lease_s)
+    made.append(GlobalMaster(id_, address, roster, ownership, following, overview, doors, dialer, queue_of, tell))
     return made[0]
 
 

@@ -1,6 +1,6 @@
 """The scheduler door put together: the homes' scheduler addresses, the use cases, the listening socket."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from adapters.yarn.rm_rpc import addresses_of
 from shim.config import QueueConfig, ServerConfig, split_address
@@ -25,6 +25,7 @@ async def serve_masters(
     *,
     witness: SchedulerWitness,
     desk: AttemptDesk | None = None,
+    owner_door: Callable[[str], str] = lambda _queue: "",
 ) -> SchedulerDoor | None:
     """Open the scheduler door; None if it is switched off, or no sub-cluster's scheduler address is known.
 
@@ -35,6 +36,7 @@ async def serve_masters(
         backend: The use cases of the REST door.
         witness: Counts.
         desk: Who understands the calls of applications in queues that span; None: all pass through.
+        owner_door: `host:port` where the Heddle that owns a queue takes ApplicationMasters; empty if it is this one.
 
     Raises:
         ConfigError: If the address cannot be listened on.
@@ -50,8 +52,15 @@ async def serve_masters(
         spanning=[queue.name for queue in queues if queue.span],
         answer_within_s=server.answer_within_s,
     )
+
+    def elsewhere(queue: str) -> tuple[str, int] | None:
+        address = owner_door(queue)
+        return split_address(address) if address else None
+
     host, port = split_address(server.scheduler_rpc)
-    door = SchedulerDoor(attempts, HomeDialler(addresses), witness, host=host, port=port, desk=desk)
+    door = SchedulerDoor(
+        attempts, HomeDialler(addresses), witness, host=host, port=port, desk=desk, owner_door=elsewhere
+    )
     try:
         await door.start()
     except OSError as exc:

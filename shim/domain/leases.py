@@ -10,7 +10,7 @@ class Lease:
     """A role that one process holds for a while.
 
     Attributes:
-        name: The role: `gm/<id>`, `lm/<sub-cluster>`, `queue/<path>`.
+        name: The role: `gm/<id>`, `lm/<sub-cluster>`, `queue/<path>`, `door/<id>`.
         holder: Life of the process that holds it; a restarted process has another.
         address: Where the holder is reached: `host:port`.
         fence: Grows with each new holder. What an earlier holder still says under a smaller fence is not believed.

@@ -96,6 +96,7 @@ class ClientConnection:
         initiator: How to authenticate; None for SIMPLE without SASL.
         is_relay: The owner negotiates itself, with another client's frames: `SASLReceived`, `forward`, `settle`.
         max_frame_bytes: Largest answer, `ipc.maximum.response.length`.
+        service_class: Byte of the connection header that Hadoop's servers keep and never look at.
 
     Attributes:
         state: Where it stands.
@@ -111,6 +112,7 @@ class ClientConnection:
         initiator: SASLInitiator | None = None,
         is_relay: bool = False,
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
+        service_class: int = 0,
     ) -> None:
         self.state = ClientState.NEW
         self._protocol = protocol
@@ -119,6 +121,7 @@ class ClientConnection:
         self._caller_context = caller_context
         self._initiator = initiator
         self._is_relay = is_relay
+        self._service_class = service_class
         self._layer: SASLSession | None = None
         self._buffer = FrameBuffer(max_frame_bytes)
         self._unwrapped = FrameBuffer(max_frame_bytes)
@@ -130,9 +133,10 @@ class ClientConnection:
         if self.state is not ClientState.NEW:
             raise LocalProtocolError("a connection begins once")
         if self._initiator is None and not self._is_relay:
-            self._out.append(ConnectionHeader().serialize())
+            self._out.append(ConnectionHeader(service_class=self._service_class).serialize())
             return [self._open(AuthMethod.SIMPLE)]
-        self._out.append(ConnectionHeader(auth_protocol=AuthProtocol.SASL).serialize())
+        header = ConnectionHeader(service_class=self._service_class, auth_protocol=AuthProtocol.SASL)
+        self._out.append(header.serialize())
         self.state = ClientState.NEGOTIATES
         if self._initiator is not None:
             self._send_sasl(self._initiator.first())

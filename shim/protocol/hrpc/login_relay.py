@@ -10,6 +10,9 @@
                                  <-                                <-   SUCCESS
                                       `LoggedIn`
 
+A server may be another relay, which challenges in the same way before it passes the login on: each NEGOTIATE of the
+server's goes to the client, and the last one counts. The connection header tells the other relay where it comes from.
+
 The nonce of a challenge must come from the server that checks the answer, but who logs in stands in the answer only:
 hence two challenges. Java clients begin afresh with each NEGOTIATE, and no host or address enters the digest.
 
@@ -32,6 +35,8 @@ from shim.protocol.proto.messages import RpcSaslProto
 
 __all__ = ["LoggedIn", "LoginEvent", "LoginRelay", "LoginStage", "Named", "Offered"]
 
+_PASSED_ON = 0x48
+"""Service class of a connection that a relay made to another relay; clients have 0, and servers do not care."""
 _MAX_LOGIN_BYTES = 64 * 1024
 """Tokens and responses have at most 4 KiB: nobody unknown may make a relay keep more than a few of them."""
 _ALL_QUALITIES = tuple(QualityOfProtection)
@@ -114,9 +119,18 @@ class LoginRelay:
         self.above = self._new_above()
         self.stage = LoginStage.NEGOTIATE
 
-    def connect(self) -> None:
-        """There is a connection to a server (perhaps another one than before, until one was `Offered`)."""
-        self.above = self._new_above()
+    @property
+    def was_passed_on(self) -> bool:
+        """Whether the client's connection comes from another relay."""
+        return self.below.service_class == _PASSED_ON
+
+    def connect(self, *, is_relay: bool = False) -> None:
+        """There is a connection to a server (perhaps another one than before, until one was `Offered`).
+
+        Args:
+            is_relay: Whether the server is another relay.
+        """
+        self.above = self._new_above(_PASSED_ON if is_relay else 0)
         self.above.connect()
         self.above.forward(self._negotiate)
         self.stage = LoginStage.OFFER
@@ -144,13 +158,14 @@ class LoginRelay:
         self.stage = LoginStage.DONE
         return ConnectionEnded(failure, str(failure))
 
-    def _new_above(self) -> ClientConnection:
+    def _new_above(self, service_class: int = 0) -> ClientConnection:
         return ClientConnection(
             self._protocol,
             UserIdentity(""),
             self._client_id,
             is_relay=True,
             max_frame_bytes=self._max_frame_bytes,
+            service_class=service_class,
         )
 
     def _from_client(self, event: ServerEvent, events: list[LoginEvent]) -> None:
@@ -197,12 +212,12 @@ class LoginRelay:
         if not isinstance(event, SASLReceived) or self.stage not in (LoginStage.OFFER, LoginStage.PROOF):
             return
         message = event.message_untrusted
-        is_offer = message.state == SASLState.NEGOTIATE
-        if is_offer is not (self.stage is LoginStage.OFFER):
+        is_first = self.stage is LoginStage.OFFER
+        if is_first and message.state != SASLState.NEGOTIATE:
             events.append(ConnectionEnded(None, "the server broke the order of a login"))
             return
         self.below.send_sasl(message)
-        if is_offer:
+        if is_first:
             self.stage = LoginStage.PROOF
             events.append(Offered())
         elif message.state == SASLState.SUCCESS:

@@ -149,6 +149,7 @@ class ServerConnection:
 
     Attributes:
         state: Where it stands.
+        service_class: Byte of the connection header that Hadoop's clients set by `ipc.service.class`: 0.
     """
 
     def __init__(
@@ -159,6 +160,7 @@ class ServerConnection:
         max_set_up_bytes: int = MAX_SET_UP_BYTES,
     ) -> None:
         self.state = ServerState.AWAITS_HEADER
+        self.service_class = 0
         self._acceptor = SASLAcceptor(offers) if offers is not None else None
         self._offers_simple = offers is not None and any(offer.method is AuthMethod.SIMPLE for offer in offers)
         self._max_frame_bytes = max_frame_bytes
@@ -235,6 +237,7 @@ class ServerConnection:
         if raw is None:
             return
         header = ConnectionHeader.parse(raw)
+        self.service_class = header.service_class
         offered = self._acceptor.names if self._acceptor is not None else f"[{AuthMethod.TOKEN.name}]"
         refusal = refusal_of_header(header, offers_simple=self._offers_simple, offered=offered)
         if refusal is not None:

@@ -54,17 +54,22 @@ class HomeDialler:
         while True:
             for turn in range(len(addresses)):
                 index = (self._first[home] + turn) % len(addresses)
-                protocol = await self._connect(addresses[index], factory)
+                protocol = await self.try_at(addresses[index], factory)
                 if protocol is not None:
                     self._first[home] = index
                     return protocol
-            await asyncio.sleep(_PAUSE_S)
+            await self.pause()
+
+    async def pause(self) -> None:
+        """Until the next try."""
+        await asyncio.sleep(_PAUSE_S)
 
     def distrust(self, home: SubClusterId) -> None:
         """The one that was dialled last says nothing: begin with the next one."""
         self._first[home] = (self._first[home] + 1) % len(self._addresses[home])
 
-    async def _connect(self, address: Address, factory: Callable[[], P]) -> P | None:
+    async def try_at(self, address: Address, factory: Callable[[], P]) -> P | None:
+        """Connect to one address; None if nobody takes the connection there in time."""
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(self._connect_timeout_s):

@@ -3,6 +3,7 @@
 import asyncio
 import base64
 import os
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -17,7 +18,7 @@ from shim.protocol.hrpc.login_relay import LoggedIn, LoginRelay, LoginStage, Nam
 from shim.protocol.proto import APPLICATION_MASTER
 from shim.protocol.yarn import attempt_of_token
 from shim.server.rpc.connection_roll import ConnectionRoll, RollLimits
-from shim.server.rpc.home_dialler import HomeDialler
+from shim.server.rpc.home_dialler import Address, HomeDialler
 from shim.server.rpc.home_link import HomeLink, kept_alive
 from shim.server.rpc.scheduler_traffic import OwnLogin, PassThrough, SessionMeter, Traffic, UnderstoodCalls, Wrapped
 
@@ -76,6 +77,8 @@ class Switchboard:
 
     Attributes:
         desk: Who understands the calls of attempts that may span sub-clusters; None: all pass through.
+        owner_door: Where the Heddle that owns a queue takes ApplicationMasters; None if it is this one, or nobody
+            knows.
     """
 
     attempts: AttemptFinder
@@ -84,6 +87,7 @@ class Switchboard:
     roll: ConnectionRoll
     limits: SchedulerLimits
     desk: AttemptDesk | None = None
+    owner_door: Callable[[str], Address | None] = lambda _queue: None
 
 
 class MasterConnection(asyncio.Protocol):
@@ -108,6 +112,7 @@ class MasterConnection(asyncio.Protocol):
         self._set_up: asyncio.TimerHandle | None = None
         self._is_home_slow = False
         self._is_full = False
+        self._is_passed_on = False
 
     # -- the ApplicationMaster's transport -----------------------------------------------------------------------------
 
@@ -237,7 +242,7 @@ class MasterConnection(asyncio.Protocol):
             attempt_id = attempt_of_token(identifier_untrusted)
             self._attempt = await self._board.attempts.find(attempt_id)
             async with asyncio.timeout(self._board.dialler.patience_s):
-                await self._reach(login, self._attempt.home_subcluster)
+                await self._reach(login, self._attempt)
         except RemoteProtocolError:
             self._refuse(login, "Can't de-serialize tokenIdentifier")
         except NotFoundError:
@@ -249,21 +254,41 @@ class MasterConnection(asyncio.Protocol):
             _LOG.exception("bringing an ApplicationMaster to its home failed", peer=self._peer)
             self.close()
 
-    async def _reach(self, login: LoginRelay, home: SubClusterId) -> None:
-        """Connect until a ResourceManager has begun the login: one that hangs, or was active, is left."""
+    async def _reach(self, login: LoginRelay, attempt: Attempt) -> None:
+        """Connect until somebody has begun the login: a ResourceManager that hangs, or was active, is left."""
+        dialler, home = self._board.dialler, attempt.home_subcluster
         while self._transport is not None:
-            link = await self._board.dialler.dial(home, lambda: HomeLink(self))
-            self._home = link
-            login.connect()
-            self.to_home(login.above.data_to_send())
-            try:
-                async with asyncio.timeout(self._board.limits.offer_s):
-                    if await link.has_answered:
-                        return
-            except TimeoutError:
-                _LOG.info("a ResourceManager takes connections and says nothing", home=home)
-            self._board.dialler.distrust(home)
+            owner = self._owner_door(login, attempt)
+            if owner is None:
+                link: HomeLink | None = await dialler.dial(home, lambda: HomeLink(self))
+            else:
+                link = await dialler.try_at(owner, lambda: HomeLink(self))
+            if link is not None and await self._offers(login, link, is_relay=owner is not None):
+                self._is_passed_on = owner is not None
+                return
             self._close_home()
+            if owner is None:
+                dialler.distrust(home)
+            else:
+                await dialler.pause()
+
+    def _owner_door(self, login: LoginRelay, attempt: Attempt) -> Address | None:
+        """Where the attempt's calls are understood, if that is elsewhere; what was passed on once is so no further."""
+        if login.was_passed_on or not self._board.attempts.spans(attempt):
+            return None
+        return self._board.owner_door(attempt.queue)
+
+    async def _offers(self, login: LoginRelay, link: HomeLink, *, is_relay: bool) -> bool:
+        """Whether whoever was connected to begins the login in time."""
+        self._home = link
+        login.connect(is_relay=is_relay)
+        self.to_home(login.above.data_to_send())
+        try:
+            async with asyncio.timeout(self._board.limits.offer_s):
+                return await link.has_answered
+        except TimeoutError:
+            _LOG.info("somebody takes connections and says nothing", peer=self._peer)
+            return False
 
     def _refuse(self, login: LoginRelay, message: str) -> None:
         """In the words of a ResourceManager that does not know the token."""
@@ -285,7 +310,7 @@ class MasterConnection(asyncio.Protocol):
     def _traffic_of(self, attempt: Attempt, login: LoginRelay, quality: QualityOfProtection) -> Traffic:
         board = self._board
         meter = board.witness.session(attempt.home_subcluster)
-        is_spanning = board.desk is not None and board.attempts.spans(attempt)
+        is_spanning = board.desk is not None and not self._is_passed_on and board.attempts.spans(attempt)
         if quality.has_layer:
             if is_spanning:
                 _LOG.warning(

@@ -1,10 +1,11 @@
 """The scheduler door: ApplicationMasters connect here as to a ResourceManager's scheduler."""
 
 import asyncio
+from collections.abc import Callable
 
 from shim.ports.attempt_calls import AttemptDesk
 from shim.server.rpc.connection_roll import ConnectionRoll
-from shim.server.rpc.home_dialler import HomeDialler
+from shim.server.rpc.home_dialler import Address, HomeDialler
 from shim.server.rpc.scheduler_connection import (
     AttemptFinder,
     MasterConnection,
@@ -31,6 +32,7 @@ class SchedulerDoor:
         port: 0 takes a free one.
         limits: What ApplicationMasters may take.
         desk: Who understands the calls of attempts that may span sub-clusters; None: all pass through.
+        owner_door: Where the Heddle that owns a queue takes ApplicationMasters, if that is another one.
     """
 
     def __init__(
@@ -43,10 +45,11 @@ class SchedulerDoor:
         port: int,
         limits: SchedulerLimits | None = None,
         desk: AttemptDesk | None = None,
+        owner_door: Callable[[str], Address | None] = lambda _queue: None,
     ) -> None:
         limits = limits or SchedulerLimits()
         self._host, self._port = host, port
-        self._board = Switchboard(attempts, dialler, witness, ConnectionRoll(limits.roll), limits, desk)
+        self._board = Switchboard(attempts, dialler, witness, ConnectionRoll(limits.roll), limits, desk, owner_door)
         self._server: asyncio.Server | None = None
 
     @property

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.leases import Lease
 
-__all__ = ["Roster", "global_master_role", "local_master_role", "queue_role", "role_prefix"]
+__all__ = ["Roster", "door_role", "global_master_role", "local_master_role", "queue_role", "role_prefix"]
 
-_GLOBAL, _LOCAL, _QUEUE = "gm/", "lm/", "queue/"
+_GLOBAL, _LOCAL, _QUEUE, _DOOR = "gm/", "lm/", "queue/", "door/"
 
 
 def global_master_role(name: str) -> str:
@@ -25,8 +25,13 @@ def queue_role(path: str) -> str:
     return f"{_QUEUE}{path}"
 
 
+def door_role(name: str) -> str:
+    """The lease that tells where a Global Master takes ApplicationMasters."""
+    return f"{_DOOR}{name}"
+
+
 def role_prefix(name: str) -> str:
-    """What kind of role a lease is for: `gm/`, `lm/` or `queue/`."""
+    """What kind of role a lease is for: `gm/`, `lm/`, `queue/` or `door/`."""
     return name[: name.find("/") + 1]
 
 
@@ -54,6 +59,10 @@ class Roster:
     def local_master(self, subcluster: SubClusterId) -> Lease | None:
         """The lease of a sub-cluster's Local Master as last read, live or not: without the store the last one holds."""
         return self._leases.get(local_master_role(subcluster))
+
+    def door(self, master: GlobalMasterId) -> Lease | None:
+        """Where a Global Master takes ApplicationMasters, as last read, live or not."""
+        return self._leases.get(door_role(master))
 
     def living(self, now_s: float) -> dict[GlobalMasterId, Lease]:
         """The Global Masters whose lease has not ended."""

@@ -130,7 +130,7 @@ async def a_scheduler(*attempts, **behaviour):
 
 
 @asynccontextmanager
-async def a_door(*ports, port=0, desk=None, counts=None, patience_s=10.0, **limits):
+async def a_door(*ports, port=0, desk=None, counts=None, patience_s=10.0, owner=None, **limits):
     dialler = HomeDialler({EAST: tuple(("127.0.0.1", each) for each in ports)}, patience_s=patience_s)
     door = SchedulerDoor(
         KnownAttempts(),
@@ -140,6 +140,7 @@ async def a_door(*ports, port=0, desk=None, counts=None, patience_s=10.0, **limi
         port=port,
         limits=SchedulerLimits(**limits),
         desk=desk,
+        owner_door=lambda _queue: owner() if owner is not None else None,
     )
     await door.start()
     try:
