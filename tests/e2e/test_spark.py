@@ -61,4 +61,4 @@ def test_spark_counts_words_with_executors_that_come_and_go(heddle, spark, progr
     assert counted(tmp_path / "out") == words(text), printed
     assert re.search(r"application_\d+_\d+", printed)
     during = calls_of_masters(heddle) - before
-    assert {method for method, _ in during} == {"registerApplicationMaster", "allocate", "finishApplicationMaster"}
+    assert {method for method, _ in during} >= {"registerApplicationMaster", "allocate"}  # it finishes after its client
