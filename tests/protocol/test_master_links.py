@@ -286,10 +286,11 @@ def local_master():
 
 
 async def test_who_does_not_read_loses_deltas_gets_a_whole_report_later_and_holds_up_nobody(local_master):
+    patient = replace(SETTINGS, silent_after_s=60.0, send_within_s=60.0)
     async with (
-        listening(local_master.desk.serve) as listener,
+        listening(local_master.desk.serve, settings=patient) as listener,
         Proxy(listener.address) as proxy,
-        dialling(settings=replace(SETTINGS, silent_after_s=60.0)) as dialer,
+        dialling(settings=patient) as dialer,
     ):
         slow = await dialer.dial(proxy.address, expected="lm/east")
         await slow.send(HelloFrame("slow"))
@@ -317,6 +318,27 @@ async def test_who_does_not_read_loses_deltas_gets_a_whole_report_later_and_hold
         assert len(told) < polls
         await slow.close()
         await quick.close()
+
+
+async def test_who_takes_nothing_for_too_long_is_let_go(local_master):
+    patient = replace(SETTINGS, silent_after_s=60.0, send_within_s=0.2)
+    async with (
+        listening(local_master.desk.serve, settings=patient) as listener,
+        Proxy(listener.address) as proxy,
+        dialling(settings=patient) as dialer,
+    ):
+        link = await dialer.dial(proxy.address, expected="lm/east")
+        await link.send(HelloFrame("slow"))
+        await until(lambda: local_master.desk.followers)
+        proxy.freeze()
+
+        def is_gone():
+            local_master.poll(documents={"nodes": os.urandom(500_000)})
+            return not local_master.desk.followers
+
+        await until(is_gone)
+        proxy.thaw()
+        await link.close()
 
 
 async def test_a_flood_of_proposals_is_answered_one_by_one_in_order(local_master):
