@@ -8,7 +8,11 @@ from enum import Enum
 
 from shim.domain.ids import ApplicationId, SubClusterId
 
-__all__ = ["ApplicationSummary", "FinalStatus", "YarnApplicationState"]
+__all__ = ["SPAN_TAG", "ApplicationSummary", "FinalStatus", "YarnApplicationState"]
+
+
+SPAN_TAG = "heddle-span"
+"""Tag of what Heddle runs in further sub-clusters under the id of an application of another home: not one of its own."""
 
 
 class YarnApplicationState(Enum):

@@ -8,6 +8,7 @@ known in the end does not depend on the order in which it came in.
 from collections import deque
 from collections.abc import Mapping, Sequence
 
+from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 
@@ -149,6 +150,8 @@ class ApplicationIndex:
     def take(self, document: ApplicationDocument) -> bool:
         """Keep a document if it stands; return whether the application became final by it."""
         application_id = document.summary.application_id
+        if SPAN_TAG in document.summary.tags:
+            return False  # the application that it stands for has a home of its own
         before = self._documents.get(application_id)
         if before is not None and not self._stands(document, before):
             return False

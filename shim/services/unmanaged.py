@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 import structlog
 
 from shim.domain.allocations import Grant, NodeToken
+from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import SubClusterId
 from shim.errors import CannotSpanError, HeddleError, NoAnswerError, ResourceManagerError
 from shim.ports.attempt_calls import FINISH, REGISTER
@@ -32,10 +33,7 @@ from shim.protocol.yarn.unmanaged import (
     unmanaged_submission,
 )
 
-__all__ = ["SPAN_TAG", "Opened", "UnmanagedMasters", "UnmanagedSettings"]
-
-SPAN_TAG = "heddle-span"
-"""Tag of the applications that stand for others: lists leave them out."""
+__all__ = ["Opened", "UnmanagedMasters", "UnmanagedSettings"]
 
 _log = structlog.get_logger("heddle.span")
 

@@ -11,6 +11,7 @@ from typing import TypeVar
 
 from google.protobuf.message import Message
 
+from shim.domain.applications import SPAN_TAG
 from shim.protocol.proto.messages import (
     GetAllResourceTypeInfoResponseProto,
     GetApplicationsResponseProto,
@@ -72,11 +73,17 @@ def _distinct(items: Iterable[_M], key: Callable[[_M], object]) -> list[_M]:
 
 
 def merge_applications(parts: Sequence[Part], *, limit: int | None = None) -> GetApplicationsResponseProto:
-    """Applications of all clusters, newest first when they are cut at a limit."""
+    """Applications of all clusters, newest first when they are cut at a limit.
+
+    What stands for an application of another home (`SPAN_TAG`) is left out.
+    """
     whole = _joined(GetApplicationsResponseProto)(parts)
-    if limit is None or len(whole.applications) <= limit:
+    own = [report for report in whole.applications if SPAN_TAG not in report.applicationTags]
+    if len(own) < len(whole.applications):
+        whole = GetApplicationsResponseProto(applications=own)
+    if limit is None or len(own) <= limit:
         return whole
-    newest = sorted(whole.applications, key=lambda report: report.startTime, reverse=True)
+    newest = sorted(own, key=lambda report: report.startTime, reverse=True)
     return GetApplicationsResponseProto(applications=newest[: max(0, limit)])
 
 

@@ -1,0 +1,100 @@
+"""Unmodified clients whose queue spans: one application with containers in two clusters, the result as on one."""
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+
+import httpx
+import pytest
+
+from shim.lab import Lab
+from shim.lab.word_count import find_texts
+from tests.support.heddle_process import HeddleProcess
+from tests.support.spans import SPANNING, Spanned, spanning_secret
+from tests.support.stock_client import StockClient
+
+pytestmark = pytest.mark.lab
+
+_RUN_JAR = "org.apache.hadoop.util.RunJar"
+_SHELL = "org.apache.hadoop.yarn.applications.distributedshell.Client"
+
+
+@pytest.fixture(scope="module")
+def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[HeddleProcess]:
+    """A Heddle over the shared lab whose default queue spans."""
+    folder = tmp_path_factory.mktemp("spanning")
+    with spanning_secret(folder), HeddleProcess(lab, folder, more=SPANNING) as running:
+        yield running
+
+
+@pytest.fixture
+def client(lab: Lab, heddle: HeddleProcess, tmp_path: Path) -> StockClient:
+    return StockClient(
+        lab,
+        tmp_path / "client",
+        address=heddle.client_rpc,
+        scheduler_address=heddle.scheduler_rpc,
+        webapp_address=heddle.rest,
+    )
+
+
+def test_map_reduce_computes_pi_with_maps_in_two_clusters(lab, heddle, client):
+    jar = client.jar("hadoop-mapreduce-examples")
+    done = client.try_run(_RUN_JAR, jar, "pi", "8", "10", user="leonhard")
+
+    spanned = Spanned.printed(lab, heddle, done.stdout)
+    spanned.has_succeeded()
+    assert len(spanned.places()) == 2, done.stdout
+    spanned.has_ended_everywhere()
+    spanned.is_listed_once()
+
+
+def test_map_reduce_counts_the_words_of_real_texts_in_two_clusters(lab, heddle, client, tmp_path):
+    texts = find_texts(6)
+    folder = tmp_path / "in"
+    folder.mkdir()
+    for number, text in enumerate(texts):
+        (folder / str(number)).write_bytes(text.read_bytes())
+    jar = client.jar("hadoop-mapreduce-examples")
+    done = client.try_run(_RUN_JAR, jar, "wordcount", f"file://{folder}", f"file://{tmp_path}/out", user="donald")
+
+    spanned = Spanned.printed(lab, heddle, done.stdout)
+    spanned.has_succeeded()
+    lines = [line for part in Path(tmp_path, "out").glob("part-r-*") for line in part.read_text().splitlines()]
+    counted = {word: int(count) for word, _, count in (line.rpartition("\t") for line in lines)}
+    assert counted == Counter(word for text in texts for word in re.split(r"[ \t\n\r\f]+", text.read_text()) if word)
+    assert len(spanned.places()) == 2, done.stdout
+    spanned.has_ended_everywhere()
+
+
+def test_a_distributed_shell_runs_its_commands_in_two_clusters(lab, heddle, client):
+    site = client.folder / "yarn-site.xml"
+    site.write_text(site.read_text().replace("<value>$HADOOP_CONF_DIR,", f"<value>{client.folder},"))
+    jar = client.jar("hadoop-yarn-applications-distributedshell")
+    printed = client.run(
+        _SHELL, "-jar", jar, "-shell_command", "sleep", "-shell_args", "3", "-num_containers", "6", user="barbara"
+    )
+
+    assert "Application completed successfully" in printed
+    spanned = Spanned.printed(lab, heddle, printed)
+    places = spanned.places()
+    assert len(places) == 2, printed
+    assert sum(places.values()) == 7, "six commands and their master, no container more"
+    spanned.has_ended_everywhere()
+
+
+def test_a_kill_ends_what_the_application_has_everywhere(lab, heddle, client):
+    jar = client.jar("hadoop-mapreduce-examples")
+    sleeping = (_RUN_JAR, client.jar("hadoop-mapreduce-client-jobclient"), "sleep", "-m", "6", "-mt", "120000")
+    with client.running(*sleeping, "-r", "0", user="ada") as running:
+        spanned = Spanned.of(lab, heddle, running.stdout)
+        spanned.waits_for_places(2)
+        answer = httpx.put(
+            f"{heddle.url}/ws/v1/cluster/apps/{spanned.application}/state?user.name=ada",
+            json={"state": "KILLED"},
+            trust_env=False,
+        )
+        assert answer.status_code in {200, 202}, answer.text
+        spanned.has_ended_everywhere()
+    assert jar

@@ -1,0 +1,109 @@
+"""What the clusters themselves say of an application that spans."""
+
+import os
+import re
+import secrets
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from shim.lab import Lab
+from tests.support.heddle_process import HeddleProcess, until
+
+__all__ = ["SPANNING", "Spanned", "spanning_secret"]
+
+SPANNING = '[[queue]]\nname = "root.default"\nspan = true\n[span]\nbeat_s = 0.5\nlost_after_s = 6\n'
+_SECRET = "HEDDLE_SECURITY_SECRET_FILE"
+_OK = 200
+
+
+@contextmanager
+def spanning_secret(folder: Path) -> Iterator[None]:
+    """A secret file for every Heddle that is started meanwhile."""
+    file = folder / "secret"
+    file.write_text(secrets.token_hex(32))
+    file.chmod(0o600)
+    os.environ[_SECRET] = str(file)
+    try:
+        yield
+    finally:
+        del os.environ[_SECRET]
+
+
+@dataclass(frozen=True, slots=True)
+class Spanned:
+    """An application, seen from each cluster."""
+
+    lab: Lab
+    heddle: HeddleProcess
+    application: str
+
+    @classmethod
+    def printed(cls, lab: Lab, heddle: HeddleProcess, text: str) -> "Spanned":
+        """The application that a client has printed."""
+        return cls.of(lab, heddle, text.splitlines())
+
+    @classmethod
+    def of(cls, lab: Lab, heddle: HeddleProcess, lines: Iterable[str] | None) -> "Spanned":
+        """The first application that a client prints."""
+        seen = []
+        for line in lines or ():
+            seen.append(line)
+            found = re.search(r"application_\d+_\d+", line)
+            if found is not None:
+                return cls(lab, heddle, found[0])
+        raise AssertionError("\n".join(seen))
+
+    def at(self, cluster: str) -> Mapping[str, Any] | None:
+        """What a cluster's own ResourceManager says of it; None if it does not know it."""
+        answer = httpx.get(
+            f"{self.lab.cluster(cluster).url}/ws/v1/cluster/apps/{self.application}", trust_env=False, timeout=30
+        )
+        return answer.json()["app"] if answer.status_code == _OK else None
+
+    @property
+    def home(self) -> str:
+        """Where its own ApplicationMaster runs."""
+        return next(name for name in self.lab.clusters if (app := self.at(name)) and not app["unmanagedApplication"])
+
+    def places(self) -> Mapping[str, int]:
+        """How many containers each cluster has run for it, of those that ran any."""
+        counts = {
+            name: len(list(cluster.folder.glob(f"*/containers/{self.application}/container_*")))
+            for name, cluster in self.lab.clusters.items()
+        }
+        return {name: count for name, count in counts.items() if count}
+
+    def waits_for_places(self, count: int) -> None:
+        """Wait until so many clusters run something of it."""
+        until(lambda: len(self.places()) >= count, f"{self.application} runs in {count} clusters")
+
+    def has_succeeded(self) -> None:
+        """Its home says so."""
+        app: dict[str, Any] = {}
+
+        def is_over() -> bool:
+            app.update(self.heddle.ask(f"apps/{self.application}")["app"])
+            return app["state"] in {"FINISHED", "FAILED", "KILLED"}
+
+        until(is_over, "the application is over")
+        assert app["finalStatus"] == "SUCCEEDED", app["diagnostics"]
+
+    def has_ended_everywhere(self) -> None:
+        """No cluster has anything of it running any more."""
+
+        def is_final(name: str) -> bool:
+            app = self.at(name)
+            return app is None or app["state"] in {"FINISHED", "FAILED", "KILLED"}
+
+        until(lambda: all(is_final(name) for name in self.lab.clusters), "it has ended everywhere", within_s=60)
+
+    def is_listed_once(self) -> None:
+        """Heddle's list has it once, with its home's document."""
+        listed = [app for app in self.heddle.ask("apps")["apps"]["app"] if app["id"] == self.application]
+        assert len(listed) == 1
+        assert listed[0]["unmanagedApplication"] is False

@@ -1,0 +1,187 @@
+"""Allocate calls between bytes and values: what is not decided on arrives as it was sent."""
+
+import pytest
+
+from shim.domain.allocations import ANY, AllocateAnswer, Ask, AskKey, Ended, SessionRequest
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
+from shim.domain.resources import ResourceVector
+from shim.errors import RemoteProtocolError
+from shim.protocol.proto.messages import (
+    AllocateRequestProto,
+    AllocateResponseProto,
+    ApplicationAttemptIdProto,
+    ApplicationIdProto,
+    ContainerIdProto,
+    ContainerProto,
+    ContainerStatusProto,
+    NMTokenProto,
+    NodeIdProto,
+    NodeReportProto,
+    PriorityProto,
+    RegisterApplicationMasterResponseProto,
+    ResourceBlacklistRequestProto,
+    ResourceProto,
+    ResourceRequestProto,
+    SchedulingRequestProto,
+    TokenProto,
+    UpdateContainerRequestProto,
+)
+from shim.protocol.yarn.allocations import (
+    read_allocate_answer,
+    read_allocate_call,
+    read_registration,
+    with_containers,
+    write_allocate_answer,
+    write_session_request,
+)
+
+ATTEMPT = ApplicationAttemptIdProto(application_id=ApplicationIdProto(id=7, cluster_timestamp=5), attemptId=2)
+CONTAINER = ContainerIdProto(app_attempt_id=ATTEMPT, id=(200 << 40) | 3)
+CONTAINER_ID = ContainerId(ApplicationAttemptId(ApplicationId(5, 7), 2), (200 << 40) | 3)
+NEWER = b"\xfa\x3f\x03new"
+"""Field 1023 with three bytes: what a newer Hadoop may add to any message."""
+
+ROW = ResourceRequestProto(
+    priority=PriorityProto(priority=20),
+    resource_name="*",
+    capability=ResourceProto(memory=1024, virtual_cores=1),
+    num_containers=9,
+    relax_locality=True,
+)
+
+
+def a_call():
+    return AllocateRequestProto(
+        ask=[ResourceRequestProto.FromString(ROW.SerializeToString() + NEWER)],
+        release=[CONTAINER],
+        blacklist_request=ResourceBlacklistRequestProto(blacklist_additions=["bad"], blacklist_removals=["good"]),
+        response_id=4,
+        progress=0.5,
+        update_requests=[UpdateContainerRequestProto(container_version=1, container_id=CONTAINER, update_type=0)],
+        scheduling_requests=[SchedulingRequestProto(allocationRequestId=3)],
+        tracking_url="http://am",
+    )
+
+
+def test_a_call_is_read_and_said_again_with_other_counts_and_everything_else_as_it_was():
+    call = read_allocate_call(a_call().SerializeToString() + NEWER)
+    assert call.response_id == 4
+    assert call.releases == (CONTAINER_ID,)
+    assert (call.blacklist_additions, call.blacklist_removals) == (("bad",), ("good",))
+    (ask,) = call.asks
+    assert ask.key == AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
+    assert (ask.place, ask.count, ask.relaxes) == (ANY, 9, True)
+
+    again = SessionRequest(
+        1,
+        11,
+        (Ask(ask.key, ask.place, 2, ask.relaxes, ask.raw),),
+        call.releases,
+        call.blacklist_additions,
+        call.blacklist_removals,
+        call.updates,
+        call.rest,
+    )
+    said = AllocateRequestProto.FromString(write_session_request(again))
+    wanted = AllocateRequestProto.FromString(a_call().SerializeToString() + NEWER)
+    wanted.response_id = 11
+    wanted.ask[0].num_containers = 2
+    assert said == wanted
+    assert NEWER in write_session_request(again)
+
+
+def test_a_further_scheduler_hears_nothing_that_is_meant_for_the_home():
+    call = read_allocate_call(a_call().SerializeToString())
+    said = AllocateRequestProto.FromString(write_session_request(SessionRequest(1, 0, call.asks)))
+    assert not said.tracking_url
+    assert not said.scheduling_requests
+    assert not said.HasField("blacklist_request")
+
+
+def test_an_ask_that_nobody_sent_can_be_taken_back():
+    key = AskKey(5, 8, is_opportunistic=True, resource=ResourceVector(2048, 2), label="ssd")
+    (row,) = AllocateRequestProto.FromString(write_session_request(SessionRequest(1, 0, (Ask(key, ANY, 0),)))).ask
+    assert (row.priority.priority, row.allocation_request_id, row.num_containers) == (5, 8, 0)
+    assert (row.capability.memory, row.node_label_expression) == (2048, "ssd")
+    assert read_allocate_call(AllocateRequestProto(ask=[row]).SerializeToString()).asks[0].key == key
+
+
+def an_answer(**more):
+    values = {
+        "response_id": 5,
+        "allocated_containers": [
+            ContainerProto(
+                id=CONTAINER,
+                nodeId=NodeIdProto(host="n1", port=4),
+                priority=PriorityProto(priority=20),
+                resource=ResourceProto(memory=1024, virtual_cores=1),
+                container_token=TokenProto(identifier=b"i", password=b"p", kind="k", service="s"),
+                allocation_request_id=-1,
+            )
+        ],
+        "completed_container_statuses": [ContainerStatusProto(container_id=CONTAINER, exit_status=1, state=3)],
+        "limit": ResourceProto(memory=4096, virtual_cores=4),
+        "updated_nodes": [NodeReportProto(httpAddress="n1:1")],
+        "num_cluster_nodes": 2,
+        "nm_tokens": [NMTokenProto(nodeId=NodeIdProto(host="n1", port=4))],
+        "application_priority": PriorityProto(priority=3),
+    } | more
+    return AllocateResponseProto(**values)
+
+
+def test_an_answer_that_nothing_joins_is_the_homes_own():
+    sent = AllocateResponseProto.FromString(an_answer().SerializeToString() + NEWER)
+    answer = read_allocate_answer(sent.SerializeToString())
+    written = write_allocate_answer(answer)
+    again = AllocateResponseProto.FromString(written)
+    assert NEWER in written
+    del again.limit.resource_value_map[:]  # the same amounts in the newer form, too
+    assert again == sent
+
+
+def test_answers_of_two_schedulers_become_one():
+    token = TokenProto(identifier=b"new", password=b"p", kind="k", service="")
+    home = read_allocate_answer(an_answer(allocated_containers=[], am_rm_token=token).SerializeToString())
+    other = read_allocate_answer(an_answer(updated_nodes=[NodeReportProto(httpAddress="n2:1")]).SerializeToString())
+    assert other.grants[0].container == CONTAINER_ID
+    assert other.grants[0].node == NodeId("n1", 4)
+    assert home.am_rm_token
+    merged = AllocateAnswer(
+        9, other.grants, home.ended, other.node_tokens, home.headroom, 4, home.joined + other.joined, home.rest
+    )
+    said = AllocateResponseProto.FromString(write_allocate_answer(merged))
+    assert said.response_id == 9
+    assert [report.httpAddress for report in said.updated_nodes] == ["n1:1", "n2:1"]
+    assert said.allocated_containers[0].container_token.password == b"p"
+    assert said.am_rm_token.identifier == b"new", "the home's new token is the ApplicationMaster's"
+    assert said.num_cluster_nodes == 4
+
+
+def test_an_end_that_no_scheduler_told_has_the_form_of_one():
+    answer = AllocateAnswer(1, ended=(Ended(CONTAINER_ID, -100, "lost"),))
+    (status,) = AllocateResponseProto.FromString(write_allocate_answer(answer)).completed_container_statuses
+    assert status.container_id == CONTAINER
+    assert (status.exit_status, status.diagnostics, status.state) == (-100, "lost", 3)
+
+
+def test_a_registration_can_be_said_again_with_the_containers_of_others():
+    (container,) = an_answer().allocated_containers
+    told = RegisterApplicationMasterResponseProto(
+        queue="default",
+        containers_from_previous_attempts=[container],
+        nm_tokens_from_previous_attempts=[NMTokenProto(nodeId=NodeIdProto(host="n1", port=4))],
+    ).SerializeToString()
+    grants, tokens = read_registration(told)
+    assert [grant.container for grant in grants] == [CONTAINER_ID]
+    more = RegisterApplicationMasterResponseProto.FromString(with_containers(told, grants, tokens))
+    assert len(more.containers_from_previous_attempts) == len(more.nm_tokens_from_previous_attempts) == 2
+    none = RegisterApplicationMasterResponseProto.FromString(with_containers(told, (), (), instead=True))
+    assert none.queue == "default"
+    assert not none.containers_from_previous_attempts
+    assert not none.nm_tokens_from_previous_attempts
+
+
+@pytest.mark.parametrize("read", [read_allocate_call, read_allocate_answer, read_registration])
+def test_bytes_that_are_no_message_are_refused(read):
+    with pytest.raises(RemoteProtocolError):
+        read(b"\xff\xff\xff")
