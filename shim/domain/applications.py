@@ -12,7 +12,7 @@ __all__ = ["SPAN_TAG", "ApplicationSummary", "FinalStatus", "YarnApplicationStat
 
 
 SPAN_TAG = "heddle-span"
-"""Tag of what Heddle runs in further sub-clusters under the id of an application of another home: not one of its own."""
+"""Tag of what Heddle runs beyond homes under the id of an application: it stands for that one, and is no other."""
 
 
 class YarnApplicationState(Enum):

@@ -152,15 +152,18 @@ def _epochs(facts: FederationFacts) -> Iterator[Finding]:
         owners[epoch].append(id_)
     for id_, epoch in epochs.items():
         others = [other for other in owners[epoch] if other != id_]
+        level = Level.WARNING
         if epoch == "0":
             message = f"{_EPOCH} is 0: it can be a home, but no application can span to it"
         elif others:
             message = f"{_EPOCH} is {epoch}, as that of {', '.join(others)}: container ids of both can collide"
+            if facts.spanning:
+                level, message = Level.ERROR, f"{message}; with queues that span Heddle does not start again"
         else:
             yield Finding("epochs", Level.OK, id_, f"{_EPOCH} is {epoch}")
             continue
         advice = f"give each sub-cluster its own {_EPOCH}, at least 1000 apart, and restart its ResourceManager"
-        yield Finding("epochs", Level.WARNING, id_, message, advice)
+        yield Finding("epochs", level, id_, message, advice)
 
 
 def _queues(facts: FederationFacts) -> Iterator[Finding]:

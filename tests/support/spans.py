@@ -70,6 +70,19 @@ class Spanned:
         """Where its own ApplicationMaster runs."""
         return next(name for name in self.lab.clusters if (app := self.at(name)) and not app["unmanagedApplication"])
 
+    def attempts(self) -> list[dict[str, Any]]:
+        """Its attempts at home."""
+        url = f"{self.lab.cluster(self.home).url}/ws/v1/cluster/apps/{self.application}/appattempts"
+        attempts: list[dict[str, Any]] = httpx.get(url, trust_env=False).json()["appAttempts"]["appAttempt"]
+        return attempts
+
+    def kill_at(self, cluster: str) -> None:
+        """Ask a cluster's own ResourceManager to end it."""
+        url = f"{self.lab.cluster(cluster).url}/ws/v1/cluster/apps/{self.application}/state"
+        user = (self.at(cluster) or {})["user"]
+        answer = httpx.put(f"{url}?user.name={user}", json={"state": "KILLED"}, trust_env=False)
+        assert answer.status_code in {200, 202}, answer.text
+
     def places(self) -> Mapping[str, int]:
         """How many containers each cluster has run for it, of those that ran any."""
         counts = {

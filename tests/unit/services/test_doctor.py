@@ -80,6 +80,12 @@ def test_a_scheduler_address_that_is_final_keeps_applications_from_spanning():
     assert found == {("scheduler address", "west", Level.WARNING)}
 
 
+def test_equal_epochs_are_no_small_matter_where_queues_span():
+    twin = a_subcluster("west", epoch="1000")
+    found = trouble(EAST, twin, spanning=("root.prod",))
+    assert {("epochs", "east", Level.ERROR), ("epochs", "west", Level.ERROR)} <= found
+
+
 def test_equal_epochs_are_found_on_both_sides():
     twin = a_subcluster("west", epoch="1000")
     assert trouble(EAST, twin) == {("epochs", "east", Level.WARNING), ("epochs", "west", Level.WARNING)}

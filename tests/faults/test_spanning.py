@@ -1,0 +1,113 @@
+"""What breaks while one job has containers in two clusters: the job succeeds, and nothing of it stays behind."""
+
+import os
+import re
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+import pytest
+
+from shim.lab import Lab
+from tests.support.heddle_process import HeddleProcess, until
+from tests.support.spans import SPANNING, Spanned, spanning_secret
+from tests.support.stock_client import StockClient
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+
+_MAPS = 12
+_RUN_JAR = "org.apache.hadoop.util.RunJar"
+
+
+@pytest.fixture
+def heddle(fault_lab: Lab, tmp_path: Path) -> Iterator[HeddleProcess]:
+    with spanning_secret(tmp_path), HeddleProcess(fault_lab, tmp_path, more=SPANNING) as running:
+        yield running
+
+
+@contextmanager
+def a_spanning_job(
+    lab: Lab, heddle: HeddleProcess, folder: Path, user: str, *, succeeds: bool = True
+) -> Iterator[Spanned]:
+    """MapReduce's pi, once it runs in both clusters; at the end nothing of it is anywhere."""
+    client = StockClient(
+        lab,
+        folder / "client",
+        address=heddle.client_rpc,
+        scheduler_address=heddle.scheduler_rpc,
+        webapp_address=heddle.rest,
+    )
+    with client.running(
+        _RUN_JAR, client.jar("hadoop-mapreduce-examples"), "pi", str(_MAPS), "10", user=user
+    ) as running:
+        spanned = Spanned.of(lab, heddle, running.stdout)
+        spanned.waits_for_places(2)
+        yield spanned
+        if succeeds:
+            for _ in running.stdout or ():  # it must not wait for somebody to read
+                pass
+            spanned.has_succeeded()
+    spanned.has_ended_everywhere()
+
+
+def away(spanned: Spanned) -> str:
+    """The cluster that is not the home."""
+    return next(name for name in spanned.lab.clusters if name != spanned.home)
+
+
+def end_master(spanned: Spanned) -> None:
+    """Kill the first attempt's ApplicationMaster."""
+    id_ = spanned.application.removeprefix("application_")
+    container = re.compile(rf"CONTAINER_ID=container_(e\d+_)?{id_}_01_000001\0".encode())
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            is_java = (folder / "cmdline").read_bytes().partition(b"\0")[0].endswith(b"java")
+            if is_java and container.search((folder / "environ").read_bytes() + b"\0"):
+                os.kill(int(folder.name), signal.SIGKILL)
+
+
+def test_a_job_goes_on_when_heddle_is_killed_and_started_again(fault_lab, heddle, tmp_path):
+    with a_spanning_job(fault_lab, heddle, tmp_path, "niklaus") as spanned:
+        heddle.kill()
+        heddle.start()
+        until(lambda: heddle.calls()["registerApplicationMaster"] == 1, "its master says everything once more")
+    assert len(spanned.attempts()) == 1
+
+
+def test_a_killed_heddle_that_comes_back_after_the_end_leaves_nothing_behind(fault_lab, heddle, tmp_path):
+    with a_spanning_job(fault_lab, heddle, tmp_path, "kristen", succeeds=False) as spanned:
+        home, other = spanned.home, away(spanned)
+        heddle.kill()
+        spanned.kill_at(home)
+        until(lambda: (spanned.at(home) or {})["state"] == "KILLED", "it is killed at home")
+        assert (spanned.at(other) or {})["state"] == "RUNNING", "YARN itself does not end it"
+        heddle.start()
+        until(lambda: (spanned.at(other) or {})["state"] == "KILLED", "Heddle finds it and ends it")
+
+
+def test_a_job_goes_on_when_the_scheduler_elsewhere_starts_again(fault_lab, heddle, tmp_path):
+    with a_spanning_job(fault_lab, heddle, tmp_path, "frances") as spanned:
+        fault_lab.kill(f"{away(spanned)}-rm")
+        fault_lab.start(f"{away(spanned)}-rm")
+        fault_lab.wait_ready()
+    assert len(spanned.attempts()) == 1
+
+
+def test_a_job_goes_on_when_a_whole_cluster_elsewhere_dies(fault_lab, heddle, tmp_path):
+    with a_spanning_job(fault_lab, heddle, tmp_path, "radia") as spanned:
+        lost = away(spanned)
+        daemons = [each.name for each in fault_lab.status() if each.name.startswith(f"{lost}-")]
+        for name in daemons:
+            fault_lab.kill(name)
+        spanned.has_succeeded()
+        for name in daemons:
+            fault_lab.start(name)
+        fault_lab.wait_ready()
+    assert len(spanned.attempts()) == 1
+
+
+def test_a_second_attempt_takes_over_what_the_first_had_elsewhere(fault_lab, heddle, tmp_path):
+    with a_spanning_job(fault_lab, heddle, tmp_path, "barbara") as spanned:
+        end_master(spanned)
+        until(lambda: len(spanned.attempts()) == 2, "a second attempt")
