@@ -140,6 +140,8 @@ class Heddle:
                 announce(f"Hadoop clients connect to {self.client_rpc} (yarn.resourcemanager.address)")
             if self.scheduler_rpc is not None:
                 announce(f"ApplicationMasters connect to {self.scheduler_rpc} (yarn.resourcemanager.scheduler.address)")
+            if self.admin_rpc is not None:
+                announce(f"operators' tools connect to {self.admin_rpc} (yarn.resourcemanager.admin.address)")
             assert self._failed is not None  # noqa: S101 - made by the start
             self._failed.add_done_callback(lambda _: ended.set())
             await ended.wait()
