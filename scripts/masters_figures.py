@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import LaunchRequest, Need, NodeState
+from shim.global_master.durations import DurationModel, FloatArray
 from shim.global_master.events import (
     JobRequest,
     JobSubmitted,
@@ -28,7 +29,7 @@ from shim.global_master.events import (
 )
 from shim.global_master.machine import GlobalMaster
 from shim.global_master.match import NodeChoice
-from shim.global_master.ordering import fewest_unfinished
+from shim.global_master.ordering import Column, JobColumns, fewest_unfinished
 from shim.global_master.recipe import Recipe
 from shim.global_master.repartition import PartitionChoice, PartitionSearch
 from shim.global_master.view import GlobalView
@@ -116,10 +117,17 @@ def _with(**changes: float) -> Recipe:
     return dataclasses.replace(HEDDLE, commitment=dataclasses.replace(HEDDLE.commitment, **changes))  # type: ignore[arg-type]
 
 
+def _without_trials(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:  # noqa: ARG001 - a kernel
+    """Waiting tasks x expected duration from the beginning."""
+    keys: FloatArray = columns[Column.WAITING] * columns[Column.EXPECTED_S]
+    return keys
+
+
 ABLATIONS: Mapping[str, Recipe] = {
     "heddle": HEDDLE,
     "no offers": dataclasses.replace(HEDDLE, commitment=MEGHA.commitment),
-    "no learnt durations": dataclasses.replace(HEDDLE, ordering=fewest_unfinished),
+    "no learnt durations": dataclasses.replace(HEDDLE, ordering=fewest_unfinished, learns_durations=False),
+    "no trials": dataclasses.replace(HEDDLE, ordering=_without_trials),
     "neither (megha)": MEGHA,
     "bids never renewed": _with(bids_per_launch=0.0),
     "coarse bids (one rank an octave)": _with(ranks_per_octave=1.0),

@@ -16,7 +16,7 @@ from shim.global_master.events import Decided
 from shim.global_master.jobs import Group
 from shim.global_master.links import Draft, Link
 from shim.global_master.match import Match
-from shim.global_master.ordering import Column, order_jobs
+from shim.global_master.ordering import Column, expect_durations, order_jobs
 from shim.global_master.recipe import Reallocation
 
 __all__ = ["Snapshot", "commit", "entitle", "order", "place", "reallocate", "repair", "run_cycle", "take_snapshot"]
@@ -66,6 +66,8 @@ def entitle(core: Core) -> None:
 def order(core: Core, now_s: float) -> list[Ordered]:
     """Step 3: jobs with waiting tasks in the order of the recipe."""
     table = core.book.table
+    if core.recipe.learns_durations:
+        expect_durations(table, core.book.durations, now_s)
     rows = table.waiting_rows()
     columns = table.columns(rows)
     keys = core.recipe.ordering(columns, core.book.durations, now_s)

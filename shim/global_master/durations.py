@@ -1,28 +1,54 @@
 """How long tasks run, learnt from those that have ended: nothing is known of a task before it does.
 
-Tasks of one job resemble each other far more than tasks of different jobs. So a job's mean is estimated from its own
-finished tasks, and, until there are enough of them, from what earlier jobs' first finished tasks ran, given that this
-job's running tasks have already run longer than some of those: ``E[duration | duration > elapsed]`` over a histogram.
+Tasks of one job resemble each other far more than tasks of different jobs. So a job has one unknown, the typical
+duration of its tasks, and what is believed of it is Bayes' rule over a grid of durations:
+
+- *Prior*: what earlier jobs' first finished tasks ran, a histogram, and a trace of everything else.
+- *Ended tasks*: spread around the typical duration, log-normally, with a deviation of one octave.
+- *Running tasks*: each has lasted for some time already, so that short durations become unlikely long before anything
+  ends. They began together and see the same data, so ten of them count as one witness.
+
+From a few ended tasks on, their mean is good enough. `trial_work` is the other half of not knowing: what the first task
+of a job is worth, since its end tells whether the rest shall follow.
+
 Global Masters tell each other what they learn (it rides along with requests and reports): bids are comparable only when
 their bidders expect the same.
 """
 
+import math
+
 import numpy as np
 from numpy.typing import NDArray
 
-__all__ = ["DurationModel", "FloatArray"]
+__all__ = ["ENOUGH_FINISHED", "DurationModel", "FloatArray", "log2_of"]
 
 FloatArray = NDArray[np.float64]
 
-_BUCKETS = 192
+ENOUGH_FINISHED = 4
+"""Ended tasks from which on their mean is taken."""
+
+_BUCKETS = 162
 _PER_OCTAVE = 6
 _SMALLEST_S = 1.0 / 1024.0
-_PRIOR_WEIGHT = 1.0
-_BLANK_WEIGHT = 1e-3
+_SMALLEST_LOG2 = -10.0
+_TRACE_WEIGHT = 0.002
+"""What each bucket counts as before anything was seen there, in jobs."""
+_WITNESS = 0.1
+_GRID_LOG2: FloatArray = _SMALLEST_LOG2 + (np.arange(_BUCKETS) + 0.5) / _PER_OCTAVE
+_GRID_S: FloatArray = np.exp2(_GRID_LOG2)
+_SURVIVAL_LOG: FloatArray = np.array(
+    # of a standard normal variate, by sixths of its deviation; index _BUCKETS is the mean
+    [
+        math.log(0.5 * math.erfc(max(-30.0, min(step / _PER_OCTAVE, 7.0)) / math.sqrt(2.0)))
+        for step in range(-_BUCKETS, _BUCKETS)
+    ]
+)
+_SIZES: FloatArray = np.exp2(np.arange(0.0, 20.25, 0.25))
+"""Numbers of tasks for which `trial_work` is tabulated: up to a million."""
 
 
 class DurationModel:
-    """Histogram of job durations in logarithmic buckets of a sixth of an octave, from a millisecond to a century.
+    """Histogram of job durations in buckets of a sixth of an octave, from a millisecond to a day and a half.
 
     Attributes:
         observed: How many jobs it has learnt from.
@@ -32,60 +58,87 @@ class DurationModel:
         self.observed = 0
         self._count: FloatArray = np.zeros(_BUCKETS)
         self._sum_s: FloatArray = np.zeros(_BUCKETS)
-        edges = _SMALLEST_S * np.exp2((np.arange(_BUCKETS) + 1.0) / _PER_OCTAVE)
-        self._blank_s: FloatArray = 2.0 * edges
-        self._conditional_s: FloatArray = self._blank_s.copy()
+        self._prior_log: FloatArray = np.full(_BUCKETS, math.log(_TRACE_WEIGHT))
+        self._trial_work: FloatArray = _SIZES * _SMALLEST_S
         self._is_stale = False
 
     def observe(self, duration_s: float) -> None:
         """Learn that some job's first task to end ran so long."""
-        bucket = int(_bucket_of(np.array([duration_s]))[0])
+        bucket = int((log2_of(duration_s) - _SMALLEST_LOG2) * _PER_OCTAVE)
+        bucket = min(bucket, _BUCKETS - 1)
         self._count[bucket] += 1.0
         self._sum_s[bucket] += duration_s
         self.observed += 1
         self._is_stale = True
 
-    def expected(self, elapsed_s: FloatArray) -> FloatArray:
-        """Expected duration of jobs of which nothing is known but that their tasks have run for some time.
-
-        Parameters
-        ----------
-        elapsed_s : float64 array of shape (n_jobs,)
-            Mean time that the running tasks of each job have run, in seconds; 0 where none runs.
-
-        Returns:
-        -------
-        float64 array of shape (n_jobs,)
-            ``E[duration | duration > elapsed]`` in seconds; twice the elapsed time where nothing that long was seen.
-        """
-        if self._is_stale:
-            count = self._count[::-1].cumsum()[::-1]
-            total_s = self._sum_s[::-1].cumsum()[::-1]
-            self._conditional_s = (total_s + _BLANK_WEIGHT * self._blank_s) / (count + _BLANK_WEIGHT)
-            self._is_stale = False
-        return np.maximum(self._conditional_s[_bucket_of(elapsed_s)], elapsed_s)
-
-    def estimate(self, finished: FloatArray, finished_s: FloatArray, elapsed_s: FloatArray) -> FloatArray:
+    def expected(
+        self, finished: FloatArray, finished_log2: FloatArray, running: FloatArray, elapsed_s: FloatArray
+    ) -> FloatArray:
         """Expected duration of the tasks of each job.
 
         Parameters
         ----------
         finished : float64 array of shape (n_jobs,)
-            Number of finished tasks.
-        finished_s : float64 array of shape (n_jobs,)
-            Seconds that they ran in all.
+            Number of ended tasks.
+        finished_log2 : float64 array of shape (n_jobs,)
+            Sum of the binary logarithms of the seconds that they ran (`log2_of`).
+        running : float64 array of shape (n_jobs,)
+            Number of running tasks.
         elapsed_s : float64 array of shape (n_jobs,)
-            As in `expected`.
+            Mean time that they have run, in seconds.
 
         Returns:
         -------
         float64 array of shape (n_jobs,)
-            In seconds: the mean of the finished ones, with the expectation as one more of them.
+            Posterior mean in seconds.
         """
-        return (_PRIOR_WEIGHT * self.expected(elapsed_s) + finished_s) / (_PRIOR_WEIGHT + finished)
+        self._refresh()
+        centre = finished_log2 / np.maximum(finished, 1.0)
+        logs = self._prior_log - 0.5 * finished[:, None] * (centre[:, None] - _GRID_LOG2) ** 2
+        age = np.floor((np.log2(np.maximum(elapsed_s, _SMALLEST_S)) - _SMALLEST_LOG2) * _PER_OCTAVE).astype(np.intp)
+        beyond = np.clip(age[:, None] - np.arange(_BUCKETS) + _BUCKETS, 0, 2 * _BUCKETS - 1)
+        logs += _WITNESS * running[:, None] * _SURVIVAL_LOG[beyond]
+        weights = np.exp(logs - logs.max(axis=1, keepdims=True))
+        means: FloatArray = weights @ _GRID_S / weights.sum(axis=1)
+        return means
+
+    def trial_work(self, waiting: FloatArray) -> FloatArray:
+        """What it costs, for each such job that is completed, to try a job of which nothing is known yet.
+
+        One task is launched. Its end tells the job's duration, and the rest follows at once if that is not above some
+        limit; else the rest waits. The limit is chosen so that work per completed job is least. It is never more than
+        the expected work of the whole job, and far less where durations differ much.
+
+        Parameters
+        ----------
+        waiting : float64 array of shape (n_jobs,)
+            Number of tasks.
+
+        Returns:
+        -------
+        float64 array of shape (n_jobs,)
+            Slot-seconds. Next to nothing while no job has taught anything: somebody has to begin.
+
+        Source: the index of Gittins (1979), with the end of the first task as the only moment of choice.
+        """
+        self._refresh()
+        work: FloatArray = np.interp(waiting, _SIZES, self._trial_work)
+        return work
+
+    def _refresh(self) -> None:
+        """Derive what follows from the histogram alone."""
+        if not self._is_stale:
+            return
+        self._is_stale = False
+        self._prior_log = np.log(self._count + _TRACE_WEIGHT)
+        seen = np.flatnonzero(self._count)
+        completed = self._count[seen].cumsum() / self.observed
+        follow_s = self._sum_s[seen].cumsum() / self.observed
+        # limits along the first axis: the trial itself, and for those below the limit everything else
+        work = (follow_s[-1] + np.multiply.outer(follow_s, _SIZES - 1.0)) / completed[:, None]
+        self._trial_work = work.min(axis=0)
 
 
-def _bucket_of(duration_s: FloatArray) -> NDArray[np.intp]:
-    """Bucket of each duration; shape (n_jobs,)."""
-    octaves = np.log2(np.maximum(duration_s, _SMALLEST_S) / _SMALLEST_S)
-    return np.minimum((octaves * _PER_OCTAVE).astype(np.intp), _BUCKETS - 1)
+def log2_of(duration_s: float) -> float:
+    """Binary logarithm of a duration in seconds, of a millisecond at least."""
+    return math.log2(max(duration_s, _SMALLEST_S))

@@ -5,11 +5,13 @@ from dataclasses import dataclass
 
 from shim.domain.ids import LocalMasterId
 from shim.domain.messages import EndingKind, Need
-from shim.global_master.durations import DurationModel
+from shim.global_master.durations import DurationModel, log2_of
 from shim.global_master.events import JobRequest
 from shim.global_master.ordering import Column, JobTable
 
 __all__ = ["Group", "Job", "JobBook", "Placed"]
+
+_OUT_OF_DATE = float("-inf")
 
 
 @dataclass(slots=True)
@@ -101,7 +103,8 @@ class JobBook:
         placed = Placed(job, group, group.waiting.popleft(), *placed_at, at_s)
         self.placed[number] = placed
         self._count_waiting(job, group.need, -1)
-        self.table.shift(Column.RUNNING, job.row, +1.0)
+        if self.table.shift(Column.RUNNING, job.row, +1.0) == 1.0:
+            self.table.put(Column.EXPECTED_UNTIL_S, job.row, _OUT_OF_DATE)
         self.table.shift(Column.STARTED_S, job.row, at_s)
         job.unconfirmed += 1
         return placed
@@ -147,6 +150,8 @@ class JobBook:
         table.shift(Column.RUNNING, job.row, -1.0)
         table.shift(Column.STARTED_S, job.row, -placed.at_s)
         table.shift(Column.FINISHED_S, job.row, ran_for_s)
+        table.shift(Column.FINISHED_LOG2, job.row, log2_of(ran_for_s))
+        table.put(Column.EXPECTED_UNTIL_S, job.row, _OUT_OF_DATE)
         if table.shift(Column.FINISHED, job.row, +1.0) == 1.0:
             self.durations.observe(ran_for_s)
             self.news.append(ran_for_s)

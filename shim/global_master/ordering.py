@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.global_master.durations import DurationModel, FloatArray
+from shim.global_master.durations import ENOUGH_FINISHED, DurationModel, FloatArray
 
 __all__ = [
     "Column",
@@ -17,6 +17,7 @@ __all__ = [
     "JobTable",
     "OrderingKernel",
     "estimated_work",
+    "expect_durations",
     "fewest_unfinished",
     "first_come",
     "learnt_work",
@@ -30,6 +31,8 @@ OrderingKernel = Callable[[JobColumns, DurationModel, float], FloatArray]
 """From columns, learnt durations and the time in seconds to one key per job; array of shape (n_jobs,)."""
 
 _FIRST_ROWS = 64
+_HOLDS_FOR = 0.05
+_HOLDS_AT_LEAST_S = 0.01
 
 
 class Column(IntEnum):
@@ -51,6 +54,12 @@ class Column(IntEnum):
     """Larger goes first."""
     DEFICIT = 9
     """0 while its queue is below its share or nobody has shares, 1 above: written by the entitle step."""
+    FINISHED_LOG2 = 10
+    """Sum of the binary logarithms of the seconds that the finished tasks ran."""
+    EXPECTED_S = 11
+    """What a task is expected to run; written by the order step if the recipe learns durations."""
+    EXPECTED_UNTIL_S = 12
+    """When `EXPECTED_S` is out of date."""
 
 
 class JobTable:
@@ -120,6 +129,15 @@ class JobTable:
     def columns(self, rows: NDArray[np.intp]) -> JobColumns:
         """Copies of the columns for some rows."""
         return self._columns.take(rows, axis=1)
+
+    def column(self, column: Column) -> FloatArray:
+        """One number of every row, by row."""
+        numbers: FloatArray = self._columns[column]
+        return numbers
+
+    def write(self, column: Column, rows: NDArray[np.intp], values: FloatArray) -> None:
+        """Write one number of some rows."""
+        self._columns[column, rows] = values
 
     def _grow(self) -> None:
         before = self._width
@@ -191,8 +209,8 @@ def estimated_work(columns: JobColumns, durations: DurationModel, now_s: float) 
     return keys
 
 
-def learnt_work(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:
-    """Least capacity still to be given, by what was learnt.
+def learnt_work(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:  # noqa: ARG001 - a kernel
+    """Least capacity still to be given, by what was learnt; of a job that has not begun, what it costs to try it.
 
     Parameters
     ----------
@@ -200,18 +218,38 @@ def learnt_work(columns: JobColumns, durations: DurationModel, now_s: float) -> 
     durations : DurationModel
         What earlier jobs taught.
     now_s : float
-        The time in seconds.
+        Not used.
 
     Returns:
     -------
     float64 array of shape (n_jobs,)
         Slot-seconds that the waiting tasks are expected to take.
     """
-    running = columns[Column.RUNNING]
-    elapsed_s = np.maximum(running * now_s - columns[Column.STARTED_S], 0.0) / np.maximum(running, 1.0)
-    duration_s = durations.estimate(columns[Column.FINISHED], columns[Column.FINISHED_S], elapsed_s)
-    keys: FloatArray = columns[Column.WAITING] * duration_s
+    waiting = columns[Column.WAITING]
+    has_begun = columns[Column.RUNNING] + columns[Column.FINISHED] > 0.0
+    keys: FloatArray = np.where(has_begun, waiting * columns[Column.EXPECTED_S], durations.trial_work(waiting))
     return keys
+
+
+def expect_durations(table: JobTable, durations: DurationModel, now_s: float) -> None:
+    """Bring `EXPECTED_S` up to date for the jobs with waiting tasks.
+
+    What running tasks tell changes with time, but slowly: an expectation holds until they have run a twentieth longer,
+    or one of them ends.
+    """
+    rows = table.waiting_rows()
+    stale = rows[table.column(Column.EXPECTED_UNTIL_S)[rows] < now_s]
+    if not stale.size:
+        return
+    columns = table.columns(stale)
+    running, finished = columns[Column.RUNNING], columns[Column.FINISHED]
+    elapsed_s = np.maximum(running * now_s - columns[Column.STARTED_S], 0.0) / np.maximum(running, 1.0)
+    expected_s = durations.expected(finished, columns[Column.FINISHED_LOG2], running, elapsed_s)
+    is_known = finished >= ENOUGH_FINISHED
+    expected_s[is_known] = columns[Column.FINISHED_S][is_known] / finished[is_known]
+    table.write(Column.EXPECTED_S, stale, expected_s)
+    holds_s = np.where(running > 0.0, _HOLDS_FOR * elapsed_s + _HOLDS_AT_LEAST_S, np.inf)
+    table.write(Column.EXPECTED_UNTIL_S, stale, np.where(is_known, np.inf, now_s + holds_s))
 
 
 def order_jobs(columns: JobColumns, keys: FloatArray) -> NDArray[np.intp]:

@@ -46,10 +46,15 @@ class Reallocation(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Recipe:
-    """Ordering x placement x commitment x reallocation."""
+    """Ordering x placement x commitment x reallocation.
+
+    Attributes:
+        learns_durations: Whether the ordering reads `Column.EXPECTED_S`.
+    """
 
     name: str
     ordering: OrderingKernel
     placement: Placement
     commitment: Commitment
     reallocation: Reallocation
+    learns_durations: bool = False

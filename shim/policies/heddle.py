@@ -19,6 +19,6 @@ __all__ = ["HEDDLE", "HEDDLE_ESTIMATES"]
 _PLACEMENT = Placement(partitions=PartitionChoice.RANDOM, nodes=NodeChoice.RANDOM_START)
 _COMMITMENT = Commitment(answers_acceptance=False, bids=True)
 
-HEDDLE = Recipe("heddle", learnt_work, _PLACEMENT, _COMMITMENT, Reallocation.QUEUE_SHARE)
+HEDDLE = Recipe("heddle", learnt_work, _PLACEMENT, _COMMITMENT, Reallocation.QUEUE_SHARE, learns_durations=True)
 
 HEDDLE_ESTIMATES = Recipe("heddle", estimated_work, _PLACEMENT, _COMMITMENT, Reallocation.QUEUE_SHARE)

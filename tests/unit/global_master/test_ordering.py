@@ -6,6 +6,7 @@ from shim.global_master.ordering import (
     Column,
     JobTable,
     estimated_work,
+    expect_durations,
     fewest_unfinished,
     first_come,
     learnt_work,
@@ -37,19 +38,39 @@ def test_kernels_see_what_the_table_holds():
     assert keys_of(estimated_work, table) == [8.0, 14.0]
 
 
-def test_learnt_work_grows_while_nothing_ends_and_shrinks_when_short_tasks_do():
+def learnt_keys_of(table, durations, now_s):
+    expect_durations(table, durations, now_s)
+    return keys_of(learnt_work, table, now_s, durations)
+
+
+def some_durations():
     durations = DurationModel()
     for duration_s in (1.0, 10.0, 100.0):
         durations.observe(duration_s)
-    fresh = {Column.TASKS: 10, Column.WAITING: 10}
-    waiting_for_news = {Column.TASKS: 10, Column.WAITING: 5, Column.RUNNING: 5, Column.STARTED_S: 0.0}
-    known = {Column.TASKS: 10, Column.WAITING: 5, Column.FINISHED: 5, Column.FINISHED_S: 5.0}
-    table = a_table(fresh, waiting_for_news, known)
-    early = keys_of(learnt_work, table, 0.0, durations)
-    late = keys_of(learnt_work, table, 50.0, durations)
-    assert early[2] < early[1] < early[0]
-    assert late[1] > early[1]
-    assert late[2] == early[2]
+    return durations
+
+
+def test_learnt_work_grows_while_nothing_ends_and_stays_when_enough_is_known():
+    running = {Column.TASKS: 10, Column.WAITING: 5, Column.RUNNING: 5, Column.STARTED_S: 0.0}
+    known = {Column.TASKS: 10, Column.WAITING: 5, Column.FINISHED: 5, Column.FINISHED_S: 15.0}
+    table = a_table(running, known)
+    early, late = (learnt_keys_of(table, some_durations(), now_s) for now_s in (1.0, 50.0))
+    assert late[0] > early[0]
+    assert late[1] == early[1] == 15.0
+
+
+def test_a_job_that_has_not_begun_is_tried_before_the_rest_of_one_that_has():
+    durations = some_durations()
+    table = a_table({Column.TASKS: 10, Column.WAITING: 10}, {Column.TASKS: 10, Column.WAITING: 9, Column.RUNNING: 1})
+    untried, begun = learnt_keys_of(table, durations, 1.0)
+    assert untried == durations.trial_work(np.array([10.0]))[0] < begun
+
+
+def test_an_expectation_holds_until_tasks_have_run_a_while_longer():
+    durations = some_durations()
+    table = a_table({Column.TASKS: 2, Column.WAITING: 1, Column.RUNNING: 1, Column.STARTED_S: 0.0})
+    at_100_s, at_101_s, at_110_s = (learnt_keys_of(table, durations, now_s) for now_s in (100.0, 101.0, 110.0))
+    assert at_100_s == at_101_s < at_110_s
 
 
 @pytest.mark.parametrize("kernel", [first_come, fewest_unfinished, estimated_work, learnt_work])
