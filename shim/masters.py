@@ -40,9 +40,10 @@ _MARGIN_OF_FRAMES = 64 * 1024  # what is around the body of a submission
 _SMALL_FRAME = 256 * 1024  # what a Local Master is told: proposals
 
 
-def default_name() -> str:
-    """A name for a Global Master that was given none: another one each time."""
-    return f"{socket.gethostname().partition('.')[0].lower()}-{os.getpid()}"
+def default_name(config: Config) -> str:
+    """A name for a Global Master that was given none: by where it serves, so that it keeps its queues over a restart."""
+    port = split_address(config.server.rest)[1] or os.getpid()
+    return f"{socket.gethostname().partition('.')[0].lower()}-{port}"
 
 
 @dataclass(slots=True)

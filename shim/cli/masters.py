@@ -28,7 +28,7 @@ def gm(
     name: Annotated[
         str,
         typer.Option(
-            "--name", envvar="HEDDLE_GM_NAME", help="Name among the Global Masters; made of host and process if empty"
+            "--name", envvar="HEDDLE_GM_NAME", help="Name among the Global Masters; made of host and port if empty"
         ),
     ] = "",
 ) -> None:
@@ -46,7 +46,7 @@ def gm(
         from shim.bootstrap import Heddle  # noqa: PLC0415 - see above
         from shim.masters import default_name  # noqa: PLC0415 - see above
 
-        await Heddle(settings, global_master=name or default_name()).run(announce=typer.echo)
+        await Heddle(settings, global_master=name or default_name(settings)).run(announce=typer.echo)
 
     _run(config, run)
 

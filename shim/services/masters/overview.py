@@ -15,6 +15,8 @@ from shim.services.masters.roster import Roster, role_prefix
 
 __all__ = ["MasterStatus", "MastersOverview", "MastersStatus", "PassedOnCounts", "QueueOwner"]
 
+_SHOWN_AFTER_S = 60.0  # a lease that has ended: long enough to be seen by somebody
+
 
 @dataclass(frozen=True, slots=True)
 class MasterStatus:
@@ -97,7 +99,9 @@ class MastersOverview:
         return MastersStatus(
             name=self.ownership.me,
             masters=tuple(
-                self._status(lease, now_s) for lease in self.roster.all() if role_prefix(lease.name) in ("gm/", "lm/")
+                self._status(lease, now_s)
+                for lease in self.roster.all()
+                if role_prefix(lease.name) in ("gm/", "lm/") and self.roster.remaining_s(lease, now_s) > -_SHOWN_AFTER_S
             ),
             queues=tuple(QueueOwner(queue, owner.master if owner is not None else "") for queue, owner in owners),
             links=tuple(self.following.links()),

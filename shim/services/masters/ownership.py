@@ -147,11 +147,11 @@ class QueueOwnership:
             for queue in self._queues()
             for lease in (leases.get(queue),)
         }
-        todo = assign_queues(settings.master, living, owners)
-        for queue in todo.release:
+        assignment = assign_queues(settings.master, living, owners)
+        for queue in assignment.release:
             await self._store.release(queue_role(queue), holder=settings.holder)
         had = await self._store.acquire_all(
-            [queue_role(queue) for queue in todo.acquire],
+            [queue_role(queue) for queue in assignment.acquire],
             holder=settings.holder,
             address=settings.address,
             for_s=settings.lease_s,
