@@ -6,7 +6,7 @@ then nothing runs by itself any more, then connections and the store are closed.
 
 import asyncio
 import signal
-from collections.abc import Callable, Coroutine, Iterator, Mapping
+from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, suppress
 from types import TracebackType
 from typing import Any, Self
@@ -16,25 +16,19 @@ import structlog
 import shim
 from shim.admin_rpc import connect_admins, serve_admins
 from shim.client_rpc import connect_rpc, serve_clients, with_rpc
-from shim.config import Config, ServerConfig, is_loopback, split_address
+from shim.config import Config
 from shim.connections import resolve
 from shim.domain.ids import SubClusterId
-from shim.domain.submissions import HomeDecision, Submission
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.global_master.federation_view import FederationView, ViewSettings
-from shim.global_master.home import HomeSettings, choose_home
-from shim.machine import SystemClock, allow_many_connections, current_user, read_secret
+from shim.machine import SystemClock, allow_many_connections, read_secret
 from shim.masters import GlobalMaster, open_global_master
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore
+from shim.rest_door import serve_web
 from shim.scheduler_rpc import serve_masters
 from shim.server.masters import MastersCollector, PassedOnWitness
-from shim.server.rest import ConnectionLimits, RestServer
-from shim.server.rest.door import RestDoor
-from shim.server.rest.heddle_api import HeddleAPI
-from shim.server.rest.operations import Operations
-from shim.server.rest.shares_api import SharesAPI
-from shim.server.rest.site import Site
+from shim.server.rest import RestServer
 from shim.server.rest.witness import Witness
 from shim.server.rpc import RPCServer
 from shim.server.rpc.scheduler_door import SchedulerDoor
@@ -177,7 +171,8 @@ class Heddle:
         inspections.append(use_cases.inspection)
         stack.push_async_callback(use_cases.backend.submissions.finish)
         await self._start_background(use_cases, stack)
-        await self._open_door(world, use_cases, Witness(metrics, audit, view.home_of), metrics, stack)
+        self._server = await serve_web(world, use_cases, Witness(metrics, audit, view.home_of), metrics)
+        stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
         started = f"{int(clock.now_s() * 1000):x}"
         self._clients = await serve_clients(
             config.server,
@@ -288,78 +283,6 @@ class Heddle:
             _log.exception("a part ended that never should", part=name)
             if self._failed is not None and not self._failed.done():
                 self._failed.set_exception(InvariantViolationError(f"{name} ended: {type(exc).__name__}: {exc}"))
-
-    async def _open_door(
-        self, world: World, use_cases: UseCases, witness: Witness, metrics: Metrics, stack: AsyncExitStack
-    ) -> None:
-        server = world.config.server
-        door = _door(world, use_cases, witness, metrics)
-        host, port = split_address(server.rest)
-        limits = ConnectionLimits(
-            max_head_bytes=server.max_header_bytes,
-            max_body_bytes=server.max_body_bytes,
-            request_timeout_s=server.request_timeout_s,
-            keep_alive_s=server.keep_alive_s,
-        )
-        self._server = RestServer(door, host=host, port=port, limits=limits)
-        try:
-            await self._server.start()
-        except OSError as exc:
-            message = (
-                f"{server.rest} cannot be listened on: {exc.strerror}. Is another Heddle or ResourceManager there?"
-            )
-            raise ConfigError("the configuration", "server.rest", message) from exc
-        stack.push_async_callback(self._server.stop, grace_s=server.shutdown_s)
-        if not is_loopback(server.rest):
-            _log.warning("other machines reach this address, and user names are believed", address=server.rest)
-
-
-def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics) -> RestDoor:
-    server = world.config.server
-
-    def preview(submission: Submission) -> HomeDecision:
-        admissions = use_cases.administration.current
-        settings = HomeSettings(name_at=use_cases.shares.name_at)
-        return choose_home(submission, world.view, admissions, world.clock.now_s(), settings)
-
-    api = HeddleAPI(
-        use_cases.backend,
-        use_cases.inspection,
-        use_cases.administration,
-        preview,
-        use_cases.identity,
-        use_cases.masters,
-        SharesAPI(use_cases.shares.room, use_cases.shares.policies, use_cases.identity),
-    )
-    site = Site(
-        use_cases.backend,
-        settings=_told_settings(server),
-        scrape=metrics.scrape,
-        api=api,
-        webs={id_: each.description.web[0] for id_, each in world.subclusters.items()},
-    )
-    return RestDoor(
-        use_cases.backend,
-        use_cases.identity,
-        Operations(use_cases.backend, login_user=current_user(), staleness_s=server.staleness_s),
-        site,
-        report=witness.tell,
-        request_prefix=f"{int(world.clock.now_s() * 1000):x}",
-        is_shared=not any(each.is_guarded for each in world.subclusters.values()),
-        max_body_bytes=server.max_body_bytes,
-    )
-
-
-def _told_settings(server: ServerConfig) -> Mapping[str, str]:
-    """What `/conf` tells clients that ask a ResourceManager for its addresses."""
-    prefix = "yarn.resourcemanager"
-    return {
-        f"{prefix}.hostname": split_address(server.rest)[0],
-        f"{prefix}.address": server.client_rpc,
-        f"{prefix}.scheduler.address": server.scheduler_rpc,
-        f"{prefix}.admin.address": server.admin_rpc,
-        f"{prefix}.webapp.address": server.rest,
-    }
 
 
 def _open_audit(config: Config, clock: Clock) -> AuditTrail:

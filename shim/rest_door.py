@@ -1,0 +1,103 @@
+"""The web services put together: the use cases, the site, the listening socket."""
+
+from collections.abc import Mapping
+
+import structlog
+
+from shim.config import ServerConfig, is_loopback, split_address
+from shim.domain.submissions import HomeDecision, Submission
+from shim.errors import ConfigError
+from shim.global_master.home import HomeSettings, choose_home
+from shim.machine import current_user
+from shim.server.rest import ConnectionLimits, RestServer
+from shim.server.rest.door import RestDoor
+from shim.server.rest.heddle_api import HeddleAPI
+from shim.server.rest.operations import Operations
+from shim.server.rest.shares_api import SharesAPI
+from shim.server.rest.site import Site
+from shim.server.rest.witness import Witness
+from shim.telemetry import Metrics
+from shim.use_cases import UseCases, World
+
+__all__ = ["serve_web"]
+
+_log = structlog.get_logger("heddle")
+
+
+async def serve_web(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics) -> RestServer:
+    """Open the REST door.
+
+    Args:
+        world: Where to listen, and the clusters behind it.
+        use_cases: What it answers with.
+        witness: Told of every answer.
+        metrics: What `/metrics` shows.
+
+    Raises:
+        ConfigError: If the address cannot be listened on.
+    """
+    server = world.config.server
+    host, port = split_address(server.rest)
+    limits = ConnectionLimits(
+        max_head_bytes=server.max_header_bytes,
+        max_body_bytes=server.max_body_bytes,
+        request_timeout_s=server.request_timeout_s,
+        keep_alive_s=server.keep_alive_s,
+    )
+    listening = RestServer(_door(world, use_cases, witness, metrics), host=host, port=port, limits=limits)
+    try:
+        await listening.start()
+    except OSError as exc:
+        message = f"{server.rest} cannot be listened on: {exc.strerror}. Is another Heddle or ResourceManager there?"
+        raise ConfigError("the configuration", "server.rest", message) from exc
+    if not is_loopback(server.rest):
+        _log.warning("other machines reach this address, and user names are believed", address=server.rest)
+    return listening
+
+
+def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics) -> RestDoor:
+    server = world.config.server
+
+    def preview(submission: Submission) -> HomeDecision:
+        admissions = use_cases.administration.current
+        settings = HomeSettings(name_at=use_cases.shares.name_at)
+        return choose_home(submission, world.view, admissions, world.clock.now_s(), settings)
+
+    api = HeddleAPI(
+        use_cases.backend,
+        use_cases.inspection,
+        use_cases.administration,
+        preview,
+        use_cases.identity,
+        use_cases.masters,
+        SharesAPI(use_cases.shares.room, use_cases.shares.policies, use_cases.identity),
+    )
+    site = Site(
+        use_cases.backend,
+        settings=_told_settings(server),
+        scrape=metrics.scrape,
+        api=api,
+        webs={id_: each.description.web[0] for id_, each in world.subclusters.items()},
+    )
+    return RestDoor(
+        use_cases.backend,
+        use_cases.identity,
+        Operations(use_cases.backend, login_user=current_user(), staleness_s=server.staleness_s),
+        site,
+        report=witness.tell,
+        request_prefix=f"{int(world.clock.now_s() * 1000):x}",
+        is_shared=not any(each.is_guarded for each in world.subclusters.values()),
+        max_body_bytes=server.max_body_bytes,
+    )
+
+
+def _told_settings(server: ServerConfig) -> Mapping[str, str]:
+    """What `/conf` tells clients that ask a ResourceManager for its addresses."""
+    prefix = "yarn.resourcemanager"
+    return {
+        f"{prefix}.hostname": split_address(server.rest)[0],
+        f"{prefix}.address": server.client_rpc,
+        f"{prefix}.scheduler.address": server.scheduler_rpc,
+        f"{prefix}.admin.address": server.admin_rpc,
+        f"{prefix}.webapp.address": server.rest,
+    }
