@@ -41,7 +41,7 @@ _SMALL_FRAME = 256 * 1024  # what a Local Master is told: proposals
 
 
 def default_name(config: Config) -> str:
-    """A name for a Global Master that was given none: by where it serves, so that it keeps its queues over a restart."""
+    """A name for a Global Master that was given none: by where it serves, so that it has the same after a restart."""
     port = split_address(config.server.rest)[1] or os.getpid()
     return f"{socket.gethostname().partition('.')[0].lower()}-{port}"
 
