@@ -86,8 +86,7 @@ def test_a_distributed_shell_runs_its_commands_in_two_clusters(lab, heddle, clie
 
 def test_a_kill_ends_what_the_application_has_everywhere(lab, heddle, client):
     jar = client.jar("hadoop-mapreduce-examples")
-    sleeping = (_RUN_JAR, client.jar("hadoop-mapreduce-client-jobclient"), "sleep", "-m", "6", "-mt", "120000")
-    with client.running(*sleeping, "-r", "0", user="ada") as running:
+    with client.running(_RUN_JAR, jar, "pi", "24", "10", user="ada") as running:
         spanned = Spanned.of(lab, heddle, running.stdout)
         spanned.waits_for_places(2)
         answer = httpx.put(
@@ -97,4 +96,3 @@ def test_a_kill_ends_what_the_application_has_everywhere(lab, heddle, client):
         )
         assert answer.status_code in {200, 202}, answer.text
         spanned.has_ended_everywhere()
-    assert jar
