@@ -106,7 +106,7 @@ async def test_a_token_whose_application_was_killed_is_refused_by_both(lab, hedd
         await asyncio.sleep(0.1)
     await clients.close()
     async with asyncio.timeout(60):  # the ResourceManager forgets the token a little later than it tells of the kill
-        while (direct := await refusal_at(east.scheduler_rpc, secret)).java_class != JavaClass.INVALID_TOKEN:
+        while (direct := await refusal_at(east.scheduler_rpc, secret)).java_class != JavaClass.INVALID_TOKEN:  # noqa: ASYNC110 - it tells nobody
             await asyncio.sleep(0.1)
     assert await refusal_at(heddle.scheduler_rpc, secret) == direct
 
