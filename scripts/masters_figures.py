@@ -3,6 +3,7 @@
     python scripts/masters_figures.py traces        mean job delay and messages on Yahoo's and Facebook's traces
     python scripts/masters_figures.py ablations     heddle without one of its ideas at a time
     python scripts/masters_figures.py robustness    load, heartbeats, Global Masters, loss, dying masters
+    python scripts/masters_figures.py allocation    allocation times by cluster size and number of masters (Megha, VI)
     python scripts/masters_figures.py speed         a match, a batch of placements, a large federation
 
 The traces are found as the tests find them: HEDDLE_SHARED, or ../shared beside the repository. A second argument is a
@@ -38,7 +39,7 @@ from shim.local_master.machine import LocalMaster
 from shim.policies import HEDDLE, HEDDLE_ESTIMATES, MEGHA
 from shim.simulation.engine import seeded
 from shim.simulation.masters import Faults, Masters
-from shim.simulation.results import Outcome
+from shim.simulation.results import Outcome, Summary
 from shim.simulation.run import Run, Setting
 from shim.simulation.traces import Workload, fixed_jobs, read_trace, workload_of
 from shim.testing.shared import shared_folder
@@ -174,6 +175,41 @@ def robustness(only: str) -> None:
     )
 
 
+_SIZES = (1_000, 5_000, 10_000, 20_000, 50_000)
+_MASTERS = ((1, 1), (2, 10), (5, 10), (10, 10), (20, 10), (10, 2), (10, 5), (10, 25), (10, 50))
+
+
+def allocation(only: str) -> None:
+    """Megha's own experiments: 20,000 tasks on more and more workers, then with other numbers of masters."""
+    workload = _generated(0.8, 1000)
+    paper = Setting(n_workers=30_000, n_gms=10, n_lms=10, heartbeat_s=10.0)
+    change = dataclasses.replace
+    cases = [
+        *((f"{n_workers:,} workers", change(paper, n_workers=n_workers)) for n_workers in _SIZES),
+        *((f"{gms} Global, {lms} Local Masters", change(paper, n_gms=gms, n_lms=lms)) for gms, lms in _MASTERS),
+    ]
+    _heading(["run", "allocation p50 ms", "p99 ms", "of it queueing p50 ms", "decision us a task", "messages a task"])
+    for name, setting in cases:
+        for policy, recipe in (("megha", MEGHA), ("heddle", HEDDLE)):
+            if only in f"{policy}, {name}":
+                outcome, _ = _run(recipe, workload, setting)
+                _row([f"{policy}, {name}", *_allocation_cells(outcome, setting)])
+
+
+def _allocation_cells(outcome: Outcome, setting: Setting) -> list[str]:
+    """Two hops are communication (request, launch); what is left of the allocation is queueing."""
+    spent = Summary.of(outcome.allocation_s)
+    tasks_a_job = outcome.workload.n_tasks / len(outcome.workload.jobs)
+    decision_us = 1e6 * statistics.median(outcome.decision_s) / tasks_a_job
+    return [
+        f"{1e3 * spent.p50:.2f}",
+        f"{1e3 * spent.p99:.2f}",
+        f"{1e3 * (spent.p50 - 2 * setting.hop_s):.2f}",
+        f"{decision_us:.0f}",
+        f"{outcome.messages_per_task:.2f}",
+    ]
+
+
 def _view(n_nodes: int, n_partitions: int, n_properties: int) -> GlobalView:
     """A view of one cluster for each partition; each property is on half of the nodes."""
     rng = seeded(1, "properties")
@@ -276,6 +312,7 @@ TABLES: Mapping[str, Callable[[str], None]] = {
     "traces": traces,
     "ablations": ablations,
     "robustness": robustness,
+    "allocation": allocation,
     "speed": speed,
 }
 

@@ -55,6 +55,7 @@ class Outcome:
         delays_s: For each job: completion - arrival - its longest task, in seconds.
         responses_s: For each job: completion - arrival, in seconds.
         utilisation: Task-seconds run per slot-second between the first arrival and the last completion, in [0, 1].
+        allocation_s: For each task, in the order of starts: start - arrival of its job, in seconds (Megha, III).
         running: Changes of the number of running tasks: times in seconds and the number from then on.
         messages: Messages sent, by kind; a batch is one message.
         size_bytes: Bytes of those messages, by kind.
@@ -72,6 +73,7 @@ class Outcome:
     responses_s: tuple[float, ...]
     utilisation: float
     running: tuple["array[float]", "array[int]"]
+    allocation_s: Sequence[float] = ()
     messages: Counter[str] = field(default_factory=Counter)
     size_bytes: Counter[str] = field(default_factory=Counter)
     inconsistencies: Counter[str] = field(default_factory=Counter)
@@ -112,6 +114,7 @@ class JobLedger:
         self._running = 0
         self._running_at_s = array("d")
         self._running_number = array("l")
+        self._allocation_s = array("d")
         self._busy_s = 0.0
 
     @property
@@ -142,6 +145,7 @@ class JobLedger:
         if self._running == self._n_slots:
             raise InvariantViolationError(f"more than {self._n_slots} tasks run at {at_s} s")
         self._started[job][task] = 1
+        self._allocation_s.append(at_s - entry.arrival_s)
         self._book(at_s, +1)
         duration_s = entry.durations_s[task]
         self._busy_s += duration_s
@@ -196,5 +200,6 @@ class JobLedger:
             responses_s=responses_s,
             utilisation=self._busy_s / (self._n_slots * span_s) if span_s else 0.0,
             running=(self._running_at_s, self._running_number),
+            allocation_s=self._allocation_s,
             uses_estimates=uses_estimates,
         )

@@ -49,6 +49,10 @@ def test_delay_is_completion_less_arrival_less_the_longest_task():
     assert outcome.delay(short=False).max == 1.0
 
 
+def test_allocation_is_the_start_of_a_task_less_the_arrival_of_its_job():
+    assert list(finished_ledger().outcome("test").allocation_s) == [0.0, 0.0, 1.0]
+
+
 def test_utilisation_is_work_over_slots_and_span():
     outcome = finished_ledger().outcome("test")
     assert outcome.utilisation == pytest.approx((2.0 + 3.0 + 4.0) / (2 * 6.0))
