@@ -258,7 +258,7 @@ class Following:
     async def _follow_once(self, follower: _Follower, lease: Lease | None) -> None:
         if lease is None or not lease.holder:
             follower.address = ""
-            raise MasterLinkError(f"no Local Master of {follower.subcluster} has ever registered or it has gone")
+            raise MasterLinkError(f"no Local Master of {follower.subcluster} has a lease: run heddle lm")
         follower.address = lease.address
         link = await self._dialer.dial(lease.address, expected=local_master_role(follower.subcluster))
         try:
