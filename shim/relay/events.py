@@ -18,7 +18,6 @@ __all__ = [
     "Event",
     "Fate",
     "Finished",
-    "HomeResumed",
     "OpenSession",
     "RefuseAM",
     "Remember",
@@ -42,7 +41,8 @@ class AMRegistered(Event):
     Attributes:
         home_response_id: What its home expects as the id of the next `allocate`.
         is_resumed: Whether the home has heard of this attempt before, from an earlier ledger. Its next answer may be
-            the repetition of one that was lost, whatever is asked: so nothing is asked in that call.
+            the repetition of one that was lost, whatever is asked: so nothing is asked in that call. From then on
+            the home's ids are ahead of the ApplicationMaster's by `home_response_id`.
     """
 
     home_response_id: int = 0
@@ -174,16 +174,6 @@ class RefuseAM(Effect):
 
     java_class: str
     message: str
-
-
-@dataclass(frozen=True, slots=True)
-class HomeResumed(Effect):
-    """The home stands at this response id while the ApplicationMaster begins again with 0; to be kept before going on.
-
-    Another ledger takes the home's id from it, should this one be lost: this much more than the ApplicationMaster's.
-    """
-
-    response_id: int
 
 
 class Fate(Enum):

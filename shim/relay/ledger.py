@@ -16,7 +16,6 @@ from shim.domain.allocations import (
     ANY,
     LOST_EXIT_STATUS,
     AllocateAnswer,
-    AllocateCall,
     Ask,
     AskKey,
     Ended,
@@ -39,17 +38,16 @@ from shim.relay.events import (
     Event,
     Fate,
     Finished,
-    HomeResumed,
     OpenSession,
     RefuseAM,
-    Remember,
     SessionAnswered,
     SessionForgotten,
     SessionLost,
     SessionOpened,
     SessionRefused,
 )
-from shim.relay.outbox import Outbox
+from shim.relay.master_side import Heard, MasterSide
+from shim.relay.outbox import Outbox, remembered
 from shim.relay.session import Session, SessionState
 from shim.relay.splitter import AskSplitter
 
@@ -57,7 +55,6 @@ __all__ = ["NOT_REGISTERED", "AskLedger"]
 
 NOT_REGISTERED = "org.apache.hadoop.yarn.exceptions.ApplicationMasterNotRegisteredException"
 _INVALID = "org.apache.hadoop.yarn.exceptions.InvalidApplicationMasterRequestException"
-_RESPONSE_IDS = 1 << 31
 _ANSWERS_OF_GRACE = 30
 """A container that is not listed after its ResourceManager restarted may turn up with its node."""
 _WANTED = frozenset({ContainerState.QUEUED, ContainerState.GIVEN})
@@ -73,16 +70,13 @@ class AskLedger:
     """
 
     def __init__(self, attempt: ApplicationAttemptId, home: SubClusterId, splitter: AskSplitter) -> None:
-        self._attempt = attempt
+        self._master = MasterSide(attempt)
         self._splitter = splitter
         self._asks = AskBook()
         self._talk = Conversations(home, self._asks)
         self._home = self._talk.home
         self._containers = ContainerBook()
         self._outbox = Outbox(self._containers)
-        self._expected_id = 0
-        self._last: AllocateAnswer | None = None
-        self._call: AllocateCall | None = None
         self._before: Mapping[AskKey, AskGroup | None] = {}
         self._is_finished = False
         self._unregistered = f"AM is not registered for known application attempt: {attempt}"
@@ -106,15 +100,6 @@ class AskLedger:
     def containers(self) -> Mapping[ContainerId, ContainerState]:
         """Containers that are not done with."""
         return {each.id: each.state for each in self._containers}
-
-    def asked(self, subcluster: SubClusterId) -> Mapping[AskKey, int]:
-        """What a scheduler is believed to be asked for; told and not granted."""
-        session = self._talk.find(subcluster)
-        return {key: session.told_of(key) for key in session.asked()} if session is not None else {}
-
-    def wanted(self) -> Mapping[AskKey, int]:
-        """What the ApplicationMaster wants and no scheduler has granted."""
-        return {group.key: group.wanted for group in self._asks.groups if group.wanted}
 
     def handle(self, event: Event) -> list[Effect]:
         """Take in an event; return what is to be done, in this order."""
@@ -149,31 +134,28 @@ class AskLedger:
         self._talk.blacklist = frozenset()
         self._talk.is_told = False
         self._talk.is_resuming = event.is_resumed
-        self._expected_id, self._last, self._call = 0, None, None
+        self._master.registered()
         self._home.reopen(event.home_response_id)
 
     def _am_called(self, event: AMCalled, effects: list[Effect]) -> None:
-        call = event.call
         if self._home.state is not SessionState.OPEN:
             effects.append(RefuseAM(NOT_REGISTERED, self._unregistered))
-        elif self._call is not None and call.response_id == self._call.response_id:
-            effects.append(
-                self._say(self._home, self._call.rest)
-            )  # the answer to the first one was lost on its way from the home
-        elif self._call is None and call.response_id == self._expected_id:
-            self._take_call(event, effects)
-        elif self._last is not None and _next(call.response_id) == self._expected_id:
-            effects.append(AnswerAM(self._last))
-        else:
-            said = f"expect responseId to be {self._expected_id} but get {call.response_id}"
-            message = f"Invalid responseId in AllocateRequest from application attempt: {self._attempt}, {said}"
-            effects.append(RefuseAM(_INVALID, message))
+            return
+        match self._master.hear(event.call):
+            case Heard.NEW:
+                self._take_call(event, effects)
+            case Heard.AGAIN:
+                effects.append(self._say(self._home, self._master.rest))
+            case Heard.ANSWERED if self._master.last is not None:
+                effects.append(AnswerAM(self._master.last))
+            case _:
+                effects.append(RefuseAM(_INVALID, self._master.complaint(event.call)))
 
     def _take_call(self, event: AMCalled, effects: list[Effect]) -> None:
         call = event.call
         self._talk.look(event.rooms)
         self._acknowledge(effects)
-        self._call = call
+        self._master.call = call
         self._before = self._asks.snapshot({ask.key for ask in call.asks})
         self._asks.tell(call.asks, self._containers.on_way())
         self._take_back(call.asks)
@@ -206,7 +188,7 @@ class AskLedger:
         """A new call says that the last answer has arrived."""
         told = self._containers.in_state(ContainerState.TOLD)
         self._containers.forget(told)
-        effects.extend(_remembered(told, self._home.subcluster, Fate.ENDED))
+        effects.extend(remembered(told, self._home.subcluster, Fate.ENDED))
 
     def _owner(self, container: ContainerId) -> Session:
         """Whose scheduler gave a container: the home's, if nobody knows."""
@@ -223,11 +205,10 @@ class AskLedger:
 
     def _answer_am(self, home: AllocateAnswer, effects: list[Effect]) -> None:
         """What the home says now, with what waits from elsewhere."""
-        self._expected_id = _next(self._expected_id)
-        answer, granted = self._outbox.compose(home, self._expected_id, self._talk.elsewhere())
-        self._last = answer
-        self._call, self._before = None, {}
-        effects.extend(_remembered(granted, self._home.subcluster, Fate.GIVEN))
+        answer, granted = self._outbox.compose(home, self._master.next_id, self._talk.elsewhere())
+        self._master.answered(answer)
+        self._before = {}
+        effects.extend(remembered(granted, self._home.subcluster, Fate.GIVEN))
         effects.append(AnswerAM(answer))
 
     # ------------------------------------------------------------------ the schedulers' side
@@ -274,12 +255,8 @@ class AskLedger:
         self._outbox.add(answer.node_tokens, b"" if is_home else answer.joined)
         if not is_home:
             return
-        if self._talk.is_resuming:
-            self._talk.is_resuming = False
-            effects.append(HomeResumed(session.response_id))
-            effects.append(self._say(session, b"" if self._call is None else self._call.rest))
-        else:
-            self._answer_am(answer, effects)
+        self._talk.is_resuming = False  # what was not asked in this call is asked in the next: each has one answer
+        self._answer_am(answer, effects)
 
     def _take_grants(self, session: Session, request: SessionRequest, grants: Sequence[Grant]) -> None:
         said = {ask.key for ask in request.asks}
@@ -323,7 +300,7 @@ class AskLedger:
         request = session.refused()
         if session is self._home:
             self._asks.restore(self._before)
-            self._call, self._before = None, {}
+            self._master.call, self._before = None, {}
             effects.append(RefuseAM(event.java_class, event.message))
             return
         for ask in request.asks if request is not None else ():
@@ -339,8 +316,8 @@ class AskLedger:
         session.state = SessionState.OPENING
         if session is not self._home:
             effects.append(OpenSession(event.subcluster))
-        elif self._call is not None:
-            self._call, self._before = None, {}
+        elif self._master.call is not None:
+            self._master.call, self._before = None, {}
             effects.append(RefuseAM(NOT_REGISTERED, self._unregistered))
 
     def _session_lost(self, event: SessionLost) -> None:
@@ -366,16 +343,3 @@ class AskLedger:
             if session.state in (SessionState.OPEN, SessionState.OPENING):
                 effects.append(CloseSession(session.subcluster))
             session.state = SessionState.CLOSED
-
-
-def _next(response_id: int) -> int:
-    return (response_id + 1) % _RESPONSE_IDS
-
-
-def _remembered(containers: Iterable[Container], home: SubClusterId, fate: Fate) -> list[Effect]:
-    """What is to be remembered of containers beyond the home."""
-    by_subcluster: dict[SubClusterId, list[ContainerId]] = {}
-    for container in containers:
-        if container.subcluster != home:
-            by_subcluster.setdefault(container.subcluster, []).append(container.id)
-    return [Remember(name, fate, tuple(ids)) for name, ids in by_subcluster.items()]

@@ -3,11 +3,12 @@
 from collections.abc import Iterable, Sequence
 
 from shim.domain.allocations import AllocateAnswer, NodeToken
-from shim.domain.ids import NodeId
+from shim.domain.ids import ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.relay.containers import Container, ContainerBook, ContainerState
+from shim.relay.events import Effect, Fate, Remember
 
-__all__ = ["Outbox"]
+__all__ = ["Outbox", "remembered"]
 
 
 class Outbox:
@@ -57,3 +58,12 @@ class Outbox:
         self._tokens.clear()
         self._joined.clear()
         return answer, granted
+
+
+def remembered(containers: Iterable[Container], home: SubClusterId, fate: Fate) -> list[Effect]:
+    """What is to be remembered of containers beyond the home."""
+    by_subcluster: dict[SubClusterId, list[ContainerId]] = {}
+    for container in containers:
+        if container.subcluster != home:
+            by_subcluster.setdefault(container.subcluster, []).append(container.id)
+    return [Remember(name, fate, tuple(ids)) for name, ids in by_subcluster.items()]

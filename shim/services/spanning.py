@@ -37,7 +37,6 @@ from shim.relay import (
     Event,
     Fate,
     Finished,
-    HomeResumed,
     OpenSession,
     RefuseAM,
     Remember,
@@ -166,13 +165,12 @@ class Span:
                 else:
                     is_new = False
             assert saved is not None  # noqa: S101 - known, or just made
-            await self._tools.store.save_attempt(saved)
-            self._saved = saved
             is_first = self._ledger is None
             ledger = self._ledger = self._ledger or AskLedger(
                 self.attempt.id, self.attempt.home_subcluster, self._tools.splitter
             )
             at = 0 if is_new else (saved.home_response_id if is_first else ledger.home_response_id)
+            await self._keep(replace(saved, home_response_id=at))
             self._tell(AMRegistered(at, is_resumed=not is_new))
             registration = saved.registration if is_new else with_containers(saved.registration, (), (), instead=True)
             if is_first:
@@ -226,9 +224,6 @@ class Span:
                 case CallSession(name, request) if name == at_home:
                     told = await home.call(ALLOCATE, write_session_request(request))
                     due.extend(self._handle(_event_of(at_home, request.serial, told)))
-                case HomeResumed(response_id):
-                    if self._saved is not None:
-                        await self._keep(replace(self._saved, home_response_id=response_id))
                 case AnswerAM(merged):
                     answer = RPCAnswer(write_allocate_answer(merged))
                 case RefuseAM(java_class, message):

@@ -33,7 +33,6 @@ from shim.relay import (
     CallSession,
     CapacitySplitter,
     Fate,
-    HomeResumed,
     OpenSession,
     RefuseAM,
     Remember,
@@ -214,8 +213,6 @@ class Relay(RuleBasedStateMachine):
                 case RefuseAM(java_class, message):
                     assert java_class.endswith("ApplicationMasterNotRegisteredException"), message
                     self.must_register = True
-                case HomeResumed(response_id):
-                    self.home_offset = response_id
                 case Remember(name, fate, containers):
                     known = self.remembered[name]
                     known.update(containers) if fate is Fate.GIVEN else known.difference_update(containers)

@@ -1,0 +1,72 @@
+"""The ApplicationMaster's side of a ledger: which of its calls is new, which is said again, and which is out of order.
+
+Source: `ApplicationMasterService.allocate` of the ResourceManager.
+"""
+
+from enum import Enum
+
+from shim.domain.allocations import AllocateAnswer, AllocateCall
+from shim.domain.ids import ApplicationAttemptId
+
+__all__ = ["Heard", "MasterSide"]
+
+_RESPONSE_IDS = 1 << 31
+
+
+class Heard(Enum):
+    """What a call is."""
+
+    NEW = "new"
+    """It acknowledges the last answer."""
+    AGAIN = "again"
+    """The one that has no answer yet: the home's was lost on its way."""
+    ANSWERED = "answered"
+    """The one that was answered last: the answer was lost."""
+    OUT_OF_ORDER = "out of order"
+
+
+class MasterSide:
+    """Response ids, the call that has no answer yet, and the last answer.
+
+    Attributes:
+        call: The call that is being answered.
+        last: What was answered last.
+    """
+
+    def __init__(self, attempt: ApplicationAttemptId) -> None:
+        self.call: AllocateCall | None = None
+        self.last: AllocateAnswer | None = None
+        self._attempt = attempt
+        self._expected_id = 0
+
+    @property
+    def rest(self) -> bytes:
+        """What the call being answered tells its home alone."""
+        return b"" if self.call is None else self.call.rest
+
+    @property
+    def next_id(self) -> int:
+        """Response id of the next answer."""
+        return (self._expected_id + 1) % _RESPONSE_IDS
+
+    def registered(self) -> None:
+        """It begins again."""
+        self.call, self.last, self._expected_id = None, None, 0
+
+    def hear(self, call: AllocateCall) -> Heard:
+        """Tell what a call is."""
+        if self.call is not None:
+            return Heard.AGAIN if call.response_id == self.call.response_id else Heard.OUT_OF_ORDER
+        if call.response_id == self._expected_id:
+            return Heard.NEW
+        is_last = self.last is not None and (call.response_id + 1) % _RESPONSE_IDS == self._expected_id
+        return Heard.ANSWERED if is_last else Heard.OUT_OF_ORDER
+
+    def answered(self, answer: AllocateAnswer) -> None:
+        """The call has its answer."""
+        self.call, self.last, self._expected_id = None, answer, answer.response_id
+
+    def complaint(self, call: AllocateCall) -> str:
+        """What a ResourceManager says of a call out of order."""
+        said = f"expect responseId to be {self._expected_id} but get {call.response_id}"
+        return f"Invalid responseId in AllocateRequest from application attempt: {self._attempt}, {said}"
