@@ -124,7 +124,7 @@ async def open_global_master(
         await made[0].accept(link)
 
     settings = _link_settings(masters, config.server.max_body_bytes + _MARGIN_OF_FRAMES)
-    address = await _listen(credentials, accept, masters, settings, stack)
+    address = (await _listen(credentials, accept, masters, settings, stack)).told
     dialer = WebSocketDialer(credentials, settings)
     stack.push_async_callback(dialer.close)
     roster = Roster()
@@ -197,7 +197,7 @@ class LocalMasterProcess:
             loop.add_signal_handler(signal_, ended.set)
         async with AsyncExitStack() as stack:
             standing, address = await self._open(stack)
-            announce(f"Heddle {shim.__version__}: Local Master of {standing.subcluster} at {address}")
+            announce(f"Heddle {shim.__version__}: Local Master of {standing.subcluster}, listens on {address}")
             working = asyncio.create_task(standing.run(), name="local-master")
             waiting = asyncio.create_task(ended.wait())
             try:
@@ -224,14 +224,14 @@ class LocalMasterProcess:
         async def accept(link: MasterLink) -> None:
             await made[0].serve(link)
 
-        address = await _listen(credentials, accept, masters, _link_settings(masters, _SMALL_FRAME), stack)
+        where = await _listen(credentials, accept, masters, _link_settings(masters, _SMALL_FRAME), stack)
         life = os.urandom(8).hex()
         keeper = LeaseKeeper(
             store.leases,
             clock,
             name=local_master_role(subcluster.id),
             holder=life,
-            address=address,
+            address=where.told,
             for_s=masters.lease_s,
         )
         poll = config.poll
@@ -240,7 +240,7 @@ class LocalMasterProcess:
             view=ViewSettings(late_after_s=poll.late_after_s),
         )
         made.append(StandingLocalMaster(manager, keeper, clock, settings, life=life))
-        return made[0], address
+        return made[0], where.bound
 
 
 class _QueueNames:
@@ -276,14 +276,27 @@ def _link_settings(masters: MastersConfig, max_frame_bytes: int) -> LinkSettings
     return LinkSettings(silent_after_s=masters.silent_after_s, max_frame_bytes=max_frame_bytes)
 
 
+@dataclass(frozen=True, slots=True)
+class _Listening:
+    """Where other masters reach this process.
+
+    Attributes:
+        bound: What it listens on.
+        told: What the others are told.
+    """
+
+    bound: str
+    told: str
+
+
 async def _listen(
     credentials: Credentials,
     accept: AcceptLink,
     masters: MastersConfig,
     settings: LinkSettings,
     stack: AsyncExitStack,
-) -> str:
-    """Listen for other masters; returns the address that they are told."""
+) -> _Listening:
+    """Listen for other masters."""
     host, port = split_address(masters.listen)
     listener = LinkListener(credentials, accept, host=host, port=port, settings=settings)
     try:
@@ -292,4 +305,4 @@ async def _listen(
         message = f"{masters.listen} cannot be listened on: {exc.strerror}"
         raise ConfigError("the configuration", "masters.listen", message) from exc
     stack.push_async_callback(listener.stop)
-    return masters.advertise or listener.address
+    return _Listening(listener.address, masters.advertise or listener.address)

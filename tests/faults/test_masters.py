@@ -4,12 +4,12 @@ import asyncio
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from shim.lab import Lab
-from tests.support.masters import Masters, Nursery, fresh_database, masters_over, names_that_share, told, until
+from tests.support.masters import Master, Masters, Nursery, fresh_database, masters_over, names_that_share, told, until
+from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.lab
 
@@ -31,23 +31,35 @@ async def masters(nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path:
         yield started
 
 
-async def owners(masters: Masters, master: Any) -> dict[str, str]:
+async def owners(masters: Masters, master: Master) -> dict[str, str]:
     """Which Global Master owns which queue, as one of them sees it."""
     told = await masters.get(master, "/heddle/v1/masters")
     return {queue["queue"]: queue["owner"] for queue in told["queues"]}
 
 
-async def started(masters: Masters, names: tuple[str, ...]) -> list[Any]:
+async def missing(masters: Masters, master: Master) -> str:
+    """The sub-clusters that a Global Master names as late."""
+    url = f"{master.url}/ws/v1/cluster/apps"
+    async with masters.session.get(url, params={"user.name": "alice"}) as answer:
+        return answer.headers.get("Heddle-Missing", "")
+
+
+async def sees_everything(masters: Masters, master: Master) -> None:
+    """Wait until a Global Master has heard of every cluster, with its queues."""
+
+    async def does() -> bool:
+        clusters = (await masters.get(master, "/heddle/v1/clusters"))["clusters"]
+        return all(cluster["state"] == "RUNNING" and cluster["scheduler"] for cluster in clusters)
+
+    await until(does)
+
+
+async def started(masters: Masters, names: tuple[str, ...]) -> list[Master]:
     """A Local Master for each cluster, and Global Masters that see all of them and share the queues."""
     await asyncio.gather(*(masters.start_lm(subcluster) for subcluster in masters.managers))
     gms = await asyncio.gather(*(masters.start_gm(name) for name in names))
     for gm in gms:
-
-        async def sees_everything(gm: Any = gm) -> bool:
-            clusters = (await masters.get(gm, "/heddle/v1/clusters"))["clusters"]
-            return all(cluster["state"] == "RUNNING" for cluster in clusters)
-
-        await until(sees_everything)
+        await sees_everything(masters, gm)
 
     async def is_shared() -> bool:
         wanted = dict(zip(QUEUES, names, strict=False))
@@ -81,6 +93,11 @@ async def test_a_submission_at_the_wrong_door_is_passed_on_and_answered_alike(ma
     assert (await masters.get(one, f"/heddle/v1/apps/{application_id}"))["app"]["id"] == application_id
     assert (await masters.get(two, "/heddle/v1/masters"))["passed_on"]["taken"] == 1
     assert (await masters.get(one, "/heddle/v1/masters"))["passed_on"]["sent"] == 1
+    lines = [line for line in masters.audit() if line["target"] == application_id]
+    assert {(line["real_user"], line["effective_user"], line["result"]) for line in lines} == {
+        ("alice", "alice", "allowed"),
+        (f"gm/{one.name}", "alice", "allowed"),
+    }
     await masters.everything_runs_once()
 
 
@@ -124,6 +141,40 @@ async def test_a_killed_lms_standby_takes_over_within_seconds(masters: Masters) 
 
     await until(is_verified)
     await masters.everything_runs_once()
+
+
+async def test_a_gm_that_is_cut_off_from_an_lm_tells_how_old_its_view_is_and_the_other_goes_on(
+    masters: Masters,
+) -> None:
+    async with Proxy() as network:
+        east = await masters.start_lm("east", HEDDLE_MASTERS_ADVERTISE=network.address)
+        network.inner = east.url
+        await masters.start_lm("west")
+        names = names_that_share(QUEUES)
+        gms = []
+        for network.label in names:
+            gms.append(await masters.start_gm(network.label))
+            await sees_everything(masters, gms[-1])
+        near, far = gms
+        await network.cut(far.name)
+
+        async def is_named() -> bool:
+            return await missing(masters, far) == "east"
+
+        await until(is_named)
+        assert await missing(masters, near) == ""
+        ages = [(await masters.get(gm, "/heddle/v1/clusters"))["clusters"][0]["age_s"] for gm in (near, far)]
+        assert ages[0] < 3.0 < ages[1], ages
+        queue = QUEUES[1]  # of the one that is cut off
+        assert await masters.submit(far, queue) == 202
+        assert (await masters.why(near, masters.acknowledged[-1]))["home"] == "west"
+        network.mend()
+
+        async def is_whole() -> bool:
+            return await missing(masters, far) == ""
+
+        await until(is_whole)
+        await masters.everything_runs_once()
 
 
 async def test_a_frozen_lm_is_told_by_its_age_and_replaced_and_what_it_says_later_is_not_heard(

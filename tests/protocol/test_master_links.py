@@ -36,6 +36,7 @@ from shim.services.masters.roster import Roster
 from shim.services.masters.verification import HomeVerification, stripped
 from shim.testing.builders import a_submission
 from shim.testing.reports import a_report
+from tests.support.proxy import Proxy
 
 EAST = SubClusterId("east")
 SECRET = b"canary-secret-of-the-masters"
@@ -46,57 +47,6 @@ async def until(holds, within_s=10.0):
     async with asyncio.timeout(within_s):
         while not holds():  # noqa: ASYNC110 - what is waited for happens in other tasks, that tell nobody
             await asyncio.sleep(0.01)
-
-
-class Proxy:
-    """Stands between two masters; can be frozen, as a stopped process, or cut, as a network."""
-
-    def __init__(self, address):
-        host, port = address.split(":")
-        self._inner = host, int(port)
-        self._thawed = asyncio.Event()
-        self._thawed.set()
-        self._writers = []
-        self._pipes = []
-        self.address = ""
-
-    async def __aenter__(self):
-        self._server = await asyncio.start_server(self._join, "127.0.0.1", 0)
-        self.address = f"127.0.0.1:{self._server.sockets[0].getsockname()[1]}"
-        return self
-
-    async def __aexit__(self, *_):
-        self._thawed.set()
-        await self.cut()
-
-    def freeze(self):
-        self._thawed.clear()
-
-    def thaw(self):
-        self._thawed.set()
-
-    async def cut(self):
-        self._server.close()
-        for writer in self._writers:
-            writer.close()
-        for pipe in self._pipes:
-            pipe.cancel()
-        await asyncio.gather(*self._pipes, return_exceptions=True)
-        for writer in self._writers:
-            with suppress(ConnectionError):
-                await writer.wait_closed()
-
-    async def _join(self, reader, writer):
-        inner_reader, inner_writer = await asyncio.open_connection(*self._inner)
-        self._writers += [writer, inner_writer]
-        for pair in ((reader, inner_writer), (inner_reader, writer)):
-            self._pipes.append(asyncio.create_task(self._pipe(*pair)))
-
-    async def _pipe(self, reader, writer):
-        with suppress(ConnectionError):
-            while data := await reader.read(65536):
-                await self._thawed.wait()
-                writer.write(data)
 
 
 class Accepts:

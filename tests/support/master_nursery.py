@@ -1,8 +1,8 @@
 """A process that imports Heddle once, and forks a command of it for each line that it reads.
 
 Starting Python and importing everything takes longer than what is tested. The nursery runs nothing but this loop; its
-children are complete processes of the command line. A line is JSON: the arguments and the file for the output. The
-answer is the child's process id.
+children are complete processes of the command line. A line is JSON: the arguments, the file for the output, and what
+is different in the environment. The answer is the child's process id.
 """
 
 import importlib
@@ -28,6 +28,7 @@ def main() -> None:
         child = os.fork()
         if child == 0:
             _become(order["log"])
+            os.environ.update(order["environment"])
             app(order["arguments"])
             os._exit(0)
         print(child, flush=True)  # noqa: T201 - the protocol with the one who orders

@@ -23,6 +23,7 @@ __all__ = ["Master", "Masters", "Nursery", "fresh_database", "masters_over", "na
 
 _REPOSITORY = Path(__file__).resolve().parent.parent.parent
 _URL = re.compile(r"at (http://\S+) ")
+_LISTENS = re.compile(r"listens on (\S+)")
 _START_S = 120.0
 
 
@@ -88,11 +89,13 @@ class Nursery:
         self._process.wait(60)
         self._process.stdout.close()
 
-    def start(self, log: Path, *arguments: str) -> int:
-        """Start a command; returns its process id."""
+    def start(self, log: Path, *arguments: str, **environment: str) -> int:
+        """Start a command, with these variables; returns its process id."""
         assert self._process.stdin is not None
         assert self._process.stdout is not None
-        self._process.stdin.write(json.dumps({"log": str(log), "arguments": arguments}) + "\n")
+        self._process.stdin.write(
+            json.dumps({"log": str(log), "arguments": arguments, "environment": environment}) + "\n"
+        )
         self._process.stdin.flush()
         return int(self._process.stdout.readline())
 
@@ -163,13 +166,16 @@ class Masters:
         await until(serves, within_s=_START_S)
         return master
 
-    async def start_lm(self, subcluster: str, number: int = 1) -> Master:
-        """Start a Local Master, and wait until it can be dialled."""
-        master = self._spawn(f"lm-{subcluster}-{number}", "lm", "--subcluster", subcluster)
+    async def start_lm(self, subcluster: str, number: int = 1, **environment: str) -> Master:
+        """Start a Local Master, and wait until it can be dialled; its `url` is its own address."""
+        master = self._spawn(f"lm-{subcluster}-{number}", "lm", "--subcluster", subcluster, **environment)
 
         async def listens() -> bool:
             assert master.is_running, told(master)
-            return "Local Master of" in told(master)
+            found = _LISTENS.search(told(master))
+            if found is not None:
+                master.url = found[1]
+            return found is not None
 
         await until(listens, within_s=_START_S)
         return master
@@ -186,9 +192,9 @@ class Masters:
 
         await until(have_ended)
 
-    def _spawn(self, name: str, *arguments: str) -> Master:
+    def _spawn(self, name: str, *arguments: str, **environment: str) -> Master:
         log = self.folder / f"{name}-{len(self.running)}.log"
-        pid = self.nursery.start(log, arguments[0], "-c", str(self.configuration), *arguments[1:])
+        pid = self.nursery.start(log, arguments[0], "-c", str(self.configuration), *arguments[1:], **environment)
         master = self.running[name] = Master(name, pid, log)
         return master
 
@@ -231,6 +237,10 @@ class Masters:
         """The decision record of an application."""
         return await self.get(master, f"/heddle/v1/apps/{application_id}/why")
 
+    def audit(self) -> list[dict[str, Any]]:
+        """What all of them wrote down of changes."""
+        return [json.loads(line) for line in (self.folder / "audit.log").read_text().splitlines()]
+
     async def homes(self, application_id: str) -> list[str]:
         """The sub-clusters that know an application, asked directly."""
         found: list[str] = []
@@ -272,6 +282,7 @@ async def masters_over(
         '[server]\nrest = "127.0.0.1:0"\nclient_rpc = ""\nscheduler_rpc = ""\nadmin_rpc = ""\n'
         f'[store]\nurl = "{store}"\n[masters]\nsecret_file = "{secret}"\n'
         f'[security]\nallow_anonymous = true\n[poll]\ninterval_s = {poll_s}\n[log]\nlevel = "info"\n'
+        f'audit_file = "{folder}/audit.log"\n'
     )
     text += "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{conf}"\n' for id_, (conf, _) in clusters.items())
     configuration = folder / "heddle.toml"
