@@ -1,16 +1,21 @@
 """Spark and Tez as their users configure them, sized for the nodes of a lab."""
 
+import getpass
+import re
+from collections import Counter
 from collections.abc import Mapping
+from itertools import chain
 from pathlib import Path
 
-__all__ = ["SPARK_OPENS", "SPARK_SUBMIT", "TEZ_EXAMPLES", "spark_settings", "tez_settings"]
+from shim.lab import Lab
+from tests.support.client_jars import spark_jars, tez_jars
+from tests.support.stock_client import StockClient
 
-SPARK_SUBMIT = "org.apache.spark.deploy.SparkSubmit"
-"""What the `spark-submit` script runs."""
+__all__ = ["Spark", "Tez", "output_lines"]
 
-TEZ_EXAMPLES = "org.apache.tez.examples.ExampleDriver"
-
-SPARK_OPENS = tuple(
+_SPARK_SUBMIT = "org.apache.spark.deploy.SparkSubmit"  # what the `spark-submit` script runs
+_TEZ_EXAMPLES = "org.apache.tez.examples.ExampleDriver"
+_SPARK_OPENS = tuple(
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
     for package in (
         "java.lang",
@@ -27,8 +32,7 @@ SPARK_OPENS = tuple(
         "sun.security.action",
         "sun.util.calendar",
     )
-)
-"""What Spark's own launcher opens of Java 17."""
+)  # what Spark's own launcher opens of Java 17
 
 _TEZ_OPENS = " ".join(
     f"--add-opens=java.base/{package}=ALL-UNNAMED"
@@ -46,7 +50,7 @@ _TEZ_OPENS = " ".join(
 _SMALL_JVM = "-XX:+UseSerialGC -XX:TieredStopAtLevel=1"
 
 
-def spark_settings(jars: Path, staging: Path) -> Mapping[str, str]:
+def _spark_settings(jars: Path, staging: Path) -> Mapping[str, str]:
     """Spark with executors that come and go; what they shuffle is followed without a service on the nodes.
 
     Args:
@@ -77,7 +81,7 @@ def spark_settings(jars: Path, staging: Path) -> Mapping[str, str]:
     }
 
 
-def tez_settings(jars: Path, staging: Path) -> Mapping[str, str]:
+def _tez_settings(jars: Path, staging: Path) -> Mapping[str, str]:
     """`tez-site.xml` for Tez whose jars are on every node at the same place.
 
     Args:
@@ -96,3 +100,93 @@ def tez_settings(jars: Path, staging: Path) -> Mapping[str, str]:
         "tez.runtime.io.sort.mb": "16",
         "tez.runtime.unordered.output.buffer.size-mb": "8",
     }
+
+
+class Spark:
+    """A client with Spark's jars alone.
+
+    Args:
+        lab: Whose clusters.
+        folder: For its configuration.
+        address: Heddle's for clients; `scheduler_address` and `webapp_address` likewise.
+    """
+
+    def __init__(
+        self, lab: Lab, folder: Path, *, address: str | None, scheduler_address: str | None, webapp_address: str
+    ) -> None:
+        environment = {"HADOOP_CONF_DIR": str(folder), "SPARK_LOCAL_IP": "127.0.0.1"}
+        options = ("-Xmx512m", *_SPARK_OPENS)
+        self._client = StockClient(
+            lab,
+            folder,
+            jars=spark_jars(),
+            options=options,
+            environment=environment,
+            address=address,
+            scheduler_address=scheduler_address,
+            webapp_address=webapp_address,
+        )
+
+    def submit(
+        self, mode: str, program: Path, *arguments: str, staging: Path, more: Mapping[str, str] | None = None
+    ) -> str:
+        """What `spark-submit` prints for a program, whose class has its jar's name.
+
+        Args:
+            mode: `client` or `cluster`.
+            program: Its jar.
+            arguments: Its own.
+            staging: Folder that client and nodes share.
+            more: Settings that go before ours.
+        """
+        settings = dict(_spark_settings(self._client.jars, staging)) | dict(more or {})
+        if mode == "client":
+            settings["spark.driver.host"] = "127.0.0.1"
+        options = chain.from_iterable(("--conf", f"{name}={value}") for name, value in settings.items())
+        where = ("--master", "yarn", "--deploy-mode", mode, "--class", program.stem)
+        return self._client.run(_SPARK_SUBMIT, *where, *options, str(program), *arguments)
+
+    @staticmethod
+    def words(*texts: Path) -> Counter[str]:
+        """What `SparkWordCount` shall count."""
+        return Counter(word for text in texts for word in re.findall("[a-z]+", text.read_text("utf-8").lower()))
+
+    @staticmethod
+    def counted(folder: Path) -> dict[str, int]:
+        """What it has counted."""
+        return {word: int(count) for word, _, count in (line.partition("\t") for line in output_lines(folder))}
+
+
+class Tez:
+    """A client with Tez's jars beside Hadoop's, as the user who runs the tests: staging folders must be one's own.
+
+    Args:
+        lab: Whose clusters.
+        folder: For its configuration and staging.
+        address: Heddle's for clients; `scheduler_address` and `webapp_address` likewise.
+    """
+
+    def __init__(
+        self, lab: Lab, folder: Path, *, address: str | None, scheduler_address: str | None, webapp_address: str
+    ) -> None:
+        self._client = StockClient(
+            lab, folder, address=address, scheduler_address=scheduler_address, webapp_address=webapp_address
+        )
+        (folder / "tez-site.xml").write_text("<configuration></configuration>")
+        self._client.set("tez-site.xml", _tez_settings(tez_jars(), folder / "staging"))
+
+    def run(self, example: str, *arguments: object) -> str:
+        """What one of Tez's examples prints."""
+        words = [str(argument) for argument in arguments]
+        return self._client.run(_TEZ_EXAMPLES, example, *words, user=getpass.getuser(), class_path=f"{tez_jars()}/*")
+
+    @staticmethod
+    def words(*texts: Path) -> Counter[str]:
+        """What its word counts shall count."""
+        pieces = (re.split(r"[ \t\n\r\f]+", text.read_text("utf-8")) for text in texts)
+        return Counter(word for each in pieces for word in each if word)
+
+
+def output_lines(folder: Path) -> list[str]:
+    """The lines of a job's output, in the order of its parts."""
+    return [line for part in sorted(folder.glob("part-*")) for line in part.read_text().splitlines()]
