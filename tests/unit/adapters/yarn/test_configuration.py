@@ -19,7 +19,7 @@ RM = "yarn.resourcemanager"
 def test_a_host_name_is_enough(tmp_path):
     found = read_folder(write(tmp_path, {f"{RM}.hostname": "rm1"}))
     assert found.web == ("http://rm1:8088",)
-    assert (found.client_rpc, found.scheduler_rpc) == (("rm1:8032",), ("rm1:8030",))
+    assert (found.client_rpc, found.scheduler_rpc, found.admin_rpc) == (("rm1:8032",), ("rm1:8030",), ("rm1:8033",))
     assert (found.rm_ids, found.epoch, found.has_acls, found.recovers) == ((), 0, False, False)
 
 
@@ -48,6 +48,7 @@ def test_under_ha_there_is_one_address_for_each_id_in_their_order(tmp_path):
     assert found.rm_ids == ("b", "a")
     assert found.web == ("http://rmb:99", "http://rma:8088")
     assert found.scheduler_rpc == ("rmb:8030", "rma:8030")
+    assert found.admin_rpc == ("rmb:8033", "rma:8033")
 
 
 def test_variables_are_put_in_from_properties_and_environment(tmp_path):
