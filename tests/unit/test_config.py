@@ -77,6 +77,10 @@ REFUSED = {
         "[server]\nrest = '0.0.0.0:8088'\n" + LEAST,
         ["server.rest", "allow_remote = true"],
     ),
+    "an open address for operators": (
+        "[server]\nadmin_rpc = '0.0.0.0:8033'\n" + LEAST,
+        ["server.admin_rpc", "allow_remote = true"],
+    ),
 }
 
 
