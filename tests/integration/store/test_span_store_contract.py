@@ -1,4 +1,4 @@
-"""What is kept of applications that span: on SQLite and on PostgreSQL, with secrets that the database does not show."""
+"""What every `SpanStore` promises: in memory, on SQLite and on PostgreSQL, whose rows show no secret."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -9,10 +9,11 @@ import pytest
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.errors import StoreUnavailableError
-from shim.ports.span_store import SpanAttempt, SpanSession
+from shim.ports.span_store import SpanAttempt, SpanSession, SpanStore
 from shim.store import open_state_store
 from shim.store.sealing import Sealer
 from shim.store.sql_state_store import SqlStateStore
+from shim.testing.span_stores import InMemorySpanStore
 
 APPLICATION = ApplicationId(1_700_000_000_000, 7)
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
@@ -22,21 +23,38 @@ CONTAINERS = [ContainerId(ATTEMPT.attempt, (200 << 40) | number) for number in r
 SECRET = b"of the configuration"
 
 
+@pytest.fixture(params=["memory", "sqlite", "postgresql"])
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[SpanStore]:
+    if request.param == "memory":
+        yield InMemorySpanStore()
+        return
+    url = f"sqlite:///{request.getfixturevalue('tmp_path')}/heddle.db"
+    async for opened in open_at(url if request.param == "sqlite" else await an_empty_database(request)):
+        yield opened.spans(SECRET)
+
+
 @pytest.fixture(params=["sqlite", "postgresql"])
 async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlStateStore]:
-    url = f"sqlite:///{tmp_path}/heddle.db"
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_url")
-        connection = await asyncpg.connect(url)
-        await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-        await connection.close()
+    url = f"sqlite:///{tmp_path}/heddle.db" if request.param == "sqlite" else await an_empty_database(request)
+    async for store in open_at(url):
+        yield store
+
+
+async def an_empty_database(request: pytest.FixtureRequest) -> str:
+    url: str = request.getfixturevalue("postgres_url")
+    connection = await asyncpg.connect(url)
+    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    await connection.close()
+    return url
+
+
+async def open_at(url: str) -> AsyncIterator[SqlStateStore]:
     store = await open_state_store(url)
     yield store
     await store.close()
 
 
-async def test_a_session_is_kept_with_its_token_until_it_is_removed(opened: SqlStateStore) -> None:
-    store = opened.spans(SECRET)
+async def test_a_session_is_kept_with_its_token_until_it_is_removed(store: SpanStore) -> None:
     await store.save_session(replace(SESSION, token=b""))
     await store.save_session(SESSION)
     await store.save_session(replace(SESSION, application=ApplicationId(1, 1)))
@@ -48,8 +66,7 @@ async def test_a_session_is_kept_with_its_token_until_it_is_removed(opened: SqlS
     assert len(await store.sessions()) == 1
 
 
-async def test_an_attempt_is_kept_as_it_was_said_last(opened: SqlStateStore) -> None:
-    store = opened.spans(SECRET)
+async def test_an_attempt_is_kept_as_it_was_said_last(store: SpanStore) -> None:
     assert await store.find_attempt(ATTEMPT.attempt) is None
     await store.save_attempt(replace(ATTEMPT, home_response_id=0))
     await store.save_attempt(ATTEMPT)
@@ -58,8 +75,7 @@ async def test_an_attempt_is_kept_as_it_was_said_last(opened: SqlStateStore) -> 
     assert await store.find_attempt(ATTEMPT.attempt) is None
 
 
-async def test_containers_are_there_from_given_to_taken_however_often_it_is_said(opened: SqlStateStore) -> None:
-    store = opened.spans(SECRET)
+async def test_containers_are_there_from_given_to_taken_however_often_it_is_said(store: SpanStore) -> None:
     for _ in range(2):
         await store.give(APPLICATION, WEST, CONTAINERS)
         await store.give(APPLICATION, NORTH, [replace(CONTAINERS[0], number=5)])

@@ -1,0 +1,79 @@
+"""`SpanStore` in memory. Limits: seals nothing, and forgets with the process."""
+
+from collections import defaultdict
+from collections.abc import Collection, Mapping, Sequence
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+from shim.errors import StoreUnavailableError
+from shim.ports.span_store import SpanAttempt, SpanSession
+
+__all__ = ["InMemorySpanStore"]
+
+
+class InMemorySpanStore:
+    """Implements `SpanStore`.
+
+    Attributes:
+        is_away: Whether every method fails.
+    """
+
+    def __init__(self) -> None:
+        self.is_away = False
+        self._sessions: dict[tuple[ApplicationId, SubClusterId], SpanSession] = {}
+        self._attempts: dict[ApplicationAttemptId, SpanAttempt] = {}
+        self._containers: dict[ApplicationId, dict[SubClusterId, set[ContainerId]]] = defaultdict(dict)
+
+    async def save_session(self, session: SpanSession) -> None:
+        """See `SpanStore`."""
+        self._check()
+        self._sessions[session.application, session.subcluster] = session
+
+    async def sessions(self, application: ApplicationId | None = None) -> Sequence[SpanSession]:
+        """See `SpanStore`."""
+        self._check()
+        return [each for (owner, _), each in sorted(self._sessions.items()) if application in (None, owner)]
+
+    async def remove_session(self, application: ApplicationId, subcluster: SubClusterId) -> None:
+        """See `SpanStore`."""
+        self._check()
+        self._sessions.pop((application, subcluster), None)
+        self._containers[application].pop(subcluster, None)
+
+    async def save_attempt(self, attempt: SpanAttempt) -> None:
+        """See `SpanStore`."""
+        self._check()
+        self._attempts[attempt.attempt] = attempt
+
+    async def find_attempt(self, attempt: ApplicationAttemptId) -> SpanAttempt | None:
+        """See `SpanStore`."""
+        self._check()
+        return self._attempts.get(attempt)
+
+    async def remove_attempts(self, application: ApplicationId) -> None:
+        """See `SpanStore`."""
+        self._check()
+        self._attempts = {name: each for name, each in self._attempts.items() if name.application != application}
+
+    async def give(
+        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
+    ) -> None:
+        """See `SpanStore`."""
+        self._check()
+        if containers:
+            self._containers[application].setdefault(subcluster, set()).update(containers)
+
+    async def take(
+        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
+    ) -> None:
+        """See `SpanStore`."""
+        self._check()
+        self._containers[application].setdefault(subcluster, set()).difference_update(containers)
+
+    async def containers(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
+        """See `SpanStore`."""
+        self._check()
+        return {name: frozenset(kept) for name, kept in self._containers[application].items() if kept}
+
+    def _check(self) -> None:
+        if self.is_away:
+            raise StoreUnavailableError("the store is away")

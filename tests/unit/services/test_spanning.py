@@ -1,0 +1,315 @@
+"""Applications that span, between a home and two clusters that keep YARN's order of calls."""
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+
+import pytest
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.machine import SystemClock
+from shim.ports.attempt_calls import Attempt
+from shim.ports.resource_manager_rpc import RPCRefusal
+from shim.ports.span_store import SpanSession
+from shim.protocol.hrpc import JavaClass
+from shim.protocol.proto.messages import (
+    AllocateRequestProto,
+    AllocateResponseProto,
+    ContainerIdProto,
+    FinishApplicationMasterRequestProto,
+    PriorityProto,
+    RegisterApplicationMasterResponseProto,
+    ResourceProto,
+    ResourceRequestProto,
+)
+from shim.relay import CapacitySplitter, Room
+from shim.services.span_worker import SpanSettings
+from shim.services.spanning import SpanCalls, Spanning, SpanTools
+from shim.services.unmanaged import UnmanagedMasters, UnmanagedSettings
+from shim.testing.span_clusters import SpanCluster, SpanClusters
+from shim.testing.span_stores import InMemorySpanStore
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+APPLICATION = ApplicationId(1_700_000_000_000, 1)
+FIRST = ApplicationAttemptId(APPLICATION, 1)
+BIG = ResourceVector(8192, 8)
+SETTINGS = SpanSettings(beat_s=0.01, lost_after_s=0.1, retry_s=0.01)
+QUICK = UnmanagedSettings(token_within_s=0.2, poll_s=0.01, tries=3)
+
+
+class TwoRooms:
+    """Implements what `Span` needs of `SpanRooms`: both clusters, with what they have left."""
+
+    def __init__(self, clusters: dict[SubClusterId, SpanCluster]) -> None:
+        self._clusters = clusters
+
+    def queue_at(self, _subcluster: SubClusterId, told: str) -> str:
+        return f"root.{told}"
+
+    def look(self, home: SubClusterId, _told: str, closed: list[SubClusterId]) -> tuple[Room, ...]:
+        return tuple(
+            Room(
+                name,
+                is_home=name == home,
+                is_open=name not in closed,
+                free=ResourceVector(1024 * cluster.may_grant, cluster.may_grant),
+                size=BIG,
+                largest=BIG,
+                nodes=1,
+                racks={f"{name}-1": "/r"},
+            )
+            for name, cluster in self._clusters.items()
+        )
+
+
+class World:
+    """Two clusters, a store, and Heddles that come and go."""
+
+    def __init__(self) -> None:
+        self.clusters = {EAST: SpanCluster(EAST, 100), WEST: SpanCluster(WEST, 200)}
+        self.doors = SpanClusters(self.clusters)
+        self.store = InMemorySpanStore()
+        self.keeps = False
+        self.heddle = self.start()
+
+    def start(self) -> Spanning:
+        masters = UnmanagedMasters(self.clusters, self.doors, self.store, SystemClock(), QUICK)
+        self.masters = masters
+        return Spanning(
+            SpanTools(
+                masters=masters,
+                store=self.store,
+                rooms=TwoRooms(self.clusters),  # type: ignore[arg-type]  # as far as it is needed
+                splitter=CapacitySplitter(3),
+                clock=SystemClock(),
+                settings=SETTINGS,
+                keeps_containers=self._keeps,
+            )
+        )
+
+    async def _keeps(self, _application: ApplicationId) -> bool:
+        return self.keeps
+
+    def log_in(self, attempt: ApplicationAttemptId = FIRST) -> "Master":
+        home = self.doors.at_home(EAST, attempt)
+        calls = self.heddle.enter(Attempt(attempt, EAST, "default", "ada"), home)
+        return Master(calls)
+
+    async def restart(self) -> None:
+        await self.heddle.close()
+        self.heddle = self.start()
+
+
+class Master:
+    """An ApplicationMaster, as its library behaves."""
+
+    def __init__(self, calls: SpanCalls) -> None:
+        self.calls = calls
+        self.response_id = 0
+        self.has: list[ContainerIdProto] = []
+        self.ended: dict[int, int] = {}
+
+    async def register(self) -> RegisterApplicationMasterResponseProto:
+        answer = await self.calls.register(b"")
+        assert answer.refusal is None, answer.refusal
+        self.response_id = 0
+        return RegisterApplicationMasterResponseProto.FromString(answer.payload)
+
+    async def allocate(self, count: int | None = None) -> AllocateResponseProto:
+        answer = await self.calls.allocate(self.request(count).SerializeToString())
+        assert answer.refusal is None, answer.refusal
+        told = AllocateResponseProto.FromString(answer.payload)
+        self.response_id = told.response_id
+        self.has += [container.id for container in told.allocated_containers]
+        self.ended |= {each.container_id.id: each.exit_status for each in told.completed_container_statuses}
+        return told
+
+    def request(self, count: int | None = None) -> AllocateRequestProto:
+        request = AllocateRequestProto(response_id=self.response_id)
+        if count is not None:
+            row = ResourceRequestProto(
+                priority=PriorityProto(priority=20),
+                resource_name="*",
+                capability=ResourceProto(memory=1024, virtual_cores=1),
+                num_containers=count,
+            )
+            request.ask.append(row)
+        return request
+
+    def at(self, epoch: int) -> list[int]:
+        return [each.id for each in self.has if each.id >> 40 == epoch]
+
+    async def until(self, holds: Callable[[], bool]) -> None:
+        for _ in range(300):
+            if holds():
+                return
+            await self.allocate()
+            await asyncio.sleep(0.01)
+        raise AssertionError("it did not come to hold")
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    made = World()
+    yield made
+    await made.heddle.close()
+
+
+async def a_spanning_master(world: World, count: int = 6) -> Master:
+    world.clusters[EAST].may_grant = count // 2
+    world.clusters[WEST].may_grant = count - count // 2
+    master = world.log_in()
+    await master.register()
+    await master.allocate(count)
+    await master.until(lambda: len(master.has) == count)
+    return master
+
+
+async def test_one_answer_has_the_containers_of_both_clusters(world):
+    master = await a_spanning_master(world)
+    assert (len(master.at(100)), len(master.at(200))) == (3, 3)
+    (submission,) = world.clusters[WEST].submissions
+    context = submission.application_submission_context
+    assert context.unmanaged_am
+    assert context.queue == "root.default"
+    assert context.HasField("am_container_spec"), "a ResourceManager dereferences it"
+
+
+async def test_a_cluster_that_is_not_needed_hears_nothing(world):
+    world.clusters[WEST].may_grant = 0
+    master = world.log_in()
+    await master.register()
+    await master.allocate(3)
+    assert len(master.has) == 3
+    assert world.clusters[WEST].calls == []
+
+
+async def test_ends_come_back_and_the_end_ends_everything(world):
+    master = await a_spanning_master(world)
+    world.clusters[WEST].end(APPLICATION, 3)
+    await master.until(lambda: len(master.ended) == 3)
+    assert set(master.ended.values()) == {3}
+    finish = FinishApplicationMasterRequestProto(diagnostics="done", final_application_status=1)
+    assert (await master.calls.finish(finish.SerializeToString())).refusal is None
+    assert world.clusters[WEST].calls[-2:] == ["finishApplicationMaster", "getApplicationReport"]
+    assert list(await world.store.sessions()) == []
+
+
+async def test_another_heddle_takes_over_and_nothing_is_granted_twice(world):
+    master = await a_spanning_master(world)
+    await asyncio.sleep(0.03)  # what was given is kept behind the answer
+    await world.restart()
+    master.calls = world.log_in().calls
+    refused = await master.calls.allocate(master.request().SerializeToString())
+    assert refused.refusal is not None
+    assert refused.refusal.java_class == JavaClass.APPLICATION_MASTER_NOT_REGISTERED
+    registered = await master.register()
+    assert world.clusters[EAST].calls.count("registerApplicationMaster") == 1, "the home knew it all along"
+    assert not registered.containers_from_previous_attempts, "it is the same attempt: it has them"
+    before = len(master.has)
+    world.clusters[WEST].may_grant = 2
+    await master.allocate(2)
+    await master.until(lambda: len(master.has) == before + 2)
+    assert len({each.id for each in master.has}) == len(master.has)
+    assert len(world.clusters[WEST].submissions) == 1
+    assert not master.ended
+
+
+async def test_what_runs_elsewhere_and_was_never_given_is_released_by_another_heddle(world):
+    master = await a_spanning_master(world)
+    await world.store.take(APPLICATION, WEST, (await world.store.containers(APPLICATION)).get(WEST, ()))
+    await world.restart()
+    master.calls = world.log_in().calls
+    await master.calls.allocate(master.request().SerializeToString())
+    await master.register()
+    await master.allocate(0)
+    await master.until(lambda: not world.clusters[WEST].applications[APPLICATION].live)
+    assert len(world.clusters[EAST].applications[APPLICATION].live) == 3
+
+
+async def test_a_scheduler_elsewhere_that_starts_again_is_asked_again(world):
+    master = await a_spanning_master(world)
+    world.clusters[WEST].restart()
+    world.clusters[WEST].may_grant = 1
+    await master.allocate(1)
+    await master.until(lambda: len(master.at(200)) == 4)
+    assert world.clusters[WEST].calls.count("registerApplicationMaster") == 2
+    assert not master.ended
+
+
+async def test_a_cluster_that_is_silent_for_long_loses_its_containers_and_is_used_again_when_it_is_back(world):
+    master = await a_spanning_master(world)
+    world.clusters[WEST].is_away = True
+    await master.until(lambda: len(master.ended) == 3)
+    assert set(master.ended.values()) == {-100}
+    assert set(master.ended) == set(master.at(200))
+    world.clusters[WEST].is_away = False
+    await master.until(lambda: not world.clusters[WEST].applications[APPLICATION].live)  # nobody knows of them any more
+    world.clusters[WEST].may_grant = 2
+    await master.allocate(2)
+    await master.until(lambda: len(master.at(200)) == 5)
+
+
+async def test_asks_go_elsewhere_when_a_cluster_refuses_the_application(world):
+    world.clusters[WEST].refuses = RPCRefusal(JavaClass.YARN, "not here")
+    world.clusters[EAST].may_grant = 0
+    world.clusters[WEST].may_grant = 3
+    master = world.log_in()
+    await master.register()
+    await master.allocate(3)
+    await asyncio.sleep(0.03)
+    world.clusters[EAST].may_grant = 3
+    await master.until(lambda: len(master.at(100)) == 3)
+
+
+async def test_a_second_attempt_gives_back_what_the_first_had_unless_containers_are_kept(world):
+    master = await a_spanning_master(world)
+    await asyncio.sleep(0.03)
+    had = set(master.at(200))
+    world.clusters[EAST].applications[APPLICATION].is_registered = False
+    second = world.log_in(ApplicationAttemptId(APPLICATION, 2))
+    registered = await second.register()
+    assert not had & {each.id.id for each in registered.containers_from_previous_attempts}
+    await second.allocate(0)
+    await second.until(lambda: not world.clusters[WEST].applications[APPLICATION].live)
+
+
+async def test_a_second_attempt_is_handed_the_kept_containers_of_all_clusters(world):
+    world.keeps = True
+    master = await a_spanning_master(world)
+    await asyncio.sleep(0.03)
+    second = world.log_in(ApplicationAttemptId(APPLICATION, 2))
+    registered = await second.register()
+    handed = {each.id.id for each in registered.containers_from_previous_attempts}
+    assert handed == {each.id for each in master.has}
+    await second.allocate(0)
+    assert len(world.clusters[WEST].applications[APPLICATION].live) == 3
+
+
+async def test_an_attempt_that_nobody_saw_registering_lives_at_home(world):
+    home = world.doors.at_home(EAST, FIRST)
+    await home.call("registerApplicationMaster", b"")
+    master = world.log_in()
+    await master.allocate(2)
+    assert len(master.at(100)) == 2
+    assert world.clusters[WEST].calls == []
+
+
+async def test_a_repeated_call_has_the_same_answer(world):
+    master = await a_spanning_master(world)
+    world.clusters[EAST].may_grant = 1
+    request = master.request(1).SerializeToString()
+    first = await master.calls.allocate(request)
+    again = await world.log_in().calls.allocate(request)
+    assert AllocateResponseProto.FromString(first.payload) == AllocateResponseProto.FromString(again.payload)
+
+
+async def test_what_was_begun_and_never_accepted_is_begun_again(world):
+    session = SpanSession(APPLICATION, WEST, EAST, "ada")
+    await world.store.save_session(session)  # and then Heddle died
+    opened = await world.masters.open(session, "root.default")
+    assert opened.live == ()
+    (kept,) = await world.store.sessions()
+    assert kept.token
+    assert await world.masters.end(kept, "over")
+    assert list(await world.store.sessions()) == []
