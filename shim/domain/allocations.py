@@ -20,6 +20,7 @@ __all__ = [
     "AskKey",
     "Ended",
     "Grant",
+    "NodeNews",
     "NodeToken",
     "SessionRequest",
     "UpdateRequest",
@@ -161,6 +162,17 @@ class NodeToken:
 
 
 @dataclass(frozen=True, slots=True)
+class NodeNews:
+    """A node went away with its whole sub-cluster, or came back with it: its own scheduler cannot tell.
+
+    An ApplicationMaster runs again what it had finished on a lost node and still needs, such as the output of maps.
+    """
+
+    node: NodeId
+    is_lost: bool
+
+
+@dataclass(frozen=True, slots=True)
 class AllocateAnswer:
     """What a scheduler answers to one `allocate`.
 
@@ -170,6 +182,7 @@ class AllocateAnswer:
         joined: Serialized parts that go to the ApplicationMaster from any scheduler: node reports, preemption,
             changes of containers. Such bytes of several schedulers, one after the other, are all of them.
         rest: Everything else, serialized: only the home's concerns the ApplicationMaster.
+        news: Nodes that are lost or back with their sub-cluster.
         am_rm_token: A new token of this scheduler for the session, serialized; empty if there is none.
     """
 
@@ -181,4 +194,5 @@ class AllocateAnswer:
     nodes: int = 0
     joined: bytes = b""
     rest: bytes = b""
+    news: tuple[NodeNews, ...] = ()
     am_rm_token: bytes = b""

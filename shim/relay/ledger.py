@@ -223,6 +223,7 @@ class AskLedger:
         if self._is_finished:
             effects.append(CloseSession(event.subcluster))
             return
+        self._outbox.tell_of(session.places if session.is_lost else (), is_lost=False)
         session.reopen(0)
         for name in event.known:
             if self._containers.find(name) is None and not self._containers.is_done(name):
@@ -268,6 +269,7 @@ class AskLedger:
             key = self._asks.grant(grant, session.subcluster, rack)
             state = ContainerState.QUEUED if key is not None else ContainerState.SURPLUS
             self._containers.add(Container(grant.container, session.subcluster, state, key, grant))
+            session.places[grant.node] = None
             if key is None:
                 session.releases[grant.container] = None
                 session.suspect(grant)
@@ -325,6 +327,7 @@ class AskLedger:
         if session is None or session is self._home:
             return
         session.give_up()
+        self._outbox.tell_of(session.places, is_lost=True)
         for group in self._asks.groups:
             group.targets.pop(event.subcluster, None)
             group.starved.pop(event.subcluster, None)

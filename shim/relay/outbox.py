@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from shim.domain.allocations import AllocateAnswer, NodeToken
+from shim.domain.allocations import AllocateAnswer, NodeNews, NodeToken
 from shim.domain.ids import ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.relay.containers import Container, ContainerBook, ContainerState
@@ -18,6 +18,12 @@ class Outbox:
         self._containers = containers
         self._tokens: dict[NodeId, NodeToken] = {}
         self._joined: list[bytes] = []
+        self._news: dict[NodeId, NodeNews] = {}
+
+    def tell_of(self, nodes: Iterable[NodeId], *, is_lost: bool) -> None:
+        """Nodes are lost or back with their sub-cluster; only the last word counts."""
+        for node in nodes:
+            self._news[node] = NodeNews(node, is_lost)
 
     def add(self, tokens: Iterable[NodeToken], joined: bytes = b"") -> None:
         """Tokens and messages that a scheduler answered."""
@@ -54,7 +60,9 @@ class Outbox:
             nodes=home.nodes + sum(nodes for _, nodes in elsewhere),
             joined=home.joined + b"".join(self._joined),
             rest=home.rest,
+            news=tuple(self._news.values()),
         )
+        self._news.clear()
         self._tokens.clear()
         self._joined.clear()
         return answer, granted

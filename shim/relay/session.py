@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 from enum import Enum
 
 from shim.domain.allocations import ANY, Ask, AskKey, Grant, SessionRequest, UpdateRequest
-from shim.domain.ids import ContainerId, SubClusterId
+from shim.domain.ids import ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 
 __all__ = ["Session", "SessionState"]
@@ -40,8 +40,10 @@ class Session:
         blacklist: What it believes to be blacklisted.
         headroom: As it said last.
         nodes: As it said last.
+        places: Nodes where it ever granted something.
         is_fresh: Whether it may believe in asks from before it was opened (again), of which nobody here knows.
         was_open: Whether it ever was.
+        is_lost: Whether it was given up since.
         missing: Containers that it did not list when it was opened again, by how many answers they may still turn up.
     """
 
@@ -55,8 +57,10 @@ class Session:
     blacklist: frozenset[str] = frozenset()
     headroom: ResourceVector = field(default_factory=ResourceVector)
     nodes: int = 0
+    places: dict[NodeId, None] = field(default_factory=dict)
     is_fresh: bool = False
     was_open: bool = False
+    is_lost: bool = False
     missing: dict[ContainerId, int] = field(default_factory=dict)
 
     def reopen(self, response_id: int) -> None:
@@ -65,6 +69,7 @@ class Session:
             self.releases = dict.fromkeys((*self.in_flight.releases, *self.releases))
         self.state = SessionState.OPEN
         self.is_fresh = self.was_open = True
+        self.is_lost = False
         self.response_id = response_id
         self.in_flight = None
         self.told.clear()
@@ -73,6 +78,7 @@ class Session:
     def give_up(self) -> None:
         """Nothing that was said stands any more. What was open once is opened again: containers may live there."""
         self.state = SessionState.OPENING if self.was_open else SessionState.ABSENT
+        self.is_lost = self.was_open
         self.in_flight = None
         self.told.clear()
         self.releases.clear()

@@ -26,6 +26,14 @@ def heddle(fault_lab: Lab, tmp_path: Path) -> Iterator[HeddleProcess]:
         yield running
 
 
+@pytest.fixture
+def patient_heddle(monkeypatch: pytest.MonkeyPatch, fault_lab: Lab, tmp_path: Path) -> Iterator[HeddleProcess]:
+    """Gives nobody up while the test runs."""
+    monkeypatch.setenv("HEDDLE_SPAN_LOST_AFTER_S", "600")
+    with spanning_secret(tmp_path), HeddleProcess(fault_lab, tmp_path, more=SPANNING) as running:
+        yield running
+
+
 @contextmanager
 def a_spanning_job(
     lab: Lab, heddle: HeddleProcess, folder: Path, user: str, *, succeeds: bool = True
@@ -86,8 +94,8 @@ def test_a_killed_heddle_that_comes_back_after_the_end_leaves_nothing_behind(fau
         until(lambda: (spanned.at(other) or {})["state"] == "KILLED", "Heddle finds it and ends it")
 
 
-def test_a_job_goes_on_when_the_scheduler_elsewhere_starts_again(fault_lab, heddle, tmp_path):
-    with a_spanning_job(fault_lab, heddle, tmp_path, "frances") as spanned:
+def test_a_job_goes_on_when_the_scheduler_elsewhere_starts_again(fault_lab, patient_heddle, tmp_path):
+    with a_spanning_job(fault_lab, patient_heddle, tmp_path, "frances") as spanned:
         fault_lab.kill(f"{away(spanned)}-rm")
         fault_lab.start(f"{away(spanned)}-rm")
         fault_lab.wait_ready()

@@ -16,6 +16,7 @@ from shim.domain.allocations import (
     AskKey,
     Ended,
     Grant,
+    NodeNews,
     NodeToken,
     SessionRequest,
     UpdateRequest,
@@ -34,9 +35,13 @@ from shim.protocol.proto.messages import (
     ExecutionTypeProto,
     ExecutionTypeRequestProto,
     NMTokenProto,
+    NodeIdProto,
+    NodeReportProto,
+    NodeStateProto,
     PriorityProto,
     RegisterApplicationMasterResponseProto,
     ResourceBlacklistRequestProto,
+    ResourceProto,
     ResourceRequestProto,
     UpdateContainerRequestProto,
 )
@@ -183,6 +188,7 @@ def write_allocate_answer(answer: AllocateAnswer) -> bytes:
         nm_tokens=[NMTokenProto.FromString(token.raw) for token in answer.node_tokens],
         limit=resource_message(answer.headroom),
         num_cluster_nodes=answer.nodes,
+        updated_nodes=[_news_message(news) for news in answer.news],
     )
     return message.SerializePartialToString() + answer.joined + answer.rest
 
@@ -253,6 +259,20 @@ def _status_message(ended: Ended) -> ContainerStatusProto:
         state=ContainerStateProto.C_COMPLETE,
         diagnostics=ended.diagnostics,
         exit_status=ended.exit_status,
+    )
+
+
+def _news_message(news: NodeNews) -> NodeReportProto:
+    return NodeReportProto(
+        nodeId=NodeIdProto(host=news.node.host, port=news.node.port),
+        httpAddress=f"{news.node.host}:0",
+        rackName="/default-rack",
+        used=ResourceProto(memory=0, virtual_cores=0),
+        capability=ResourceProto(memory=0, virtual_cores=0),
+        numContainers=0,
+        node_state=NodeStateProto.NS_LOST if news.is_lost else NodeStateProto.NS_RUNNING,
+        health_report="its sub-cluster is lost" if news.is_lost else "",
+        last_health_report_time=0,
     )
 
 

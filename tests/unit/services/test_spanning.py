@@ -17,6 +17,7 @@ from shim.protocol.proto.messages import (
     AllocateResponseProto,
     ContainerIdProto,
     FinishApplicationMasterRequestProto,
+    NodeStateProto,
     PriorityProto,
     RegisterApplicationMasterResponseProto,
     ResourceProto,
@@ -108,6 +109,7 @@ class Master:
         self.response_id = 0
         self.has: list[ContainerIdProto] = []
         self.ended: dict[int, int] = {}
+        self.nodes: dict[str, int] = {}
 
     async def register(self) -> RegisterApplicationMasterResponseProto:
         answer = await self.calls.register(b"")
@@ -122,6 +124,7 @@ class Master:
         self.response_id = told.response_id
         self.has += [container.id for container in told.allocated_containers]
         self.ended |= {each.container_id.id: each.exit_status for each in told.completed_container_statuses}
+        self.nodes |= {report.nodeId.host: report.node_state for report in told.updated_nodes}
         return told
 
     def request(self, count: int | None = None) -> AllocateRequestProto:
@@ -243,11 +246,13 @@ async def test_a_cluster_that_is_silent_for_long_loses_its_containers_and_is_use
     await master.until(lambda: len(master.ended) == 3)
     assert set(master.ended.values()) == {-100}
     assert set(master.ended) == set(master.at(200))
+    assert master.nodes == {"west-1": NodeStateProto.NS_LOST}, "so that what was finished there is run again"
     world.clusters[WEST].is_away = False
     await master.until(lambda: not world.clusters[WEST].applications[APPLICATION].live)  # nobody knows of them any more
     world.clusters[WEST].may_grant = 2
     await master.allocate(2)
     await master.until(lambda: len(master.at(200)) == 5)
+    assert master.nodes == {"west-1": NodeStateProto.NS_RUNNING}
 
 
 async def test_asks_go_elsewhere_when_a_cluster_refuses_the_application(world):

@@ -2,7 +2,7 @@
 
 import pytest
 
-from shim.domain.allocations import ANY, AllocateAnswer, Ask, AskKey, Ended, SessionRequest
+from shim.domain.allocations import ANY, AllocateAnswer, Ask, AskKey, Ended, NodeNews, SessionRequest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
@@ -162,6 +162,12 @@ def test_an_end_that_no_scheduler_told_has_the_form_of_one():
     (status,) = AllocateResponseProto.FromString(write_allocate_answer(answer)).completed_container_statuses
     assert status.container_id == CONTAINER
     assert (status.exit_status, status.diagnostics, status.state) == (-100, "lost", 3)
+
+
+def test_nodes_that_are_lost_with_their_cluster_are_reported_as_a_scheduler_would():
+    news = (NodeNews(NodeId("n1", 4), is_lost=True), NodeNews(NodeId("n2", 4), is_lost=False))
+    told = AllocateResponseProto.FromString(write_allocate_answer(AllocateAnswer(1, news=news))).updated_nodes
+    assert [(report.nodeId.host, report.node_state) for report in told] == [("n1", 5), ("n2", 2)]
 
 
 def test_a_registration_can_be_said_again_with_the_containers_of_others():
