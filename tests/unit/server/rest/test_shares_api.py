@@ -90,8 +90,8 @@ async def test_only_operators_change_the_policy_and_everybody_may_look(ask: Aske
 
 
 async def test_what_is_wrong_is_told_with_its_line(ask: Asked) -> None:
-    with pytest.raises(BadRequestError, match=r"shares\.toml:2: queue\[0\]\.nmae"):
-        await ask("POST", "/policy/validate", {"text": '[[queue]]\nnmae = "root.a"\n', "source": "shares.toml"})
+    with pytest.raises(BadRequestError, match=r"shares\.toml:2: queue\[0\]\.title"):
+        await ask("POST", "/policy/validate", {"text": '[[queue]]\ntitle = "root.a"\n', "source": "shares.toml"})
     for body in ("no table", {"txt": ""}, {"text": 3}):
         with pytest.raises(MalformedBodyError):
             await ask("POST", "/policy", body)
