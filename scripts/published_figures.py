@@ -109,11 +109,14 @@ def _mean_response_ms(policy: str, load: float, seed: int) -> float:
 def omega(seeds: Sequence[int]) -> None:
     """Conflict fractions of the batch schedulers' transactions."""
     _heading(["conflict, transaction", *(f"{think_s:g} s a job" for think_s in THINK_S)])
-    workload = contended_workload(1, HORIZON_S)
+    workloads = {seed: contended_workload(seed, HORIZON_S) for seed in seeds}
     for rules, measured in MEASURED_CONFLICTS.items():
         cells = [f"{rules.conflict.value}, {rules.transaction.value}"]
         for think_s, figure in zip(THINK_S, measured, strict=True):
-            found = [conflict_fraction(workload, rules, think_s, seed=seed, horizon_s=HORIZON_S) for seed in seeds]
+            found = [
+                conflict_fraction(workload, rules, think_s, seed=seed, horizon_s=HORIZON_S)
+                for seed, workload in workloads.items()
+            ]
             cells.append(_cell(found, figure, digits=3))
         _row(cells)
 

@@ -39,7 +39,7 @@ the machines, where nothing is contended."""
 SERVICE = JobClass(gap_s=20.0, n_tasks=10.0, duration_s=500.0)
 N_MACHINES = 1000
 N_CORES = 4
-OFFERED_LOAD = 1.02
+OFFERED_LOAD = 1.04
 """Conflicts follow the offered load closely, and a few hundred exponential draws miss it by several percent: durations
 are scaled to give exactly this."""
 
