@@ -159,7 +159,7 @@ class WaitingRoom:
         if queue is None or not (queue.is_sharing or queue.max_running or queue.max_user_running):
             return ""
         if any(self._queue_of(record) is queue for record in self._records.values()):
-            return f"others wait in queue {queue.path}"
+            return self.latest.reasons.get(queue.path, f"others wait in queue {queue.path}")
         mine = _applicant(submission, queue, since_ms=int(self._clock.now_s() * 1000))
         load = self._current_load()
         others = self._applicants(_MOST_AT_THE_DOOR)

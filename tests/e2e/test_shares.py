@@ -115,7 +115,7 @@ def test_what_waits_survives_a_kill_of_heddle_and_can_be_ended(shared: Shared) -
     told = shared.ask("/heddle/v1/policy", "POST", policy, "root").json()
     assert told["version"] == 1
     first, second, third, fourth, fifth = (shared.submit("prod", 4) for _ in range(5))
-    assert "runs its limit of 2 applications" in shared.app(fifth)["diagnostics"]
+    until(lambda: "runs its limit of 2 applications" in shared.app(fifth)["diagnostics"], "the reason is told")
     refused = shared.ask(f"{BASE}/apps/{fourth}/state", "PUT", {"state": "KILLED"}, "mallory")
     assert refused.status_code == 403
     ended = shared.ask(f"{BASE}/apps/{fourth}/state", "PUT", {"state": "KILLED"})
@@ -138,6 +138,6 @@ def test_hadoops_own_client_sees_and_ends_what_waits(shared: Shared, lab: Lab, t
     client = StockClient(lab, tmp_path / "client", address=shared.heddle.client_rpc)
     printed = client.yarn("application", "-status", waiting, user="alice")
     assert "ACCEPTED" in printed
-    assert "Waits in Heddle for its queue's turn" in printed
+    assert "Waits in Heddle for its queue's turn" in printed, printed
     client.yarn("application", "-kill", waiting, user="alice")
     assert shared.app(waiting)["state"] == "KILLED"
