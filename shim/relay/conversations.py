@@ -122,10 +122,7 @@ class Conversations:
 
     def _is_there(self, place: str, subcluster: SubClusterId) -> bool:
         """Whether a host or rack is in a sub-cluster; the home is told of those that nobody knows."""
-        if _has_place(self._rooms.get(subcluster), place):
+        room = self._rooms.get(subcluster)
+        if room is not None and room.has_place(place):
             return True
-        return subcluster == self.home.subcluster and not any(_has_place(each, place) for each in self._rooms.values())
-
-
-def _has_place(room: Room | None, place: str) -> bool:
-    return room is not None and (place in room.racks or place in room.racks.values())
+        return subcluster == self.home.subcluster and not any(each.has_place(place) for each in self._rooms.values())

@@ -39,6 +39,7 @@ class Room:
         weight: How much the queue prefers it; 1 is usual, 0 is never.
         nodes: How many nodes it has.
         racks: Rack of each host, by name.
+        rack_names: Every rack; found out from `racks` if not given.
         labels: Node labels that the queue may ask for; `*` for all.
     """
 
@@ -52,6 +53,15 @@ class Room:
     nodes: int = 0
     racks: Mapping[str, str] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
+    rack_names: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        if self.racks and not self.rack_names:
+            object.__setattr__(self, "rack_names", frozenset(self.racks.values()))
+
+    def has_place(self, place: str) -> bool:
+        """Whether a host or rack of this name is there."""
+        return place in self.racks or place in self.rack_names
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,9 +162,7 @@ def _strictly(demand: Demand, eligible: Sequence[Room], home: SubClusterId) -> M
     """Only where the named places are; names that nobody knows are the home's."""
     hosts = {room.subcluster: _named_there(room, demand) for room in eligible}
     if not any(hosts.values()):
-        hosts = {
-            room.subcluster: sum(demand.places.get(rack, 0) for rack in set(room.racks.values())) for room in eligible
-        }
+        hosts = {room.subcluster: sum(demand.places.get(rack, 0) for rack in room.rack_names) for room in eligible}
     if not any(hosts.values()):
         return {home: demand.total}
     split = dict.fromkeys(hosts, 0)

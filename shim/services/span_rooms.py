@@ -40,6 +40,7 @@ class _Nodes:
 
     version: int
     racks: Mapping[str, str]
+    rack_names: frozenset[str]
     largest: ResourceVector
     count: int
 
@@ -118,6 +119,7 @@ class SpanRooms:
             weight=queue.weights.get(seen.subcluster, 1.0),
             nodes=nodes.count,
             racks=nodes.racks,
+            rack_names=nodes.rack_names,
             labels=frozenset() if there is None else frozenset(there.labels),
         )
 
@@ -135,6 +137,7 @@ class SpanRooms:
             known = _Nodes(
                 version,
                 {node.node.host: node.rack for node in running},
+                frozenset(node.rack for node in running),
                 max((node.total for node in running), key=lambda total: total.memory_mib, default=ResourceVector()),
                 len(running),
             )

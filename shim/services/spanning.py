@@ -307,8 +307,12 @@ class Span:
         sessions = await tools.store.sessions(application)
         if not sessions:
             return registration
+        given = await tools.store.containers(application)
         keeps = not is_new or await tools.keeps_containers(application)
-        given = await tools.store.containers(application) if keeps else {}
+        if not keeps:
+            for name, containers in given.items():  # they are given back: nobody shall miss them later
+                await tools.store.take(application, name, containers)
+            given = {}
         workers = {each.subcluster: self._open(each, given.get(each.subcluster, frozenset())) for each in sessions}
         if not keeps or not is_new:
             return registration

@@ -45,6 +45,7 @@ def a_spanning_job(
         address=heddle.client_rpc,
         scheduler_address=heddle.scheduler_rpc,
         webapp_address=heddle.rest,
+        more={"yarn.client.nodemanager-connect.max-wait-ms": "2000"},  # else it is 3 min before a lost node is given up
     )
     with client.running(
         _RUN_JAR, client.jar("hadoop-mapreduce-examples"), "pi", str(_MAPS), "10", user=user
@@ -106,12 +107,14 @@ def test_a_job_goes_on_when_a_whole_cluster_elsewhere_dies(fault_lab, heddle, tm
     with a_spanning_job(fault_lab, heddle, tmp_path, "radia") as spanned:
         lost = away(spanned)
         daemons = [each.name for each in fault_lab.status() if each.name.startswith(f"{lost}-")]
-        for name in daemons:
-            fault_lab.kill(name)
-        spanned.has_succeeded()
-        for name in daemons:
-            fault_lab.start(name)
-        fault_lab.wait_ready()
+        try:
+            for name in daemons:
+                fault_lab.kill(name)
+            spanned.has_succeeded()
+        finally:
+            for name in daemons:
+                fault_lab.start(name)
+            fault_lab.wait_ready()
     assert len(spanned.attempts()) == 1
 
 
