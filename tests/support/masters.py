@@ -1,13 +1,14 @@
 """Real masters as processes: `heddle gm` and `heddle lm` over real clusters and a real PostgreSQL."""
 
 import asyncio
+import itertools
 import json
 import os
 import re
 import signal
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -149,6 +150,7 @@ class Masters:
     running: dict[str, Master] = field(default_factory=dict)
     acknowledged: list[str] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
+    _spawned: Iterator[int] = field(default_factory=itertools.count)
 
     # -- processes ---------------------------------------------------------------------------------------------------
 
@@ -193,7 +195,7 @@ class Masters:
         await until(have_ended)
 
     def _spawn(self, name: str, *arguments: str, **environment: str) -> Master:
-        log = self.folder / f"{name}-{len(self.running)}.log"
+        log = self.folder / f"{name}-{next(self._spawned)}.log"
         pid = self.nursery.start(log, arguments[0], "-c", str(self.configuration), *arguments[1:], **environment)
         master = self.running[name] = Master(name, pid, log)
         return master
