@@ -77,13 +77,15 @@ class SpanWatch:
             asks_homes: Whether a home is asked for an application that the view does not know.
         """
         ended: dict[ApplicationId, bool] = {}
+        late = frozenset(self._view.late(self._clock.now_s()))
         for session in await self._store.sessions():
             application = session.application
             if application not in ended:
                 ended[application] = await self._has_ended(session, asks_homes=asks_homes)
             if ended[application]:
                 await self._spanning.end(application)
-                await self._masters.end(session, f"its application has ended in {session.home}")
+                if session.subcluster not in late:  # one that is away is asked when it is back
+                    await self._masters.end(session, f"its application has ended in {session.home}")
         for application in self._spanning.applications:
             if self._is_final(application):
                 await self._spanning.end(application)

@@ -40,7 +40,7 @@ class Conf:
         return self._answer
 
 
-def a_world(config, *epochs: str) -> SpanWorld:
+def a_world(config, *epochs):
     return SpanWorld(
         config=config,
         clock=FakeClock(100.0),
@@ -49,7 +49,7 @@ def a_world(config, *epochs: str) -> SpanWorld:
         rpcs=MappingProxyType({}),
         view=FederationView((EAST, WEST)),
         admissions=MappingProxyType({}),
-        store=InMemoryStateStore(FakeClock(100.0)),
+        store=InMemoryStateStore(lambda: 100.0),
         spans=InMemorySpanStore(),
     )
 
@@ -93,7 +93,7 @@ def by_rpc(*, keeps: bool) -> bytes:
     ],
 )
 async def test_whether_containers_outlive_attempts_is_what_the_submission_says(content_type, body, keeps):
-    store = InMemoryStateStore(FakeClock(100.0))
+    store = InMemoryStateStore(lambda: 100.0)
     assert not await _keeps_containers(store, APPLICATION), "it did not come through here"
     submission = Submission(APPLICATION, "ada", "n", "q", ResourceVector(), "", False, body, content_type)  # noqa: FBT003
     decision = HomeDecision(EAST, "", ())

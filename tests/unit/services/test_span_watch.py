@@ -80,6 +80,15 @@ async def test_a_session_of_an_application_that_has_ended_is_ended(federation, s
     assert await store.find_attempt(ApplicationAttemptId(AN_ID, 1)) is None
 
 
+async def test_a_session_in_a_cluster_that_is_away_ends_when_it_is_back(federation):
+    federation["west"].add_application(AN_ID, state="KILLED")
+    watch, ends, store = await a_watch(federation)
+    watch._view.note_failure(EAST, "away", at_s=federation.clock.now_s() + 1)
+    await watch.sweep()
+    assert ends.ended == []
+    assert list(await store.sessions()) == [SESSION]
+
+
 async def test_an_application_that_its_home_does_not_know_has_ended(federation):
     watch, ends, _ = await a_watch(federation)
     await watch.sweep(asks_homes=False)
