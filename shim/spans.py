@@ -24,10 +24,11 @@ from shim.protocol.yarn.submissions import keeps_containers as keeps_by_rpc
 from shim.queue_config import QueueConfig
 from shim.relay import CapacitySplitter
 from shim.services.epochs import Epochs
+from shim.services.span import SpanTools
 from shim.services.span_rooms import SpanQueue, SpanRooms
 from shim.services.span_watch import SpanWatch
 from shim.services.span_worker import SpanSettings
-from shim.services.spanning import Spanning, SpanTools
+from shim.services.spanning import Spanning
 from shim.services.unmanaged import UnmanagedMasters
 
 __all__ = ["SpanWorld", "Spans", "open_spans"]

@@ -24,8 +24,9 @@ from shim.protocol.proto.messages import (
     ResourceRequestProto,
 )
 from shim.relay import CapacitySplitter, Room
+from shim.services.span import SpanTools
 from shim.services.span_worker import SpanSettings
-from shim.services.spanning import SpanCalls, Spanning, SpanTools
+from shim.services.spanning import SpanCalls, Spanning
 from shim.services.unmanaged import UnmanagedMasters, UnmanagedSettings
 from shim.testing.span_clusters import SpanCluster, SpanClusters
 from shim.testing.span_stores import InMemorySpanStore

@@ -1,0 +1,308 @@
+"""One attempt that may hold containers of several sub-clusters: its ledger's effects, carried out.
+
+The ledger (`shim.relay`) decides. The home is called inside the master's own call, with its own login; each further
+sub-cluster has a worker.
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import structlog
+
+from shim.domain.ids import ApplicationId, ContainerId, SubClusterId
+from shim.errors import HeddleError, InvariantViolationError
+from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, Attempt, HomeSession
+from shim.ports.clock import Clock
+from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
+from shim.ports.span_store import SpanAttempt, SpanSession, SpanStore
+from shim.protocol.hrpc import JavaClass
+from shim.protocol.yarn.allocations import (
+    read_allocate_answer,
+    read_allocate_call,
+    with_containers,
+    write_allocate_answer,
+    write_session_request,
+)
+from shim.protocol.yarn.unmanaged import expected_id
+from shim.relay import (
+    AMCalled,
+    AMRegistered,
+    AnswerAM,
+    AskLedger,
+    AskSplitter,
+    CallSession,
+    Effect,
+    Event,
+    Fate,
+    Finished,
+    OpenSession,
+    RefuseAM,
+    Remember,
+    SessionAnswered,
+    SessionForgotten,
+    SessionRefused,
+)
+from shim.services.span_rooms import SpanRooms
+from shim.services.span_worker import SpanSettings, SpanWorker
+from shim.services.unmanaged import Opened, UnmanagedMasters
+
+__all__ = ["Span", "SpanTools"]
+
+_log = structlog.get_logger("heddle.span")
+_ALREADY = "already registered"
+_KEPT_WITHIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class SpanTools:
+    """What every span needs.
+
+    Attributes:
+        keeps_containers: Whether an application asked for its containers to outlive its attempts.
+    """
+
+    masters: UnmanagedMasters
+    store: SpanStore
+    rooms: SpanRooms
+    splitter: AskSplitter
+    clock: Clock
+    settings: SpanSettings
+    keeps_containers: Callable[[ApplicationId], Awaitable[bool]]
+
+
+class Span:
+    """One attempt: its ledger and its workers.
+
+    Attributes:
+        follows: The attempt before it, until that is stopped.
+    """
+
+    def __init__(self, attempt: Attempt, tools: SpanTools) -> None:
+        self.attempt = attempt
+        self.follows: Span | None = None
+        self._tools = tools
+        self._lock = asyncio.Lock()
+        self._ledger: AskLedger | None = None
+        self._saved: SpanAttempt | None = None
+        self._workers: dict[SubClusterId, SpanWorker] = {}
+        self._sessions: dict[SubClusterId, SpanSession] = {}
+        self._notes: deque[Remember] = deque()
+        self._notary: asyncio.Task[None] | None = None
+
+    # ------------------------------------------------------------------ what the ApplicationMaster calls
+
+    async def register(self, payload: bytes, home: HomeSession) -> RPCAnswer:
+        """Register at home, or, if the home knows it already, say again what the home said."""
+        async with self._lock:
+            saved = await self._find()
+            is_new = saved is None or (self._ledger is not None and self._ledger.needs_registration)
+            if is_new:
+                answer = await home.call(REGISTER, payload)
+                if answer.refusal is None:
+                    saved = SpanAttempt(self.attempt.id, answer.payload)
+                elif saved is None or _ALREADY not in answer.refusal.message:
+                    return answer
+                else:
+                    is_new = False
+            assert saved is not None  # noqa: S101 - known, or just made
+            is_first = self._ledger is None
+            ledger = self._ledger = self._ledger or AskLedger(
+                self.attempt.id, self.attempt.home_subcluster, self._tools.splitter
+            )
+            at = 0 if is_new else (saved.home_response_id if is_first else ledger.home_response_id)
+            await self._keep(replace(saved, home_response_id=at))
+            self._tell(AMRegistered(at, is_resumed=not is_new))
+            registration = saved.registration if is_new else with_containers(saved.registration, (), (), instead=True)
+            if is_first:
+                registration = await self._resume(registration, is_new=is_new)
+            return RPCAnswer(registration)
+
+    async def allocate(self, payload: bytes, home: HomeSession) -> RPCAnswer:
+        """Ask for containers, wherever they may be had."""
+        async with self._lock:
+            call = read_allocate_call(payload)
+            if self._ledger is None:
+                saved = await self._find()
+                if saved is None:  # it registered when its queue did not span: it lives at home
+                    return await home.call(ALLOCATE, payload)
+                at = saved.home_response_id + call.response_id
+                await self._keep(replace(saved, home_response_id=at))
+                message = f"AM is not registered for known application attempt: {self.attempt.id}: Heddle has restarted"
+                return _refusal(JavaClass.APPLICATION_MASTER_NOT_REGISTERED, message)
+            closed = [name for name, worker in self._workers.items() if not worker.is_usable]
+            rooms = self._tools.rooms.look(self.attempt.home_subcluster, self.attempt.queue, closed)
+            return await self._answer(self._ledger.handle(AMCalled(call, rooms)), home)
+
+    async def finish(self, payload: bytes, home: HomeSession) -> RPCAnswer:
+        """End the sessions elsewhere, then the one at home."""
+        async with self._lock:
+            if self._ledger is not None:
+                self._tell(Finished())
+            await asyncio.gather(*(self._end(name, payload) for name in tuple(self._workers)))
+            return await home.call(FINISH, payload)
+
+    async def stop(self) -> None:
+        """Say nothing more; what is open stays so."""
+        for worker in self._workers.values():
+            opened = await worker.stop()
+            if opened is not None:
+                await opened.login.close()
+        self._workers.clear()
+        if self._notary is not None:
+            self._notary.cancel()
+
+    # ------------------------------------------------------------------ what the ledger wants
+
+    async def _answer(self, effects: Sequence[Effect], home: HomeSession) -> RPCAnswer:
+        """Carry effects out until the ApplicationMaster has its answer."""
+        at_home = self.attempt.home_subcluster
+        due = deque(effects)
+        answer: RPCAnswer | None = None
+        while due:
+            effect = due.popleft()
+            match effect:
+                case CallSession(name, request) if name == at_home:
+                    told = await home.call(ALLOCATE, write_session_request(request))
+                    due.extend(self._handle(_event_of(at_home, request.serial, told)))
+                case AnswerAM(merged):
+                    answer = RPCAnswer(write_allocate_answer(merged))
+                case RefuseAM(java_class, message):
+                    answer = _refusal(java_class, message)
+                case _:
+                    self._carry_out(effect)
+        if answer is None:
+            raise InvariantViolationError(f"{self.attempt.id} called, and its ledger has no answer")
+        return answer
+
+    def _handle(self, event: Event) -> list[Effect]:
+        return [] if self._ledger is None else self._ledger.handle(event)
+
+    def _tell(self, event: Event) -> None:
+        """What workers tell concerns no call of the ApplicationMaster: its effects are carried out at once."""
+        for effect in self._handle(event):
+            self._carry_out(effect)
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case CallSession(name, request):
+                if name in self._workers:
+                    self._workers[name].say(request)
+            case OpenSession(name):
+                self._open(
+                    SpanSession(self.attempt.id.application, name, self.attempt.home_subcluster, self.attempt.user)
+                )
+            case Remember():
+                self._notes.append(effect)
+                if self._notary is None or self._notary.done():
+                    self._notary = asyncio.create_task(self._write_notes(), name="notes of a span")
+            case _:
+                pass  # sessions are closed by `finish`, which waits for them
+
+    async def _write_notes(self) -> None:
+        """Keep what another Heddle would have to know; a note that is not written costs one container at most."""
+        store, application = self._tools.store, self.attempt.id.application
+        while self._notes:
+            note = self._notes.popleft()
+            write = store.give if note.fate is Fate.GIVEN else store.take
+            try:
+                await write(application, note.subcluster, note.containers)
+            except HeddleError as exc:
+                _log.warning("a note of a span is not kept", application=str(application), reason=str(exc))
+
+    # ------------------------------------------------------------------ sessions
+
+    def _open(self, session: SpanSession, known: frozenset[ContainerId] = frozenset()) -> SpanWorker:
+        name = session.subcluster
+        if name in self._workers:
+            return self._workers[name]
+        self._sessions[name] = session
+
+        async def open_() -> Opened:
+            queue = self._tools.rooms.queue_at(name, self.attempt.queue)
+            newest = await self._tools.store.sessions(session.application)
+            current = next((each for each in newest if each.subcluster == name), session)
+            self._sessions[name] = current
+            return await self._tools.masters.open(current, queue or self.attempt.queue)
+
+        async def renew(token: bytes) -> None:
+            self._sessions[name] = replace(self._sessions[name], token=token)
+            await self._tools.masters.renew(self._sessions[name], token)
+
+        tools = self._tools
+        worker = SpanWorker(name, open_, self._tell, renew, clock=tools.clock, settings=tools.settings, known=known)
+        self._workers[name] = worker
+        worker.start()
+        return worker
+
+    async def _resume(self, registration: bytes, *, is_new: bool) -> bytes:
+        """Take over the sessions of an earlier attempt, or of an earlier Heddle.
+
+        Returns:
+            The answer to the registration; a new attempt that keeps containers finds those of all sub-clusters in it.
+        """
+        tools, application = self._tools, self.attempt.id.application
+        if self.follows is not None:
+            await self.follows.stop()
+            self.follows = None
+        sessions = await tools.store.sessions(application)
+        if not sessions:
+            return registration
+        given = await tools.store.containers(application)
+        keeps = not is_new or await tools.keeps_containers(application)
+        if not keeps:
+            for name, containers in given.items():  # they are given back: nobody shall miss them later
+                await tools.store.take(application, name, containers)
+            given = {}
+        workers = {each.subcluster: self._open(each, given.get(each.subcluster, frozenset())) for each in sessions}
+        if not keeps or not is_new:
+            return registration
+        return await self._with_kept(registration, workers, given)
+
+    async def _with_kept(
+        self,
+        registration: bytes,
+        workers: Mapping[SubClusterId, SpanWorker],
+        given: Mapping[SubClusterId, frozenset[ContainerId]],
+    ) -> bytes:
+        for name, worker in workers.items():
+            try:
+                opened = await asyncio.wait_for(asyncio.shield(worker.opened), _KEPT_WITHIN_S)
+            except TimeoutError:
+                continue
+            if opened is not None:
+                kept = [grant for grant in opened.live if grant.container in given.get(name, ())]
+                registration = with_containers(registration, kept, opened.node_tokens)
+        return registration
+
+    async def _end(self, name: SubClusterId, payload: bytes) -> None:
+        worker = self._workers.pop(name)
+        opened = await worker.stop()
+        session = self._sessions[name]
+        if opened is not None:
+            await self._tools.masters.finish(session, opened.login, payload)
+        else:
+            await self._tools.masters.end(session, "its application has ended")
+
+    async def _find(self) -> SpanAttempt | None:
+        if self._saved is None:
+            self._saved = await self._tools.store.find_attempt(self.attempt.id)
+        return self._saved
+
+    async def _keep(self, saved: SpanAttempt) -> None:
+        await self._tools.store.save_attempt(saved)
+        self._saved = saved
+
+
+def _event_of(home: SubClusterId, serial: int, told: RPCAnswer) -> Event:
+    refusal = told.refusal
+    if refusal is None:
+        return SessionAnswered(home, serial, read_allocate_answer(told.payload))
+    if refusal.java_class == JavaClass.APPLICATION_MASTER_NOT_REGISTERED:
+        return SessionForgotten(home)
+    return SessionRefused(home, serial, refusal.java_class, refusal.message, expected_id(refusal.message))
+
+
+def _refusal(java_class: str, message: str) -> RPCAnswer:
+    return RPCAnswer(b"", RPCRefusal(java_class, message))
