@@ -19,7 +19,7 @@ from shim.testing.shared import shared_folder
 
 SEEDS = range(3)
 _DRAW = "10000000"
-_ALIBABA_JOBS = 300
+_ALIBABA_JOBS = 1000
 
 
 def _row(cells: Iterable[str]) -> None:

@@ -57,6 +57,7 @@ class Core:
         queue_shares: Share of each queue in the whole federation; empty when nobody has shares.
         drafts: What the next requests will say, for the Local Masters that there is something to say to.
         tokens: Renewed bids that may still be sent.
+        patient_until_s: Queues that were asked back lately: until then they borrow nothing anew.
     """
 
     def __init__(
@@ -82,6 +83,7 @@ class Core:
         self.counters = Counters()
         self.effects: list[Effect] = []
         self.tokens = 0.0
+        self.patient_until_s: dict[str, float] = {}
         self.keeps_decisions = False
         self._next_number = (incarnation << _LIFE_SHIFT) + 1
 

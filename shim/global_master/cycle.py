@@ -7,8 +7,6 @@ Steps 1 to 5 run after every event that may have made a match possible (`run_cyc
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-import numpy as np
-
 from shim.domain.messages import LaunchRejected, LaunchRequest, Need, Preemption, TaskRef
 from shim.global_master.bidding import CurrentBid, bid_for, rank_of
 from shim.global_master.core import Core, Ordered
@@ -17,6 +15,7 @@ from shim.global_master.jobs import Group
 from shim.global_master.links import Draft, Link
 from shim.global_master.match import Match
 from shim.global_master.ordering import Column, expect_durations, order_jobs
+from shim.global_master.queue_usage import QueueStandings, standings_of
 from shim.global_master.recipe import Reallocation
 
 __all__ = ["Snapshot", "commit", "entitle", "order", "place", "reallocate", "repair", "run_cycle", "take_snapshot"]
@@ -57,10 +56,10 @@ def entitle(core: Core) -> None:
     """Step 2: mark the jobs of queues that hold their share or more; they wait for those that do not."""
     if not core.queue_shares or core.book.table.is_idle:
         return
-    violations = _share_violations(core)
+    standings = standings_of(core)
     for job in core.book.jobs.values():
-        deficit = 0.0 if violations.get(job.request.queue, 0.0) < 0.0 else 1.0
-        core.book.table.put(Column.DEFICIT, job.row, deficit)
+        is_owed = standings.is_owed(job.request.queue, job.groups[0].need)
+        core.book.table.put(Column.DEFICIT, job.row, 0.0 if is_owed else 1.0)
 
 
 def order(core: Core, now_s: float) -> list[Ordered]:
@@ -74,7 +73,14 @@ def order(core: Core, now_s: float) -> list[Ordered]:
     positions = order_jobs(columns, keys)
     by_row = core.book.by_row
     turns = zip(rows[positions].tolist(), keys[positions].tolist(), strict=True)
-    return [Ordered(by_row[row], key) for row, key in turns]
+    ordered = [Ordered(by_row[row], key) for row, key in turns]
+    return [turn for turn in ordered if not _is_patient(core, turn, now_s)] if core.patient_until_s else ordered
+
+
+def _is_patient(core: Core, turn: Ordered, now_s: float) -> bool:
+    """Whether a job's queue was asked back lately and holds its share: others want what comes free."""
+    until_s = core.patient_until_s.get(turn.job.request.queue, now_s)
+    return until_s > now_s and core.book.table.get(Column.DEFICIT, turn.job.row) > 0.0
 
 
 def place(core: Core, ordered: Sequence[Ordered], snapshot: Snapshot) -> None:
@@ -141,30 +147,45 @@ def reallocate(core: Core, now_s: float) -> None:
     """
     if core.recipe.reallocation is Reallocation.NONE or not core.queue_shares or core.book.table.is_idle:
         return
-    violations = _share_violations(core)
-    victim, excess = max(violations.items(), key=lambda entry: entry[1], default=("", 0.0))
-    if excess <= 0.0:
-        return
+    standings = standings_of(core)
     asked = 0
     for turn in order(core, now_s):
-        if violations.get(turn.job.request.queue, 0.0) >= 0.0:
-            continue
         for group in turn.job.groups:
-            wishes = min(len(group.waiting), _MOST_PREEMPTIONS - asked)
-            asked += wishes
-            _ask_back(core, victim, Preemption(victim, group.need, rank_of(core, turn.job, turn.key)), wishes)
-    return
+            for _ in range(min(len(group.waiting), _MOST_PREEMPTIONS - asked)):
+                if not _ask_back(core, standings, turn, group.need):
+                    break
+                asked += 1
 
 
-def _ask_back(core: Core, victim: str, wish: Preemption, wishes: int) -> None:
-    """Send a wish to the Local Masters where the victim holds most, at most once between two words of its usage."""
-    holders = sorted(
-        ((-max(link.queue_usage[victim]), name) for name, link in core.links.items() if victim in link.queue_usage),
-    )
-    for _, name in holders[:wishes]:
-        link = core.links[name]
-        core.draft(name).preemptions.append(wish)
-        del link.queue_usage[victim]
+def _ask_back(core: Core, standings: QueueStandings, turn: Ordered, need: Need) -> bool:
+    """Ask one task back for a queue that is owed, of the queue that is furthest above its share, where it holds most.
+
+    What was asked back counts as given until the next word of usage: so no more is asked than is missing.
+    """
+    taker = turn.job.request.queue
+    if not standings.is_owed(taker, need):
+        return False
+    victim = max(standings.excess, key=lambda queue: standings.excess[queue])
+    if victim == taker or not standings.exceeds(victim, need):
+        return False
+    holders = [(max(_left_of(link, victim), default=0), name) for name, link in core.links.items()]
+    most, name = max(holders, default=(0, None))
+    if name is None or most <= 0:
+        return False
+    wish = Preemption(victim, need, rank_of(core, turn.job, turn.key))
+    core.draft(name).preemptions.append(wish)
+    core.links[name].asked_back.append((wish, taker))
+    standings.move(need, giver=victim, taker=taker)
+    return True
+
+
+def _left_of(link: Link, queue: str) -> list[int]:
+    """What a queue holds at a Local Master by its last word, less what was asked back since."""
+    left = list(link.queue_usage.get(queue, ()))
+    for wish, _ in link.asked_back:
+        if wish.victim_queue == queue and left:
+            left = [amount - more for amount, more in zip(left, wish.need.demand, strict=True)]
+    return left
 
 
 def _place_group(core: Core, turn: Ordered, group: Group, now_s: float) -> bool:
@@ -223,22 +244,3 @@ def _explain(core: Core, turn: Ordered, group: Group, match: Match, now_s: float
             age_s=now_s - view.as_of_s.get(name, now_s),
         )
     )
-
-
-def _share_violations(core: Core) -> dict[str, float]:
-    """By how much each queue's dominant share exceeds what it is entitled to; negative when it holds less.
-
-    Usage is that of the Local Masters' last words: exact for nobody, like everything in the view.
-    """
-    used: dict[str, np.ndarray] = {name: np.zeros(core.view.n_resources) for name in core.queue_shares}
-    total = core.view.free.sum(axis=0).astype(np.float64)
-    for link in core.links.values():
-        for queue, held in link.queue_usage.items():
-            total = total + held
-            if queue in used:
-                used[queue] = used[queue] + held
-    existing = total > 0
-    return {
-        queue: float(np.max(held[existing] / total[existing], initial=0.0)) - core.queue_shares[queue]
-        for queue, held in used.items()
-    }

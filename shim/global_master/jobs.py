@@ -61,6 +61,7 @@ class JobBook:
     Attributes:
         table: The same as arrays, for orderings.
         wanted: How many tasks of each need wait.
+        held: What launches that have not ended hold, by queue.
         news: What was learnt of durations and not yet told to others, in seconds.
     """
 
@@ -71,6 +72,7 @@ class JobBook:
         self.by_row: dict[int, Job] = {}
         self.placed: dict[int, Placed] = {}
         self.wanted: Counter[Need] = Counter()
+        self.held: dict[str, list[int]] = {}
         self.news: list[float] = []
 
     def add(self, request: JobRequest, at_s: float) -> Job | None:
@@ -102,6 +104,7 @@ class JobBook:
         """Take the group's next waiting task and book its launch."""
         placed = Placed(job, group, group.waiting.popleft(), *placed_at, at_s)
         self.placed[number] = placed
+        self._hold(placed, +1)
         self._count_waiting(job, group.need, -1)
         if self.table.shift(Column.RUNNING, job.row, +1.0) == 1.0:
             self.table.put(Column.EXPECTED_UNTIL_S, job.row, _OUT_OF_DATE)
@@ -114,6 +117,7 @@ class JobBook:
         placed = self.placed.pop(number, None)
         if placed is None:
             return None
+        self._hold(placed, -1)
         job = placed.job
         if not placed.is_confirmed:
             job.unconfirmed -= 1
@@ -146,6 +150,7 @@ class JobBook:
         placed = self.placed.pop(number, None)
         if placed is None:
             return None
+        self._hold(placed, -1)
         job, table = placed.job, self.table
         table.shift(Column.RUNNING, job.row, -1.0)
         table.shift(Column.STARTED_S, job.row, -placed.at_s)
@@ -173,6 +178,13 @@ class JobBook:
         if not job.n_unfinished:
             self._remove(job)
         return job
+
+    def _hold(self, placed: Placed, sign: int) -> None:
+        queue = placed.job.request.queue
+        if queue:
+            demand = placed.group.need.demand
+            before = self.held.get(queue) or [0] * len(demand)
+            self.held[queue] = [amount + sign * more for amount, more in zip(before, demand, strict=True)]
 
     def _count_waiting(self, job: Job, need: Need, change: int) -> None:
         job.n_waiting += change

@@ -33,6 +33,7 @@ class Link:
         bid_patience_s: How long to wait for a report that knows of it before it is sent again; doubles each time.
         asked_at_s: When a full report was last asked for; None when none is due.
         queue_usage: What each queue held there by its last word on that.
+        asked_back: What was asked back there since then, and for which queue; for none once it was offered.
     """
 
     incarnation: int = 0
@@ -45,3 +46,18 @@ class Link:
     bid_patience_s: float = 0.0
     asked_at_s: float | None = None
     queue_usage: dict[str, tuple[int, ...]] = field(default_factory=dict)
+    asked_back: list[tuple[Preemption, str]] = field(default_factory=list)
+
+    def note_preempted(self, queue: str) -> None:
+        """A task of this queue was taken back there: who knows the queue exactly need not expect it any more."""
+        for position, (wish, _) in enumerate(self.asked_back):
+            if wish.victim_queue == queue:
+                del self.asked_back[position]
+                return
+
+    def note_offers(self, count: int) -> None:
+        """So many offers came: what is launched on them counts by itself from now on."""
+        for position, (wish, taker) in enumerate(self.asked_back):
+            if count and taker:
+                self.asked_back[position] = (wish, "")
+                count -= 1

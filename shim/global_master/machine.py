@@ -9,7 +9,7 @@ new Global Master is filled by full reports and learns from them what runs.
 from collections.abc import Mapping
 
 from shim.domain.ids import GlobalMasterId, LocalMasterId
-from shim.domain.messages import Ending, LocalMasterReport, Offer, ReportRequest, RunningLaunch
+from shim.domain.messages import Ending, EndingKind, LocalMasterReport, Offer, ReportRequest, RunningLaunch
 from shim.errors import InvariantViolationError
 from shim.global_master.bidding import rank_of
 from shim.global_master.core import Core, Counters, Ordered
@@ -31,6 +31,9 @@ from shim.global_master.recipe import Recipe
 from shim.global_master.view import GlobalView
 
 __all__ = ["GlobalMaster"]
+
+_PATIENCE_S = 10.0
+"""A queue that was asked back borrows nothing anew for this long: a slot that comes free is then another's."""
 
 
 class GlobalMaster:
@@ -207,12 +210,13 @@ class GlobalMaster:
             link.bid_patience_s = 0.0
         if report.queue_usage:
             link.queue_usage = dict(report.queue_usage)
+            link.asked_back.clear()
         self._see(report, link)
         repair(core, report.rejected)
         for duration_s in report.learnt:
             core.book.durations.observe(duration_s)
         for ending in report.ended:
-            self._end(ending)
+            self._end(ending, at_s)
         if report.is_full:
             link.asked_at_s = None
             core.view.replace_cluster(name, report.nodes, report.owners, report.sequence)
@@ -223,6 +227,7 @@ class GlobalMaster:
                 if row >= 0:
                     core.view.apply_node(row, state, report.sequence)
         if report.offers:
+            link.note_offers(len(report.offers))
             self._use_offers(report, at_s)
 
     def _see(self, report: LocalMasterReport, link: Link) -> None:
@@ -257,8 +262,12 @@ class GlobalMaster:
                 self._core.draft(self._core.book.placed[held].local_master).starts.append(held)
             together.clear()
 
-    def _end(self, ending: Ending) -> None:
+    def _end(self, ending: Ending, at_s: float) -> None:
         known = self._core.book.end(ending.number, ending.kind, ending.ran_for_s)
+        if known is not None and ending.kind is EndingKind.PREEMPTED:
+            queue = known.job.request.queue
+            self._core.patient_until_s[queue] = at_s + _PATIENCE_S
+            self._core.links[known.local_master].note_preempted(queue)
         if known is not None or self._adopted.pop(ending.number, None) is not None:
             self._core.effects.append(TaskSettled(ending.task, ending.kind))
 

@@ -29,8 +29,8 @@ class MachineSettings:
         load: Work that arrives, as a part of what the machines can do of the scarcest resource.
     """
 
-    machines: int = 10
-    load: float = 0.9
+    machines: int = 4
+    load: float = 0.95
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,7 +153,7 @@ class _Run:
             self._ends_s[job.index] = self._now_s
 
     def _sample(self) -> None:
-        hungry = [float((job.held / self._total).max()) for job in self._here if job.open]
+        hungry = [max(0.0, float((job.held / self._total).max())) for job in self._here if job.open]
         if len(hungry) > 1:
             self._samples.append(jain_index(hungry))
         if len(self._ends_s) < len(self._jobs):

@@ -1,0 +1,53 @@
+"""TPC-H queries on 50 executors: our completion times against measured ones (docs/fairness.md)."""
+
+from functools import cache
+
+import pytest
+
+from shim.simulation.dag_executors import ExecutorOutcome, run_on_executors
+from shim.simulation.dag_jobs import read_alibaba, read_arrivals, read_tpch
+from shim.simulation.dag_machines import MACHINE_ORDERINGS, MachineSettings, run_on_machines
+from shim.testing.shared import shared_folder
+
+ARRIVING, AT_ONCE = "arrivals_50exec_200jobs", "batch20_50exec"
+
+MEASURED_MEAN_S = [
+    ("weighted fair", ARRIVING, 78.0),
+    ("fifo", ARRIVING, 493.8),
+    ("weighted fair", AT_ONCE, 78.4),
+    ("fifo", AT_ONCE, 208.0),
+]
+MEASURED_MAKESPAN_S = [("weighted fair", 197.9), ("fifo", 403.5)]
+
+
+@cache
+def outcome(policy: str, arrivals: str) -> ExecutorOutcome:
+    folder = shared_folder() / "data" / "tpch_decima"
+    graphs = read_tpch(folder / "tpch_dags_full.json.gz")
+    jobs = read_arrivals(folder / f"decima_seed_{arrivals}.json.gz", "10000000", graphs)
+    return run_on_executors(jobs, policy, seed=1)
+
+
+@pytest.mark.parametrize(("policy", "arrivals", "measured_s"), MEASURED_MEAN_S)
+def test_mean_completion_is_as_measured(policy, arrivals, measured_s):
+    assert outcome(policy, arrivals).mean_s == pytest.approx(measured_s, rel=0.05)
+
+
+@pytest.mark.parametrize(("policy", "measured_s"), MEASURED_MAKESPAN_S)
+def test_the_last_of_twenty_ends_when_measured(policy, measured_s):
+    assert outcome(policy, AT_ONCE).makespan_s == pytest.approx(measured_s, rel=0.05)
+
+
+def test_fair_shares_are_even_and_fifo_is_not():
+    assert outcome("drf", AT_ONCE).jain > 0.95
+    assert outcome("fifo", AT_ONCE).jain < 0.5
+
+
+def test_orderings_on_machines_keep_what_they_promise():
+    file = shared_folder() / "data" / "alibaba_dag_2018" / "medium_filtered.csv.gz"
+    jobs = read_alibaba(file, 60)
+    settings = MachineSettings(machines=2, load=1.5)
+    found = {name: run_on_machines(jobs, name, settings=settings) for name in MACHINE_ORDERINGS}
+    assert found["drf"].jain > max(found["fifo"].jain, found["srtf"].jain)
+    assert found["srtf"].mean_s < found["drf"].mean_s < found["fifo"].mean_s
+    assert max(one.makespan_s for one in found.values()) < 1.5 * min(one.makespan_s for one in found.values())
