@@ -10,7 +10,7 @@ from shim.lab import Lab
 from tests.e2e.conftest import HeddleThread
 from tests.support.stock_client import StockClient
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _OPERATOR = "olga"
 _LABEL = "operated"

@@ -8,7 +8,7 @@ from tests.support.client_jars import compile_program, unmanaged_am_jars
 from tests.support.scheduler_calls import calls_of_masters
 from tests.support.stock_client import StockClient
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _LAUNCHER = "org.apache.hadoop.yarn.applications.unmanagedamlauncher.UnmanagedAMLauncher"
 

@@ -11,7 +11,7 @@ from tests.support.engines import Spark, Tez, output_lines
 from tests.support.heddle_process import HeddleProcess
 from tests.support.spans import SPANNING, Spanned, spanning_secret
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

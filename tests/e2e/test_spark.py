@@ -9,7 +9,7 @@ from tests.support.client_jars import compile_program, spark_jars
 from tests.support.engines import Spark
 from tests.support.scheduler_calls import calls_of_masters
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 
 @pytest.fixture(scope="module")

@@ -7,7 +7,7 @@ import pytest
 
 from tests.support.stock_client import StockClient
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _RUN_JAR = "org.apache.hadoop.util.RunJar"
 _RECORD, _KEY = 100, 10

@@ -6,7 +6,7 @@ from shim.lab.word_count import find_texts
 from tests.support.engines import Tez, output_lines
 from tests.support.scheduler_calls import calls_of_masters
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 
 @pytest.fixture

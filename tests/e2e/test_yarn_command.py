@@ -8,7 +8,7 @@ import pytest
 
 from tests.support.stock_client import StockClient
 
-pytestmark = pytest.mark.lab
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 _SHELL = "org.apache.hadoop.yarn.applications.distributedshell.Client"
 _OWNER = "lois"

@@ -17,7 +17,7 @@ CLI = "org.apache.hadoop.yarn.client.cli"
 """Package of the classes behind the `yarn` command."""
 
 JVM = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djava.net.preferIPv4Stack=true"]
-_MOST_S = 240
+_MOST_S = 600
 
 
 class StockClient:
