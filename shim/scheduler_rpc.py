@@ -49,7 +49,11 @@ async def serve_masters(
         backend.view,
         backend.managers,
         backend.clock,
-        spanning=[queue.name for queue in queues if queue.span],
+        spanning={
+            queue.name: {SubClusterId(name): path for name, path in queue.names.items()}
+            for queue in queues
+            if queue.span
+        },
         answer_within_s=server.answer_within_s,
     )
 

@@ -22,7 +22,7 @@ class Attempt:
     """An application attempt whose ApplicationMaster has proven to its home that it is it.
 
     Attributes:
-        queue: As its home tells it: the full path or only the last part of it.
+        queue: The full path of a queue that spans; of others what the home tells, which may be its last part only.
         user: Whose application it is.
     """
 

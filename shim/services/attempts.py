@@ -1,7 +1,8 @@
 """Who an ApplicationMaster is: the home, the queue and the user of its application."""
 
 import asyncio
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
+from types import MappingProxyType
 
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.queues import is_same_queue
@@ -27,7 +28,8 @@ class Attempts:
         view: What homes told of their applications.
         managers: The homes, for applications that none has told of yet.
         clock: For the age of documents.
-        spanning: Full paths of the queues whose applications may hold containers of several sub-clusters.
+        spanning: Full paths of the queues whose applications may hold containers of several sub-clusters, each with
+            what sub-clusters call it that call it otherwise.
         answer_within_s: For a home that is asked.
     """
 
@@ -38,14 +40,14 @@ class Attempts:
         managers: Mapping[SubClusterId, ResourceManager],
         clock: Clock,
         *,
-        spanning: Sequence[str] = (),
+        spanning: Mapping[str, Mapping[SubClusterId, str]] = MappingProxyType({}),
         answer_within_s: float = 2.0,
     ) -> None:
         self._routing = routing
         self._view = view
         self._managers = managers
         self._clock = clock
-        self._spanning = tuple(spanning)
+        self._spanning = dict(spanning)
         self._answer_within_s = answer_within_s
         self._searches = asyncio.Semaphore(_MOST_SEARCHES)
 
@@ -68,11 +70,17 @@ class Attempts:
         document = self._view.find(application_id)
         if document is None:
             return Attempt(attempt_id, home, queue="", user="")
-        return Attempt(attempt_id, home, document.summary.queue, document.summary.user)
+        queue = self._path_of(document.summary.queue, home)
+        return Attempt(attempt_id, home, queue, document.summary.user)
 
     def spans(self, attempt: Attempt) -> bool:
         """Whether its application may hold containers of several sub-clusters."""
-        return any(is_same_queue(path, attempt.queue) for path in self._spanning)
+        return attempt.queue in self._spanning
+
+    def _path_of(self, told: str, home: SubClusterId) -> str:
+        """The full path of a queue that spans, by what its home calls it; of others what the home tells."""
+        named = ((path, names.get(home, path)) for path, names in self._spanning.items())
+        return next((path for path, name in named if is_same_queue(name, told)), told)
 
     async def _ask(self, attempt_id: ApplicationAttemptId, home: SubClusterId) -> None:
         application_id = attempt_id.application

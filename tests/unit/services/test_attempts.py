@@ -25,7 +25,8 @@ def federation() -> ScriptedFederation:
 
 async def attempts_over(federation: ScriptedFederation, *spanning: str) -> Attempts:
     heddle = await federation.start()
-    return Attempts(heddle.routing, heddle.view, federation.managers, federation.clock, spanning=spanning)
+    names = dict.fromkeys(spanning, {WEST: "root.default"} if spanning == ("root.ours",) else {})
+    return Attempts(heddle.routing, heddle.view, federation.managers, federation.clock, spanning=names)
 
 
 async def test_an_attempt_is_at_its_applications_home(federation: ScriptedFederation) -> None:
@@ -46,8 +47,16 @@ async def test_where_queues_span_the_home_is_asked_for_the_queue(federation: Scr
     attempts = await attempts_over(federation, "root.default", "root.prod")
     federation["west"].add_application(AN_ID)
     found = await attempts.find(ATTEMPT)
-    assert found.queue
-    assert attempts.spans(found) is any(is_same_queue(path, found.queue) for path in ("root.default", "root.prod"))
+    assert found.queue == "root.default"
+    assert attempts.spans(found)
+
+
+async def test_a_queue_that_its_home_calls_otherwise_is_told_by_its_own_path(federation: ScriptedFederation) -> None:
+    attempts = await attempts_over(federation, "root.ours")
+    federation["west"].add_application(AN_ID)
+    found = await attempts.find(ATTEMPT)
+    assert found.queue == "root.ours"
+    assert attempts.spans(found)
 
 
 async def test_a_home_that_cannot_tell_the_queue_is_waited_for(federation: ScriptedFederation) -> None:
