@@ -1,6 +1,8 @@
 """A login that passes through `LoginRelay`: the client is named before the server is chosen, and nothing is forged."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shim.protocol.hrpc import (
     AuthMethod,
@@ -23,7 +25,8 @@ from shim.protocol.hrpc import (
     UserIdentity,
 )
 from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret
-from shim.protocol.hrpc.envelopes import encode_set_up
+from shim.protocol.hrpc.envelopes import encode_set_up, encode_success
+from shim.protocol.hrpc.framing import frame
 from shim.protocol.hrpc.login_relay import LoggedIn, LoginRelay, LoginStage, Named, Offered
 from shim.protocol.proto import APPLICATION_MASTER
 from shim.protocol.proto.messages import RpcSaslProto
@@ -231,3 +234,40 @@ def test_nobody_unknown_makes_a_relay_keep_much():
     (ended,) = relay.receive_below(HEADER + (64 * 1024 + 1).to_bytes(4, "big"))
     assert isinstance(ended, ConnectionEnded)
     assert "65536 are taken" in ended.reason
+
+
+@given(st.lists(st.one_of(st.binary(max_size=200), st.sampled_from([HEADER, NEGOTIATE])), max_size=6))
+def test_nothing_that_a_client_sends_makes_it_fail(pieces):
+    relay = LoginRelay(APPLICATION_MASTER.name, "n" * 40, bytes(16))
+    for piece in pieces:
+        relay.receive_below(piece)
+        relay.receive_below(frame(piece))
+
+
+STATES = st.sampled_from(list(SASLState))
+
+
+@given(st.lists(st.tuples(STATES, st.binary(max_size=100)), max_size=5), st.binary(max_size=200))
+def test_nothing_that_a_server_sends_makes_it_fail(messages, rest):
+    line = Line()
+    line.run()
+    line.relay.connect()
+    for state, token in messages:
+        message = RpcSaslProto(state=state, token=token)
+        line.relay.receive_above(encode_success(message.SerializeToString(), call_id=-33))
+    line.relay.receive_above(rest)
+    line.relay.receive_above(frame(rest))
+
+
+@given(st.lists(st.tuples(STATES, st.binary(max_size=100)), max_size=5))
+def test_whatever_a_client_answers_nothing_but_its_own_token_reaches_the_server(messages):
+    line = Line()
+    line.run()
+    line.relay.connect()
+    line.relay.above.data_to_send()
+    offer = RpcSaslProto(state=SASLState.NEGOTIATE)
+    line.relay.receive_above(encode_success(offer.SerializeToString(), call_id=-33))
+    for state, token in messages:
+        message = RpcSaslProto(state=state, token=token)
+        line.relay.receive_below(encode_set_up(message.SerializeToString(), call_id=-33))
+    assert line.relay.above.data_to_send() == b""
