@@ -2,6 +2,7 @@
 
     python scripts/fairness_figures.py tpch       TPC-H queries on 50 executors, arriving and all at once
     python scripts/fairness_figures.py alibaba    a day of batch jobs on machines with cores and memory
+    python scripts/fairness_figures.py queues     four queues with shares over three Global Masters, by heartbeat
 
 The data is found as the tests find it: HEDDLE_SHARED, or ../shared beside the repository. Every figure is a mean over
 three seeds.
@@ -15,11 +16,13 @@ from collections.abc import Callable, Iterable
 from shim.simulation.dag_executors import EXECUTOR_POLICIES, run_on_executors
 from shim.simulation.dag_jobs import read_alibaba, read_arrivals, read_tpch
 from shim.simulation.dag_machines import MACHINE_ORDERINGS, run_on_machines
+from shim.simulation.queue_shares import MEGHA_QUEUES, ShareSetting, run_queue_shares
 from shim.testing.shared import shared_folder
 
 SEEDS = range(3)
 _DRAW = "10000000"
 _ALIBABA_JOBS = 1000
+_SETTLED_S = 240.0
 
 
 def _row(cells: Iterable[str]) -> None:
@@ -68,7 +71,18 @@ def alibaba() -> None:
         )
 
 
-_PARTS: dict[str, Callable[[], None]] = {"tpch": tpch, "alibaba": alibaba}
+def queues() -> None:
+    """Shares held once all queues are there, and what it took."""
+    _table("Global Masters", "heartbeat s", *(f"{plan.name} ({plan.share:.0%})" for plan in MEGHA_QUEUES), "taken back")
+    for n_gms, heartbeat_s in ((1, 0.5), (3, 1.0), (3, 5.0), (3, 30.0)):
+        runs = [run_queue_shares(ShareSetting(n_gms=n_gms, heartbeat_s=heartbeat_s, seed=seed)) for seed in SEEDS]
+        means = [run.mean_shares(_SETTLED_S) for run in runs]
+        held = [statistics.mean(mean[plan.name] for mean in means) for plan in MEGHA_QUEUES]
+        taken = statistics.mean(run.preempted for run in runs)
+        _row((str(n_gms), f"{heartbeat_s:g}", *(f"{share:.1%}" for share in held), f"{taken:.0f}"))
+
+
+_PARTS: dict[str, Callable[[], None]] = {"tpch": tpch, "alibaba": alibaba, "queues": queues}
 
 
 def main() -> int:

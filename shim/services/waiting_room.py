@@ -30,6 +30,7 @@ __all__ = ["Kills", "WaitingRoom"]
 
 _DEFAULT_QUEUE = "root.default"
 _RATE_OVER_S = 120.0
+_FEWEST_STARTS = 3
 _ON_THEIR_WAY_S = 10.0  # an application that was let through is in the view by then, or was refused
 _MEASURE_S = 0.5
 _MOST_LOOKED_AT = 1000  # of each queue in one round; entitlement does not change by more
@@ -347,12 +348,14 @@ class WaitingRoom:
             self._tell(self._records[application_id], _told(reason, position, len(order), rate))
 
     def rate(self, path: str) -> float | None:
-        """Starts of a queue's applications in a second, lately; None if there were none."""
+        """Starts of a queue's applications in a second, lately; None if there were too few to tell."""
         now_s = self._clock.now_s()
         starts = self._starts.get(path, deque())
         while starts and now_s - starts[0] > _RATE_OVER_S:
             starts.popleft()
-        return len(starts) / max(1.0, now_s - starts[0]) if starts else None
+        if len(starts) < _FEWEST_STARTS or now_s - starts[0] < 1.0:
+            return None
+        return (len(starts) - 1) / (now_s - starts[0])
 
     def _tell(self, record: SubmissionRecord, diagnostics: str) -> None:
         application_id = record.submission.application_id

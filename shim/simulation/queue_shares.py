@@ -19,7 +19,7 @@ from shim.local_master.machine import LocalMaster
 from shim.policies import MEGHA
 from shim.simulation.engine import Engine, seeded
 
-__all__ = ["QueuePlan", "ShareOutcome", "ShareSetting", "run_queue_shares"]
+__all__ = ["MEGHA_QUEUES", "QueuePlan", "ShareOutcome", "ShareSetting", "run_queue_shares"]
 
 _SLOT = Need((1,))
 _SAMPLE_S = 1.0

@@ -114,7 +114,7 @@ def test_what_waits_survives_a_kill_of_heddle_and_can_be_ended(shared: Shared) -
     policy = {"text": '[[queue]]\nname = "root.prod"\nweight = 1\nmax_running = 2\n', "source": "limits.toml"}
     told = shared.ask("/heddle/v1/policy", "POST", policy, "root").json()
     assert told["version"] == 1
-    first, second, third, fourth, fifth = (shared.submit("prod", 4) for _ in range(5))
+    first, second, third, fourth, fifth = (shared.submit("prod", 12) for _ in range(5))
     until(lambda: "runs its limit of 2 applications" in shared.app(fifth)["diagnostics"], "the reason is told")
     refused = shared.ask(f"{BASE}/apps/{fourth}/state", "PUT", {"state": "KILLED"}, "mallory")
     assert refused.status_code == 403
@@ -133,7 +133,7 @@ def test_what_waits_survives_a_kill_of_heddle_and_can_be_ended(shared: Shared) -
 
 def test_hadoops_own_client_sees_and_ends_what_waits(shared: Shared, lab: Lab, tmp_path: Path) -> None:
     shared.ask("/heddle/v1/policy", "POST", {"text": '[[queue]]\nname = "root.prod"\nmax_running = 1\n'}, "root")
-    shared.submit("prod", 5)
+    shared.submit("prod", 300)  # longer than two Java programs take to start on a busy machine
     waiting = shared.submit("prod", 5)
     client = StockClient(lab, tmp_path / "client", address=shared.heddle.client_rpc)
     printed = client.yarn("application", "-status", waiting, user="alice")
