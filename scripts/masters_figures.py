@@ -204,7 +204,7 @@ def _allocation_cells(outcome: Outcome, setting: Setting) -> list[str]:
     return [
         f"{1e3 * spent.p50:.2f}",
         f"{1e3 * spent.p99:.2f}",
-        f"{1e3 * (spent.p50 - 2 * setting.hop_s):.2f}",
+        f"{1e3 * max(spent.p50 - 2 * setting.hop_s, 0.0):.2f}",
         f"{decision_us:.0f}",
         f"{outcome.messages_per_task:.2f}",
     ]
