@@ -219,6 +219,33 @@ async def test_another_heddle_takes_over_and_nothing_is_granted_twice(world):
     assert not master.ended
 
 
+async def test_an_answer_of_the_home_that_died_with_heddle_arrives_by_the_next(world):
+    master = await a_spanning_master(world)
+    world.clusters[EAST].may_grant = 1
+    lost = await world.doors.at_home(EAST, FIRST).call("allocate", master.request(1).SerializeToString())
+    (container,) = AllocateResponseProto.FromString(lost.payload).allocated_containers
+    await world.restart()
+    master.calls = world.log_in().calls
+    await master.calls.allocate(master.request().SerializeToString())
+    await master.register()
+    await master.allocate(1)
+    assert container.id in master.has
+    assert len({each.id for each in master.has}) == len(master.has)
+
+
+async def test_what_the_home_kept_is_handed_over_once(world):
+    master = await a_spanning_master(world)
+    world.clusters[EAST].applications[APPLICATION].is_registered = False
+    second = world.log_in(ApplicationAttemptId(APPLICATION, 2))
+    assert len((await second.register()).containers_from_previous_attempts) == 3
+    await second.allocate(0)
+    await world.restart()
+    second.calls = world.log_in(ApplicationAttemptId(APPLICATION, 2)).calls
+    await second.calls.allocate(second.request().SerializeToString())
+    assert not (await second.register()).containers_from_previous_attempts, "it knows them"
+    assert len(master.has) == 6
+
+
 async def test_what_runs_elsewhere_and_was_never_given_is_released_by_another_heddle(world):
     master = await a_spanning_master(world)
     await world.store.take(APPLICATION, WEST, (await world.store.containers(APPLICATION)).get(WEST, ()))
