@@ -22,7 +22,7 @@ from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.global_master.federation_view import FederationView, ViewSettings
 from shim.machine import SystemClock, allow_many_connections, read_secret
-from shim.masters import GlobalMaster, open_global_master
+from shim.masters import GlobalMaster, MasterWorld, open_global_master
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore
 from shim.rest_door import serve_web
@@ -209,11 +209,8 @@ class Heddle:
         if name is None:
             return None
         master = await open_global_master(
-            world.config,
             name,
-            world.view,
-            leases,
-            world.clock,
+            MasterWorld(world.config, world.view, leases, world.clock),
             stack,
             listeners=(PollCounter(world.metrics),),
             witness=PassedOnWitness(audit, global_master_role(name)),

@@ -6,7 +6,7 @@ import signal
 import socket
 from collections.abc import Callable
 from contextlib import AsyncExitStack, suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 import shim
 from adapters.masters import LinkListener, LinkSettings, WebSocketDialer
@@ -19,7 +19,7 @@ from shim.global_master.home import HomeSettings, find_queue
 from shim.machine import SystemClock, read_secret
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore
-from shim.ports.master_links import AcceptLink, MasterLink
+from shim.ports.master_links import AcceptLink, MasterDialer, MasterLink
 from shim.protocol.masters import Credentials
 from shim.services.heartbeats import HeartbeatListener, HeartbeatSettings
 from shim.services.leadership import LeaseKeeper
@@ -34,7 +34,7 @@ from shim.services.polling import PollSettings
 from shim.services.submission import Listing, TakesSubmissions
 from shim.store import open_state_store
 
-__all__ = ["GlobalMaster", "LocalMasterProcess", "default_name", "open_global_master"]
+__all__ = ["GlobalMaster", "LocalMasterProcess", "MasterWorld", "default_name", "open_global_master"]
 
 _MARGIN_OF_FRAMES = 64 * 1024  # what is around the body of a submission
 _SMALL_FRAME = 256 * 1024  # what a Local Master is told: proposals
@@ -46,33 +46,60 @@ def default_name(config: Config) -> str:
     return f"{socket.gethostname().partition('.')[0].lower()}-{port}"
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True)
+class MasterWorld:
+    """What a Global Master stands on."""
+
+    config: Config
+    view: FederationView
+    leases: LeaseStore
+    clock: Clock
+
+
 class GlobalMaster:
     """The parts of a Global Master that a Heddle alone does not need.
 
     Attributes:
+        name: Among the Global Masters.
+        address: Where other masters reach it.
+        roster: What the leases told last.
         ownership: Its leases; to be run.
         following: Keeps the view, in the place of polls.
         overview: How this one sees all masters.
         doors: Tells where this one takes ApplicationMasters; to be run with that address.
     """
 
-    name: GlobalMasterId
-    address: str
-    roster: Roster
-    ownership: QueueOwnership
-    following: Following
-    overview: MastersOverview
-    doors: SchedulerDoors
-    _dialer: WebSocketDialer
-    _queue_of: Callable[[str], str]
-    _witness: Callable[[PassedOn], None]
-    _desks: list[SubmissionDesk] = field(default_factory=list)
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        world: MasterWorld,
+        dialer: MasterDialer,
+        *,
+        listeners: tuple[HeartbeatListener, ...] = (),
+        witness: Callable[[PassedOn], None] = lambda _: None,
+    ) -> None:
+        masters, view, clock = world.config.masters, world.view, world.clock
+        self.name, self.address, self.roster = GlobalMasterId(name), address, Roster()
+        self._dialer = dialer
+        self._queue_of = _QueueNames(view, clock)
+        self._counts = PassedOnCounts(global_master_role(name))
+        self._witness = witness
+        following = FollowingSettings(verify_within_s=masters.verify_within_s)
+        self.following = Following(self.name, view, dialer, self.roster, clock, following, listeners=listeners)
+        holder = f"{name}-{os.urandom(8).hex()}"
+        mine = OwnershipSettings(self.name, holder, address, masters.lease_s)
+        self.ownership = QueueOwnership(world.leases, self.roster, lambda: _queues(view, clock), clock, mine)
+        self.overview = MastersOverview(self.ownership, self.roster, self.following, self._counts, clock)
+        self.doors = SchedulerDoors(
+            world.leases, self.roster, self.owner_of, clock, me=self.name, lease_s=masters.lease_s
+        )
+        self._desk: SubmissionDesk | None = None
 
     def pass_on(self, local: TakesSubmissions, listing: Listing, *, answer_within_s: float) -> PassingOn:
         """Have submissions taken where their queues are owned, and take those of others from now on."""
         me = global_master_role(self.name)
-        self._desks.append(SubmissionDesk(local, me=me, witness=self._witness))
+        self._desk = SubmissionDesk(local, me=me, witness=self._tell)
         return PassingOn(
             local,
             me=me,
@@ -80,7 +107,7 @@ class GlobalMaster:
             owner_of=self.owner_of,
             dialer=self._dialer,
             answer_within_s=answer_within_s,
-            witness=self._witness,
+            witness=self._tell,
         )
 
     def owner_of(self, queue: str) -> Owner | None:
@@ -94,18 +121,19 @@ class GlobalMaster:
 
     async def accept(self, link: MasterLink) -> None:
         """Serve a link that another master made."""
-        if not self._desks:
+        if self._desk is None:
             await link.close("not ready yet")
             return
-        await self._desks[0].serve(link)
+        await self._desk.serve(link)
+
+    def _tell(self, passed: PassedOn) -> None:
+        self._counts.tell(passed)
+        self._witness(passed)
 
 
 async def open_global_master(
-    config: Config,
     name: str,
-    view: FederationView,
-    leases: LeaseStore,
-    clock: Clock,
+    world: MasterWorld,
     stack: AsyncExitStack,
     *,
     listeners: tuple[HeartbeatListener, ...] = (),
@@ -113,51 +141,29 @@ async def open_global_master(
 ) -> GlobalMaster:
     """Listen for other masters, and put a Global Master together; nothing runs by itself yet.
 
+    Args:
+        name: Among the Global Masters.
+        world: What it stands on.
+        stack: Ends what is opened.
+        listeners: Told of every report and failure.
+        witness: Told of what is passed on, and taken from others.
+
     Raises:
         ConfigError: There is no secret, or the address cannot be listened on.
     """
-    masters, id_ = config.masters, GlobalMasterId(name)
-    credentials = _credentials(masters, global_master_role(name))
+    config = world.config
+    credentials = _credentials(config.masters, global_master_role(name))
+    settings = _link_settings(config.masters, config.server.max_body_bytes + _MARGIN_OF_FRAMES)
     made: list[GlobalMaster] = []
 
     async def accept(link: MasterLink) -> None:
         await made[0].accept(link)
 
-    settings = _link_settings(masters, config.server.max_body_bytes + _MARGIN_OF_FRAMES)
-    address = (await _listen(credentials, accept, masters, settings, stack)).told
+    where = await _listen(credentials, accept, config.masters, settings, stack)
     dialer = WebSocketDialer(credentials, settings)
     stack.push_async_callback(dialer.close)
-    roster = Roster()
-    following = Following(
-        id_,
-        view,
-        dialer,
-        roster,
-        clock,
-        FollowingSettings(verify_within_s=masters.verify_within_s),
-        listeners=listeners,
-    )
-    ownership = QueueOwnership(
-        leases,
-        roster,
-        lambda: _queues(view, clock),
-        clock,
-        OwnershipSettings(id_, f"{name}-{os.urandom(8).hex()}", address, masters.lease_s),
-    )
-    counts = PassedOnCounts(global_master_role(name))
-
-    def tell(passed: PassedOn) -> None:
-        counts.tell(passed)
-        witness(passed)
-
-    overview = MastersOverview(ownership, roster, following, counts, clock)
-    queue_of = _QueueNames(view, clock)
-
-    def owner_of(queue: str) -> Owner | None:
-        return ownership.owner_of(queue_of(queue))
-
-    doors = SchedulerDoors(leases, roster, owner_of, clock, me=id_, lease_s=masters.lease_s)
-    made.append(GlobalMaster(id_, address, roster, ownership, following, overview, doors, dialer, queue_of, tell))
+    # nobody dials an address that no lease tells yet
+    made.append(GlobalMaster(name, where.told, world, dialer, listeners=listeners, witness=witness))
     return made[0]
 
 
