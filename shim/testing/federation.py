@@ -23,6 +23,7 @@ from shim.ports.state_store import StateStore
 from shim.services.administration import AdministrationService
 from shim.services.control import ControlService
 from shim.services.crash_points import CrashPoints, nothing_happens
+from shim.services.gate import Gate
 from shim.services.homes import Homes
 from shim.services.reconciliation import Reconciliation
 from shim.services.repair import Repair
@@ -105,6 +106,7 @@ class ScriptedHeddle:
         store: StateStore,
         clock: FakeClock,
         crash_points: CrashPoints = nothing_happens,
+        gate: Gate | None = None,
     ) -> None:
         self.managers = managers
         self.store = store
@@ -121,6 +123,7 @@ class ScriptedHeddle:
             store=store,
             listing=self.listing,
             clock=clock,
+            gate=gate,
             crash_points=crash_points,
         )
         self.repair = Repair(
@@ -188,9 +191,9 @@ class ScriptedFederation:
         """A ResourceManager by the name of its sub-cluster."""
         return self.managers[SubClusterId(name)]
 
-    async def start(self, crash_points: CrashPoints = nothing_happens) -> ScriptedHeddle:
+    async def start(self, crash_points: CrashPoints = nothing_happens, gate: Gate | None = None) -> ScriptedHeddle:
         """A new Heddle that has polled once."""
-        heddle = ScriptedHeddle(self.managers, self.store, self.clock, crash_points)
+        heddle = ScriptedHeddle(self.managers, self.store, self.clock, crash_points, gate)
         await self.wait_for(heddle.poll())
         return heddle
 

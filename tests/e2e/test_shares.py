@@ -40,6 +40,7 @@ class Shared:
     submitted: list[str] = field(default_factory=list)
 
     def ask(self, path: str, method: str = "GET", body: object = None, user: str = "alice") -> httpx.Response:
+        self.http.cookies.clear()  # a login goes before `user.name`
         return self.http.request(method, f"{self.heddle.url}{path}", json=body, params={"user.name": user})
 
     def submit(self, queue: str, seconds: float, user: str = "alice") -> str:
