@@ -3,7 +3,7 @@ import pytest
 from shim.domain.messages import EndingKind, Need
 from shim.global_master.events import JobRequest, TaskGroup
 from shim.global_master.jobs import JobBook
-from shim.global_master.ordering import Column
+from shim.global_master.ordering import Column, expect_durations
 
 SLOT, GPU = Need((1,)), Need((1,), frozenset({"label:gpu"}))
 
@@ -54,6 +54,24 @@ def test_only_the_first_task_of_a_job_teaches(book):
         place(book, job, number)
         book.end(number, EndingKind.FINISHED, float(number))
     assert book.news == [1.0]
+
+
+def expected_s(book, job, now_s):
+    expect_durations(book.table, book.durations, now_s)
+    return book.table.get(Column.EXPECTED_S, job.row)
+
+
+def test_what_is_expected_of_a_job_follows_its_first_launch_and_each_end(book):
+    for duration_s in (1.0, 1000.0):
+        book.durations.observe(duration_s)
+    job = book.add(a_job(), 0.0)
+    unknown_s = expected_s(book, job, 1.0)
+    place(book, job, 1, at_s=2.0)
+    place(book, job, 2, at_s=2.0)
+    assert expected_s(book, job, 902.0) > unknown_s
+    book.end(1, EndingKind.FINISHED, 901.0)
+    book.end(2, EndingKind.FINISHED, 902.0)
+    assert expected_s(book, job, 904.0) == pytest.approx(900.0, rel=0.3)
 
 
 @pytest.mark.parametrize("kind", [EndingKind.PREEMPTED, EndingKind.LOST])
