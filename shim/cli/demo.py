@@ -20,8 +20,10 @@ from shim.cli.output import OutputFormat, print_rows, say
 from shim.cli.settings import DryRun
 from shim.errors import LabError
 from shim.lab import FrontAddresses, Lab, LabSpec, default_folder
+from shim.lab.folders import SPANNING_QUEUE
+from shim.lab.map_reduce import MapReduceWordCount, StockJob, readable
 from shim.lab.processes import ProcessIdentity, state_of, tail, wait_until
-from shim.lab.showcase import ApplicationRow, run_word_counts
+from shim.lab.showcase import ApplicationRow, finish_stock_job, run_word_counts
 from shim.lab.word_count import WordCount, find_texts, share_out
 
 __all__ = ["app"]
@@ -32,6 +34,8 @@ _FRONT = FrontAddresses()
 _TEXTS = 15
 _APPLICATIONS = 5
 _QUEUES = ("default", "prod", "dev")
+_STOCK_JOBS = 1
+_STOCK_MAPS = 8
 _SERVE_TIMEOUT_S = 60.0
 _WORK_TIMEOUT_S = 240.0
 _LOG_LINES = 15
@@ -62,7 +66,8 @@ def up(
     front = FrontAddresses(rest, client_rpc, scheduler_rpc, admin_rpc)
     lab = Lab(folder if folder is not None else default_folder(), front=front)
     if dry_run:
-        say(f"would start two clusters in {lab.folder}, Heddle at {rest}, and {_APPLICATIONS} applications")
+        applications = _APPLICATIONS + _STOCK_JOBS
+        say(f"would start two clusters in {lab.folder}, Heddle at {rest}, and {applications} applications")
         return
     began = time.monotonic()
     try:
@@ -136,18 +141,38 @@ def _end_of(log: Path) -> str:
 
 
 def _count_words(lab: Lab, heddle: Front) -> list[ApplicationRow]:
+    """Count the words of the same texts twice: by applications of our own over REST, and by stock MapReduce clients."""
     folder = lab.folder / "word-counts" / str(time.time_ns())
-    shares = share_out(find_texts(_TEXTS), _APPLICATIONS)
+    texts = find_texts(_TEXTS)
     jobs = [
-        (WordCount(f"words-{number}", texts, folder / str(number)), _QUEUES[number % len(_QUEUES)])
-        for number, texts in enumerate(shares, start=1)
+        (WordCount(f"words-{number}", share, folder / str(number)), _QUEUES[number % len(_QUEUES)])
+        for number, share in enumerate(share_out(texts, _APPLICATIONS), start=1)
     ]
     jars = next(cluster.jars for cluster in lab.clusters.values())
-    with _row_display() as watch:
-        rows, total = run_word_counts(heddle, jobs, jars=jars, timeout_s=_WORK_TIMEOUT_S, watch=watch)
+    with _stock_jobs(lab, readable(texts), folder, jars) as stock:
+        with _row_display() as watch:
+            rows, total = run_word_counts(heddle, jobs, jars=jars, timeout_s=_WORK_TIMEOUT_S, watch=watch)
+        folders = {id_: cluster.folder for id_, cluster in lab.clusters.items()}
+        for job in stock:
+            rows.append(finish_stock_job(heddle, job, SPANNING_QUEUE, folders=folders, timeout_s=_WORK_TIMEOUT_S))
     top = ", ".join(f"{word} {count}" for word, count in total.most_common(3))
-    say(f"{total.total()} words in {sum(row.containers for row in rows)} texts, as counted here too; the most: {top}")
+    say(f"{total.total()} words in {len(texts)} texts, as counted here too; the most: {top}")
     return rows
+
+
+@contextmanager
+def _stock_jobs(lab: Lab, texts: Sequence[Path], folder: Path, jars: Path) -> Iterator[list[StockJob]]:
+    """Jobs whose clients run meanwhile; a client that still runs at the end is ended."""
+    jobs: list[StockJob] = []
+    try:
+        for number, share in enumerate(share_out(texts, _STOCK_JOBS), start=1):
+            job = MapReduceWordCount(f"mapreduce-{number}", share[:_STOCK_MAPS], folder / f"mapreduce-{number}")
+            job.prepare()
+            jobs.append(StockJob(job, job.command(conf=lab.client_conf, jars=jars, queue=SPANNING_QUEUE)))
+        yield jobs
+    finally:
+        for running in jobs:
+            running.end()
 
 
 @contextmanager
@@ -180,7 +205,7 @@ def _progress_table(rows: Sequence[ApplicationRow]) -> Table:
 def _print_outcome(lab: Lab, heddle: Front, rows: Sequence[ApplicationRow], *, elapsed_s: float) -> None:
     say("")
     print_rows([{key: getattr(row, key) for _, key in _COLUMNS} for row in rows], _COLUMNS, OutputFormat.TABLE)
-    clusters = ", ".join(sorted({row.cluster for row in rows}))
+    clusters = ", ".join(id_ for id_ in lab.clusters if any(id_ in row.cluster for row in rows))
     say(f"\n{len(rows)} applications on {clusters}, {elapsed_s:.0f} s in all. All of it keeps running:")
     say(f"  Heddle     {heddle.server}/cluster")
     for id_, cluster in lab.clusters.items():

@@ -1,5 +1,6 @@
 """Writing a lab's folder: configurations of its daemons, of its clients and of Heddle."""
 
+import secrets
 import shutil
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -12,6 +13,7 @@ from shim.lab.spec import ClusterSpec
 from shim.lab.state import DaemonRecord
 
 __all__ = [
+    "SPANNING_QUEUE",
     "claim_folder",
     "clear_folder",
     "heddle_toml",
@@ -81,14 +83,24 @@ def write_client(folder: Path, front: FrontAddresses, jars: Path, users: tuple[s
     _write_files(folder, client_files(front, Surroundings(folder, jars, users)))
 
 
+SPANNING_QUEUE = "prod"
+"""Leaf queue of a lab in whose applications Heddle lets containers be in several clusters."""
+
+_SECRET = "heddle.secret"  # noqa: S105 - a file's name
+_SECRET_BYTES = 32
+
+
 def write_heddle_toml(path: Path, front: FrontAddresses, clusters: Sequence[str]) -> None:
-    """Write a configuration for `heddle serve` in front of `clusters`, whose folders lie beside `path`."""
+    """Write a configuration of Heddle in front of `clusters`, whose folders lie beside `path`, and its secret."""
+    secret = path.parent / _SECRET
+    secret.touch(mode=0o600)
+    secret.write_text(secrets.token_hex(_SECRET_BYTES), encoding="ascii")
     path.write_text(heddle_toml(path.parent, front, clusters), encoding="utf-8")
 
 
 def heddle_toml(folder: Path, front: FrontAddresses, clusters: Sequence[str]) -> str:
     """The text of that configuration."""
-    head = _HEDDLE_TOML.format(front=front, folder=folder)
+    head = _HEDDLE_TOML.format(front=front, folder=folder, secret=_SECRET, spanning=SPANNING_QUEUE)
     return head + "".join(f'\n[[subcluster]]\nid = "{id_}"\nconf = "{folder / id_ / "conf"}"\n' for id_ in clusters)
 
 
@@ -106,6 +118,12 @@ url = "sqlite:///{folder}/heddle.db"
 # a lab is for one person on one machine: whoever reaches it may submit
 [security]
 allow_anonymous = true
+secret_file = "{folder}/{secret}"
+
+# one application of this queue may hold containers of several clusters
+[[queue]]
+name = "root.{spanning}"
+span = true
 """
 
 

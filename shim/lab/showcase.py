@@ -2,15 +2,16 @@
 
 import time
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Protocol
 
 from shim.errors import LabError
+from shim.lab.map_reduce import StockJob, containers_by_cluster
 from shim.lab.word_count import WordCount
 
-__all__ = ["ApplicationRow", "Rest", "run_word_counts"]
+__all__ = ["ApplicationRow", "Rest", "finish_stock_job", "run_word_counts"]
 
 _FINAL = frozenset({"FINISHED", "FAILED", "KILLED"})
 _POLL_S = 0.5
@@ -35,7 +36,7 @@ class ApplicationRow:
 
     Attributes:
         containers: That counted a text; its master comes on top.
-        cluster: Where it runs; empty until that is told.
+        cluster: Where it runs; empty until that is told. Several, with numbers, if its containers were in several.
         words: How many words they counted; 0 before the end.
         reason: Why it runs there.
     """
@@ -125,3 +126,37 @@ def _checked(
         reason = str(rest.get(f"/heddle/v1/apps/{row.id}/why")["reason"])
         done.append(replace(row, words=counted.total(), reason=reason))
     return done, total
+
+
+def finish_stock_job(
+    rest: Rest, job: StockJob, queue: str, *, folders: Mapping[str, Path], timeout_s: float
+) -> ApplicationRow:
+    """Wait for a stock client's job, and compare what it counted with a count of our own.
+
+    Args:
+        rest: Heddle.
+        job: Whose client runs.
+        queue: Where it was submitted.
+        folders: The clusters' own folders, by id.
+        timeout_s: For all of it.
+
+    Raises:
+        LabError: If it does not finish well, or has counted wrongly.
+    """
+    deadline = time.monotonic() + timeout_s
+    row = ApplicationRow(job.wait(timeout_s=timeout_s), job.job.name, queue, 0)
+    while not row.is_final and time.monotonic() < deadline:
+        (row,) = _refreshed(rest, [row])
+        if not row.is_final:
+            time.sleep(_POLL_S)
+    counted = job.job.counted()
+    if row.state != "FINISHED" or counted != job.job.expected():
+        raise LabError(f"{row.id} ({row.name}) is {row.state} on {row.cluster}: see {job.job.folder}/client.log")
+    where = containers_by_cluster(folders, row.id)
+    return replace(
+        row,
+        cluster=", ".join(f"{id_} {count}" for id_, count in where.items()) if len(where) > 1 else row.cluster,
+        containers=sum(where.values()) - 1,
+        words=counted.total(),
+        reason=str(rest.get(f"/heddle/v1/apps/{row.id}/why")["reason"]),
+    )

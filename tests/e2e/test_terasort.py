@@ -1,5 +1,6 @@
 """TeraGen and TeraSort, unmodified, through Heddle: two jobs, the second reads what the first wrote."""
 
+import getpass
 import re
 from pathlib import Path
 
@@ -26,8 +27,12 @@ def client(lab, heddle, tmp_path):
 
 
 def run(client: StockClient, *arguments: str) -> None:
-    """Run an example until its application has ended well: a client that finds its master gone may not have."""
-    printed = client.try_run(_RUN_JAR, client.jar("hadoop-mapreduce-examples"), *arguments).stdout
+    """Run an example until its application has ended well: a client that finds its master gone may not have.
+
+    As whoever runs the tests: a staging folder that is there must be its user's own.
+    """
+    jar = client.jar("hadoop-mapreduce-examples")
+    printed = client.try_run(_RUN_JAR, jar, *arguments, user=getpass.getuser()).stdout
     application = re.search(r"application_\d+_\d+", printed)
     assert application is not None, printed
     assert "Final-State : SUCCEEDED" in client.yarn("application", "-status", application[0]), printed

@@ -2,9 +2,11 @@ import tomllib
 
 import pytest
 
+from shim.config import parse
 from shim.errors import LabError
-from shim.lab.folders import claim_folder, clear_folder, heddle_toml, lock_of
+from shim.lab.folders import SPANNING_QUEUE, claim_folder, clear_folder, heddle_toml, lock_of, write_heddle_toml
 from shim.lab.hadoop_conf import FrontAddresses
+from shim.machine import read_secret
 
 
 def test_a_new_folder_becomes_a_labs(tmp_path):
@@ -44,3 +46,13 @@ def test_heddles_configuration_names_every_cluster_and_where_to_listen(tmp_path)
         ("west", str(tmp_path / "west" / "conf")),
     ]
     assert config["security"]["allow_anonymous"] is True
+
+
+def test_a_lab_has_a_queue_that_spans_and_a_secret_of_its_own_for_it(tmp_path):
+    write_heddle_toml(tmp_path / "heddle.toml", FrontAddresses(), ["east"])
+
+    config = parse((tmp_path / "heddle.toml").read_text(), source="heddle.toml", environment={})
+
+    assert [(queue.name, queue.span) for queue in config.queues] == [(f"root.{SPANNING_QUEUE}", True)]
+    assert config.security.secret_file == tmp_path / "heddle.secret"
+    assert len(read_secret(config.security.secret_file)) >= 32
