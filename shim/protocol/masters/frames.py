@@ -102,12 +102,14 @@ class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
 
     Attributes:
         newest: What the next delta stands on.
+        sent_at_s: When it was made; seconds since the epoch by the Local Master's clock, 0 if it is not told.
         earlier: Older reports of this life, oldest first, for the parts that the newest does not hold.
         ended: Applications that ended in earlier reports of this life, which the receiver may have missed.
     """
 
     life: str
     newest: ToldReport
+    sent_at_s: float = 0.0
     earlier: tuple[ToldReport, ...] = ()
     ended: tuple[ApplicationDocument, ...] = ()
 
@@ -118,10 +120,12 @@ class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
         report: SubClusterReport,
         earlier: Iterable[SubClusterReport] = (),
         ended: Iterable[ApplicationDocument] = (),
+        *,
+        sent_at_s: float = 0.0,
     ) -> "ReportFrame":
         """The frame that carries a report."""
         missed = tuple(d for d in ended if d.summary.application_id not in report.applications)
-        return cls(life, ToldReport.of(report), tuple(map(ToldReport.of, earlier)), missed)
+        return cls(life, ToldReport.of(report), sent_at_s, tuple(map(ToldReport.of, earlier)), missed)
 
     def published(self) -> SubClusterReport:
         """The newest report as it was published."""
@@ -138,10 +142,11 @@ class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
 
 
 class DeltaFrame(msgspec.Struct, frozen=True, tag="delta"):
-    """Local Master to Global Master: what changed since the report before."""
+    """Local Master to Global Master: what changed since the report before; `sent_at_s` as in `ReportFrame`."""
 
     life: str
     delta: ReportDelta
+    sent_at_s: float = 0.0
 
 
 class ResyncFrame(msgspec.Struct, frozen=True, tag="resync"):

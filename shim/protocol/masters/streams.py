@@ -35,8 +35,12 @@ class ReportPublisher:
         self._told: dict[str, SubClusterReport] = {}
         self._ended: dict[ApplicationId, ApplicationDocument] = {}
 
-    def publish(self, report: SubClusterReport) -> ReportFrame | DeltaFrame:
+    def publish(self, report: SubClusterReport, *, now_s: float = 0.0) -> ReportFrame | DeltaFrame:
         """Take a report, and return what to send to every follower that has the one before.
+
+        Args:
+            report: The next one.
+            now_s: Seconds since the epoch, like that of the other methods; goes into the frame.
 
         Raises:
             ValueError: If the report is not newer than the last one.
@@ -48,17 +52,17 @@ class ReportPublisher:
         self._told.update(dict.fromkeys(_parts_of(report), report))
         self._remember_ended(report)
         if before is None:
-            return ReportFrame.of(self.life, report)
-        return DeltaFrame(self.life, delta_between(before, report))
+            return ReportFrame.of(self.life, report, sent_at_s=now_s)
+        return DeltaFrame(self.life, delta_between(before, report), now_s)
 
-    def greet(self, hello: HelloFrame) -> ReportFrame | None:
+    def greet(self, hello: HelloFrame, *, now_s: float = 0.0) -> ReportFrame | None:
         """What to send to a follower that says hello: nothing if it is up to date, or nothing was reported yet."""
         newest = self._newest
         if newest is not None and hello.life == self.life and hello.sequence == newest.sequence:
             return None
-        return self.resync()
+        return self.resync(now_s=now_s)
 
-    def resync(self) -> ReportFrame | None:
+    def resync(self, *, now_s: float = 0.0) -> ReportFrame | None:
         """What to send to a follower that missed a report; nothing if there is none yet.
 
         The newest report, and with it what follows from those before: the parts that it does not hold, as not every
@@ -69,7 +73,7 @@ class ReportPublisher:
             return None
         held = {report.sequence: report for report in self._told.values() if report is not newest}
         earlier = [held[sequence] for sequence in sorted(held)]
-        return ReportFrame.of(self.life, newest, earlier, self._ended.values())
+        return ReportFrame.of(self.life, newest, earlier, self._ended.values(), sent_at_s=now_s)
 
     def _remember_ended(self, report: SubClusterReport) -> None:
         for application_id, document in report.applications.items():

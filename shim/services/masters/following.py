@@ -32,6 +32,7 @@ from shim.protocol.masters import (
     VerdictFrame,
 )
 from shim.services.heartbeats import HeartbeatListener
+from shim.services.masters.clock_offset import ClockOffset, shifted
 from shim.services.masters.correspondence import Correspondence
 from shim.services.masters.roster import Roster, local_master_role
 from shim.services.masters.verification import stripped
@@ -91,6 +92,7 @@ class _Follower:
         self.reports = 0
         self.resyncs = 0
         self._reader = ReportFollower(me)
+        self._offset = ClockOffset()
         self._view = view
         self._clock = clock
         self._listeners = tuple(listeners)
@@ -106,6 +108,7 @@ class _Follower:
         await link.send(self._reader.hello())
         self.questions, self.trouble = questions, ""
         _log.info("following", subcluster=self.subcluster, at=self.address)
+        self._offset = ClockOffset()  # another Local Master has another clock
         try:
             while True:
                 answer = self._take(await link.receive(), questions)
@@ -119,13 +122,14 @@ class _Follower:
     def _take(self, frame: Frame, questions: Correspondence) -> ResyncFrame | None:
         match frame:
             case ReportFrame() | DeltaFrame():
+                self._offset.note(sent_at_s=frame.sent_at_s, received_at_s=self._clock.now_s())
                 taken = self._reader.receive(frame)
                 if isinstance(taken, ResyncFrame):
                     return taken
                 for report in taken:
-                    self._apply(report)
+                    self._apply(shifted(report, self._offset.offset_s))
             case TroubleFrame(reason, at_s):
-                self._fail(reason, at_s)
+                self._fail(reason, at_s + self._offset.offset_s)
             case VerdictFrame():
                 questions.take(frame)
             case _:

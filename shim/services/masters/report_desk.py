@@ -59,7 +59,7 @@ class ReportDesk:
         subcluster: Whose Local Master it is.
         life: Of the Local Master; no other has the same.
         verify: Answers proposals.
-        clock: For the time of a failed poll.
+        clock: For the times that are told.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class ReportDesk:
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
         """See `HeartbeatListener`."""
         del applied
-        data = encode_frame(self._publisher.publish(report))
+        data = encode_frame(self._publisher.publish(report, now_s=self._clock.now_s()))
         for follower in self._followers:
             follower.offer(data)
 
@@ -105,7 +105,7 @@ class ReportDesk:
         if not isinstance(hello, HelloFrame):
             raise RemoteProtocolError(f"{type(hello).__name__} instead of a hello")
         follower = _Follower(link)
-        first = self._publisher.greet(hello)
+        first = self._publisher.greet(hello, now_s=self._clock.now_s())
         if first is not None:
             follower.offer(encode_frame(first))
         self._followers.add(follower)
@@ -123,7 +123,7 @@ class ReportDesk:
         while True:
             data = await follower.waiting.get()
             if data is None:
-                whole = self._publisher.resync()
+                whole = self._publisher.resync(now_s=self._clock.now_s())
                 data = None if whole is None else encode_frame(whole)
             if data is not None:
                 await follower.link.send_encoded(data)

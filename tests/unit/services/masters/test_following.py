@@ -52,7 +52,8 @@ class Story:
 
     async def polled(self, incarnation=1, **report):
         self.sequence += 1
-        made = a_report("east", self.sequence, polled_at_s=self.clock.now_s(), incarnation=incarnation, **report)
+        report = {"polled_at_s": self.clock.now_s()} | report
+        made = a_report("east", self.sequence, incarnation=incarnation, **report)
         self.desk.reported(made, self.truth.apply(made))
         await self.clock.settle()
 
@@ -115,6 +116,21 @@ async def test_a_failed_poll_is_told_at_once(story):
     assert "no answer in 10 s" in story.seen.failure
     await story.polled()
     assert story.seen.failure == ""
+
+
+@pytest.mark.parametrize("ahead_s", [-3600.0, -2.0, 0.0, 3.0, 3600.0])
+async def test_a_local_master_whose_clock_goes_wrong_is_no_older_and_no_younger_for_it(story, ahead_s):
+    theirs = FakeClock(story.clock.wall_s + ahead_s)
+    story.desk._clock = theirs
+    for _ in range(3):
+        document = a_document(1, "east", as_of_s=theirs.now_s())
+        await story.polled(polled_at_s=theirs.now_s(), clock_skew_s=0.25, applications=[document])
+        await story.clock.advance(1.0)
+        await theirs.advance(1.0)
+    assert story.seen.age_s == pytest.approx(1.0, abs=0.01)
+    assert story.seen.clock_skew_s == pytest.approx(0.25 + ahead_s)
+    (document,) = story.view.applications()
+    assert document.as_of_s == pytest.approx(story.clock.now_s() - 1.0, abs=0.01)
 
 
 async def test_a_cut_link_lets_the_view_age_and_is_made_anew(story):
