@@ -24,17 +24,21 @@ def folder(tmp_path):
 
 
 def test_work_runs_on_both_clusters_is_checked_and_explained_and_down_ends_all(folder, free_addresses):
-    rest, client_rpc, scheduler_rpc = free_addresses(3)
-    addresses = ("--rest", rest, "--client-rpc", client_rpc, "--scheduler-rpc", scheduler_rpc)
+    rest, client_rpc, scheduler_rpc, admin_rpc = free_addresses(4)
+    addresses = ("--rest", rest, "--client-rpc", client_rpc, "--scheduler-rpc", scheduler_rpc, "--admin-rpc", admin_rpc)
     result = run("demo", "up", "--nodes", 1, "--dir", folder, *addresses)
     assert result.exit_code == 0, result.output
-    rows = [line.split(maxsplit=7) for line in result.stdout.splitlines() if line.startswith("application_")]
-    assert {row[3] for row in rows} == {"east", "west"}
+    rows = [re.split(r"\s{2,}", line) for line in result.stdout.splitlines() if line.startswith("application_")]
+    *own, stock = rows
+    assert {row[3] for row in own} == {"east", "west"}
+    assert stock[1] == "mapreduce-1"
+    assert re.fullmatch(r"east \d+, west \d+", stock[3]), "the stock client's job has containers in both"
     assert {row[4] for row in rows} == {"FINISHED"}
-    for id_, *_, cluster, _state, _containers, _words, reason in rows:
-        assert reason.startswith(cluster)
+    for id_, _name, _queue, cluster, _state, _containers, _words, reason in rows:
         why = run("app", "why", id_, "--server", f"http://{rest}", "-o", "json")
-        assert json.loads(why.stdout)["home"] == cluster
+        home = json.loads(why.stdout)["home"]
+        assert reason.startswith(home)
+        assert home in cluster
     assert "as counted here too" in result.stdout
     assert len(re.findall(r"^  (?:heddle|curl) ", result.stdout, re.MULTILINE)) == 3
     assert run("demo", "down", "--dir", folder).exit_code == 0
