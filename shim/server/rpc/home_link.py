@@ -27,7 +27,7 @@ class LinkOwner(Protocol):
         ...
 
     def pace(self, *, is_home_slow: bool) -> None:
-        """The home takes no more for now, or takes again."""
+        """The home takes nothing more at this moment, or takes again."""
         ...
 
 
