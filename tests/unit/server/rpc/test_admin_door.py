@@ -11,6 +11,7 @@ from shim.protocol.proto.messages import (
     AddToClusterNodeLabelsRequestProto,
     CheckForDecommissioningNodesRequestProto,
     CheckForDecommissioningNodesResponseProto,
+    FederationQueueWeightProto,
     GetGroupsForUserRequestProto,
     GetGroupsForUserResponseProto,
     GetServiceStatusRequestProto,
@@ -26,7 +27,9 @@ from shim.protocol.proto.messages import (
     ReplaceLabelsOnNodeRequestProto,
     ResourceOptionProto,
     ResourceProto,
+    SaveFederationQueuePolicyRequestProto,
     TransitionToActiveRequestProto,
+    TransitionToObserverRequestProto,
     TransitionToStandbyRequestProto,
     UpdateNodeResourceRequestProto,
 )
@@ -45,6 +48,15 @@ NOBODY = Caller("dr.who", "dr.who", is_anonymous=True)
 NOT_ADMIN = RPCRefusal(JavaClass.YARN, "org.apache.hadoop.security.AccessControlException: User ada doesn't have")
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ALL = {**ADMINISTRATION.methods, **HA_SERVICE.methods}
+BY_USER = HAStateChangeRequestInfoProto(reqSource=0)
+FILLED = {
+    "transitionToStandby": TransitionToStandbyRequestProto(reqInfo=BY_USER),
+    "transitionToObserver": TransitionToObserverRequestProto(reqInfo=BY_USER),
+    "saveFederationQueuePolicy": SaveFederationQueuePolicyRequestProto(
+        queue="root", federationQueueWeight=FederationQueueWeightProto()
+    ),
+}
+"""Requests with what is required in them."""
 
 
 class Operators:
@@ -269,30 +281,17 @@ async def test_decommissioning_nodes_are_those_of_all(operators):
 
 @pytest.mark.parametrize("method", [name for name, row in ADMIN_METHODS.items() if row.way is AdminWay.REFUSE])
 async def test_what_has_no_meaning_here_is_refused_with_the_reason(operators, method):
-    failure = await operators.ask(method, _filled(method))
+    failure = await operators.ask(method, FILLED.get(method, ALL[method].request()))
 
     assert isinstance(failure, Failure)
     assert ADMIN_METHODS[method].reason in failure.message
     assert not operators.told("east")
 
 
-def _filled(method):
-    """A request with what is required in it."""
-    request = ALL[method].request()
-    if "reqInfo" in request.DESCRIPTOR.fields_by_name:
-        request.reqInfo.CopyFrom(HAStateChangeRequestInfoProto(reqSource=0))
-    if method == "saveFederationQueuePolicy":
-        request.queue = "root"
-        request.federationQueueWeight.SetInParent()
-    return request
-
-
 async def test_heddle_is_active_and_stays_it(operators):
-    by_user = HAStateChangeRequestInfoProto(reqSource=0)
-
     status = await operators.ask("getServiceStatus", GetServiceStatusRequestProto())
-    activated = await operators.ask("transitionToActive", TransitionToActiveRequestProto(reqInfo=by_user))
-    deposed = await operators.ask("transitionToStandby", TransitionToStandbyRequestProto(reqInfo=by_user))
+    activated = await operators.ask("transitionToActive", TransitionToActiveRequestProto(reqInfo=BY_USER))
+    deposed = await operators.ask("transitionToStandby", TransitionToStandbyRequestProto(reqInfo=BY_USER))
 
     assert (status.state, status.readyToBecomeActive) == (1, True)
     assert not isinstance(activated, Failure)
