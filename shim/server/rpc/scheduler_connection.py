@@ -3,7 +3,7 @@
 import asyncio
 import base64
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -14,7 +14,7 @@ from shim.errors import HeddleError, NotFoundError, RemoteProtocolError
 from shim.ports.attempt_calls import Attempt, AttemptDesk
 from shim.protocol.hrpc import ConnectionEnded, Failure, JavaClass, QualityOfProtection, RPCErrorCode
 from shim.protocol.hrpc.digest_md5 import NONCE_BYTES
-from shim.protocol.hrpc.login_relay import LoggedIn, LoginRelay, LoginStage, Named, Offered
+from shim.protocol.hrpc.login_relay import LoggedIn, LoginEvent, LoginRelay, LoginStage, Named, Offered
 from shim.protocol.proto import APPLICATION_MASTER
 from shim.protocol.yarn import attempt_of_token
 from shim.server.rpc.connection_roll import ConnectionRoll, RollLimits
@@ -217,7 +217,7 @@ class MasterConnection(asyncio.Protocol):
 
     # -- login ---------------------------------------------------------------------------------------------------------
 
-    def _take(self, events: "list[Named | Offered | LoggedIn | ConnectionEnded]") -> None:
+    def _take(self, events: Sequence[LoginEvent]) -> None:
         login = self._login
         if login is None:
             return
