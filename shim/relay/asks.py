@@ -6,7 +6,7 @@ are taken off. From then on each grant takes one off, as a scheduler does it.
 Source: `AppSchedulingInfo`, `LocalityAppPlacementAllocator` of the ResourceManager.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from shim.domain.allocations import ANY, Ask, AskKey, Grant
@@ -57,10 +57,6 @@ class AskBook:
     def groups(self) -> Sequence[AskGroup]:
         """Every group, in the order in which the ApplicationMaster spoke of it first."""
         return tuple(self._groups.values())
-
-    def find(self, key: AskKey) -> AskGroup | None:
-        """The group of a key."""
-        return self._groups.get(key)
 
     def clear(self) -> None:
         """The ApplicationMaster registers again: it will say everything once more."""
@@ -114,6 +110,26 @@ class AskBook:
             if row is not None and row.count > 0:
                 group.rows[place] = replace(row, count=row.count - 1)
         return group.key
+
+    def beat(self, subcluster: SubClusterId, lucky: Container[AskKey]) -> None:
+        """A scheduler answered; it granted something for the lucky ones."""
+        for group in self._groups.values():
+            if group.key not in lucky and group.targets.get(subcluster, 0):
+                group.starved[subcluster] = group.starved.get(subcluster, 0) + 1
+
+    def refuse(self, keys: Iterable[AskKey], subcluster: SubClusterId) -> None:
+        """A scheduler does not take such asks: it is not asked for them again."""
+        for key in keys:
+            group = self._groups.get(key)
+            if group is not None:
+                group.refused.add(subcluster)
+                group.targets.pop(subcluster, None)
+
+    def leave(self, subcluster: SubClusterId) -> None:
+        """A sub-cluster is given up: what it was asked for is to be asked elsewhere."""
+        for group in self._groups.values():
+            group.targets.pop(subcluster, None)
+            group.starved.pop(subcluster, None)
 
     def give_back(self, key: AskKey) -> None:
         """A granted container is gone before the ApplicationMaster had it: it is wanted again."""

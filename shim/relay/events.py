@@ -110,9 +110,10 @@ class SessionRefused(Event):
 
 @dataclass(frozen=True, slots=True)
 class SessionForgotten(Event):
-    """A scheduler says that the ApplicationMaster is not registered: it has restarted, and knows no asks."""
+    """A scheduler answers that the ApplicationMaster is not registered: it has restarted, and knows no asks."""
 
     subcluster: SubClusterId
+    serial: int
 
 
 @dataclass(frozen=True, slots=True)

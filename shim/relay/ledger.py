@@ -239,10 +239,16 @@ class AskLedger:
         self._outbox.add(event.node_tokens)
         effects.append(self._say(session))
 
+    def _answering(self, subcluster: SubClusterId, serial: int) -> Session | None:
+        """The session that waits for this answer; None for a late answer to a request that was given up."""
+        session = self._talk.find(subcluster)
+        is_due = session is not None and session.in_flight is not None and session.in_flight.serial == serial
+        return session if is_due else None
+
     def _session_answered(self, event: SessionAnswered, effects: list[Effect]) -> None:
-        session = self._talk.find(event.subcluster)
-        if session is None or session.in_flight is None or session.in_flight.serial != event.serial:
-            return  # a late answer to a request that was given up
+        session = self._answering(event.subcluster, event.serial)
+        if session is None:
+            return
         answer = event.answer
         request = session.answered(answer.response_id)
         session.headroom, session.nodes = answer.headroom, answer.nodes
@@ -277,9 +283,7 @@ class AskLedger:
                 session.granted(key, (grant.node.host, rack))
             if key is not None:
                 lucky.add(key)
-        for group in self._asks.groups:
-            if group.key not in lucky and group.targets.get(session.subcluster, 0):
-                group.starved[session.subcluster] = group.starved.get(session.subcluster, 0) + 1
+        self._asks.beat(session.subcluster, lucky)
 
     def _take_end(self, session: Session, ended: Ended) -> None:
         known = self._containers.find(ended.container)
@@ -291,8 +295,8 @@ class AskLedger:
             )  # given by an earlier ledger
 
     def _session_refused(self, event: SessionRefused, effects: list[Effect]) -> None:
-        session = self._talk.find(event.subcluster)
-        if session is None or session.in_flight is None or session.in_flight.serial != event.serial:
+        session = self._answering(event.subcluster, event.serial)
+        if session is None:
             return
         if event.expected_id is not None:
             request = session.renumber(self._talk.next_serial(), event.expected_id)
@@ -305,18 +309,16 @@ class AskLedger:
             self._master.call, self._before = None, {}
             effects.append(RefuseAM(event.java_class, event.message))
             return
-        for ask in request.asks if request is not None else ():
-            group = self._asks.find(ask.key)
-            if group is not None:
-                group.refused.add(session.subcluster)
-                group.targets.pop(session.subcluster, None)
+        self._asks.refuse({ask.key for ask in request.asks} if request is not None else (), session.subcluster)
 
     def _session_forgotten(self, event: SessionForgotten, effects: list[Effect]) -> None:
-        session = self._talk.find(event.subcluster)
+        session = self._answering(event.subcluster, event.serial)
         if session is None or session.state is not SessionState.OPEN:
             return
         session.state = SessionState.OPENING
+        request = session.refused()
         if session is not self._home:
+            session.updates[:0] = request.updates if request is not None else ()
             effects.append(OpenSession(event.subcluster))
         elif self._master.call is not None:
             self._master.call, self._before = None, {}
@@ -328,9 +330,7 @@ class AskLedger:
             return
         session.give_up()
         self._outbox.tell_of(session.places, is_lost=True)
-        for group in self._asks.groups:
-            group.targets.pop(event.subcluster, None)
-            group.starved.pop(event.subcluster, None)
+        self._asks.leave(event.subcluster)
         for container in self._containers.of(event.subcluster):
             if container.state is ContainerState.GIVEN:
                 diagnostics = f"sub-cluster {event.subcluster} is lost: {event.reason}"

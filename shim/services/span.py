@@ -300,7 +300,7 @@ def _event_of(home: SubClusterId, serial: int, told: RPCAnswer) -> Event:
     if refusal is None:
         return SessionAnswered(home, serial, read_allocate_answer(told.payload))
     if refusal.java_class == JavaClass.APPLICATION_MASTER_NOT_REGISTERED:
-        return SessionForgotten(home)
+        return SessionForgotten(home, serial)
     return SessionRefused(home, serial, refusal.java_class, refusal.message, expected_id(refusal.message))
 
 

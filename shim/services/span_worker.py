@@ -196,7 +196,7 @@ class SpanWorker:
     def _refused(self, request: SessionRequest, refusal: RPCRefusal) -> _Outcome:
         java_class, message = refusal.java_class, refusal.message
         if java_class in _UNKNOWN_THERE:
-            self._tell(SessionForgotten(self._subcluster))
+            self._tell(SessionForgotten(self._subcluster, request.serial))
             return _Outcome.ENDED
         _log.warning("a scheduler refuses", subcluster=self._subcluster, java_class=java_class, message=message)
         self._tell(SessionRefused(self._subcluster, request.serial, java_class, message, expected_id(message)))

@@ -133,6 +133,7 @@ class Master:
     response_id: int = 0
     call: AllocateCall | None = None
     may_hear_twice: bool = False
+    may_hear_of_strangers: bool = False
 
     def next_call(self):
         if self.call is None:
@@ -152,6 +153,8 @@ class Master:
             self.wanted[key] -= 1
             self.changed.add(key)
         for ended in answer.ended:
+            if self.may_hear_of_strangers and ended.container not in self.has:
+                continue  # of an attempt before
             assert ended.container in self.has, f"{ended.container} ended and was never granted"
             assert self.may_hear_twice or ended.container not in self.ended, (
                 f"the end of {ended.container} was told twice"
@@ -191,6 +194,7 @@ class Relay(RuleBasedStateMachine):
         self.answers = {name: [] for name in NAMES}
         self.old_answers = []
         self.opening = set()
+        self.ever_opened = set()
         self.away = set()
         self.am_answer = None
         self.must_register = True
@@ -238,7 +242,7 @@ class Relay(RuleBasedStateMachine):
     def _hear(self, name):
         request, outcome = self.answers[name].pop(0)
         if outcome is None:
-            self.tell(SessionForgotten(name))
+            self.tell(SessionForgotten(name, request.serial))
         elif isinstance(outcome, int):
             self.tell(SessionRefused(name, request.serial, "Invalid", "expect", expected_id=outcome))
         else:
@@ -247,6 +251,7 @@ class Relay(RuleBasedStateMachine):
 
     def _open(self, name):
         self.opening.discard(name)
+        self.ever_opened.add(name)
         live = self.schedulers[name].register()
         self.wires.pop(name, None)
         self.answers[name].clear()
@@ -390,7 +395,27 @@ class Relay(RuleBasedStateMachine):
         self.old_answers.clear()
         for answers in self.answers.values():
             answers.clear()
-        self.opening = {name for name in OTHERS if self.schedulers[name].is_registered or self.remembered[name]}
+        self.opening = set(self.ever_opened)
+        self.am_answer, self.must_register = None, True
+
+    @rule(keeps=st.booleans())
+    def master_is_killed(self, keeps):
+        """Another attempt: it finds the containers of the first, or they are no more."""
+        home, before = self.schedulers[HOME], self.master
+        home.restart(before.has)
+        self.master = Master(may_hear_twice=True, may_hear_of_strangers=True)
+        if keeps:
+            self.master.has, self.master.ended = before.has, before.ended
+        else:
+            home.live.clear()
+            for known in self.remembered.values():
+                known.clear()
+        self.ledger = AskLedger(ATTEMPT, HOME, CapacitySplitter(patience=2))
+        self.wires.clear()
+        self.old_answers.clear()
+        for answers in self.answers.values():
+            answers.clear()
+        self.opening = set(self.ever_opened)
         self.am_answer, self.must_register = None, True
 
     # ------------------------------------------------------------ what must be
@@ -443,4 +468,4 @@ class Relay(RuleBasedStateMachine):
 
 
 TestRelay = Relay.TestCase
-TestRelay.settings = settings(max_examples=60, stateful_step_count=15, deadline=None)
+TestRelay.settings = settings(max_examples=120, stateful_step_count=15, deadline=None)
