@@ -151,6 +151,11 @@ class ClientCalls:
         issuer = self._routing.subcluster_of_reservation(reservation_id)
         return await (self.ask_any(call) if issuer is None else self.ask(issuer, call))
 
+    def owner_of(self, application_id: ApplicationId) -> str | None:
+        """Whose application it is; None if no home has told of it."""
+        document = self._view.find(application_id)
+        return None if document is None else document.summary.user
+
     def last_known(self, application_id: ApplicationId, *, viewer: str) -> ApplicationDocument | None:
         """What was last told of an application, or that it was submitted, if the viewer may see it."""
         document = self._view.find(application_id)

@@ -5,8 +5,9 @@ from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
+from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
-from shim.errors import HeddleError
+from shim.errors import ForbiddenError, HeddleError
 from shim.protocol.hrpc import Call, ContextReceived, Failure, Offer, method_of, request_of
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.yarn import MERGES, reservation_of
@@ -112,8 +113,22 @@ class ClientDoor:
         application_id = row.application(request)
         if row.writes:
             self._identity.require_user(asked.caller)
+            if row.owners:
+                self._check_owner(asked, application_id)
             return told(await self._calls.change(application_id, asked.passed_on()))
         return told(await self._calls.read(application_id, asked.passed_on()))
+
+    def _check_owner(self, asked: Asked, application_id: ApplicationId) -> None:
+        """A ResourceManager without access lists lets anybody; what Heddle has not heard of yet, its home judges.
+
+        Raises:
+            ForbiddenError: The caller neither owns the application nor operates Heddle.
+        """
+        owner, user = self._calls.owner_of(application_id), asked.caller.user
+        if owner not in (None, user) and not self._identity.is_admin(asked.caller):
+            raise ForbiddenError(
+                f"Unauthorized attempt at {asked.call.method} of {application_id} by remote user {user}"
+            )
 
     async def _merge(self, asked: Asked) -> MethodAnswer:
         gathered = await self._calls.ask_all(asked.passed_on())

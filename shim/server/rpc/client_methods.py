@@ -51,6 +51,7 @@ class Row:
         field: The request's field that holds the key, or tells what is changed.
         writes: Whether it changes something: then it is never sent twice, and what Heddle shows is fetched again.
         unknown: Exception for an application that nobody knows.
+        owners: Whether it is for the application's owner and Heddle's admins alone, as at the REST door.
     """
 
     way: Way
@@ -58,6 +59,7 @@ class Row:
     field: str = ""
     writes: bool = False
     unknown: JavaClass = JavaClass.APPLICATION_NOT_FOUND
+    owners: bool = False
 
     def application(self, request: Message) -> ApplicationId:
         """The application that a request belongs to: its own field, an attempt's, a container's or a context's."""
@@ -112,7 +114,7 @@ CLIENT_METHODS: Mapping[str, Row] = {
     "getApplicationAttemptReport": _of("application_attempt_id", unknown=JavaClass.APPLICATION_ATTEMPT_NOT_FOUND),
     "getContainers": _of("application_attempt_id"),
     "getContainerReport": _of("container_id", unknown=JavaClass.CONTAINER_NOT_FOUND),
-    "signalToContainer": _of("container_id", writes=True),
+    "signalToContainer": Row(Way.ROUTE, Key.APPLICATION, "container_id", writes=True, owners=True),
     "submitReservation": _reserved(),
     "updateReservation": _reserved(),
     "deleteReservation": _reserved(),

@@ -16,8 +16,10 @@ from shim.protocol.hrpc import (
 )
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import (
+    ApplicationAttemptIdProto,
     ApplicationSubmissionContextProto,
     CancelDelegationTokenRequestProto,
+    ContainerIdProto,
     GetApplicationReportRequestProto,
     GetApplicationReportResponseProto,
     GetApplicationsRequestProto,
@@ -29,6 +31,7 @@ from shim.protocol.proto.messages import (
     KillApplicationResponseProto,
     RenewDelegationTokenRequestProto,
     RenewDelegationTokenResponseProto,
+    SignalContainerRequestProto,
     SubmitApplicationRequestProto,
     YarnApplicationStateProto,
 )
@@ -68,7 +71,7 @@ class Door:
             view=heddle.view,
             clock=clock,
         )
-        rules = IdentityRules(proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice",))})
+        rules = IdentityRules(admins=("operator",), proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice",))})
         identity = IdentityService(rules, secret=b"s" * 32, clock=clock)
         self.door = ClientDoor(
             ClientUseCases(
@@ -370,6 +373,22 @@ async def test_a_name_is_believed_and_a_proxy_user_needs_leave(door):
     assert refused == Failure(
         JavaClass.AUTHORIZATION, "User: mallory is not allowed to impersonate alice", RPCErrorCode.UNAUTHORIZED
     )
+
+
+@pytest.mark.parametrize(("user", "passes"), [("alice", True), ("operator", True), ("mallory", False)])
+async def test_containers_are_signalled_by_owners_and_operators_alone(door, user, passes):
+    door.manager("west").add_application(APP, user="alice", name="hers")
+    await door.federation.wait_for(door.heddle.poll())
+    attempt = ApplicationAttemptIdProto(application_id=application_message(APP), attemptId=1)
+    container = ContainerIdProto(app_attempt_id=attempt, id=2)
+
+    signal = SignalContainerRequestProto(container_id=container, command=1)
+    told = await door.ask("signalToContainer", signal, caller=Caller(user, user))
+
+    (home,) = [rpc for rpc in door.rpcs.values() if rpc.subcluster == "west"]
+    assert [call.method for call in home.calls].count("signalToContainer") == int(passes)
+    assert isinstance(told, Failure)
+    assert (told.java_class == JavaClass.ACCESS_CONTROL) is not passes
 
 
 async def test_a_changing_call_without_a_user_is_refused(door):
