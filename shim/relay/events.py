@@ -118,7 +118,7 @@ class SessionForgotten(Event):
 
 @dataclass(frozen=True, slots=True)
 class SessionLost(Event):
-    """A session could not be opened, or its sub-cluster is given up for now.
+    """A session could not be opened, or its sub-cluster is given up until it is back.
 
     One that was open before is to be opened again as soon as that is possible, without another word.
 
