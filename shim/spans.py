@@ -71,6 +71,8 @@ async def open_spans(world: SpanWorld) -> Spans:
     if queues:
         await epochs.ask()
         _refuse_clashes(epochs)
+        for name in epochs.homes_only:
+            _log.warning("has no yarn.resourcemanager.epoch: a home, and no place to span to", subcluster=name)
     masters = UnmanagedMasters(world.rpcs, _logins(world), world.spans, clock)
     desk = Spanning(
         SpanTools(

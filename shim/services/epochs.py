@@ -45,6 +45,11 @@ class Epochs:
         counts = Counter(self._known.values())
         return {name: epoch for name, epoch in self._known.items() if epoch and counts[epoch] > 1}
 
+    @property
+    def homes_only(self) -> tuple[SubClusterId, ...]:
+        """Sub-clusters without an epoch: applications may have their home there, and nothing else."""
+        return tuple(name for name, epoch in self._known.items() if not epoch)
+
     def may_span(self, subcluster: SubClusterId) -> bool:
         """Whether containers of other homes' applications can be told apart there: its epoch is known and its own."""
         return self._known.get(subcluster, 0) > 0 and subcluster not in self.clashes

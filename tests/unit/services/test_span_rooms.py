@@ -116,6 +116,7 @@ async def test_only_a_cluster_with_an_epoch_of_its_own_may_be_spanned_to():
     assert [epochs.may_span(name) for name in (east, west, north)] == [True, True, False]
     assert [manager.asked for manager in managers.values()] == [1, 1, 1]
     assert epochs.is_complete
+    assert epochs.homes_only == (north,)
     assert not epochs.clashes
 
 
