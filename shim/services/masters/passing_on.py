@@ -128,11 +128,11 @@ class PassingOn:
         return answer
 
     async def finish(self) -> None:
-        """See `TakesSubmissions`."""
+        """See `TakesSubmissions`; ends the links to the others first."""
+        await self._close()
         await self._local.finish()
 
-    async def close(self) -> None:
-        """End the links to the others."""
+    async def _close(self) -> None:
         peers, self._peers = tuple(self._peers.values()), {}
         for peer in peers:
             peer.reader.cancel()

@@ -24,6 +24,7 @@ class Takes:
     def __init__(self, answer=TAKEN):
         self.answer = answer
         self.took = []
+        self.is_finished = False
 
     async def submit(self, submission, *, accept="application/json"):
         self.took.append((submission, accept))
@@ -32,7 +33,7 @@ class Takes:
         return self.answer
 
     async def finish(self):
-        pass
+        self.is_finished = True
 
 
 class Lists:
@@ -73,7 +74,7 @@ class Two:
 async def two():
     made = Two()
     yield made
-    await made.passing.close()
+    await made.passing.finish()
 
 
 async def test_the_owner_takes_it_and_the_client_hears_its_answer(two):
@@ -129,7 +130,7 @@ async def test_an_owner_that_says_nothing_is_not_waited_for():
     two.dialer.listeners["b:1"] = says_nothing
     assert await two.passing.submit(a_submission(1)) == TAKEN
     assert len(two.here.took) == 1
-    await two.passing.close()
+    await two.passing.finish()
 
 
 async def test_an_owner_that_dies_over_it_is_done_without_and_dialled_anew_for_the_next(two):
@@ -155,6 +156,13 @@ async def test_many_at_once_share_one_link_and_each_hears_its_own_answer(two):
     answers = await asyncio.gather(*(two.passing.submit(a_submission(number)) for number in range(1, 200)))
     assert [answer.home_subcluster for answer in answers] == [f"c{number}" for number in range(1, 200)]
     assert len(two.dialer.links) == 1
+
+
+async def test_finishing_ends_the_links_and_what_was_begun_here(two):
+    await two.passing.submit(a_submission(1))
+    await two.passing.finish()
+    assert [link.closed_for for link in two.dialer.links] == [""]
+    assert two.here.is_finished
 
 
 async def test_answers_that_nobody_asked_for_change_nothing(two):
