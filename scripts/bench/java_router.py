@@ -4,6 +4,7 @@ The ResourceManagers register themselves in the state store, so each is started 
 NodeManagers keep it off: they would need an AMRMProxy that is not part of this comparison.
 """
 
+import itertools
 import os
 import signal
 import socket
@@ -53,6 +54,7 @@ class JavaRouter:
         self._web, self._client_rpc, self._admin = (f"127.0.0.1:{base_port + offset}" for offset in (1, 2, 3))
         self._jars = next(iter(lab.clusters.values())).jars
         self._processes: dict[str, subprocess.Popen[bytes]] = {}
+        self._probes = itertools.count()
 
     @property
     def url(self) -> str:
@@ -124,12 +126,14 @@ class JavaRouter:
         self._configure("router", yarn)
         self._start("router", f"{_ROUTER}.Router", heap="384m")
         nodes = sum(ask(cluster.web_address).usable_nodes for cluster in self._lab.clusters.values())
-        if not wait_until(lambda: self._sees(nodes), timeout_s=_BOOT_S, poll_s=0.2):
+        if not wait_until(lambda: self._sees(nodes), timeout_s=_BOOT_S, poll_s=0.5):
             raise TimeoutError(f"the Router does not see {nodes} nodes: {self._folder / 'router.log'}")
 
     def _sees(self, nodes: int) -> bool:
+        # a user who asks while it starts is told of a part of the sub-clusters for as long as it runs: ask as a new one
+        user = f"probe{next(self._probes)}"
         try:
-            answer = httpx.get(f"{self.url}/ws/v1/cluster/metrics?user.name=heddle", timeout=5, trust_env=False)
+            answer = httpx.get(f"{self.url}/ws/v1/cluster/metrics?user.name={user}", timeout=5, trust_env=False)
         except httpx.HTTPError:
             return False
         return f'"activeNodes":{nodes}' in answer.text
