@@ -21,6 +21,7 @@ class SpanSession:
         user: Whose application it is.
         token: Serialized token by which it logs in. Its ResourceManager shows it only before it registers; empty if
             it was not seen yet.
+        node_tokens: Serialized answer to a registration with the tokens for its nodes: each is given only once.
     """
 
     application: ApplicationId
@@ -28,6 +29,7 @@ class SpanSession:
     home: SubClusterId
     user: str
     token: bytes = field(default=b"", repr=False)
+    node_tokens: bytes = field(default=b"", repr=False)
 
 
 @dataclass(frozen=True, slots=True)

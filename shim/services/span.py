@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
+from shim.domain.allocations import NodeToken
 from shim.domain.ids import ApplicationId, ContainerId, SubClusterId
 from shim.errors import HeddleError, InvariantViolationError
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, Attempt, HomeSession
@@ -21,6 +22,7 @@ from shim.protocol.hrpc import JavaClass
 from shim.protocol.yarn.allocations import (
     read_allocate_answer,
     read_allocate_call,
+    read_registration,
     with_containers,
     write_allocate_answer,
     write_session_request,
@@ -223,15 +225,21 @@ class Span:
             queue = self._tools.rooms.queue_at(name, self.attempt.queue)
             newest = await self._tools.store.sessions(session.application)
             current = next((each for each in newest if each.subcluster == name), session)
-            self._sessions[name] = current
-            return await self._tools.masters.open(current, queue or self.attempt.queue)
+            opened = await self._tools.masters.open(current, queue or self.attempt.queue)
+            self._sessions[name] = opened.session
+            return opened
 
-        async def renew(token: bytes) -> None:
-            self._sessions[name] = replace(self._sessions[name], token=token)
-            await self._tools.masters.renew(self._sessions[name], token)
+        async def keep(token: bytes, node_tokens: Sequence[NodeToken]) -> None:
+            current = self._sessions[name]
+            known = {each.node: each for each in read_registration(current.node_tokens)[1]}
+            new = known | {each.node: each for each in node_tokens}
+            kept = replace(current, token=token or current.token, node_tokens=with_containers(b"", (), new.values()))
+            if kept != current:
+                self._sessions[name] = kept
+                await self._tools.store.save_session(kept)
 
         tools = self._tools
-        worker = SpanWorker(name, open_, self._tell, renew, clock=tools.clock, settings=tools.settings, known=known)
+        worker = SpanWorker(name, open_, self._tell, keep, clock=tools.clock, settings=tools.settings, known=known)
         self._workers[name] = worker
         worker.start()
         return worker

@@ -1,14 +1,14 @@
 """One session of one application in a further sub-cluster: opened, spoken to at a beat, opened again, ended."""
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 
 import structlog
 
-from shim.domain.allocations import SessionRequest
+from shim.domain.allocations import NodeToken, SessionRequest
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.errors import CannotSpanError, HeddleError, ResourceManagerError
 from shim.ports.attempt_calls import ALLOCATE
@@ -72,7 +72,7 @@ class SpanWorker:
         subcluster: SubClusterId,
         open_: Callable[[], Awaitable[Opened]],
         tell: Callable[[Event], None],
-        renew: Callable[[bytes], Awaitable[None]],
+        keep: Callable[[bytes, Sequence[NodeToken]], Awaitable[None]],
         clock: Clock,
         settings: SpanSettings,
         known: frozenset[ContainerId] = frozenset(),
@@ -82,7 +82,7 @@ class SpanWorker:
         self._subcluster = subcluster
         self._open = open_
         self._tell = tell
-        self._renew = renew
+        self._keep = keep
         self._clock = clock
         self._settings = settings
         self._known = known
@@ -189,8 +189,8 @@ class SpanWorker:
             return self._refused(request, answer.refusal)
         told = read_allocate_answer(answer.payload)
         self._tell(SessionAnswered(self._subcluster, request.serial, told))
-        if told.am_rm_token:
-            await self._renew(told.am_rm_token)
+        if told.am_rm_token or told.node_tokens:
+            await self._keep(told.am_rm_token, told.node_tokens)
         return _Outcome.HEARD
 
     def _refused(self, request: SessionRequest, refusal: RPCRefusal) -> _Outcome:

@@ -60,10 +60,12 @@ class Opened:
     """A master that has registered.
 
     Attributes:
+        session: With its token.
         live: Containers that run there for the application.
         node_tokens: For their nodes.
     """
 
+    session: SpanSession
     login: SchedulerLogin
     live: tuple[Grant, ...]
     node_tokens: tuple[NodeToken, ...]
@@ -110,12 +112,14 @@ class UnmanagedMasters:
             session = await self._start(session, queue)
         login = self._logins.log_in(session.subcluster, session.token)
         try:
-            live, tokens = read_registration(await self._register(session, login))
+            live, fresh = read_registration(await self._register(session, login))
+            kept = read_registration(session.node_tokens)[1]
         except BaseException:
             await login.close()
             raise
+        tokens = tuple({token.node: token for token in (*kept, *fresh)}.values())  # those of before are not given again
         _log.info("an application spans", application=str(session.application), subcluster=session.subcluster)
-        return Opened(login, live, tokens)
+        return Opened(session, login, live, tokens)
 
     async def _register(self, session: SpanSession, login: SchedulerLogin) -> bytes:
         answer = await login.call(REGISTER, REGISTRATION, timeout_s=self._settings.answer_within_s)
@@ -131,10 +135,6 @@ class UnmanagedMasters:
         if is_unknown or (report.refusal is None and read_report(report.payload)[0]):
             return CannotSpanError(f"{session.subcluster} {said}")
         return NoAnswerError(session.subcluster, said)
-
-    async def renew(self, session: SpanSession, token: bytes) -> None:
-        """The scheduler gave a new token: the old one ends soon."""
-        await self._store.save_session(replace(session, token=token))
 
     async def finish(self, session: SpanSession, login: SchedulerLogin, payload: bytes) -> None:
         """End a master in good order, as its application ended; else by force.

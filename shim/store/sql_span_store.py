@@ -38,6 +38,7 @@ class SqlSpanStore:
             "home_subcluster": session.home,
             "user_name": session.user,
             "sealed_token": self._sealer.seal(session.token, place),
+            "sealed_node_tokens": self._sealer.seal(session.node_tokens, place),
         }
         await self._executor.write(partial(_put, table=span_sessions, row=row))
 
@@ -49,8 +50,15 @@ class SqlSpanStore:
     def _session(self, row: Mapping[str, Any]) -> SpanSession:
         application = ApplicationId(row["cluster_timestamp"], row["sequence"])
         subcluster = SubClusterId(row["subcluster"])
-        token = self._sealer.open(row["sealed_token"], _session_place(application, subcluster))
-        return SpanSession(application, subcluster, SubClusterId(row["home_subcluster"]), row["user_name"], token)
+        place = _session_place(application, subcluster)
+        return SpanSession(
+            application,
+            subcluster,
+            SubClusterId(row["home_subcluster"]),
+            row["user_name"],
+            self._sealer.open(row["sealed_token"], place),
+            self._sealer.open(row["sealed_node_tokens"] or b"", place),
+        )
 
     async def remove_session(self, application: ApplicationId, subcluster: SubClusterId) -> None:
         """Forget a session and its containers."""

@@ -110,6 +110,7 @@ span_sessions = Table(  # ApplicationMasters of Heddle's own, beyond the homes
     Column("home_subcluster", String(63), nullable=False),
     Column("user_name", Text, nullable=False),
     Column("sealed_token", LargeBinary, nullable=False),
+    Column("sealed_node_tokens", LargeBinary),
 )
 
 span_attempts = Table(

@@ -54,6 +54,7 @@ class _Application:
     fresh: list[ContainerProto] = field(default_factory=list)
     gone: list[ContainerStatusProto] = field(default_factory=list)
     cached: AllocateResponseProto | None = None
+    nodes: set[str] = field(default_factory=set)
 
 
 @dataclass
@@ -155,6 +156,8 @@ class SpanCluster:
     def _register(self, known: _Application) -> RPCAnswer:
         known.state, known.is_registered, known.response_id, known.cached = _RUNNING, True, 0, None
         tokens = [NMTokenProto(nodeId=each.nodeId) for each in known.live.values()]
+        if known.live:  # and only then: as a ResourceManager does it
+            known.nodes = {each.nodeId.host for each in known.live.values()}
         answer = RegisterApplicationMasterResponseProto(
             queue="default",
             containers_from_previous_attempts=list(known.live.values()),
@@ -181,8 +184,9 @@ class SpanCluster:
             completed_container_statuses=known.gone,
             limit=ResourceProto(memory=1024 * self.may_grant, virtual_cores=self.may_grant),
             num_cluster_nodes=1,
-            nm_tokens=[NMTokenProto(nodeId=each.nodeId) for each in known.fresh],
+            nm_tokens=[NMTokenProto(nodeId=each.nodeId) for each in known.fresh if each.nodeId.host not in known.nodes],
         )
+        known.nodes |= {each.nodeId.host for each in known.fresh}
         known.fresh, known.gone = [], []
         return RPCAnswer(known.cached.SerializeToString())
 

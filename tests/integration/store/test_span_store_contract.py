@@ -17,7 +17,7 @@ from shim.testing.span_stores import InMemorySpanStore
 
 APPLICATION = ApplicationId(1_700_000_000_000, 7)
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
-SESSION = SpanSession(APPLICATION, WEST, EAST, "ada", b"a very secret token")
+SESSION = SpanSession(APPLICATION, WEST, EAST, "ada", b"a very secret token", b"tokens of nodes")
 ATTEMPT = SpanAttempt(ApplicationAttemptId(APPLICATION, 1), b"a key is in here", 3)
 CONTAINERS = [ContainerId(ATTEMPT.attempt, (200 << 40) | number) for number in range(1, 900)]
 SECRET = b"of the configuration"

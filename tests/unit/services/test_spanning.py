@@ -111,6 +111,7 @@ class Master:
         self.has: list[ContainerIdProto] = []
         self.ended: dict[int, int] = {}
         self.nodes: dict[str, int] = {}
+        self.tokens: set[str] = set()
 
     async def register(self) -> RegisterApplicationMasterResponseProto:
         answer = await self.calls.register(b"")
@@ -126,6 +127,7 @@ class Master:
         self.has += [container.id for container in told.allocated_containers]
         self.ended |= {each.container_id.id: each.exit_status for each in told.completed_container_statuses}
         self.nodes |= {report.nodeId.host: report.node_state for report in told.updated_nodes}
+        self.tokens |= {token.nodeId.host for token in told.nm_tokens}
         return told
 
     def request(self, count: int | None = None) -> AllocateRequestProto:
@@ -305,6 +307,20 @@ async def test_a_second_attempt_gives_back_what_the_first_had_unless_containers_
     assert not had & {each.id.id for each in registered.containers_from_previous_attempts}
     await second.allocate(0)
     await second.until(lambda: not world.clusters[WEST].applications[APPLICATION].live)
+
+
+async def test_a_second_attempt_gets_the_nodes_tokens_though_nothing_runs_there_any_more(world):
+    """A ResourceManager remembers for which nodes a master has tokens, and this one stays the same."""
+    master = await a_spanning_master(world)
+    world.clusters[WEST].end(APPLICATION)
+    await master.until(lambda: len(master.ended) == 3)
+    await world.restart()
+    second = world.log_in(ApplicationAttemptId(APPLICATION, 2))
+    await second.register()
+    world.clusters[WEST].may_grant = 1
+    await second.allocate(1)
+    await second.until(lambda: len(second.at(200)) == 1)
+    assert "west-1" in second.tokens
 
 
 async def test_a_second_attempt_is_handed_the_kept_containers_of_all_clusters(world):
