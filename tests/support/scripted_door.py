@@ -5,6 +5,8 @@ from collections.abc import Sequence
 from typing import Any
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.shares import SharePolicy
+from shim.global_master.entitle import ShareSettings
 from shim.global_master.federation_view import FederationView
 from shim.global_master.home import HomeSettings
 from shim.server.rest.backend import Backend
@@ -22,7 +24,9 @@ from shim.services.identity import IdentityRules, IdentityService
 from shim.services.reading import ApplicationReading, ReadingSettings
 from shim.services.repair import Repair
 from shim.services.routing import Routing
+from shim.services.starting import Starting
 from shim.services.submission import SubmissionService
+from shim.services.waiting_room import WaitingRoom
 from shim.testing.federation import ScriptedFederation
 
 __all__ = ["ScriptedDoor", "body_of", "context"]
@@ -36,11 +40,17 @@ class ScriptedDoor:
 
     Attributes:
         federation: The ResourceManagers, the store and the clock.
+        starting: Lets start what waits for its queue's turn, if there is a policy.
         exchanges: What the door reported.
     """
 
     def __init__(
-        self, names: Sequence[str] = ("east", "west"), *, rules: IdentityRules | None = None, staleness_s: float = 1.0
+        self,
+        names: Sequence[str] = ("east", "west"),
+        *,
+        rules: IdentityRules | None = None,
+        staleness_s: float = 1.0,
+        policy: SharePolicy | None = None,
     ) -> None:
         self.federation = ScriptedFederation(names)
         clock, store, managers = self.federation.clock, self.federation.store, self.federation.managers
@@ -56,7 +66,19 @@ class ScriptedDoor:
             "clock": clock,
             "listing": applications,
         }
-        submissions = SubmissionService(homes=homes, **together)
+        room = WaitingRoom(
+            policy=lambda: policy or SharePolicy(),
+            view=self.view,
+            admissions=administration.current,
+            store=store,
+            clock=clock,
+            groups_of=lambda _: frozenset(),
+            settings=ShareSettings(),
+        )
+        submissions = SubmissionService(homes=homes, gate=room, **together)
+        self.starting = Starting(
+            room=room, submissions=submissions, store=store, view=self.view, clock=clock, interval_s=1.0
+        )
         repair = Repair(submissions=submissions, homes=homes, **together)
         routing = Routing(self.view, managers, store, clock)
         self.backend = Backend(
@@ -66,7 +88,7 @@ class ScriptedDoor:
             routing=routing,
             ids=ApplicationIds(store),
             submissions=submissions,
-            control=ControlService(routing=routing, repair=repair, managers=managers, listing=applications),
+            control=ControlService(routing=routing, repair=repair, managers=managers, listing=applications, room=room),
             store=store,
             managers=managers,
             clock=clock,
