@@ -199,6 +199,8 @@ class OutcomeKind(Enum):
     REFUSED = "refused"
     """By its home, whose answer is `status`, `headers` and `body`."""
     CONFLICT = "conflict"
+    FORBIDDEN = "forbidden"
+    """By the policy of shares: the user may not, or the queue is full."""
     NO_HOME = "no home"
     UNAVAILABLE = "unavailable"
 

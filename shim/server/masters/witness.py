@@ -15,6 +15,7 @@ _ENDINGS = {
     OutcomeKind.TAKEN: ("allowed", 202),
     OutcomeKind.REFUSED: ("refused", 400),
     OutcomeKind.CONFLICT: ("refused", 409),
+    OutcomeKind.FORBIDDEN: ("refused", 403),
     OutcomeKind.NO_HOME: ("failed", 503),
     OutcomeKind.UNAVAILABLE: ("failed", 503),
 }

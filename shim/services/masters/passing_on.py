@@ -16,6 +16,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import Submission
 from shim.errors import (
     ConflictError,
+    ForbiddenError,
     HeddleError,
     MasterLinkError,
     NoUsableSubClusterError,
@@ -37,6 +38,7 @@ _log = structlog.get_logger("heddle.masters")
 
 _ERRORS: dict[OutcomeKind, type[HeddleError]] = {
     OutcomeKind.CONFLICT: ConflictError,
+    OutcomeKind.FORBIDDEN: ForbiddenError,
     OutcomeKind.NO_HOME: NoUsableSubClusterError,
     OutcomeKind.UNAVAILABLE: UnavailableError,
 }

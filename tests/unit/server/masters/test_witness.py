@@ -58,6 +58,7 @@ def test_what_was_taken_for_another_names_that_one_and_the_user(written):
         (OutcomeKind.TAKEN, "allowed"),
         (OutcomeKind.REFUSED, "refused"),
         (OutcomeKind.CONFLICT, "refused"),
+        (OutcomeKind.FORBIDDEN, "refused"),
         (OutcomeKind.NO_HOME, "failed"),
         (OutcomeKind.UNAVAILABLE, "failed"),
     ],
