@@ -8,6 +8,7 @@ import asyncio
 import signal
 from collections.abc import Callable, Coroutine, Iterator
 from contextlib import AsyncExitStack, suppress
+from functools import partial
 from types import TracebackType
 from typing import Any, Self
 
@@ -218,7 +219,7 @@ class Heddle:
         world.metrics.register(MastersCollector(master.overview.now))
         with suppress(StoreError):  # tried again, for ever
             await master.ownership.round()
-        task = asyncio.create_task(self._watched("ownership", master.ownership.run()), name="ownership")
+        task = asyncio.create_task(self._watched("ownership", master.ownership.run), name="ownership")
         stack.push_async_callback(_cancel, task)
         return master
 
@@ -227,7 +228,7 @@ class Heddle:
     ) -> None:
         config = world.config
         stack.push_async_callback(spans.desk.close)
-        task = asyncio.create_task(self._watched("spans", spans.watch.run()), name="spans")
+        task = asyncio.create_task(self._watched("spans", spans.watch.run), name="spans")
         stack.push_async_callback(_cancel, task)
         self._masters = await serve_masters(
             config.server,
@@ -242,7 +243,7 @@ class Heddle:
             return
         stack.push_async_callback(self._masters.stop)
         if master is not None:
-            telling = self._watched("doors", master.doors.run(master.door_address(self._masters.address)))
+            telling = self._watched("doors", partial(master.doors.run, master.door_address(self._masters.address)))
             stack.push_async_callback(_cancel, asyncio.create_task(telling, name="doors"))
 
     async def _open_admin_door(
@@ -262,20 +263,20 @@ class Heddle:
         use_cases.heartbeats.start()
         stack.push_async_callback(use_cases.heartbeats.stop)
         for name, work in (
-            ("reconciliation", use_cases.reconciliation.run()),
-            ("administration", use_cases.administration.run()),
-            ("policies", use_cases.shares.policies.run()),
-            ("shares", use_cases.starting.run()),
+            ("reconciliation", use_cases.reconciliation.run),
+            ("administration", use_cases.administration.run),
+            ("policies", use_cases.shares.policies.run),
+            ("shares", use_cases.starting.run),
         ):
             task = asyncio.create_task(self._watched(name, work), name=name)
             stack.push_async_callback(_cancel, task)
         with suppress(TimeoutError):
             await asyncio.wait_for(use_cases.heartbeats.first_polls(), _FIRST_POLL_S)
 
-    async def _watched(self, name: str, work: Coroutine[Any, Any, None]) -> None:
+    async def _watched(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """A part that ends by itself ends Heddle: whoever started it starts it again, whole."""
         try:
-            await work
+            await work()
         except Exception as exc:  # noqa: BLE001 - the boundary of a task: a bug is told and ends the process
             _log.exception("a part ended that never should", part=name)
             if self._failed is not None and not self._failed.done():
