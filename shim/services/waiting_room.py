@@ -4,49 +4,32 @@ What waits is in the store; this is what one Heddle knows of it, brought up to d
 old: whether somebody starts is decided by who writes the intent over the waiting record first.
 """
 
-from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
-import msgspec
-
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
-from shim.domain.subclusters import Admission, ApplicationDocument
+from shim.domain.subclusters import Admission
 from shim.domain.submissions import Submission, SubmissionRecord, SubmissionState
 from shim.errors import ForbiddenError, VersionConflictError
 from shim.global_master.entitle import Applicant, Round, ShareSettings, Standing, decide_starts, standings_of
 from shim.global_master.federation_view import FederationView
 from shim.global_master.queue_rules import GroupsOf, map_queue, may_administer, may_submit
-from shim.global_master.share_load import FederationLoad, LiveApplication, measure
+from shim.global_master.share_load import FederationLoad
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
 from shim.services.homeless import homeless_document
+from shim.services.load_meter import LoadMeter
 from shim.services.queue_names import put_into
 
 __all__ = ["Kills", "WaitingRoom"]
 
 _DEFAULT_QUEUE = "root.default"
-_RATE_OVER_S = 120.0
-_FEWEST_STARTS = 3
-_ON_THEIR_WAY_S = 10.0  # an application that was let through is in the view by then, or was refused
-_MEASURE_S = 0.5
 _MOST_LOOKED_AT = 1000  # of each queue in one round; entitlement does not change by more
 _MOST_AT_THE_DOOR = 100
 _MOST_TOLD = 1000
-
-
-class _Amounts(msgspec.Struct):
-    """What an application's document says of its containers."""
-
-    allocatedMB: int = 0  # noqa: N815 - Hadoop's name
-    allocatedVCores: int = 0  # noqa: N815 - Hadoop's name
-
-
-_AMOUNTS = msgspec.json.Decoder(_Amounts, strict=False)
-_NOT_RUNNING = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,16 +42,6 @@ class Kills:
 
     user: str
     is_admin: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class _OnTheWay:
-    """An application that was let through, and that the view may not show yet."""
-
-    queue: str
-    user: str
-    resource: ResourceVector
-    at_s: float
 
 
 class WaitingRoom:
@@ -97,18 +70,16 @@ class WaitingRoom:
     ) -> None:
         self._policy = policy
         self._view = view
-        self._admissions = admissions
         self._store = store
         self._clock = clock
         self._groups_of = groups_of
         self._settings = settings
         self._records: dict[ApplicationId, SubmissionRecord] = {}
-        self._on_the_way: dict[ApplicationId, _OnTheWay] = {}
-        self._learnt: dict[str, ResourceVector] = {}
-        self._starts: dict[str, deque[float]] = {}
-        self._load: FederationLoad | None = None
-        self._measured_s = float("-inf")
+        self._counts: Counter[str] = Counter()
+        self._meter = LoadMeter(view, admissions, clock, absent_after_s=settings.absent_after_s)
         self._told: dict[ApplicationId, str] = {}
+        self._found_in: SharePolicy | None = None
+        self._found: dict[str, FederatedQueue | None] = {}
         self.latest = Round()
 
     # -- the gate ----------------------------------------------------------------------------------------------------
@@ -137,17 +108,19 @@ class WaitingRoom:
             raise ForbiddenError(message)
         if not queue.max_applications and not queue.max_user_applications:
             return
-        load = self._current_load().queues[queue.path]
-        waiting = [one for one in self._records.values() if self._queue_of(one) is queue]
-        count = load.running + len(waiting)
+        load = self._meter.current(self._policy()).queues[queue.path]
+        count = load.running + self._waiting_in(queue)
         if 0 < queue.max_applications <= count:
             message = (
                 f"Queue {queue.path} already has {count} applications, cannot accept submission of application: "
                 f"{application_id}"
             )
             raise ForbiddenError(message)
+        if not queue.max_user_applications:
+            return
+        waiting = (one for one in self._records.values() if self._queue_of(one) is queue)
         mine = load.users[user] + sum(one.submission.user == user for one in waiting)
-        if 0 < queue.max_user_applications <= mine:
+        if queue.max_user_applications <= mine:
             message = (
                 f"Queue {queue.path} already has {mine} applications from user {user}, cannot accept submission of "
                 f"application: {application_id}"
@@ -156,25 +129,26 @@ class WaitingRoom:
 
     def objection(self, submission: Submission) -> str:
         """See `Gate`."""
-        queue = self._policy().find(submission.queue or _DEFAULT_QUEUE)
+        queue = self._queue_named(submission.queue)
         if queue is None or not (queue.is_sharing or queue.max_running or queue.max_user_running):
             return ""
-        if any(self._queue_of(record) is queue for record in self._records.values()):
+        if self._waiting_in(queue):
             return self.latest.reasons.get(queue.path, f"others wait in queue {queue.path}")
         mine = _applicant(submission, queue, since_ms=int(self._clock.now_s() * 1000))
-        load = self._current_load()
+        load = self._meter.current(self._policy())
         others = self._applicants(_MOST_AT_THE_DOOR)
         outcome = decide_starts(self._policy(), load.copy(), [*others, mine], self._settings)
         if submission.application_id not in outcome.starters:
             return outcome.reasons.get(queue.path, f"queue {queue.path} is at a limit")
         load.queues[queue.path].start(submission.user, submission.resource)
-        self.note_start(submission)
+        self._meter.note_start(queue, submission)
         return ""
 
     def note_waiting(self, record: SubmissionRecord) -> None:
         """See `Gate`."""
         self._take(record)
-        ahead = sum(self._queue_of(one) is self._queue_of(record) for one in self._records.values())
+        queue = self._queue_of(record)
+        ahead = 1 if queue is None else self._waiting_in(queue)
         self._tell(record, _told(record.decision.reason, ahead, ahead, None))
 
     # -- what waits --------------------------------------------------------------------------------------------------
@@ -201,6 +175,12 @@ class WaitingRoom:
             is_killed = record is not None and record.state is SubmissionState.KILLED
             self.forget(application_id, record if is_killed else None)
 
+    def note_start(self, submission: Submission) -> None:
+        """It goes to its home: counted until the view shows it, and for the rate of its queue."""
+        queue = self._queue_named(submission.queue)
+        if queue is not None:
+            self._meter.note_start(queue, submission)
+
     async def kill(self, application_id: ApplicationId, by: Kills) -> bool:
         """End an application that waits; False if it does not.
 
@@ -224,20 +204,12 @@ class WaitingRoom:
 
     def forget(self, application_id: ApplicationId, killed: SubmissionRecord | None = None) -> None:
         """It waits no more: it has started, here or elsewhere, or was killed."""
-        self._records.pop(application_id, None)
+        gone = self._records.pop(application_id, None)
+        if gone is not None:
+            self._counts[gone.submission.queue] -= 1
         self._told.pop(application_id, None)
         final = homeless_document(killed, killed.rejection, self._clock.now_s()) if killed is not None else None
         self._view.end_waiting(application_id, final)
-
-    def note_start(self, submission: Submission) -> None:
-        """An application goes to its home: count it until the view shows it, and for the rate of its queue."""
-        now_s = self._clock.now_s()
-        queue = self._policy().find(submission.queue or _DEFAULT_QUEUE)
-        if queue is None:
-            return
-        self._on_the_way[submission.application_id] = _OnTheWay(queue.path, submission.user, submission.resource, now_s)
-        self._learnt.setdefault(queue.path, submission.resource)  # until the first of them is seen running
-        self._starts.setdefault(queue.path, deque(maxlen=10_000)).append(now_s)
 
     # -- rounds ------------------------------------------------------------------------------------------------------
 
@@ -245,17 +217,21 @@ class WaitingRoom:
         """Who may start now; the others are told why not."""
         policy = self._policy()
         homeless = [an_id for an_id, record in self._records.items() if self._queue_of(record) is None]
-        load = self._current_load(is_new=True)
+        load = self._meter.renew(policy)
         self.latest = decide_starts(policy, load, self._applicants(_MOST_LOOKED_AT), self._settings)
         starters = set(self.latest.starters)
-        for path in self.latest.queues:
-            mine = [an_id for an_id, record in self._records.items() if self._is_in(record, path)]
-            self._tell_queue(path, [an_id for an_id in mine if an_id not in starters])
+        by_queue: dict[str, list[ApplicationId]] = {path: [] for path in self.latest.queues}
+        for an_id, record in self._records.items():
+            queue = self._queue_of(record)
+            if queue is not None and queue.path in by_queue and an_id not in starters:
+                by_queue[queue.path].append(an_id)
+        for path, waiting in by_queue.items():
+            self._tell_queue(path, waiting)
         return [*homeless, *self.latest.starters]
 
     def preview(self, policy: SharePolicy) -> Mapping[str, Standing]:
         """How queues would stand with another policy, before anybody starts."""
-        load = self._measure(policy)
+        load = self._meter.measure(policy)
         applicants = [
             _applicant(record.submission, queue, since_ms=record.intended_at_ms)
             for record in self._records.values()
@@ -265,7 +241,7 @@ class WaitingRoom:
 
     def load(self) -> FederationLoad:
         """What the queues hold, as last measured."""
-        return self._current_load()
+        return self._meter.current(self._policy())
 
     def queue_name(self, application_id: ApplicationId) -> str:
         """The queue that an application waits in, as submitted."""
@@ -273,19 +249,35 @@ class WaitingRoom:
 
     def count(self, path: str) -> int:
         """How many wait in a queue."""
-        return sum(self._is_in(record, path) for record in self._records.values())
+        queue = self._policy().find(path)
+        return 0 if queue is None else self._waiting_in(queue)
+
+    def rate(self, path: str) -> float | None:
+        """Starts of a queue's applications in a second, lately; None if there were too few to tell."""
+        return self._meter.rate(path)
+
+    def _waiting_in(self, queue: FederatedQueue) -> int:
+        """How many wait in a queue, by the few names that submissions have for it."""
+        return sum(count for name, count in self._counts.items() if count and self._queue_named(name) is queue)
 
     def _take(self, record: SubmissionRecord) -> None:
+        if record.submission.application_id not in self._records:
+            self._counts[record.submission.queue] += 1
         self._records[record.submission.application_id] = replace(
             record, submission=replace(record.submission, body=b"")
         )
 
     def _queue_of(self, record: SubmissionRecord) -> FederatedQueue | None:
-        return self._policy().find(record.submission.queue or _DEFAULT_QUEUE)
+        return self._queue_named(record.submission.queue)
 
-    def _is_in(self, record: SubmissionRecord, path: str) -> bool:
-        queue = self._queue_of(record)
-        return queue is not None and queue.path == path
+    def _queue_named(self, name: str) -> FederatedQueue | None:
+        """As the policy finds it; thousands that wait name a few queues."""
+        policy = self._policy()
+        if policy is not self._found_in:
+            self._found_in, self._found = policy, {}
+        if name not in self._found:
+            self._found[name] = policy.find(name or _DEFAULT_QUEUE)
+        return self._found[name]
 
     def _applicants(self, most: int) -> list[Applicant]:
         """The first of each queue."""
@@ -299,42 +291,6 @@ class WaitingRoom:
             found.append(_applicant(record.submission, queue, since_ms=record.intended_at_ms))
         return found
 
-    # -- measuring ---------------------------------------------------------------------------------------------------
-
-    def _current_load(self, *, is_new: bool = False) -> FederationLoad:
-        now_s = self._clock.monotonic_s()
-        policy = self._policy()
-        is_other = self._load is not None and self._load.queues.keys() != {queue.path for queue in policy.queues}
-        if self._load is None or is_new or is_other or now_s - self._measured_s > _MEASURE_S:
-            self._load, self._measured_s = self._measure(policy), now_s
-        return self._load
-
-    def _measure(self, policy: SharePolicy) -> FederationLoad:
-        now_s = self._clock.now_s()
-        looks = [self._view.look(item, now_s) for item in self._view.subclusters]
-        documents = self._view.unfinished()
-        load = measure(
-            policy,
-            looks,
-            self._admissions,
-            _live(documents, needs_amounts=any(queue.user_maximum < 1 for queue in policy.queues)),
-            absent_after_s=self._settings.absent_after_s,
-        )
-        self._count_on_the_way(load, now_s)
-        for path, queue in load.queues.items():
-            queue.learnt = self._learnt.get(path, ResourceVector())
-            if queue.running > queue.unstarted:
-                self._learnt[path] = queue.typical(ResourceVector())
-        return load
-
-    def _count_on_the_way(self, load: FederationLoad, now_s: float) -> None:
-        for application_id, one in list(self._on_the_way.items()):
-            is_shown = self._view.find(application_id) is not None and not self._view.is_waiting(application_id)
-            if is_shown or now_s - one.at_s > _ON_THEIR_WAY_S:
-                del self._on_the_way[application_id]
-            elif one.queue in load.queues:
-                load.queues[one.queue].start(one.user, one.resource)
-
     # -- telling -----------------------------------------------------------------------------------------------------
 
     def _tell_queue(self, path: str, waiting: list[ApplicationId]) -> None:
@@ -342,20 +298,10 @@ class WaitingRoom:
         first = self.latest.queues.get(path, [])
         known = set(first)
         order = [*first, *(an_id for an_id in waiting if an_id not in known)]
-        rate = self.rate(path)
+        rate = self._meter.rate(path)
         reason = self.latest.reasons.get(path, f"queue {path} is at a limit")
         for position, application_id in enumerate(order[:_MOST_TOLD], start=1):
             self._tell(self._records[application_id], _told(reason, position, len(order), rate))
-
-    def rate(self, path: str) -> float | None:
-        """Starts of a queue's applications in a second, lately; None if there were too few to tell."""
-        now_s = self._clock.now_s()
-        starts = self._starts.get(path, deque())
-        while starts and now_s - starts[0] > _RATE_OVER_S:
-            starts.popleft()
-        if len(starts) < _FEWEST_STARTS or now_s - starts[0] < 1.0:
-            return None
-        return (len(starts) - 1) / (now_s - starts[0])
 
     def _tell(self, record: SubmissionRecord, diagnostics: str) -> None:
         application_id = record.submission.application_id
@@ -367,24 +313,6 @@ class WaitingRoom:
 
 def _applicant(submission: Submission, queue: FederatedQueue, *, since_ms: int) -> Applicant:
     return Applicant(submission.application_id, queue.path, submission.user, submission.resource, since_ms)
-
-
-def _live(documents: Iterable[ApplicationDocument], *, needs_amounts: bool) -> Iterable[LiveApplication]:
-    """Applications on sub-clusters; documents are decoded only where it matters what they hold."""
-    for document in documents:
-        summary = document.summary
-        is_running = summary.state.value not in _NOT_RUNNING
-        used = _amounts(document) if needs_amounts or not is_running else ResourceVector()
-        has_started = is_running or used.memory_mib > 0
-        yield LiveApplication(summary.home_subcluster, summary.queue, summary.user, has_started, used)
-
-
-def _amounts(document: ApplicationDocument) -> ResourceVector:
-    try:
-        told = _AMOUNTS.decode(document.raw)
-    except msgspec.MsgspecError:
-        return ResourceVector()
-    return ResourceVector(max(0, told.allocatedMB), max(0, told.allocatedVCores))
 
 
 def _told(reason: str, position: int, count: int, rate: float | None) -> str:
