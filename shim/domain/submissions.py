@@ -94,6 +94,7 @@ class HomeDecision:
         is_lasting: There is no home, and waiting will not bring one: no sub-cluster, usable or not, has such a
             queue or so much room. The submission is wrong, not unlucky.
         verdicts: What Local Masters said to the proposals that led here, in that order; empty if none were asked.
+        decided_by: Name of the Global Master that decided; empty where there is only one.
     """
 
     home_subcluster: SubClusterId | None
@@ -101,6 +102,7 @@ class HomeDecision:
     candidates: tuple[Candidate, ...]
     is_lasting: bool = False
     verdicts: tuple[HomeVerdict, ...] = ()
+    decided_by: str = ""
 
 
 @dataclass(frozen=True, slots=True)

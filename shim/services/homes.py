@@ -31,6 +31,11 @@ _MOST_PLACED = 10_000  # of a kind: what a Local Master says is limited, too
 class VerifiesHomes(Protocol):
     """Local Masters elsewhere."""
 
+    @property
+    def me(self) -> str:
+        """Name of the Global Master that asks."""
+        ...
+
     async def verify(self, home: SubClusterId, proposal: HomeProposal) -> HomeVerdict:
         """What the Local Master of a sub-cluster says to a proposal; UNVERIFIED if it does not say in time."""
         ...
@@ -84,7 +89,7 @@ class Homes:
             self._learn(verdict, refused)
             decision = self.choose(submission, excluded=refused)
             self._local_masters.repaired()
-        return replace(decision, verdicts=tuple(verdicts))
+        return replace(decision, verdicts=tuple(verdicts), decided_by=self._local_masters.me)
 
     def _learn(self, verdict: HomeVerdict, refused: dict[SubClusterId, str]) -> None:
         """Repair the view by a rejection."""

@@ -123,6 +123,7 @@ def _decision_to_json(decision: HomeDecision) -> dict[str, Any]:
     return {
         "home": decision.home_subcluster,
         "reason": decision.reason,
+        "decided_by": decision.decided_by,
         "candidates": [
             {
                 "subcluster": candidate.subcluster,
@@ -167,4 +168,10 @@ def _decision_of_json(value: Mapping[str, Any]) -> HomeDecision:
         for verdict in value.get("verdicts", ())  # records of the first versions have none
     )
     home = None if value["home"] is None else SubClusterId(value["home"])
-    return HomeDecision(home, value["reason"], tuple(candidates), verdicts=tuple(verdicts))
+    return HomeDecision(
+        home,
+        value["reason"],
+        tuple(candidates),
+        verdicts=tuple(verdicts),
+        decided_by=value.get("decided_by", ""),
+    )

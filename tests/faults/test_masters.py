@@ -93,6 +93,7 @@ async def test_a_submission_at_the_wrong_door_is_passed_on_and_answered_alike(ma
     assert (await masters.get(one, f"/heddle/v1/apps/{application_id}"))["app"]["id"] == application_id
     assert (await masters.get(two, "/heddle/v1/masters"))["passed_on"]["taken"] == 1
     assert (await masters.get(one, "/heddle/v1/masters"))["passed_on"]["sent"] == 1
+    assert (await masters.why(one, application_id))["decided_by"] == two.name
     lines = [line for line in masters.audit() if line["target"] == application_id]
     assert {(line["real_user"], line["effective_user"], line["result"]) for line in lines} == {
         ("alice", "alice", "allowed"),

@@ -303,6 +303,7 @@ def _with_cluster(document: ApplicationDocument) -> msgspec.Raw:
 def _shown_decision(decision: HomeDecision) -> dict[str, Any]:
     return {
         "reason": decision.reason,
+        "decided_by": decision.decided_by,
         "candidates": [
             {
                 "cluster": candidate.subcluster,

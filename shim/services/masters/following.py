@@ -165,6 +165,7 @@ class Following:
         listeners: Told of every report and failure.
 
     Attributes:
+        me: Name of this Global Master.
         verdicts: How often Local Masters said what.
         repairs: How many homes were chosen again after a rejection.
     """
@@ -180,6 +181,7 @@ class Following:
         *,
         listeners: Sequence[HeartbeatListener] = (),
     ) -> None:
+        self.me = me
         self._dialer = dialer
         self._roster = roster
         self._clock = clock

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import NOWHERE, Candidate, HomeDecision, SubmissionState
+from shim.domain.verdicts import HomeVerdict, Verdict
 from shim.errors import VersionConflictError
 from shim.ports import StateStore
 from shim.store import open_state_store
@@ -90,7 +91,12 @@ async def test_reserving_before_the_time_stamp_is_asked_for_fixes_it_too(store: 
 async def test_a_record_comes_back_as_it_was_written(store: StateStore) -> None:
     record = a_record(body=b"\x00\xff{", name="Ünïcode \U0001f9f5", queue="", label="gpu && !old")
     never_heard = Candidate(WEST, None, "never heard of", math.inf)
-    record = replace(record, decision=HomeDecision(EAST, "why", (*record.decision.candidates, never_heard)))
+    verdicts = (
+        HomeVerdict(WEST, Verdict.REJECTED, "filled", 0.25, 0.5),
+        HomeVerdict(EAST, Verdict.UNVERIFIED, "says nothing"),
+    )
+    candidates = (*record.decision.candidates, never_heard)
+    record = replace(record, decision=HomeDecision(EAST, "why", candidates, verdicts=verdicts, decided_by="gm-1"))
     assert await store.insert_intent(record) == record
     assert await store.find(record.submission.application_id) == record
 

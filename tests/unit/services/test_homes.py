@@ -20,6 +20,7 @@ class SaysInTurn:
 
     def __init__(self, *verdicts):
         self.verdicts = list(verdicts)
+        self.me = "gm-1"
         self.asked = []
         self.repairs = 0
 
@@ -36,6 +37,7 @@ class Verify:
     """The Local Masters of both sub-clusters, each with a view of its own that knows of everybody's placements."""
 
     def __init__(self, clock):
+        self.me = "gm-1"
         self.parts = {}
         self.repairs = 0
         for subcluster in (EAST, WEST):
@@ -76,7 +78,7 @@ async def test_an_accepted_proposal_is_the_home_and_says_so(clock):
     masters = SaysInTurn(ACCEPTS)
     decision = await homes_of(clock, masters).agree(wanted())
     assert (decision.home_subcluster, [v.verdict for v in decision.verdicts]) == (EAST, [Verdict.ACCEPTED])
-    assert masters.asked == [(EAST, 1.0)]
+    assert (masters.asked, decision.decided_by) == ([(EAST, 1.0)], "gm-1")
 
 
 async def test_a_rejection_corrects_the_view_and_another_home_is_chosen(clock):
