@@ -3,7 +3,9 @@
 What differs from `megha`, and why:
 
 - Order by the capacity that a job still has to be given: its waiting tasks times how long its tasks run, learnt from
-  those that have ended (or as the submitter stated, in `HEDDLE_ESTIMATES`).
+  those that have ended and from how long the others have run (or as the submitter stated, in `HEDDLE_ESTIMATES`).
+- A job of which nothing is known is tried: its first task is ranked by what it costs to learn whether the rest is worth
+  it.
 - A Global Master that sees no room bids; a Local Master offers capacity that comes free to the best bidder. So the
   order holds among all Global Masters, not only within each, and nobody collides over a freed slot.
 - Acceptance is not answered on its own.
