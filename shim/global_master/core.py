@@ -4,6 +4,9 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 
+import numpy as np
+
+from fairness import FloatArray
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import InconsistencyKind, Launch, LaunchRequest, TaskRef
 from shim.global_master.events import Effect, SendMessage
@@ -57,6 +60,7 @@ class Core:
         queue_shares: Share of each queue in the whole federation; empty when nobody has shares.
         drafts: What the next requests will say, for the Local Masters that there is something to say to.
         tokens: Renewed bids that may still be sent.
+        most_free: The most that was ever free of each resource: what jobs' shares are parts of.
         patient_until_s: Queues that were asked back lately: until then they borrow nothing anew.
     """
 
@@ -83,6 +87,7 @@ class Core:
         self.counters = Counters()
         self.effects: list[Effect] = []
         self.tokens = 0.0
+        self.most_free: FloatArray = np.zeros(n_resources)
         self.patient_until_s: dict[str, float] = {}
         self.keeps_decisions = False
         self._next_number = (incarnation << _LIFE_SHIFT) + 1

@@ -15,8 +15,8 @@ from shim.global_master.jobs import Group
 from shim.global_master.links import Draft, Link
 from shim.global_master.match import Match
 from shim.global_master.ordering import Column, expect_durations, order_jobs
-from shim.global_master.queue_usage import QueueStandings, standings_of
-from shim.global_master.recipe import Reallocation
+from shim.global_master.queue_usage import QueueStandings, standings_of, write_shares
+from shim.global_master.recipe import QueueOrder, Reallocation
 
 __all__ = ["Snapshot", "commit", "entitle", "order", "place", "reallocate", "repair", "run_cycle", "take_snapshot"]
 
@@ -53,13 +53,17 @@ def take_snapshot(core: Core, now_s: float) -> Snapshot:
 
 
 def entitle(core: Core) -> None:
-    """Step 2: mark the jobs of queues that hold their share or more; they wait for those that do not."""
-    if not core.queue_shares or core.book.table.is_idle:
+    """Step 2: mark whose queue goes first; jobs of queues that hold their share or more wait for those that do not."""
+    if not core.queue_shares or core.book.table.is_idle or core.recipe.queues is QueueOrder.NONE:
         return
     standings = standings_of(core)
     for job in core.book.jobs.values():
-        is_owed = standings.is_owed(job.request.queue, job.groups[0].need)
-        core.book.table.put(Column.DEFICIT, job.row, 0.0 if is_owed else 1.0)
+        queue, need = job.request.queue, job.groups[0].need
+        deficit = 1.0
+        if standings.is_owed(queue, need):
+            is_graded = core.recipe.queues is QueueOrder.MOST_OWED_FIRST
+            deficit = standings.satisfaction(queue, core.queue_shares) if is_graded else 0.0
+        core.book.table.put(Column.DEFICIT, job.row, deficit)
 
 
 def order(core: Core, now_s: float) -> list[Ordered]:
@@ -67,6 +71,8 @@ def order(core: Core, now_s: float) -> list[Ordered]:
     table = core.book.table
     if core.recipe.learns_durations:
         expect_durations(table, core.book.durations, now_s)
+    if core.recipe.reads_shares:
+        write_shares(core)
     rows = table.waiting_rows()
     columns = table.columns(rows)
     keys = core.recipe.ordering(columns, core.book.durations, now_s)
@@ -80,7 +86,7 @@ def order(core: Core, now_s: float) -> list[Ordered]:
 def _is_patient(core: Core, turn: Ordered, now_s: float) -> bool:
     """Whether a job's queue was asked back lately and holds its share: others want what comes free."""
     until_s = core.patient_until_s.get(turn.job.request.queue, now_s)
-    return until_s > now_s and core.book.table.get(Column.DEFICIT, turn.job.row) > 0.0
+    return until_s > now_s and core.book.table.get(Column.DEFICIT, turn.job.row) >= 1.0
 
 
 def place(core: Core, ordered: Sequence[Ordered], snapshot: Snapshot) -> None:

@@ -21,6 +21,7 @@ __all__ = [
     "fewest_unfinished",
     "first_come",
     "learnt_work",
+    "least_share",
     "order_jobs",
 ]
 
@@ -53,13 +54,15 @@ class Column(IntEnum):
     PRIORITY = 8
     """Larger goes first."""
     DEFICIT = 9
-    """0 while its queue is below its share or nobody has shares, 1 above: written by the entitle step."""
+    """Whose queue goes first, smallest first: written by the entitle step as the recipe's `queues` says."""
     FINISHED_LOG2 = 10
     """Sum of the binary logarithms of the seconds that the finished tasks ran."""
     EXPECTED_S = 11
     """What a task is expected to run; written by the order step if the recipe learns durations."""
     EXPECTED_UNTIL_S = 12
     """When `EXPECTED_S` is out of date."""
+    SHARE = 13
+    """Dominant share of what its running tasks hold; written by the order step if the recipe reads it."""
 
 
 class JobTable:
@@ -250,6 +253,26 @@ def expect_durations(table: JobTable, durations: DurationModel, now_s: float) ->
     table.write(Column.EXPECTED_S, stale, expected_s)
     holds_s = np.where(running > 0.0, _HOLDS_FOR * elapsed_s + _HOLDS_AT_LEAST_S, np.inf)
     table.write(Column.EXPECTED_UNTIL_S, stale, np.where(is_known, np.inf, now_s + holds_s))
+
+
+def least_share(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:  # noqa: ARG001 - a kernel
+    """Dominant resource fairness between jobs: who holds least is next.
+
+    Parameters
+    ----------
+    columns : float64 array of shape (len(Column), n_jobs)
+    durations : DurationModel
+        Not used.
+    now_s : float
+        Not used.
+
+    Returns:
+    -------
+    float64 array of shape (n_jobs,)
+        Dominant shares.
+    """
+    keys: FloatArray = columns[Column.SHARE]
+    return keys
 
 
 def order_jobs(columns: JobColumns, keys: FloatArray) -> NDArray[np.intp]:

@@ -6,6 +6,7 @@ that nothing is asked back twice.
 """
 
 from collections import defaultdict
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -13,8 +14,9 @@ import numpy as np
 from fairness import FloatArray
 from shim.domain.messages import Need
 from shim.global_master.core import Core
+from shim.global_master.ordering import Column
 
-__all__ = ["QueueStandings", "standings_of"]
+__all__ = ["QueueStandings", "standings_of", "write_shares"]
 
 _HALF = 0.5
 _ENOUGH = 1e-9
@@ -42,6 +44,11 @@ class QueueStandings:
         """Whether one more task brings a queue nearer to its share."""
         return self.excess.get(queue, 0.0) + _HALF * self.part_of(need) < -_ENOUGH
 
+    def satisfaction(self, queue: str, shares: Mapping[str, float]) -> float:
+        """What a queue holds of its share: below 1 for one that is owed something."""
+        share = shares[queue]
+        return (self.excess[queue] + share) / share
+
     def exceeds(self, queue: str, need: Need) -> bool:
         """Whether one task less brings a queue nearer to its share."""
         return self.excess.get(queue, 0.0) - _HALF * self.part_of(need) > _ENOUGH
@@ -51,6 +58,18 @@ class QueueStandings:
         part = self.part_of(need)
         self.excess[giver] = self.excess.get(giver, 0.0) - part
         self.excess[taker] = self.excess.get(taker, 0.0) + part
+
+
+def write_shares(core: Core) -> None:
+    """Write the dominant share of each job that waits: its running tasks, by what the first of its kinds needs."""
+    core.most_free = np.maximum(core.most_free, core.view.free.sum(axis=0))
+    standings, table = QueueStandings({}, core.most_free), core.book.table
+    parts: dict[Need, float] = {}
+    for row in table.waiting_rows().tolist():
+        need = core.book.by_row[row].groups[0].need
+        if need not in parts:
+            parts[need] = standings.part_of(need)
+        table.put(Column.SHARE, row, table.get(Column.RUNNING, row) * parts[need])
 
 
 def standings_of(core: Core) -> QueueStandings:

@@ -7,7 +7,7 @@ from shim.global_master.match import NodeChoice
 from shim.global_master.ordering import OrderingKernel
 from shim.global_master.repartition import PartitionChoice
 
-__all__ = ["Commitment", "Placement", "Reallocation", "Recipe"]
+__all__ = ["Commitment", "Placement", "QueueOrder", "Reallocation", "Recipe"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,11 +44,22 @@ class Reallocation(Enum):
     """Tasks of the queue that is furthest above its share (Megha, algorithm 2)."""
 
 
+class QueueOrder(Enum):
+    """How queues are ordered before the jobs in them; the recipe's ordering is that of the jobs."""
+
+    NONE = "none"
+    OWED_FIRST = "owed-first"
+    """Those below their share before all others (Megha, algorithm 2)."""
+    MOST_OWED_FIRST = "most-owed-first"
+    """By how far below its share each is, in shares: a queue at half of its share before one at two thirds."""
+
+
 @dataclass(frozen=True, slots=True)
 class Recipe:
     """Ordering x placement x commitment x reallocation.
 
     Attributes:
+        reads_shares: Whether the ordering reads `Column.SHARE`.
         learns_durations: Whether the ordering reads `Column.EXPECTED_S`.
     """
 
@@ -58,3 +69,5 @@ class Recipe:
     commitment: Commitment
     reallocation: Reallocation
     learns_durations: bool = False
+    reads_shares: bool = False
+    queues: QueueOrder = QueueOrder.OWED_FIRST

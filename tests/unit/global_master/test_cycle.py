@@ -1,3 +1,5 @@
+from dataclasses import replace
+
 import pytest
 
 from shim.domain.messages import InconsistencyKind, LaunchRejected, Need, NodeState
@@ -5,6 +7,8 @@ from shim.global_master.core import Core
 from shim.global_master.cycle import commit, entitle, order, place, repair, run_cycle, take_snapshot
 from shim.global_master.events import JobRequest, TaskGroup
 from shim.global_master.links import Link
+from shim.global_master.ordering import first_come, least_share
+from shim.global_master.recipe import QueueOrder
 from shim.policies import MEGHA
 from shim.simulation.engine import seeded
 
@@ -77,3 +81,37 @@ def test_nothing_is_sent_to_a_local_master_that_was_never_heard_of(core):
     run_cycle(core, 0.0)
     commit(core, 0.0)
     assert core.effects == []
+
+
+def test_who_holds_least_is_next_by_dominant_shares(core):
+    core.recipe = replace(MEGHA, ordering=least_share, reads_shares=True)
+    add(core, "first", 3)
+    add(core, "second", 3)
+    launched = []
+    for _ in range(4):
+        turn = order(core, 0.0)[0]
+        launched.append(turn.job.request.job)
+        match = core.search.find_match(core.view, SLOT)
+        core.launch(turn.job, turn.job.groups[0], match.row, 0.0)
+    assert launched == ["first", "second", "first", "second"]
+
+
+def test_queues_are_ordered_by_how_far_below_their_share_they_are_and_jobs_in_them_by_the_recipe(core):
+    core.recipe = replace(MEGHA, queues=QueueOrder.MOST_OWED_FIRST)
+    core.queue_shares = {"poor": 0.5, "poorer": 0.4, "rich": 0.1}
+    core.links["la"].queue_usage = {"poor": (3,), "poorer": (1,), "rich": (6,)}
+    add(core, "rich", 1, queue="rich")
+    add(core, "poor", 1, queue="poor")
+    add(core, "large", 9, queue="poorer")
+    add(core, "small", 2, queue="poorer")
+    entitle(core)
+    assert [turn.job.request.job for turn in order(core, 0.0)] == ["small", "large", "poor", "rich"]
+
+
+def test_a_recipe_may_leave_queues_alone(core):
+    core.recipe = replace(MEGHA, queues=QueueOrder.NONE, ordering=first_come)
+    core.links["la"].queue_usage = {"greedy": (9,)}
+    add(core, "first", 9, queue="greedy")
+    add(core, "second", 1, queue="poor")
+    entitle(core)
+    assert [turn.job.request.job for turn in order(core, 0.0)] == ["first", "second"]
