@@ -40,6 +40,7 @@ from shim.services.masters.roster import global_master_role
 from shim.spans import Spans, SpanWorld, open_spans
 from shim.store import open_state_store
 from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges
+from shim.telemetry.shares import ShareCollector
 from shim.use_cases import PollCounter, UseCases, World, assemble
 
 __all__ = ["Heddle"]
@@ -170,6 +171,7 @@ class Heddle:
         master = await self._open_master(world, opened.leases, audit, stack)
         use_cases = await assemble(world, self._crash_points, master)
         inspections.append(use_cases.inspection)
+        metrics.register(ShareCollector(use_cases.shares.gauges))
         stack.push_async_callback(use_cases.backend.submissions.finish)
         await self._start_background(use_cases, stack)
         self._server = await serve_web(world, use_cases, Witness(metrics, audit, view.home_of), metrics)

@@ -1,6 +1,6 @@
 """The policy of shares, put together: the versions in the store, who waits, and who lets them start."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from shim.config import Config
@@ -18,8 +18,11 @@ from shim.services.policies import PolicyService
 from shim.services.starting import Starting
 from shim.services.submission import SubmissionService
 from shim.services.waiting_room import WaitingRoom
+from shim.telemetry.shares import QueueGauges
 
 __all__ = ["SharesOfQueues", "open_shares"]
+
+_TOLD = ("share", "entitlement", "used", "held", "wanted", "borrowed", "lent")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +40,12 @@ class SharesOfQueues:
         """What a sub-cluster calls a queue."""
         found = self.policies.current.find(queue)
         return queue if found is None or found.path != queue else found.name_at(subcluster)
+
+    def gauges(self) -> Iterator[QueueGauges]:
+        """How each queue stood when it was last decided who starts."""
+        for path, standing in self.room.latest.standings.items():
+            parts = {name: getattr(standing, name) for name in _TOLD}
+            yield QueueGauges(path, self.room.count(path), parts)
 
     def starting(self, submissions: SubmissionService, is_mine: Callable[[str], bool]) -> Starting:
         """Who lets start what waits."""

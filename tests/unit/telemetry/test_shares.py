@@ -1,0 +1,21 @@
+"""Queues with shares in the text of a scrape."""
+
+from prometheus_client import CollectorRegistry, generate_latest
+
+from shim.telemetry.shares import QueueGauges, ShareCollector
+
+
+def test_each_queue_tells_who_waits_and_what_it_holds():
+    registry = CollectorRegistry()
+    rows = [QueueGauges("root.prod", 3, {"share": 0.75, "used": 0.5}), QueueGauges('a"b', 0, {})]
+    registry.register(ShareCollector(lambda: rows))
+    text = generate_latest(registry).decode()
+    assert 'heddle_queue_waiting_applications{queue="root.prod"} 3.0' in text
+    assert 'heddle_queue_share{kind="used",queue="root.prod"} 0.5' in text
+    assert 'queue="a\\"b"' in text
+
+
+def test_without_a_policy_nothing_is_told():
+    registry = CollectorRegistry()
+    registry.register(ShareCollector(list))
+    assert "queue=" not in generate_latest(registry).decode()
