@@ -2,7 +2,7 @@
 
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.subclusters import ApplicationDocument
-from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionState
+from shim.domain.submissions import SubmissionRecord, SubmissionState
 from shim.protocol.rest.documents import submitted_document
 
 __all__ = ["homeless_document"]
@@ -11,17 +11,17 @@ _DEFAULT_QUEUE = "default"
 
 
 def homeless_document(record: SubmissionRecord, diagnostics: str, at_s: float) -> ApplicationDocument:
-    """The document of an application that has no home.
+    """The document of an application that has no home, or that has just got one elsewhere.
 
     Args:
-        record: In state WAITING or KILLED; without its body.
+        record: Its body does not matter.
         diagnostics: What clients are told of why it waits, or how it ended.
         at_s: Seconds since the epoch; of its end, if that is known only now.
     """
     submission, is_killed = record.submission, record.state is SubmissionState.KILLED
     summary = ApplicationSummary(
         application_id=submission.application_id,
-        home_subcluster=NOWHERE,
+        home_subcluster=record.home_subcluster,
         user=submission.user,
         name=submission.name,
         queue=submission.queue or _DEFAULT_QUEUE,

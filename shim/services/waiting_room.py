@@ -30,6 +30,7 @@ _DEFAULT_QUEUE = "root.default"
 _MOST_LOOKED_AT = 1000  # of each queue in one round; entitlement does not change by more
 _MOST_AT_THE_DOOR = 100
 _MOST_TOLD = 1000
+_STARTED = (SubmissionState.INTENDED, SubmissionState.SUBMITTED)
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,6 +173,8 @@ class WaitingRoom:
                 self._tell(record, record.decision.reason)
         for application_id in sorted(self._records.keys() - standing):
             record = await self._store.find(application_id)
+            if record is not None and record.state in _STARTED:  # elsewhere: listed until its home tells of it
+                self._view.mark_submitted(homeless_document(record, "", self._clock.now_s()))
             is_killed = record is not None and record.state is SubmissionState.KILLED
             self.forget(application_id, record if is_killed else None)
 

@@ -141,6 +141,7 @@ async def test_another_heddle_goes_on_where_one_died() -> None:
     assert len(front.federation.who_has(id_of(2))) == 1
     await front.starting.round()
     assert not front.heddle.view.is_waiting(id_of(2))
+    assert id_of(2) in {one.summary.application_id for one in front.heddle.view.applications()}, "it never vanishes"
 
 
 async def test_of_two_heddles_one_starts_it() -> None:
