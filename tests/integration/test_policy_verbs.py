@@ -1,0 +1,125 @@
+"""`heddle policy` and `heddle queue` against a whole Heddle whose only sub-cluster is away."""
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import structlog
+from typer.testing import CliRunner
+
+from shim.bootstrap import Heddle
+from shim.cli.front import ExitCode
+from shim.cli.main import app
+from shim.config import parse
+from shim.telemetry import configure_logs
+
+FIRST = '[[queue]]\nname = "root.prod"\nweight = 1\n'
+SECOND = '[[queue]]\nname = "root.prod"\nweight = 3\n\n[[queue]]\nname = "root.dev"\nweight = 1\n'
+
+Verb = Callable[..., Awaitable[Any]]
+
+
+@pytest.fixture(autouse=True)
+def _logs(tmp_path: Path) -> Iterator[None]:
+    """What a verb prints shall be all that a test reads."""
+    with (tmp_path / "heddle.log").open("w") as log:
+        configure_logs(stream=log)
+        yield
+    structlog.reset_defaults()
+
+
+def a_heddle(folder: Path, admin: str = "ada") -> Heddle:
+    text = f"""
+        [server]
+        rest = "127.0.0.1:0"
+        client_rpc = ""
+        scheduler_rpc = ""
+        admin_rpc = ""
+        [store]
+        url = "sqlite:///{folder}/heddle.db"
+        [security]
+        admins = ["{admin}"]
+        [[subcluster]]
+        id = "east"
+        web = "http://127.0.0.1:9"
+        {FIRST}
+        """
+    return Heddle(parse(text, source="heddle.toml", environment={}))
+
+
+def verbs_of(heddle: Heddle) -> Verb:
+    """Run a verb beside the loop that serves it; returns what it printed."""
+
+    async def run(*words: str, code: int = 0, user: str = "ada") -> str:
+        arguments = [*words, "--server", heddle.url, "--user", user]
+        result = await asyncio.to_thread(CliRunner().invoke, app, arguments)
+        assert result.exit_code == code, f"{words}: {result.output}"
+        return result.output
+
+    return run
+
+
+async def test_a_policy_is_compared_applied_and_rolled_back_without_a_restart(tmp_path: Path) -> None:
+    (tmp_path / "new.toml").write_text(SECOND)
+    new = str(tmp_path / "new.toml")
+    async with a_heddle(tmp_path) as heddle:
+        verb = verbs_of(heddle)
+        assert "root.prod" in await verb("policy", "show")
+        assert "root.dev" in await verb("policy", "validate", new)
+        changes = await verb("policy", "diff", new, code=ExitCode.FAILED)
+        assert "-weight = 1.0" in changes
+        assert "+weight = 3" in changes
+        await verb("policy", "apply", new, "--dry-run")
+        assert [row["queue"] for row in json.loads(await verb("queue", "list", "-o", "json"))] == ["root.prod"]
+        await verb("policy", "apply", new, "-m", "quarter end", "--expect", "0")
+        rows = {row["queue"]: row for row in json.loads(await verb("queue", "list", "-o", "json"))}
+        assert {queue: row["weight"] for queue, row in rows.items()} == {"root.prod": 3, "root.dev": 1}
+        assert await verb("policy", "diff", new) == ""
+        assert "SHARE" in (await verb("queue", "list")).splitlines()[0]
+        assert "quarter end" in await verb("policy", "history")
+        await verb("policy", "rollback", "0")
+        assert len(json.loads(await verb("policy", "history", "-o", "json"))) == 3
+        told = json.loads(await verb("queue", "whatif", new, "-o", "json"))
+        assert [row["queue"] for row in told] == ["root.dev", "root.prod"]
+        assert "weight" in await verb("queue", "status", "prod")
+
+
+async def test_an_applied_policy_outlives_heddle_and_goes_before_the_file(tmp_path: Path) -> None:
+    (tmp_path / "new.toml").write_text(SECOND)
+    async with a_heddle(tmp_path) as heddle:
+        await verbs_of(heddle)("policy", "apply", str(tmp_path / "new.toml"))
+    async with a_heddle(tmp_path) as heddle:
+        rows = json.loads(await verbs_of(heddle)("queue", "list", "-o", "json"))
+        assert [row["queue"] for row in rows] == ["root.prod", "root.dev"]
+
+
+WRONG = {
+    "a key": (SECOND.replace("weight = 3", "wheight = 3"), "wrong.toml:3: queue[0].wheight"),
+    "a value": (SECOND.replace("weight = 3", "weight = -3"), "wrong.toml:3: queue[0].weight"),
+    "no TOML": (SECOND.replace("weight = 3", "weight"), "wrong.toml:3"),
+}
+
+
+@pytest.mark.parametrize(("text", "told"), WRONG.values(), ids=WRONG.keys())
+async def test_what_is_wrong_is_told_with_its_line_and_nothing_is_applied(tmp_path: Path, text: str, told: str) -> None:
+    (tmp_path / "wrong.toml").write_text(text)
+    async with a_heddle(tmp_path) as heddle:
+        verb = verbs_of(heddle)
+        for words in (("validate",), ("diff",), ("apply",)):
+            printed = await verb("policy", *words, str(tmp_path / "wrong.toml"), code=ExitCode.FAILED)
+            assert told in " ".join(printed.split())
+        assert len(json.loads(await verb("policy", "history", "-o", "json"))) == 1
+
+
+async def test_who_is_no_operator_may_look_and_not_change(tmp_path: Path) -> None:
+    (tmp_path / "new.toml").write_text(SECOND)
+    async with a_heddle(tmp_path) as heddle:
+        verb = verbs_of(heddle)
+        await verb("policy", "show", user="mallory")
+        await verb("policy", "apply", str(tmp_path / "new.toml"), user="mallory", code=ExitCode.NOT_ALLOWED)
+        await verb("policy", "rollback", "0", user="mallory", code=ExitCode.NOT_ALLOWED)
+        await verb("policy", "rollback", "9", code=ExitCode.NOT_FOUND)
+        await verb("policy", "apply", str(tmp_path / "none.toml"), code=ExitCode.USAGE)
