@@ -97,7 +97,7 @@ async def test_an_applied_policy_outlives_heddle_and_goes_before_the_file(tmp_pa
 
 
 WRONG = {
-    "a key": (SECOND.replace("weight = 3", "wheight = 3"), "wrong.toml:3: queue[0].wheight"),
+    "a key": (SECOND.replace("weight = 3", "heaviness = 3"), "wrong.toml:3: queue[0].heaviness"),
     "a value": (SECOND.replace("weight = 3", "weight = -3"), "wrong.toml:3: queue[0].weight"),
     "no TOML": (SECOND.replace("weight = 3", "weight"), "wrong.toml:3"),
 }
