@@ -13,7 +13,7 @@ from shim.errors import StoreError
 from shim.services.crash_points import CrashPoint
 from shim.testing.builders import a_submission
 from shim.testing.federation import ScriptedHeddle
-from tests.property.test_submission_machine import KilledError, KillsAt, SubmissionMachine, sequences, which
+from tests.property.test_submission_machine import NAMES, KilledError, KillsAt, SubmissionMachine, sequences, which
 
 
 class HoldsBackOddOnes:
@@ -66,6 +66,8 @@ class WaitingMachine(SubmissionMachine):
             assert not self.federation.who_has(application_id)
 
     def recover_everything(self) -> None:
+        for name in NAMES:  # who waits starts nowhere as long as every sub-cluster is cordoned
+            self.cordon(heddle=0, name=name, cordoned=False)
         super().recover_everything()
         for _ in range(3):
             self.run_within(self.start_all(self.heddles[0]))
