@@ -138,8 +138,9 @@ def test_prometheus_reads_every_metric_that_the_page_names(heddle_url, rest, run
 
     def told():
         text = httpx.get(f"{heddle_url}/metrics", trust_env=False).text
-        samples = [sample for family in text_string_to_metric_families(text) for sample in family.samples]
-        return {re.sub(r"_(bucket|count|sum)$", "", sample.name) for sample in samples}
+        families = list(text_string_to_metric_families(text))  # one that counts by label may have counted nothing yet
+        names = {family.name + end for family in families for end in ("", "_total" if family.type == "counter" else "")}
+        return names | {sample.name for family in families for sample in family.samples}
 
     deadline = time.monotonic() + 30
     while not wanted <= told():
