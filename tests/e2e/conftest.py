@@ -11,6 +11,7 @@ from shim.bootstrap import Heddle
 from shim.config import parse
 from shim.lab import Lab
 from shim.telemetry import configure_logs
+from tests.support.tidying import end_applications
 
 _START_S = 60
 
@@ -34,6 +35,12 @@ class HeddleThread:
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
         self._loop.close()
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _left_as_found(lab: Lab) -> Iterator[None]:
+    yield
+    end_applications(lab)
 
 
 @pytest.fixture(scope="session")

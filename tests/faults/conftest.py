@@ -12,6 +12,7 @@ import pytest
 from shim.bootstrap import Heddle
 from shim.config import parse
 from shim.lab import Lab, LabSpec
+from tests.support.tidying import end_applications
 
 _PATIENCE = aiohttp.ClientTimeout(total=60)
 
@@ -22,6 +23,12 @@ def fault_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with Lab(tmp_path_factory.mktemp("fault-lab")) as lab:
         lab.up(LabSpec.of(clusters=2, nodes=1))
         yield lab
+
+
+@pytest.fixture(autouse=True, scope="module")
+def _left_as_found(fault_lab: Lab) -> Iterator[None]:
+    yield
+    end_applications(fault_lab)
 
 
 @dataclass(frozen=True, slots=True)
