@@ -49,7 +49,11 @@ def sweep(client: docker.DockerClient) -> None:
     """Remove what a test run has made, this one or one that was killed."""
     wanted: dict[str, str | list[str] | bool] = {"label": [f"{key}={value}" for key, value in LABEL.items()]}
     for container in client.containers.list(all=True, filters=wanted):
-        container.remove(force=True, v=True)
+        try:
+            container.remove(force=True, v=True)
+        except docker.errors.APIError as exc:
+            if exc.status_code not in (404, 409):  # gone, or being removed already
+                raise
     client.networks.prune(filters=wanted)
 
 
