@@ -28,7 +28,7 @@ def test_work_runs_on_both_clusters_is_checked_and_explained_and_down_ends_all(f
     addresses = ("--rest", rest, "--client-rpc", client_rpc, "--scheduler-rpc", scheduler_rpc, "--admin-rpc", admin_rpc)
     result = run("demo", "up", "--nodes", 1, "--dir", folder, *addresses)
     assert result.exit_code == 0, result.output
-    rows = [re.split(r"\s{2,}", line) for line in result.stdout.splitlines() if line.startswith("application_")]
+    rows = [re.split(r"\s{2,}", line.strip()) for line in result.stdout.splitlines() if line.startswith("application_")]
     *own, stock = rows
     assert {row[3] for row in own} == {"east", "west"}
     assert stock[1] == "mapreduce-1"
