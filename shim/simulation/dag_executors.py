@@ -273,6 +273,10 @@ class _Run:
             return
         executor.job, executor.stage = goal.job, None
         goal.job.executors.add(executor.number)
+        self._take_up(executor, goal)
+
+    def _take_up(self, executor: _Executor, goal: _Goal) -> None:
+        """Run the goal's stage with an executor of its job, unless nothing of it is left or its turn has not come."""
         if not goal.stage.has_tasks:
             self._fall_back(executor)
         elif goal.job.can_run(goal.stage):
@@ -305,12 +309,7 @@ class _Run:
             self._move(executor, goal)
         else:
             goal.stage.expected -= 1
-            if not goal.stage.has_tasks:
-                self._fall_back(executor)
-            elif goal.job.can_run(goal.stage):
-                self._launch(executor, goal.job, goal.stage)
-            else:
-                self._park(executor, goal.job)
+            self._take_up(executor, goal)
 
     def _move(self, executor: _Executor, goal: _Goal) -> None:
         if not goal.stage.has_tasks or goal.job.is_done:
