@@ -6,7 +6,7 @@ import typer
 
 from shim.cli.front import EXIT_CODES, Front, Server, User, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows
-from shim.cli.settings import DEFAULT_SERVER, DryRun
+from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
 
 __all__ = ["app"]
 
@@ -78,6 +78,6 @@ def undrain(
 
 
 def _admit(heddle: Front, cluster: str, verb: str, *, dry_run: bool, output: OutputFormat) -> None:
-    query = {"dryRun": "true"} if dry_run else {}
+    query = dry_run_query(dry_run=dry_run)
     told: dict[str, Any] = heddle.post(f"/heddle/v1/clusters/{cluster}/{verb}", **query)
     print_fields(told, output)

@@ -8,7 +8,7 @@ import typer
 
 from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
-from shim.cli.settings import DEFAULT_SERVER, DryRun
+from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
 from shim.telemetry import escape
 
 __all__ = ["app", "policy_body"]
@@ -71,7 +71,7 @@ def apply(
     user: User = "",
 ) -> None:
     """Let a policy hold from now on, without a restart. One with an error is refused as a whole."""
-    query = {"dryRun": "true"} if dry_run else {}
+    query = dry_run_query(dry_run=dry_run)
     with front(server, user) as heddle:
         body = policy_body(file) | {"note": note, "expected": expected}
         _print_version(heddle.post("/heddle/v1/policy", body, **query), output)
@@ -95,7 +95,7 @@ def rollback(
     user: User = "",
 ) -> None:
     """Let an old version hold again, as a new one."""
-    query = {"dryRun": "true"} if dry_run else {}
+    query = dry_run_query(dry_run=dry_run)
     with front(server, user) as heddle:
         _print_version(heddle.post(f"/heddle/v1/policy/rollback/{version}", **query), output)
 

@@ -4,8 +4,13 @@ from typing import Annotated
 
 import typer
 
-__all__ = ["DEFAULT_SERVER", "DryRun"]
+__all__ = ["DEFAULT_SERVER", "DryRun", "dry_run_query"]
 
 DEFAULT_SERVER = "http://127.0.0.1:8088"
 
 DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, and change nothing")]
+
+
+def dry_run_query(*, dry_run: bool) -> dict[str, str]:
+    """What tells Heddle's own API to say what would happen, and to change nothing."""
+    return {"dryRun": "true"} if dry_run else {}
