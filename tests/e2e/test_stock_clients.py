@@ -77,7 +77,7 @@ def test_map_reduce_computes_pi_and_the_home_knows_whose_job_it_was(lab, of_one)
     done = of_one.try_run("org.apache.hadoop.util.RunJar", of_one.jar("hadoop-mapreduce-examples"), "pi", "2", "10")
 
     printed = done.stdout
-    assert "Estimated value of Pi is 3.8" in printed or "ClientServiceDelegate" in printed
+    assert "Estimated value of Pi is 3.8" in printed or "ClientServiceDelegate" in printed, printed
     application = re.search(r"application_\d+_\d+", printed)
     assert application is not None
     status = of_one.run(f"{_CLI}.ApplicationCLI", "application", "-status", application[0])
