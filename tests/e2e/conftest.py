@@ -10,8 +10,8 @@ import structlog
 from shim.bootstrap import Heddle
 from shim.config import parse
 from shim.lab import Lab
+from shim.lab.tidying import end_applications
 from shim.telemetry import configure_logs
-from tests.support.tidying import end_applications
 
 _START_S = 60
 

@@ -12,7 +12,7 @@ import pytest
 from shim.bootstrap import Heddle
 from shim.config import parse
 from shim.lab import Lab, LabSpec
-from tests.support.tidying import end_applications
+from shim.lab.tidying import end_applications
 
 _PATIENCE = aiohttp.ClientTimeout(total=60)
 
