@@ -4,9 +4,7 @@ Its master is DistributedShell's, submitted as a plain REST context: whatever ta
 run it. Texts and counts are files of this machine, which all nodes of a lab share.
 """
 
-import os
 import re
-import struct
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,15 +12,12 @@ from pathlib import Path
 from typing import Any
 
 from shim.errors import LabError
-from shim.lab.hadoop_conf import JAVA_OPENS
+from shim.lab.distributed_shell import DistributedShell
 
 __all__ = ["APPLICATION_TYPE", "WordCount", "find_texts", "share_out"]
 
 APPLICATION_TYPE = "WORDCOUNT"
 
-_MASTER = "org.apache.hadoop.yarn.applications.distributedshell.ApplicationMaster"
-_MASTER_MIB = 256
-_CONTAINER_MIB = 128
 _TEXT_FOLDERS = ("/usr/share/common-licenses", "/usr/share/doc")
 _LEAST_BYTES = 1000
 _WORD = re.compile(rb"[A-Za-z]+")
@@ -96,9 +91,7 @@ class WordCount:
         (self.folder / "counts").chmod(0o777)
         (self.folder / "texts").write_text("".join(f"{text}\n" for text in self.texts), encoding="utf-8")
         (self.folder / "count.sh").write_text(_SCRIPT, encoding="utf-8")
-        # Java's DataInput.readUTF: the length in two bytes, then the text
-        command = f"bash {self.folder / 'count.sh'}".encode()
-        (self.folder / "shellCommands").write_bytes(struct.pack(">H", len(command)) + command)
+        self._shell.prepare()
 
     def context(self, application_id: str, *, queue: str, jars: Path) -> dict[str, Any]:
         """The submission, as the REST interface of a ResourceManager takes it.
@@ -108,28 +101,12 @@ class WordCount:
             queue: Leaf queue.
             jars: Hadoop jars on the nodes, with DistributedShell's.
         """
-        java = ("-Xmx96m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", *JAVA_OPENS)
-        arguments = {
-            "--container_type": "GUARANTEED",
-            "--container_memory": _CONTAINER_MIB,
-            "--container_vcores": 1,
-            "--num_containers": len(self.texts),
-            "--priority": 0,
-        }
-        words = ["{{JAVA_HOME}}/bin/java", *java, _MASTER, *(f"{key} {value}" for key, value in arguments.items())]
-        return {
-            "application-id": application_id,
-            "application-name": self.name,
-            "application-type": APPLICATION_TYPE,
-            "queue": queue,
-            "max-app-attempts": 2,
-            "resource": {"memory": _MASTER_MIB, "vCores": 1},
-            "am-container-spec": {
-                "commands": {"command": " ".join(words) + " 1><LOG_DIR>/master.out 2><LOG_DIR>/master.err"},
-                "environment": {"entry": [{"key": "CLASSPATH", "value": f"$HADOOP_CONF_DIR:{jars}/*"}]},
-                "local-resources": {"entry": [_local_file(self.folder / "shellCommands")]},
-            },
-        }
+        return self._shell.context(application_id, queue=queue, jars=jars)
+
+    @property
+    def _shell(self) -> DistributedShell:
+        command = f"bash {self.folder / 'count.sh'}"
+        return DistributedShell(self.name, command, len(self.texts), self.folder, kind=APPLICATION_TYPE)
 
     def counted(self) -> Counter[str]:
         """What the containers have counted, all texts together.
@@ -154,15 +131,3 @@ class WordCount:
         for text in self.texts:
             total.update(word.decode("ascii").lower() for word in _WORD.findall(text.read_bytes()))
         return total
-
-
-def _local_file(path: Path) -> dict[str, Any]:
-    status = os.stat(path)  # noqa: PTH116 - both numbers of one look
-    resource = {
-        "resource": f"file://{path}",
-        "type": "FILE",
-        "visibility": "APPLICATION",
-        "size": status.st_size,
-        "timestamp": status.st_mtime_ns // 1_000_000,
-    }
-    return {"key": path.name, "value": resource}
