@@ -142,6 +142,7 @@ class AskBook:
         for group in self._groups.values():
             if group.wanted == 0:
                 group.targets = {}
+                splitter.drop(group.key)
                 continue
             demand = Demand(
                 key=group.key,
@@ -153,6 +154,7 @@ class AskBook:
                 refused=frozenset(group.refused),
             )
             group.targets = dict(splitter.split(demand, rooms))
+            group.starved = {each: beats for each, beats in group.starved.items() if group.targets.get(each)}
 
     def forget_quiet(self, asked: Iterable[AskKey]) -> None:
         """Drop groups that want nothing and that no session is asked for: memory grows with what lives."""

@@ -21,6 +21,7 @@ __all__ = [
     "OpenSession",
     "RefuseAM",
     "Remember",
+    "RoomsChanged",
     "SessionAnswered",
     "SessionForgotten",
     "SessionLost",
@@ -58,6 +59,17 @@ class AMCalled(Event):
     """
 
     call: AllocateCall
+    rooms: tuple[Room, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RoomsChanged(Event):
+    """Where there is room is known better than at the ApplicationMaster's last call: a Local Master has answered.
+
+    Attributes:
+        rooms: As in `AMCalled`.
+    """
+
     rooms: tuple[Room, ...]
 
 

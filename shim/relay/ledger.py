@@ -40,6 +40,7 @@ from shim.relay.events import (
     Finished,
     OpenSession,
     RefuseAM,
+    RoomsChanged,
     SessionAnswered,
     SessionForgotten,
     SessionLost,
@@ -109,6 +110,8 @@ class AskLedger:
                 self._am_registered(event)
             case AMCalled():
                 self._am_called(event, effects)
+            case RoomsChanged():
+                self._rooms_changed(event, effects)
             case Beat():
                 self._beat(event, effects)
             case SessionOpened():
@@ -131,6 +134,7 @@ class AskLedger:
 
     def _am_registered(self, event: AMRegistered) -> None:
         self._asks.clear()
+        self._splitter.clear()
         self._talk.blacklist = frozenset()
         self._talk.is_told = False
         self._talk.is_resuming = event.is_resumed
@@ -169,6 +173,15 @@ class AskLedger:
         self._asks.forget_quiet(self._talk.asked())
         self._open_needed(effects)
         effects.append(self._say(self._home, call.rest))
+        effects.extend(self._say(session) for session in self._talk.others if self._talk.has_news(session))
+
+    def _rooms_changed(self, event: RoomsChanged, effects: list[Effect]) -> None:
+        """Ask the others at once; the home is asked in the ApplicationMaster's next call."""
+        if not self._talk.is_told or self._is_finished or self._home.state is not SessionState.OPEN:
+            return
+        self._talk.look(event.rooms)
+        self._asks.split(self._splitter, event.rooms)
+        self._open_needed(effects)
         effects.extend(self._say(session) for session in self._talk.others if self._talk.has_news(session))
 
     def _take_back(self, asks: Iterable[Ask]) -> None:
@@ -283,6 +296,7 @@ class AskLedger:
                 session.granted(key, (grant.node.host, rack))
             if key is not None:
                 lucky.add(key)
+                self._splitter.granted(key, session.subcluster)
         self._asks.beat(session.subcluster, lucky)
 
     def _take_end(self, session: Session, ended: Ended) -> None:
@@ -342,6 +356,7 @@ class AskLedger:
 
     def _finished(self, effects: list[Effect]) -> None:
         self._is_finished = True
+        self._splitter.clear()
         for session in self._talk.others:
             if session.state in (SessionState.OPEN, SessionState.OPENING):
                 effects.append(CloseSession(session.subcluster))

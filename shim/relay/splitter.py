@@ -1,7 +1,10 @@
 """Which sub-cluster is asked for how many containers.
 
-`AskSplitter` is what the ledger needs; the Global Master's matching can stand in for the splitter below. What is asked
-for already stays where it is asked for, unless it starves there: moving an ask loses its place in a queue.
+`AskSplitter` is what the ledger needs; `shim.relay.matching` is the one that matches and has its matches verified. The
+splitter below needs nothing but a look at the sub-clusters, and stands in where that one cannot.
+
+What is asked for already stays where it is asked for, unless it starves there: moving an ask loses its place in a
+queue.
 
 The rules of `CapacitySplitter`, in their order:
 
@@ -21,7 +24,18 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 
-__all__ = ["AskSplitter", "CapacitySplitter", "Demand", "Room"]
+__all__ = [
+    "AskSplitter",
+    "CapacitySplitter",
+    "Demand",
+    "Room",
+    "may_have",
+    "named_there",
+    "shares_of",
+    "sizes_of",
+    "slots_of",
+    "split_strictly",
+]
 
 _NO_BOUND = 1 << 31
 
@@ -41,6 +55,7 @@ class Room:
         racks: Rack of each host, by name.
         rack_names: Every rack; found out from `racks` if not given.
         labels: Node labels that the queue may ask for; `*` for all.
+        age_s: Of the report that all of this is from.
     """
 
     subcluster: SubClusterId
@@ -54,6 +69,7 @@ class Room:
     racks: Mapping[str, str] = field(default_factory=dict)
     labels: frozenset[str] = frozenset()
     rack_names: frozenset[str] = frozenset()
+    age_s: float = 0.0
 
     def __post_init__(self) -> None:
         if self.racks and not self.rack_names:
@@ -90,7 +106,19 @@ class AskSplitter(Protocol):
     """Decides how many of a demand each sub-cluster is asked for."""
 
     def split(self, demand: Demand, rooms: Sequence[Room]) -> Mapping[SubClusterId, int]:
-        """Counts by sub-cluster; they add up to the demand's total."""
+        """Counts by sub-cluster; they add up to the demand's total, less what somebody is still asked about."""
+        ...
+
+    def granted(self, key: AskKey, subcluster: SubClusterId) -> None:
+        """A scheduler granted a container of these asks."""
+        ...
+
+    def drop(self, key: AskKey) -> None:
+        """Nothing more of these asks is wanted."""
+        ...
+
+    def clear(self) -> None:
+        """Nothing is wanted any more, or everything will be said anew."""
         ...
 
 
@@ -107,22 +135,31 @@ class CapacitySplitter:
     def split(self, demand: Demand, rooms: Sequence[Room]) -> Mapping[SubClusterId, int]:
         """See the rules above."""
         home = next(room.subcluster for room in rooms if room.is_home)
-        eligible = [room for room in rooms if _may_have(room, demand)]
+        eligible = [room for room in rooms if may_have(room, demand)]
         if not eligible:
             return {home: demand.total}
         if demand.is_strict:
-            return _strictly(demand, eligible, home)
-        local = {room.subcluster: _named_there(room, demand) for room in eligible}
+            return split_strictly(demand, eligible, home)
+        local = {room.subcluster: named_there(room, demand) for room in eligible}
         kept = {room.subcluster: demand.standing.get(room.subcluster, 0) for room in eligible}
-        slots = {room.subcluster: _slots(room, demand) for room in eligible}
+        slots = {room.subcluster: slots_of(room, demand) for room in eligible}
         self._move_starving(demand, kept, slots)
         surplus = sum(kept.values()) - demand.total
         for room in sorted(eligible, key=lambda room: slots[room.subcluster] - kept[room.subcluster]):
             taken = min(kept[room.subcluster], max(0, surplus))
             kept[room.subcluster] -= taken
             surplus -= taken
-        _add(kept, demand.total, [local, slots, _sizes(eligible, demand)], eligible)
+        _add(kept, demand.total, [local, slots, sizes_of(eligible, demand)], eligible)
         return {subcluster: count for subcluster, count in kept.items() if count}
+
+    def granted(self, key: AskKey, subcluster: SubClusterId) -> None:
+        """See `AskSplitter`: it remembers nothing."""
+
+    def drop(self, key: AskKey) -> None:
+        """See `AskSplitter`."""
+
+    def clear(self) -> None:
+        """See `AskSplitter`."""
 
     def _move_starving(self, demand: Demand, kept: dict[SubClusterId, int], slots: Mapping[SubClusterId, int]) -> None:
         """Take asks that starve back, as many as there is room for elsewhere."""
@@ -135,7 +172,7 @@ class CapacitySplitter:
                 room -= moved
 
 
-def _may_have(room: Room, demand: Demand) -> bool:
+def may_have(room: Room, demand: Demand) -> bool:
     """Whether the sub-cluster can be asked at all."""
     key = demand.key
     if not room.is_open or room.subcluster in demand.refused or room.weight <= 0:
@@ -153,14 +190,14 @@ def _fits(needed: ResourceVector, largest: ResourceVector) -> bool:
     return ResourceVector(needed.memory_mib, vcores, known).fits_in(largest)
 
 
-def _named_there(room: Room, demand: Demand) -> int:
+def named_there(room: Room, demand: Demand) -> int:
     """How many are wanted at its hosts; a rack's name alone says little, as most are `/default-rack`."""
     return sum(count for place, count in demand.places.items() if place in room.racks)
 
 
-def _strictly(demand: Demand, eligible: Sequence[Room], home: SubClusterId) -> Mapping[SubClusterId, int]:
+def split_strictly(demand: Demand, eligible: Sequence[Room], home: SubClusterId) -> Mapping[SubClusterId, int]:
     """Only where the named places are; names that nobody knows are the home's."""
-    hosts = {room.subcluster: _named_there(room, demand) for room in eligible}
+    hosts = {room.subcluster: named_there(room, demand) for room in eligible}
     if not any(hosts.values()):
         hosts = {room.subcluster: sum(demand.places.get(rack, 0) for rack in room.rack_names) for room in eligible}
     if not any(hosts.values()):
@@ -170,7 +207,7 @@ def _strictly(demand: Demand, eligible: Sequence[Room], home: SubClusterId) -> M
     return {each: count for each, count in split.items() if count}
 
 
-def _slots(room: Room, demand: Demand) -> int:
+def slots_of(room: Room, demand: Demand) -> int:
     """How many such containers the free room could hold."""
     needed = demand.key.resource
     pairs = [(room.free.memory_mib, needed.memory_mib), (room.free.vcores, needed.vcores)]
@@ -178,7 +215,7 @@ def _slots(room: Room, demand: Demand) -> int:
     return min((max(0, free) // amount for free, amount in pairs if amount > 0), default=_NO_BOUND)
 
 
-def _sizes(rooms: Sequence[Room], demand: Demand) -> Mapping[SubClusterId, int]:
+def sizes_of(rooms: Sequence[Room], demand: Demand) -> Mapping[SubClusterId, int]:
     """Bounds for what nothing is free for: in the proportion of the sizes."""
     largest = max(room.size.memory_mib for room in rooms) or 1
     return {room.subcluster: max(1, demand.total * room.size.memory_mib * 2 // largest) for room in rooms}
@@ -198,11 +235,11 @@ def _add(
         if missing <= 0:
             return
         left = {each: max(0, bound[each] - counts[each]) for each in counts}
-        for each, share in _shares(missing, left, lambda name: weights[name]).items():
+        for each, share in shares_of(missing, left, lambda name: weights[name]).items():
             counts[each] += share
 
 
-def _shares(
+def shares_of(
     amount: int, left: Mapping[SubClusterId, int], weight: Callable[[SubClusterId], float]
 ) -> Mapping[SubClusterId, int]:
     """At most `amount` in whole parts, in proportion to what is left times the weight, nowhere more than is left."""
