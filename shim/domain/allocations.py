@@ -18,6 +18,7 @@ __all__ = [
     "AllocateCall",
     "Ask",
     "AskKey",
+    "AskedBack",
     "Ended",
     "Grant",
     "NodeNews",
@@ -150,6 +151,20 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
+class AskedBack:
+    """A container that the ApplicationMaster shall give back, as somebody else is entitled to it.
+
+    Attributes:
+        is_strict: Whether it will go in any case; else something of the same size does as well.
+        grant: As its scheduler gave it, with its size.
+    """
+
+    container: ContainerId
+    is_strict: bool
+    grant: Grant | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class NodeToken:
     """What lets an ApplicationMaster start containers at a node.
 
@@ -183,6 +198,7 @@ class AllocateAnswer:
             changes of containers. Such bytes of several schedulers, one after the other, are all of them.
         rest: Everything else, serialized: only the home's concerns the ApplicationMaster.
         news: Nodes that are lost or back with their sub-cluster.
+        asked_back: Containers that Heddle asks back; what a scheduler itself asks back is in `joined`.
         am_rm_token: A new token of this scheduler for the session, serialized; empty if there is none.
     """
 
@@ -195,4 +211,5 @@ class AllocateAnswer:
     joined: bytes = b""
     rest: bytes = b""
     news: tuple[NodeNews, ...] = ()
+    asked_back: tuple[AskedBack, ...] = ()
     am_rm_token: bytes = b""

@@ -115,6 +115,11 @@ class ContainerId:
         """Epoch of the ResourceManager that allocated the container."""
         return self.number >> _EPOCH_SHIFT
 
+    @property
+    def is_first(self) -> bool:
+        """Whether it is the first of its attempt: the one of the ApplicationMaster."""
+        return self.number & ((1 << _EPOCH_SHIFT) - 1) == 1
+
     @classmethod
     def parse(cls, text: str) -> Self:
         """Read `container_[e<epoch>_]<timestamp>_<sequence>_<attempt>_<number>`.

@@ -26,7 +26,7 @@ class QueueReport:
         capacity: Guaranteed amount, in the resources of the whole sub-cluster.
         maximum: Most that it may hold.
         used: What it holds.
-        pending: Asked for and not granted.
+        pending: Asked for and not granted; `pending_containers` is how many containers that are, 0 if it is not told.
         labels: Node labels that the queue may ask for; `*` for all.
         applications: How many applications it holds; `maximum_applications` is the limit, 0 for none.
         creates_children: Whether a leaf below it is made when an application asks for one.
@@ -43,6 +43,7 @@ class QueueReport:
     applications: int = 0
     maximum_applications: int = 0
     creates_children: bool = False
+    pending_containers: int = 0
 
 
 def is_same_queue(path: str, told: str) -> bool:

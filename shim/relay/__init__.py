@@ -8,6 +8,7 @@ from shim.relay.events import (
     AMCalled,
     AMRegistered,
     AnswerAM,
+    AskedBackNow,
     Beat,
     CallSession,
     CloseSession,
@@ -16,16 +17,21 @@ from shim.relay.events import (
     Fate,
     Finished,
     OpenSession,
+    Recall,
     RefuseAM,
     Remember,
+    Restrained,
     RoomsChanged,
     SessionAnswered,
     SessionForgotten,
     SessionLost,
     SessionOpened,
     SessionRefused,
+    Spared,
+    TakenBack,
 )
 from shim.relay.ledger import AskLedger
+from shim.relay.recalls import Standing
 from shim.relay.splitter import AskSplitter, CapacitySplitter, Demand, Room
 
 __all__ = [
@@ -34,6 +40,7 @@ __all__ = [
     "AnswerAM",
     "AskLedger",
     "AskSplitter",
+    "AskedBackNow",
     "Beat",
     "CallSession",
     "CapacitySplitter",
@@ -44,8 +51,10 @@ __all__ = [
     "Fate",
     "Finished",
     "OpenSession",
+    "Recall",
     "RefuseAM",
     "Remember",
+    "Restrained",
     "Room",
     "RoomsChanged",
     "SessionAnswered",
@@ -53,4 +62,7 @@ __all__ = [
     "SessionLost",
     "SessionOpened",
     "SessionRefused",
+    "Spared",
+    "Standing",
+    "TakenBack",
 ]

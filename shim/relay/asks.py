@@ -11,9 +11,13 @@ from dataclasses import dataclass, field, replace
 
 from shim.domain.allocations import ANY, Ask, AskKey, Grant
 from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
 from shim.relay.splitter import AskSplitter, Demand, Room
 
 __all__ = ["AskBook", "AskGroup"]
+
+_ALMOST_HALF = 0.499
+"""More than half a container counts as one, as where shares are measured."""
 
 
 @dataclass(slots=True)
@@ -48,9 +52,14 @@ class AskGroup:
 
 
 class AskBook:
-    """The groups of an attempt."""
+    """The groups of an attempt.
+
+    Attributes:
+        allowance: How much of what is wanted schedulers may be asked for; None for all of it. Falls with the grants.
+    """
 
     def __init__(self) -> None:
+        self.allowance: ResourceVector | None = None
         self._groups: dict[AskKey, AskGroup] = {}
 
     @property
@@ -103,6 +112,8 @@ class AskBook:
             return None
         group = min(fitting, key=lambda each: _mismatch(each, grant, subcluster))
         group.wanted -= 1
+        if self.allowance is not None:
+            self.allowance = _less(self.allowance, group.key.resource, 1)
         group.targets[subcluster] = max(0, group.targets.get(subcluster, 0) - 1)
         group.starved[subcluster] = 0
         for place in (grant.node.host, rack):
@@ -139,14 +150,19 @@ class AskBook:
 
     def split(self, splitter: AskSplitter, rooms: Sequence[Room]) -> None:
         """Decide anew what each session is to be asked for."""
-        for group in self._groups.values():
-            if group.wanted == 0:
+        left = self.allowance
+        for group in sorted(self._groups.values(), key=lambda group: group.key.priority):
+            total = group.wanted
+            if left is not None:
+                total = min(total, _count_in(left, group.key.resource))
+                left = _less(left, group.key.resource, total)
+            if total == 0:
                 group.targets = {}
                 splitter.drop(group.key)
                 continue
             demand = Demand(
                 key=group.key,
-                total=group.wanted,
+                total=total,
                 places=group.places,
                 is_strict=group.is_strict,
                 standing=dict(group.targets),
@@ -155,6 +171,15 @@ class AskBook:
             )
             group.targets = dict(splitter.split(demand, rooms))
             group.starved = {each: beats for each, beats in group.starved.items() if group.targets.get(each)}
+
+    def open_amounts(self) -> tuple[ResourceVector, ResourceVector]:
+        """What is wanted, and the part of it that no session is to be asked for."""
+        wanted, withheld = ResourceVector(), ResourceVector()
+        for group in self._groups.values():
+            asked = sum(group.targets.values())
+            wanted += _times(group.key.resource, group.wanted)
+            withheld += _times(group.key.resource, max(0, group.wanted - asked))
+        return wanted, withheld
 
     def forget_quiet(self, asked: Iterable[AskKey]) -> None:
         """Drop groups that want nothing and that no session is asked for: memory grows with what lives."""
@@ -173,6 +198,24 @@ def _copy(group: AskGroup | None) -> AskGroup | None:
         starved=dict(group.starved),
         refused=set(group.refused),
     )
+
+
+def _times(resource: ResourceVector, count: int) -> ResourceVector:
+    others = {name: amount * count for name, amount in resource.others.items()}
+    return ResourceVector(resource.memory_mib * count, resource.vcores * count, others)
+
+
+def _less(amount: ResourceVector, resource: ResourceVector, count: int) -> ResourceVector:
+    left = amount - _times(resource, count)
+    others = {name: max(0, value) for name, value in left.others.items()}
+    return ResourceVector(max(0, left.memory_mib), max(0, left.vcores), others)
+
+
+def _count_in(amount: ResourceVector, resource: ResourceVector) -> int:
+    """How many containers are in an amount, to the nearest; types that the amount does not tell of are free."""
+    pairs = [(amount.memory_mib, resource.memory_mib), (amount.vcores, resource.vcores)]
+    pairs += [(amount.others[name], each) for name, each in resource.others.items() if name in amount.others]
+    return min((int(have / each + _ALMOST_HALF) for have, each in pairs if each > 0), default=0)
 
 
 def _mismatch(group: AskGroup, grant: Grant, subcluster: SubClusterId) -> tuple[bool, bool, int]:

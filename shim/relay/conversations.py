@@ -41,6 +41,11 @@ class Conversations:
         """Every session but the home's."""
         return [session for session in self._sessions.values() if session is not self.home]
 
+    @property
+    def rooms(self) -> Sequence[Room]:
+        """The sub-clusters as they were known at the ApplicationMaster's last call; none before the first."""
+        return tuple(self._rooms.values())
+
     def find(self, subcluster: SubClusterId) -> Session | None:
         """The session of a sub-cluster that was ever needed."""
         return self._sessions.get(subcluster)

@@ -5,12 +5,14 @@ from enum import Enum
 
 from shim.domain.allocations import AllocateAnswer, AllocateCall, Grant, NodeToken, SessionRequest
 from shim.domain.ids import ContainerId, SubClusterId
+from shim.domain.resources import ResourceVector
 from shim.relay.splitter import Room
 
 __all__ = [
     "AMCalled",
     "AMRegistered",
     "AnswerAM",
+    "AskedBackNow",
     "Beat",
     "CallSession",
     "CloseSession",
@@ -19,14 +21,18 @@ __all__ = [
     "Fate",
     "Finished",
     "OpenSession",
+    "Recall",
     "RefuseAM",
     "Remember",
+    "Restrained",
     "RoomsChanged",
     "SessionAnswered",
     "SessionForgotten",
     "SessionLost",
     "SessionOpened",
     "SessionRefused",
+    "Spared",
+    "TakenBack",
 ]
 
 
@@ -140,6 +146,48 @@ class SessionLost(Event):
 
     subcluster: SubClusterId
     reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recall(Event):
+    """The attempt's queue holds more than its share, or does so no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restrained(Recall):
+    """The Global Master says how much may be asked for: what is beyond it waits here.
+
+    Attributes:
+        amount: Of what is not granted yet; None for all of it.
+    """
+
+    amount: ResourceVector | None
+
+
+@dataclass(frozen=True, slots=True)
+class AskedBackNow(Recall):
+    """Containers are asked back from the ApplicationMaster, in each answer.
+
+    Attributes:
+        is_strict: Whether they will be taken in any case.
+    """
+
+    containers: tuple[ContainerId, ...]
+    is_strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Spared(Recall):
+    """Containers that were asked back may stay."""
+
+    containers: tuple[ContainerId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack(Recall):
+    """Containers are to be released."""
+
+    containers: tuple[ContainerId, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,18 +10,10 @@ Source: the rules for response ids are those of `ApplicationMasterService.alloca
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
-from shim.domain.allocations import (
-    ANY,
-    LOST_EXIT_STATUS,
-    AllocateAnswer,
-    Ask,
-    AskKey,
-    Ended,
-    Grant,
-    SessionRequest,
-)
+from shim.domain.allocations import ANY, LOST_EXIT_STATUS, AllocateAnswer, Ask, AskKey, Ended
 from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
 from shim.errors import InvariantViolationError
 from shim.relay.asks import AskBook, AskGroup
@@ -39,6 +31,7 @@ from shim.relay.events import (
     Fate,
     Finished,
     OpenSession,
+    Recall,
     RefuseAM,
     RoomsChanged,
     SessionAnswered,
@@ -47,8 +40,10 @@ from shim.relay.events import (
     SessionOpened,
     SessionRefused,
 )
+from shim.relay.intake import Intake
 from shim.relay.master_side import Heard, MasterSide
 from shim.relay.outbox import Outbox, remembered
+from shim.relay.recalls import Recalls, Standing
 from shim.relay.session import Session, SessionState
 from shim.relay.splitter import AskSplitter
 
@@ -78,6 +73,8 @@ class AskLedger:
         self._home = self._talk.home
         self._containers = ContainerBook()
         self._outbox = Outbox(self._containers)
+        self._intake = Intake(self._asks, self._containers, self._talk, splitter)
+        self._recalls = Recalls(self._asks, self._containers, self._talk)
         self._before: Mapping[AskKey, AskGroup | None] = {}
         self._is_finished = False
         self._unregistered = f"AM is not registered for known application attempt: {attempt}"
@@ -102,7 +99,12 @@ class AskLedger:
         """Containers that are not done with."""
         return {each.id: each.state for each in self._containers}
 
-    def handle(self, event: Event) -> list[Effect]:
+    @property
+    def standing(self) -> Standing:
+        """What the attempt has and wants."""
+        return self._recalls.standing()
+
+    def handle(self, event: Event) -> list[Effect]:  # noqa: C901 - a table of events
         """Take in an event; return what is to be done, in this order."""
         effects: list[Effect] = []
         match event:
@@ -124,6 +126,8 @@ class AskLedger:
                 self._session_forgotten(event, effects)
             case SessionLost():
                 self._session_lost(event)
+            case Recall():
+                self._recall(event, effects)
             case Finished():
                 self._finished(effects)
             case _:
@@ -173,7 +177,7 @@ class AskLedger:
         self._asks.forget_quiet(self._talk.asked())
         self._open_needed(effects)
         effects.append(self._say(self._home, call.rest))
-        effects.extend(self._say(session) for session in self._talk.others if self._talk.has_news(session))
+        self._say_news(effects)
 
     def _rooms_changed(self, event: RoomsChanged, effects: list[Effect]) -> None:
         """Ask the others at once; the home is asked in the ApplicationMaster's next call."""
@@ -182,6 +186,10 @@ class AskLedger:
         self._talk.look(event.rooms)
         self._asks.split(self._splitter, event.rooms)
         self._open_needed(effects)
+        self._say_news(effects)
+
+    def _say_news(self, effects: list[Effect]) -> None:
+        """What cannot wait for a beat."""
         effects.extend(self._say(session) for session in self._talk.others if self._talk.has_news(session))
 
     def _take_back(self, asks: Iterable[Ask]) -> None:
@@ -219,6 +227,7 @@ class AskLedger:
     def _answer_am(self, home: AllocateAnswer, effects: list[Effect]) -> None:
         """What the home says now, with what waits from elsewhere."""
         answer, granted = self._outbox.compose(home, self._master.next_id, self._talk.elsewhere())
+        answer = replace(answer, asked_back=self._recalls.told())
         self._master.answered(answer)
         self._before = {}
         effects.extend(remembered(granted, self._home.subcluster, Fate.GIVEN))
@@ -265,48 +274,13 @@ class AskLedger:
         answer = event.answer
         request = session.answered(answer.response_id)
         session.headroom, session.nodes = answer.headroom, answer.nodes
-        self._take_grants(session, request, answer.grants)
-        for ended in answer.ended:
-            self._take_end(session, ended)
-        for name in session.overdue():
-            self._take_end(session, Ended(name, LOST_EXIT_STATUS, "its ResourceManager does not know it any more"))
-            session.releases[name] = None
+        self._intake.take(session, request, answer)
         is_home = session is self._home
         self._outbox.add(answer.node_tokens, b"" if is_home else answer.joined)
         if not is_home:
             return
         self._talk.is_resuming = False  # what was not asked in this call is asked in the next: each has one answer
         self._answer_am(answer, effects)
-
-    def _take_grants(self, session: Session, request: SessionRequest, grants: Sequence[Grant]) -> None:
-        said = {ask.key for ask in request.asks}
-        lucky: set[AskKey] = set()
-        for grant in grants:
-            if self._containers.find(grant.container) is not None or self._containers.is_done(grant.container):
-                continue  # said again
-            rack = self._talk.rack(session.subcluster, grant.node)
-            key = self._asks.grant(grant, session.subcluster, rack)
-            state = ContainerState.QUEUED if key is not None else ContainerState.SURPLUS
-            self._containers.add(Container(grant.container, session.subcluster, state, key, grant))
-            session.places[grant.node] = None
-            if key is None:
-                session.releases[grant.container] = None
-                session.suspect(grant)
-            elif key not in said:  # else it was granted before the new count, which does not know of it
-                session.granted(key, (grant.node.host, rack))
-            if key is not None:
-                lucky.add(key)
-                self._splitter.granted(key, session.subcluster)
-        self._asks.beat(session.subcluster, lucky)
-
-    def _take_end(self, session: Session, ended: Ended) -> None:
-        known = self._containers.find(ended.container)
-        if known is not None:
-            self._containers.end(known, ended)
-        elif not self._containers.is_done(ended.container):
-            self._containers.add(
-                Container(ended.container, session.subcluster, ContainerState.ENDED, ended=ended)
-            )  # given by an earlier ledger
 
     def _session_refused(self, event: SessionRefused, effects: list[Effect]) -> None:
         session = self._answering(event.subcluster, event.serial)
@@ -353,6 +327,15 @@ class AskLedger:
                 if container.key is not None:
                     self._asks.give_back(container.key)
                 self._containers.forget([container])
+
+    def _recall(self, event: Recall, effects: list[Effect]) -> None:
+        self._recalls.handle(event)
+        if self._is_finished:
+            return
+        if self._talk.is_told:
+            self._asks.split(self._splitter, self._talk.rooms)
+            self._open_needed(effects)
+        self._say_news(effects)
 
     def _finished(self, effects: list[Effect]) -> None:
         self._is_finished = True

@@ -58,6 +58,7 @@ class _CapacityQueue(msgspec.Struct):
     absoluteMaxCapacity: float | str = 100.0  # noqa: N815 - Hadoop's name
     numApplications: int = 0  # noqa: N815 - Hadoop's name
     maxApplications: int = 0  # noqa: N815 - Hadoop's name
+    pendingContainers: int = 0  # noqa: N815 - Hadoop's name
     resourcesUsed: WireResource | None = None  # noqa: N815 - Hadoop's name
     resources: _Usages | None = None
     minEffectiveCapacity: WireResource | None = None  # noqa: N815 - Hadoop's name
@@ -79,6 +80,7 @@ class _FairQueue(msgspec.Struct):
     maxApps: int = 0  # noqa: N815 - Hadoop's name
     numPendingApps: int = 0  # noqa: N815 - Hadoop's name
     numActiveApps: int = 0  # noqa: N815 - Hadoop's name
+    pendingContainers: int = 0  # noqa: N815 - Hadoop's name
     maxResources: WireResource | None = None  # noqa: N815 - Hadoop's name
     usedResources: WireResource | None = None  # noqa: N815 - Hadoop's name
     demandResources: WireResource | None = None  # noqa: N815 - Hadoop's name
@@ -161,6 +163,7 @@ def _walk_capacity(queue: _CapacityQueue, parent: str, total: ResourceVector) ->
         maximum=_effective(queue.maxEffectiveCapacity, queue.absoluteMaxCapacity, total) if parent else total,
         used=used,
         pending=_sum(usage.pending for usage in usages),
+        pending_containers=queue.pendingContainers,
         labels=tuple(several(queue.nodeLabels)),
         applications=queue.numApplications,
         maximum_applications=queue.maxApplications,
@@ -214,6 +217,7 @@ def _walk_fair(queue: _FairQueue) -> Iterator[QueueReport]:
         maximum=vector(queue.maxResources),
         used=used,
         pending=ResourceVector(max(0, wanting.memory_mib), max(0, wanting.vcores)),
+        pending_containers=queue.pendingContainers,
         labels=("*",),
         applications=queue.numActiveApps + queue.numPendingApps,
         maximum_applications=0 if queue.maxApps >= _UNLIMITED else queue.maxApps,

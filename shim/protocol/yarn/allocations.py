@@ -4,15 +4,17 @@ Serialized messages of one type, one after the other, are one message in which l
 joined: that is how parts from several schedulers become one answer.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from google.protobuf.message import DecodeError
 
 from shim.domain.allocations import (
+    ANY,
     AllocateAnswer,
     AllocateCall,
     Ask,
+    AskedBack,
     AskKey,
     Ended,
     Grant,
@@ -38,6 +40,7 @@ from shim.protocol.proto.messages import (
     NodeIdProto,
     NodeReportProto,
     NodeStateProto,
+    PreemptionMessageProto,
     PriorityProto,
     RegisterApplicationMasterResponseProto,
     ResourceBlacklistRequestProto,
@@ -190,7 +193,33 @@ def write_allocate_answer(answer: AllocateAnswer) -> bytes:
         num_cluster_nodes=answer.nodes,
         updated_nodes=[_news_message(news) for news in answer.news],
     )
+    if answer.asked_back:
+        message.preempt.CopyFrom(_preemption_message(answer.asked_back))
     return message.SerializePartialToString() + answer.joined + answer.rest
+
+
+def _preemption_message(asked_back: Sequence[AskedBack]) -> PreemptionMessageProto:
+    """Both contracts: what will go, and what may be replaced by something of the same size.
+
+    Source: `ApplicationMasterService`'s `generatePreemptionMessage`.
+    """
+    message = PreemptionMessageProto()
+    for each in asked_back:
+        contract = message.strictContract if each.is_strict else message.contract
+        contract.container.add(id=_container_message(each.container))
+        if not each.is_strict and each.grant is not None:
+            message.contract.resource.add(resource=_replacement(each.grant))
+    return message
+
+
+def _replacement(grant: Grant) -> ResourceRequestProto:
+    return ResourceRequestProto(
+        priority=PriorityProto(priority=grant.priority),
+        resource_name=ANY,
+        capability=resource_message(grant.resource),
+        num_containers=1,
+        relax_locality=True,
+    )
 
 
 def read_registration(payload_untrusted: bytes) -> tuple[tuple[Grant, ...], tuple[NodeToken, ...]]:

@@ -1,0 +1,132 @@
+"""Containers that one queue holds beyond its share while another waits for its own: values only."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+
+from shim.domain.ids import ApplicationAttemptId, ContainerId, NodeId, SubClusterId
+from shim.domain.resources import ResourceVector
+
+__all__ = [
+    "PREEMPTED_DIAGNOSTICS",
+    "PREEMPTED_EXIT_STATUS",
+    "AskingAttempt",
+    "HeldContainer",
+    "PreemptionStage",
+    "QueueShare",
+    "ShareSnapshot",
+    "WaitingWork",
+]
+
+PREEMPTED_EXIT_STATUS = -102
+"""`ContainerExitStatus.PREEMPTED`: ApplicationMasters do not count it as a failure of the task."""
+
+PREEMPTED_DIAGNOSTICS = "Container preempted by scheduler"
+"""`SchedulerUtils.PREEMPTED_CONTAINER`: what a ResourceManager says of a container that it took itself."""
+
+
+class PreemptionStage(Enum):
+    """What is done about a queue that holds too much, in this order; the last two end it."""
+
+    HELD_BACK = "held back"
+    """Its applications' asks are not passed on: what ends is not replaced."""
+    ASKED = "asked back"
+    """The ApplicationMaster is told, and may give something else of the same size instead."""
+    DEMANDED = "demanded"
+    """It is told that this container will go."""
+    RELEASED = "released"
+    SPARED = "spared"
+    """Whoever waited has got its share otherwise, or wants it no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class HeldContainer:
+    """A container of an application whose calls Heddle reads.
+
+    Attributes:
+        queue: Path of its queue in the policy.
+        since_s: When it was first seen; seconds since the epoch.
+        is_given: Whether its ApplicationMaster has been told of it.
+    """
+
+    id: ContainerId
+    queue: str
+    subcluster: SubClusterId
+    node: NodeId
+    resource: ResourceVector
+    since_s: float
+    is_given: bool = True
+
+    @property
+    def is_master(self) -> bool:
+        """Whether it is the ApplicationMaster's own, whose loss would be that of the whole attempt."""
+        return self.id.is_first
+
+
+@dataclass(frozen=True, slots=True)
+class AskingAttempt:
+    """An attempt whose calls Heddle reads.
+
+    Attributes:
+        wants: What it asks for and has not got, held back or not.
+    """
+
+    id: ApplicationAttemptId
+    queue: str
+    wants: ResourceVector
+
+
+@dataclass(frozen=True, slots=True)
+class WaitingWork:
+    """What a queue waits for on one sub-cluster, as far as it may have it there.
+
+    Attributes:
+        unit: Size of one container of it.
+        count: How many of them wait.
+        free: How many of them fit into what nobody has there.
+    """
+
+    unit: ResourceVector
+    count: int
+    free: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueShare:
+    """How one queue with a share stands.
+
+    Attributes:
+        entitled: What it is entitled to now, over all sub-clusters.
+        used: What its containers hold.
+        waiting: What it waits for, by sub-cluster.
+        may_be_taken_from: Whether its asks are held back and its containers asked back.
+        budget: Containers of it that may be taken in a minute.
+    """
+
+    path: str
+    entitled: ResourceVector
+    used: ResourceVector
+    waiting: Mapping[SubClusterId, WaitingWork] = field(default_factory=lambda: MappingProxyType({}))
+    may_be_taken_from: bool = False
+    budget: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ShareSnapshot:
+    """The federation at one moment.
+
+    Attributes:
+        at_s: When; seconds since the epoch.
+        capacity: What is divided.
+        as_of_s: Of each sub-cluster's newest report.
+        is_fresh: Whether every sub-cluster whose capacity is divided has just told how it is.
+    """
+
+    at_s: float
+    capacity: ResourceVector
+    queues: tuple[QueueShare, ...] = ()
+    containers: tuple[HeldContainer, ...] = ()
+    attempts: tuple[AskingAttempt, ...] = ()
+    as_of_s: Mapping[SubClusterId, float] = field(default_factory=lambda: MappingProxyType({}))
+    is_fresh: bool = True

@@ -1,0 +1,345 @@
+"""Whose asks are held back, and whose containers are asked back, so that each queue gets its share while others run.
+
+Idle capacity is borrowed freely. Only while a queue holds less than it is entitled to, and has work waiting that it
+could have, those that hold more are made to give back, the largest violation first, in three stages:
+
+    held back ──▶ asked back ──▶ demanded ──▶ released
+    (the asks)        └──────────────┴──────▶ spared
+
+Asks are held back at once; containers are asked back when that did not suffice for `persist_s`. What is on its way
+back counts as given, so that nothing is asked back twice. While a sub-cluster does not tell how it is, nothing happens.
+
+Source: Megha, algorithm 2; `PreemptionMessage` and the waits of YARN's ProportionalCapacityPreemptionPolicy.
+"""
+
+from collections import Counter, deque
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
+from shim.domain.preemption import AskingAttempt, HeldContainer, PreemptionStage, QueueShare, ShareSnapshot
+from shim.domain.resources import ResourceVector
+from shim.global_master.preemption_sizes import NOTHING, Fleet, lacking, total_of, within
+
+__all__ = ["Preemption", "PreemptionEffect", "PreemptionSettings", "Restrain", "Step"]
+
+_MINUTE_S = 60.0
+_FINAL = frozenset({PreemptionStage.RELEASED, PreemptionStage.SPARED})
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionSettings:
+    """Patience.
+
+    Attributes:
+        persist_s: A queue must have been owed something for this long before containers are asked back.
+        grace_s: From asking a container back to taking it; in the second half it is demanded.
+        settle_s: What has gone counts as on its way for this long, until reports show who has it now.
+        idle_s: A queue that leaves what is free for it for this long cannot use it, and nothing is kept for it.
+        stuck_s: A release that takes longer does not count as on its way any more.
+    """
+
+    persist_s: float = 10.0
+    grace_s: float = 15.0
+    settle_s: float = 5.0
+    idle_s: float = 30.0
+    stuck_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionEffect:
+    """Something to be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restrain(PreemptionEffect):
+    """How much of an attempt's asks may stand at schedulers.
+
+    Attributes:
+        amount: Of what is not granted yet; None for all of it.
+        reason: For people; empty if it is the same as before.
+    """
+
+    attempt: ApplicationAttemptId
+    amount: ResourceVector | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step(PreemptionEffect):
+    """A container enters a stage; `reason` is for people."""
+
+    container: HeldContainer
+    stage: PreemptionStage
+    taker: str
+    reason: str
+
+
+@dataclass(slots=True)
+class _Victim:
+    """A container that is asked back.
+
+    Attributes:
+        group: Counts what makes room for one container; the victims of a group are asked for together.
+        at: Where that container waits.
+        since_s: When it was asked back.
+        changed_s: When it entered its stage.
+        gone_s: When it was first not held any more.
+    """
+
+    container: HeldContainer
+    taker: str
+    group: int
+    at: SubClusterId
+    since_s: float
+    changed_s: float
+    stage: PreemptionStage = PreemptionStage.ASKED
+    gone_s: float | None = None
+
+
+class Preemption:
+    """See the module. Mutate through `handle` only; it never reads a clock: the snapshot's moment is the time."""
+
+    def __init__(self, settings: PreemptionSettings | None = None) -> None:
+        self.settings = settings or PreemptionSettings()
+        self._owed_since: dict[str, float] = {}
+        self._idle: dict[str, tuple[float, ResourceVector]] = {}
+        self._victims: dict[ContainerId, _Victim] = {}
+        self._groups = 0
+        self._taken_s: dict[str, deque[float]] = {}
+        self._restrained: dict[ApplicationAttemptId, ResourceVector] = {}
+
+    @property
+    def victims(self) -> Mapping[ContainerId, PreemptionStage]:
+        """Containers that are on their way back."""
+        return {name: each.stage for name, each in self._victims.items() if each.gone_s is None}
+
+    def handle(self, now: ShareSnapshot) -> list[PreemptionEffect]:
+        """Look at the federation; return what is to be done, in this order."""
+        self._follow(now)
+        owed = self._owed(now) if now.is_fresh else []
+        effects: list[PreemptionEffect] = list(self._restrain(now, owed))
+        if now.is_fresh:
+            effects += self._spare(now)
+            effects += self._advance(now)
+            effects += self._choose(now, owed)
+        return effects
+
+    # -- what is known -----------------------------------------------------------------------------------------------
+
+    def _follow(self, now: ShareSnapshot) -> None:
+        """Which victims have gone by now."""
+        held = {each.id for each in now.containers}
+        for name, victim in list(self._victims.items()):
+            if name in held:
+                continue
+            victim.gone_s = now.at_s if victim.gone_s is None else victim.gone_s
+            if now.at_s - victim.gone_s >= self.settings.settle_s:
+                del self._victims[name]
+
+    def _owed(self, now: ShareSnapshot) -> list[QueueShare]:
+        """Queues below their entitlement with work that they could have, the largest violation first."""
+        found = [queue for queue in now.queues if within(queue) and not self._leaves_it_idle(queue, now.at_s)]
+        paths = {queue.path for queue in found}
+        self._owed_since = {path: since for path, since in self._owed_since.items() if path in paths}
+        for path in paths:
+            self._owed_since.setdefault(path, now.at_s)
+        return sorted(
+            found, key=lambda queue: (-(queue.entitled - queue.used).dominant_share_of(now.capacity), queue.path)
+        )
+
+    def _leaves_it_idle(self, queue: QueueShare, at_s: float) -> bool:
+        """Whether there has been room for everything that it waits for, and it did not take it."""
+        has_room = all(work.free >= work.count for work in queue.waiting.values())
+        known = self._idle.get(queue.path)
+        if not has_room:
+            self._idle.pop(queue.path, None)
+            return False
+        if known is None or known[1] != queue.used:
+            self._idle[queue.path] = (at_s, queue.used)
+            return False
+        return at_s - known[0] >= self.settings.idle_s
+
+    def _active(self) -> list[_Victim]:
+        return [each for each in self._victims.values() if each.gone_s is None]
+
+    def _coming(self, taker: str, at_s: float, *, with_gone: bool) -> dict[SubClusterId, int]:
+        """For how many containers of a queue room is being made, by sub-cluster."""
+        groups = {
+            (each.at, each.group)
+            for each in self._victims.values()
+            if each.taker == taker
+            and (with_gone or each.gone_s is None)
+            and not (each.stage is PreemptionStage.RELEASED and at_s - each.changed_s >= self.settings.stuck_s)
+        }
+        return Counter(name for name, _ in groups)
+
+    def _leaving(self, now: ShareSnapshot) -> dict[str, ResourceVector]:
+        """What is on its way back from each queue, and is in what the queue is said to use."""
+        amounts: dict[str, ResourceVector] = {}
+        for each in self._victims.values():
+            held = each.container
+            if each.gone_s is None or each.gone_s >= now.as_of_s.get(held.subcluster, 0.0):
+                amounts[held.queue] = amounts.get(held.queue, NOTHING) + held.resource
+        return amounts
+
+    # -- the first stage ---------------------------------------------------------------------------------------------
+
+    def _restrain(self, now: ShareSnapshot, owed: list[QueueShare]) -> Iterable[Restrain]:
+        """Give each attempt what its queue may still have; who came first goes first."""
+        room = {queue.path: self._room(now, queue, owed) for queue in now.queues}
+        before, self._restrained = self._restrained, {}
+        for attempt in sorted(now.attempts, key=lambda each: each.id):
+            left = room.get(attempt.queue)
+            if left is None:
+                if attempt.id in before:
+                    yield Restrain(attempt.id, None, "nobody else waits for its share any more")
+                continue
+            amount = _smaller(left, attempt.wants)
+            room[attempt.queue] = left - amount
+            self._restrained[attempt.id] = amount
+            reason = "" if attempt.id in before else self._why_held_back(now, attempt, owed)
+            yield Restrain(attempt.id, amount, reason)
+
+    @staticmethod
+    def _room(now: ShareSnapshot, queue: QueueShare, owed: list[QueueShare]) -> ResourceVector | None:
+        """What a queue may still ask for; None for whatever it wants."""
+        if not queue.may_be_taken_from or all(other.path == queue.path for other in owed):
+            return None
+        fresh = total_of(
+            each.resource
+            for each in now.containers
+            if each.queue == queue.path and each.since_s >= now.as_of_s.get(each.subcluster, 0.0)
+        )  # granted since the reports
+        return _positive(queue.entitled - queue.used - fresh)
+
+    @staticmethod
+    def _why_held_back(now: ShareSnapshot, attempt: AskingAttempt, owed: list[QueueShare]) -> str:
+        queue = next(each for each in now.queues if each.path == attempt.queue)
+        waiting = " and ".join(other.path for other in owed if other.path != queue.path)
+        return f"{_standing(now, queue)}, while {waiting} waits for its share"
+
+    # -- the others --------------------------------------------------------------------------------------------------
+
+    def _spare(self, now: ShareSnapshot) -> Iterable[Step]:
+        """Whoever waited needs less by now, or a queue would fall below its entitlement: the dearest are spared."""
+        queues = {queue.path: queue for queue in now.queues}
+        for each in self._dearest(now):
+            giver = queues.get(each.container.queue)
+            if each.container.id in self._victims and (giver is None or not giver.may_be_taken_from):
+                yield from self._spare_group(each.group, now, f"nothing is taken from {each.container.queue} any more")
+        for taker in {each.taker for each in self._active()}:
+            queue = queues.get(taker)
+            needed = 0 if queue is None else sum(lacking(queue, {}).values())
+            surplus = sum(self._coming(taker, now.at_s, with_gone=False).values()) - needed
+            groups = [each.group for each in self._dearest(now) if each.taker == taker]
+            for group in tuple(dict.fromkeys(groups))[: max(0, surplus)]:
+                yield from self._spare_group(group, now, f"{taker} has its share, or waits no more")
+        for queue in now.queues:
+            for each in self._dearest(now):
+                left = queue.used - self._leaving(now).get(queue.path, NOTHING)
+                is_mine = each.container.queue == queue.path and each.container.id in self._victims
+                if is_mine and _is_below(left, queue, now):
+                    yield from self._spare_group(each.group, now, f"{_standing(now, queue)}: no more than that")
+
+    def _dearest(self, now: ShareSnapshot) -> list[_Victim]:
+        """Victims that may still be spared, those whose loss costs most first."""
+        standing = [each for each in self._active() if each.stage not in _FINAL]
+        return sorted(standing, key=lambda each: (-_lost(each.container, now.at_s), each.container.id))
+
+    def _spare_group(self, group: int, now: ShareSnapshot, reason: str) -> Iterable[Step]:
+        for each in [each for each in self._dearest(now) if each.group == group]:
+            del self._victims[each.container.id]
+            yield Step(each.container, PreemptionStage.SPARED, each.taker, reason)
+
+    def _advance(self, now: ShareSnapshot) -> Iterable[Step]:
+        """One stage at a time, when it is due."""
+        grace_s = self.settings.grace_s
+        for each in self._active():
+            waited_s = now.at_s - each.since_s
+            if each.stage is PreemptionStage.ASKED and waited_s >= grace_s / 2:
+                stage, reason = PreemptionStage.DEMANDED, f"not given back in {waited_s:.0f} s"
+            elif each.stage is PreemptionStage.DEMANDED and waited_s >= grace_s:
+                stage, reason = PreemptionStage.RELEASED, f"not given back in {waited_s:.0f} s, of {grace_s:g} s grace"
+            else:
+                continue
+            each.stage, each.changed_s = stage, now.at_s
+            yield Step(each.container, stage, each.taker, f"{reason}, while {each.taker} waits for its share")
+
+    def _choose(self, now: ShareSnapshot, owed: list[QueueShare]) -> Iterable[Step]:
+        """Ask back what is still lacking, container by container, within the budgets."""
+        due = [queue for queue in owed if now.at_s - self._owed_since[queue.path] >= self.settings.persist_s]
+        budget = self._budget(now)
+        if not due or not any(budget.values()):
+            return
+        takeable = [
+            each
+            for each in now.containers
+            if each.is_given and not each.is_master and each.id not in self._victims and budget.get(each.queue, 0) > 0
+        ]
+        fleet = Fleet(now, takeable, self._leaving(now))
+        for queue in due:
+            while True:
+                places = lacking(queue, self._coming(queue.path, now.at_s, with_gone=True))
+                plans = [
+                    (name, plan)
+                    for name in sorted(places)
+                    if (plan := fleet.choose(queue.waiting[name].unit, queue.path, name, budget))
+                ]
+                if not plans:
+                    break
+                name, plan = min(plans, key=lambda item: (len(item[1]), fleet.lost(item[1])))
+                fleet.take(plan)
+                yield from self._ask_back(now, queue, name, plan, budget)
+
+    def _ask_back(
+        self,
+        now: ShareSnapshot,
+        queue: QueueShare,
+        at: SubClusterId,
+        plan: tuple[HeldContainer, ...],
+        budget: dict[str, int],
+    ) -> Iterable[Step]:
+        self._groups += 1
+        shares = {each.path: each for each in now.queues}
+        for held in plan:
+            budget[held.queue] -= 1
+            self._taken_s.setdefault(held.queue, deque()).append(now.at_s)
+            self._victims[held.id] = _Victim(held, queue.path, self._groups, at, now.at_s, now.at_s)
+            waited_s = now.at_s - self._owed_since[queue.path]
+            reason = f"{_standing(now, shares[held.queue])}; {_standing(now, queue)} and has waited {waited_s:.0f} s"
+            yield Step(held, PreemptionStage.ASKED, queue.path, reason)
+
+    def _budget(self, now: ShareSnapshot) -> dict[str, int]:
+        """How many containers of each queue may be asked back now."""
+        left = {}
+        for queue in now.queues:
+            taken = self._taken_s.setdefault(queue.path, deque())
+            while taken and now.at_s - taken[0] >= _MINUTE_S:
+                taken.popleft()
+            left[queue.path] = max(0, queue.budget - len(taken)) if queue.may_be_taken_from else 0
+        return left
+
+
+def _lost(held: HeldContainer, at_s: float) -> float:
+    return max(0.0, at_s - held.since_s) * held.resource.memory_mib
+
+
+def _is_below(left: ResourceVector, queue: QueueShare, now: ShareSnapshot) -> bool:
+    rounding = 1e-9
+    return left.dominant_share_of(now.capacity) < queue.entitled.dominant_share_of(now.capacity) - rounding
+
+
+def _standing(now: ShareSnapshot, queue: QueueShare) -> str:
+    holds, entitled = (each.dominant_share_of(now.capacity) for each in (queue.used, queue.entitled))
+    return f"queue {queue.path} holds {holds:.0%} of the federation and is entitled to {entitled:.0%}"
+
+
+def _smaller(one: ResourceVector, other: ResourceVector) -> ResourceVector:
+    others = {name: min(amount, other.others.get(name, 0)) for name, amount in one.others.items()}
+    return ResourceVector(min(one.memory_mib, other.memory_mib), min(one.vcores, other.vcores), others)
+
+
+def _positive(amount: ResourceVector) -> ResourceVector:
+    others = {name: max(0, value) for name, value in amount.others.items()}
+    return replace(amount, memory_mib=max(0, amount.memory_mib), vcores=max(0, amount.vcores), others=others)

@@ -1,0 +1,135 @@
+"""Amounts of preemption: how many containers a queue lacks, and whose containers would make room for one of them.
+
+Resources are rounded to whole containers, to the nearest: otherwise two queues could take the same container from each
+other for ever.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+
+from fairness import FloatArray, PreemptionProblem, choose_victims
+from shim.domain.ids import SubClusterId
+from shim.domain.preemption import HeldContainer, QueueShare, ShareSnapshot
+from shim.domain.resources import ResourceVector
+
+__all__ = ["NOTHING", "Fleet", "count_fitting", "lacking", "total_of", "within"]
+
+NOTHING = ResourceVector()
+_ALMOST_HALF = 0.499  # more than half a container counts as one; of two queues only one can have that
+_ENDLESS = 1 << 31
+
+
+def total_of(amounts: Iterable[ResourceVector]) -> ResourceVector:
+    """The sum."""
+    return sum(amounts, start=NOTHING)
+
+
+def count_fitting(amount: ResourceVector, unit: ResourceVector, *, slack: float = _ALMOST_HALF) -> int:
+    """How many containers of a size fit into an amount; of the last one `slack` may be missing."""
+    pairs = [(amount.memory_mib, unit.memory_mib), (amount.vcores, unit.vcores)]
+    pairs += [(amount.others.get(name, 0), each) for name, each in unit.others.items()]
+    return min((max(0, int(have / each + slack)) for have, each in pairs if each > 0), default=_ENDLESS)
+
+
+def lacking(queue: QueueShare, on_way: Mapping[SubClusterId, int]) -> dict[SubClusterId, int]:
+    """For how many containers room is to be made on each sub-cluster.
+
+    Args:
+        queue: Whose share it is.
+        on_way: Containers for which room is being made already.
+    """
+    coming = total_of(_times(work.unit, on_way.get(name, 0)) for name, work in queue.waiting.items())
+    easy = total_of(_times(work.unit, min(work.count, work.free)) for work in queue.waiting.values())
+    missing = queue.entitled - queue.used - coming - easy
+    found: dict[SubClusterId, int] = {}
+    for name, work in sorted(queue.waiting.items(), key=lambda item: item[1].free - item[1].count):
+        wanted = max(0, work.count - work.free - on_way.get(name, 0))
+        found[name] = min(wanted, count_fitting(missing, work.unit))
+        missing -= _times(work.unit, found[name])
+    return {name: count for name, count in found.items() if count}
+
+
+def within(queue: QueueShare) -> int:
+    """How many of the containers that a queue waits for are within its share, wherever there is room for them."""
+    return max(
+        (min(work.count, count_fitting(queue.entitled - queue.used, work.unit)) for work in queue.waiting.values()),
+        default=0,
+    )
+
+
+def _times(unit: ResourceVector, count: int) -> ResourceVector:
+    others = {name: amount * count for name, amount in unit.others.items()}
+    return ResourceVector(unit.memory_mib * count, unit.vcores * count, others)
+
+
+class Fleet:
+    """The containers that may be taken at one moment, as the kernels want them.
+
+    Args:
+        now: The federation.
+        takeable: Those of its containers that may be taken.
+        leaving: What is leaving each queue already, and still counts as used.
+    """
+
+    def __init__(
+        self, now: ShareSnapshot, takeable: Sequence[HeldContainer], leaving: Mapping[str, ResourceVector]
+    ) -> None:
+        self._containers = takeable
+        self._names = sorted(now.capacity.others)
+        rows = {queue.path: row for row, queue in enumerate(now.queues)}
+        nodes = {node: number for number, node in enumerate(sorted({each.node for each in takeable}))}
+        size = self._array([each.resource for each in takeable])
+        age_s = np.array([max(0.0, now.at_s - each.since_s) for each in takeable])
+        self._problem = PreemptionProblem(
+            size=size,
+            queue=np.array([rows[each.queue] for each in takeable], dtype=np.int64),
+            cluster=np.array([nodes[each.node] for each in takeable], dtype=np.int64),
+            lost_work=age_s * size[:, 0],
+            may_preempt=np.ones(len(takeable), dtype=np.bool_),
+            used=self._array([queue.used - leaving.get(queue.path, NOTHING) for queue in now.queues]),
+            entitlement=self._array([queue.entitled for queue in now.queues]),
+            capacity=self._array([now.capacity])[0],
+        )
+
+    def _array(self, amounts: Sequence[ResourceVector]) -> FloatArray:
+        rows = [[each.memory_mib, each.vcores, *(each.others.get(name, 0) for name in self._names)] for each in amounts]
+        return np.maximum(np.array(rows, dtype=np.float64).reshape(-1, 2 + len(self._names)), 0.0)
+
+    def choose(
+        self, unit: ResourceVector, taker: str, subcluster: SubClusterId, budget: Mapping[str, int]
+    ) -> tuple[HeldContainer, ...]:
+        """Containers of one sub-cluster that make room for one of a size: on one node if any has enough.
+
+        Args:
+            unit: The size.
+            taker: Whose it will be: nothing is taken from the same queue.
+            subcluster: Where.
+            budget: How many may be taken from each queue.
+        """
+        may = np.array(
+            [
+                each.subcluster == subcluster and each.queue != taker and budget.get(each.queue, 0) > 0
+                for each in self._containers
+            ],
+            dtype=np.bool_,
+        )
+        problem = replace(self._problem, may_preempt=self._problem.may_preempt & may)
+        chosen = [self._containers[row] for row in choose_victims(problem, self._array([unit])[0])]
+        queues = [each.queue for each in chosen]
+        return () if any(queues.count(path) > budget[path] for path in set(queues)) else tuple(chosen)
+
+    def lost(self, chosen: Collection[HeldContainer]) -> float:
+        """What work is lost with them; MiB-seconds."""
+        rows = [row for row, each in enumerate(self._containers) if each in chosen]
+        return float(self._problem.lost_work[rows].sum())
+
+    def take(self, chosen: Collection[HeldContainer]) -> None:
+        """Count them as leaving, from now on."""
+        rows = [row for row, each in enumerate(self._containers) if each in chosen]
+        used, may = self._problem.used.copy(), self._problem.may_preempt.copy()
+        for row in rows:
+            used[self._problem.queue[row]] -= self._problem.size[row]
+            may[row] = False
+        self._problem = replace(self._problem, used=np.maximum(used, 0.0), may_preempt=may)
