@@ -239,11 +239,15 @@ class Heddle:
             use_cases.backend,
             witness=world.metrics.relay,
             desk=spans.desk,
+            preemptable=use_cases.shares.preemptable,
             owner_door=master.doors.door_of if master is not None else lambda _queue: "",
         )
         if self._masters is None:
             return
         stack.push_async_callback(self._masters.stop)
+        preemption = use_cases.shares.preemption(spans.desk)
+        task = asyncio.create_task(self._watched("preemption", preemption.run), name="preemption")
+        stack.push_async_callback(_cancel, task)
         if master is not None:
             telling = self._watched("doors", partial(master.doors.run, master.door_address(self._masters.address)))
             stack.push_async_callback(_cancel, asyncio.create_task(telling, name="doors"))

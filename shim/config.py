@@ -263,6 +263,22 @@ class SharesConfig:
             least=1,
         ),
     )
+    preempt_after_s: float = key(
+        10.0,
+        about=Key(
+            "A queue must have waited for its share for this long before containers of `preemptable` queues are asked "
+            "back; their asks are held back at once.",
+            least=0,
+        ),
+    )
+    preempt_grace_s: float = key(
+        15.0,
+        about=Key(
+            "From asking an ApplicationMaster for a container to taking it; in the second half it is told that there "
+            "is no choice.",
+            least=0,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -390,9 +406,10 @@ def _check_subclusters(subclusters: tuple[SubClusterConfig, ...], source: str) -
 
 def _check_spans(config: Config, source: str) -> None:
     """Tokens are kept for the next Heddle; sealed with a secret that dies with this one they could not be read."""
-    spanning = [queue.name for queue in config.queues if queue.span]
-    if spanning and config.security.secret_file is None:
-        message = f"is missing: queue {spanning[0]} has span = true, and its tokens are sealed with this secret"
+    read = [queue for queue in config.queues if queue.span or queue.preemptable]
+    if read and config.security.secret_file is None:
+        key_of_it = "span" if read[0].span else "preemptable"
+        message = f"is missing: queue {read[0].name} has {key_of_it} = true, and what is kept of it is sealed with this secret"
         raise ConfigError(source, "security.secret_file", f"{message}: openssl rand -hex 32 > FILE; chmod 600 FILE")
 
 

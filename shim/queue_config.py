@@ -34,7 +34,7 @@ _LINE = re.compile(r"at line (\d+)")
 _ROUNDING = 1e-9
 _SAME = (
     *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
-    *("max_user_running", "user_maximum", "order", "submit", "administer"),
+    *("max_user_running", "user_maximum", "order", "submit", "administer", "preemptable", "preempted_per_minute"),
 )
 """Keys of a queue that mean the same in the core."""
 
@@ -112,6 +112,17 @@ class QueueConfig:
         about=Key(
             "Who may end applications of others that wait in it, beside `security.admins`; named as in `submit`."
         ),
+    )
+    preemptable: bool = key(
+        default=False,
+        about=Key(
+            "Whether what it holds beyond its share is asked back, and its asks are held back, while another queue "
+            "waits for its own; needs `weight` and `security.secret_file`. Heddle then reads what its "
+            "ApplicationMasters call: those that log in from then on."
+        ),
+    )
+    preempted_per_minute: int = key(
+        20, about=Key("Containers of it that are taken in a minute at most.", least=0, most=100_000)
     )
     names: Mapping[str, str] = section(
         _no_names, Key('Its name on sub-clusters that call it otherwise: `names.east = "root.production"`.')

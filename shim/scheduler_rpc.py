@@ -25,6 +25,7 @@ async def serve_masters(
     *,
     witness: SchedulerWitness,
     desk: AttemptDesk | None = None,
+    preemptable: Callable[[], Mapping[str, Mapping[SubClusterId, str]]] = dict,
     owner_door: Callable[[str], str] = lambda _queue: "",
 ) -> SchedulerDoor | None:
     """Open the scheduler door; None if it is switched off, or no sub-cluster's scheduler address is known.
@@ -36,6 +37,7 @@ async def serve_masters(
         backend: The use cases of the REST door.
         witness: Counts.
         desk: Who understands the calls of applications in queues that span; None: all pass through.
+        preemptable: Queues whose asks may be held back, each with its other names.
         owner_door: `host:port` where the Heddle that owns a queue takes ApplicationMasters; empty if it is this one.
 
     Raises:
@@ -54,6 +56,7 @@ async def serve_masters(
             for queue in queues
             if queue.span
         },
+        preemptable=preemptable,
         answer_within_s=server.answer_within_s,
     )
 

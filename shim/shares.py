@@ -7,14 +7,19 @@ from shim.config import Config
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.domain.subclusters import Admission
+from shim.errors import ConfigError
 from shim.global_master.entitle import ShareSettings
 from shim.global_master.federation_view import FederationView
+from shim.global_master.preemption import PreemptionSettings
 from shim.machine import groups_of
 from shim.ports.clock import Clock
 from shim.ports.policy_store import PolicyStore
 from shim.ports.state_store import StateStore
 from shim.queue_config import parse_policy, policy_text
 from shim.services.policies import PolicyService
+from shim.services.preemption import PreemptionService, PreemptionWorld
+from shim.services.preemption_log import PreemptionLog
+from shim.services.spanning import Spanning
 from shim.services.starting import Starting
 from shim.services.submission import SubmissionService
 from shim.services.waiting_room import WaitingRoom
@@ -22,6 +27,8 @@ from shim.telemetry.shares import QueueGauges
 
 __all__ = ["SharesOfQueues", "open_shares"]
 
+_SETTLE_S = 5.0
+_POLLS_TO_SETTLE = 3
 _TOLD = ("share", "entitlement", "used", "held", "wanted", "borrowed", "lent")
 
 
@@ -31,6 +38,7 @@ class SharesOfQueues:
 
     policies: PolicyService
     room: WaitingRoom
+    acts: PreemptionLog
     _config: Config
     _view: FederationView
     _store: StateStore
@@ -46,6 +54,34 @@ class SharesOfQueues:
         for path, standing in self.room.latest.standings.items():
             parts = {name: getattr(standing, name) for name in _TOLD}
             yield QueueGauges(path, self.room.count(path), parts)
+
+    def preemptable(self) -> Mapping[str, Mapping[SubClusterId, str]]:
+        """Queues whose asks may be held back, each with what sub-clusters call it that call it otherwise."""
+        return {queue.path: queue.names for queue in self.policies.current.sharing if queue.preemptable}
+
+    def preemption(self, desk: Spanning) -> PreemptionService:
+        """Who holds asks back and asks containers back.
+
+        Args:
+            desk: Knows the attempts whose calls are read.
+        """
+        shares, poll = self._config.shares, self._config.poll
+        return PreemptionService(
+            PreemptionWorld(
+                policy=lambda: self.policies.current,
+                view=self._view,
+                room=self.room,
+                log=self.acts,
+                clock=self._clock,
+                interval_s=shares.interval_s,
+            ),
+            lambda: desk.spans,
+            PreemptionSettings(
+                persist_s=shares.preempt_after_s,
+                grace_s=shares.preempt_grace_s,
+                settle_s=max(_SETTLE_S, _POLLS_TO_SETTLE * poll.interval_s),
+            ),
+        )
 
     def starting(self, submissions: SubmissionService, is_mine: Callable[[str], bool]) -> Starting:
         """Who lets start what waits."""
@@ -72,7 +108,12 @@ def open_shares(
     subclusters = [each.id for each in config.subclusters]
 
     def parse(text: str, source: str) -> SharePolicy:
-        return parse_policy(text, source=source, subclusters=subclusters)
+        policy = parse_policy(text, source=source, subclusters=subclusters)
+        preemptable = [queue.path for queue in policy.sharing if queue.preemptable]
+        if preemptable and config.security.secret_file is None:
+            message = f"{preemptable[0]} is, and security.secret_file is not set: what it registers is sealed with it"
+            raise ConfigError(source, "queue.preemptable", message)
+        return policy
 
     service = PolicyService(policies, policy_text(config.queues, config.mappings), parse, clock)
     room = WaitingRoom(
@@ -84,4 +125,4 @@ def open_shares(
         groups_of=groups_of,
         settings=ShareSettings(ahead=config.shares.ahead, absent_after_s=config.shares.absent_after_s),
     )
-    return SharesOfQueues(service, room, config, view, store, clock)
+    return SharesOfQueues(service, room, PreemptionLog(), config, view, store, clock)

@@ -28,6 +28,8 @@ class FederatedQueue:
         user_maximum: Part of the federation that one user never exceeds in it.
         submit: Users, `group:NAME`, or `*`.
         administer: Who may submit too, and end others' applications that wait in it.
+        preemptable: Whether its containers are asked back, and its asks held back, while another queue waits for its
+            share; `preempted_per_minute` is how many containers at most.
         names: What sub-clusters call it that call it otherwise.
     """
 
@@ -43,6 +45,8 @@ class FederatedQueue:
     order: QueueOrder = "fifo"
     submit: tuple[str, ...] = EVERYBODY
     administer: tuple[str, ...] = ()
+    preemptable: bool = False
+    preempted_per_minute: int = 20
     names: Mapping[SubClusterId, str] = field(default_factory=lambda: MappingProxyType({}))
 
     @property

@@ -12,9 +12,18 @@ from dataclasses import dataclass, field
 from shim.domain.ids import ApplicationId
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.global_master.share_load import FederationLoad, QueueLoad
-from shim.global_master.share_round import Applicant, Shares, ShareSettings, Standing
+from shim.global_master.share_round import Applicant, Division, Shares, ShareSettings, Standing
 
-__all__ = ["Applicant", "Round", "ShareSettings", "Standing", "decide_starts", "standings_of"]
+__all__ = [
+    "Applicant",
+    "Division",
+    "Round",
+    "ShareSettings",
+    "Standing",
+    "decide_starts",
+    "divisions_of",
+    "standings_of",
+]
 
 
 @dataclass(slots=True)
@@ -57,6 +66,16 @@ def standings_of(
 ) -> dict[str, Standing]:
     """How every sharing queue stands before anybody starts."""
     return Shares(policy, load, _by_queue(applicants), settings or ShareSettings()).standings()
+
+
+def divisions_of(
+    policy: SharePolicy,
+    load: FederationLoad,
+    applicants: Sequence[Applicant],
+    settings: ShareSettings | None = None,
+) -> dict[str, Division]:
+    """What every sharing queue is entitled to and holds before anybody starts."""
+    return Shares(policy, load, _by_queue(applicants), settings or ShareSettings()).divisions()
 
 
 def _by_queue(applicants: Sequence[Applicant]) -> dict[str, list[Applicant]]:

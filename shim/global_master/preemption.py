@@ -114,6 +114,11 @@ class Preemption:
         """Containers that are on their way back."""
         return {name: each.stage for name, each in self._victims.items() if each.gone_s is None}
 
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is held back or on its way back."""
+        return bool(self._restrained or self._victims)
+
     def handle(self, now: ShareSnapshot) -> list[PreemptionEffect]:
         """Look at the federation; return what is to be done, in this order."""
         self._follow(now)

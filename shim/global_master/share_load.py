@@ -10,7 +10,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.global_master.subcluster_view import SubClusterView
 
-__all__ = ["FederationLoad", "LiveApplication", "QueueLoad", "measure"]
+__all__ = ["FederationLoad", "LiveApplication", "QueueLoad", "measure", "owner_of"]
 
 _NOTHING = ResourceVector()
 
@@ -145,13 +145,13 @@ def _take_queues(policy: SharePolicy, seen: SubClusterView, loads: Mapping[str, 
     for report in seen.queues.values():
         if not report.is_leaf:
             continue
-        queue = _owner(policy, seen.subcluster, report.path)
+        queue = owner_of(policy, seen.subcluster, report.path)
         load = others if queue is None else loads[queue.path]
         load.used[seen.subcluster] = load.used.get(seen.subcluster, _NOTHING) + report.used
         load.pending += report.pending
 
 
-def _owner(policy: SharePolicy, subcluster: SubClusterId, path: str) -> FederatedQueue | None:
+def owner_of(policy: SharePolicy, subcluster: SubClusterId, path: str) -> FederatedQueue | None:
     """The queue of the policy that a leaf belongs to: itself, or the nearest above it."""
     named = {queue.name_at(subcluster): queue for queue in policy.queues}
     while path:

@@ -15,7 +15,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
 from shim.global_master.share_load import FederationLoad
 
-__all__ = ["Applicant", "ShareSettings", "Shares", "Standing"]
+__all__ = ["Applicant", "Division", "ShareSettings", "Shares", "Standing"]
 
 _HALF = 0.501  # an application may start if more than half of it is within the entitlement: rounding to the nearest
 _ROUNDING = 1e-6
@@ -81,6 +81,14 @@ class Standing:
     def lent(self) -> float:
         """Of its share, what it does not want now."""
         return max(0.0, self.share - max(self.entitlement, self.used))
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """What a queue is entitled to now, and what its containers hold."""
+
+    entitled: ResourceVector
+    used: ResourceVector
 
 
 class Shares:
@@ -253,6 +261,17 @@ class Shares:
         return float(dominant_share(amount[None, :], self._capacity)[0])
 
     # -- telling -----------------------------------------------------------------------------------------------------
+
+    def divisions(self) -> dict[str, Division]:
+        """What every sharing queue is entitled to and holds, in whole units."""
+        return {
+            queue.path: Division(self._amount(self._entitled[row]), self.load.queues[queue.path].total_used)
+            for row, queue in enumerate(self._queues)
+        }
+
+    def _amount(self, row: FloatArray) -> ResourceVector:
+        memory, vcores, *others = (round(float(value)) for value in row)
+        return ResourceVector(memory, vcores, dict(zip(self._names, others, strict=True)))
 
     def standings(self) -> dict[str, Standing]:
         """How every sharing queue stands."""

@@ -1,7 +1,7 @@
 """Who an ApplicationMaster is: the home, the queue and the user of its application."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from types import MappingProxyType
 
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
@@ -30,6 +30,7 @@ class Attempts:
         clock: For the age of documents.
         spanning: Full paths of the queues whose applications may hold containers of several sub-clusters, each with
             what sub-clusters call it that call it otherwise.
+        preemptable: Full paths of the queues whose asks may be held back, at this moment; as in `spanning`.
         answer_within_s: For a home that is asked.
     """
 
@@ -41,6 +42,7 @@ class Attempts:
         clock: Clock,
         *,
         spanning: Mapping[str, Mapping[SubClusterId, str]] = MappingProxyType({}),
+        preemptable: Callable[[], Mapping[str, Mapping[SubClusterId, str]]] = dict,
         answer_within_s: float = 2.0,
     ) -> None:
         self._routing = routing
@@ -48,13 +50,14 @@ class Attempts:
         self._managers = managers
         self._clock = clock
         self._spanning = dict(spanning)
+        self._preemptable = preemptable
         self._answer_within_s = answer_within_s
         self._searches = asyncio.Semaphore(_MOST_SEARCHES)
 
     async def find(self, attempt_id: ApplicationAttemptId) -> Attempt:
         """The attempt with this id, as far as its token is believed.
 
-        Its queue matters only where some queue spans; only then is a home asked for what it has not told.
+        Its queue matters only where calls of some queue are read; only then is a home asked for what it has not told.
 
         Raises:
             NotFoundError: No sub-cluster knows the application.
@@ -65,7 +68,7 @@ class Attempts:
         if home is None:
             async with self._searches:
                 home = await self._routing.home_of(application_id)
-        if self._spanning and not self._routing.is_told(application_id):
+        if self._read() and not self._routing.is_told(application_id):
             await self._ask(attempt_id, home)
         document = self._view.find(application_id)
         if document is None:
@@ -73,13 +76,16 @@ class Attempts:
         queue = self._path_of(document.summary.queue, home)
         return Attempt(attempt_id, home, queue, document.summary.user)
 
-    def spans(self, attempt: Attempt) -> bool:
-        """Whether its application may hold containers of several sub-clusters."""
-        return attempt.queue in self._spanning
+    def is_read(self, attempt: Attempt) -> bool:
+        """Whether its calls are read: its application may span, or its asks may be held back."""
+        return attempt.queue in self._read()
+
+    def _read(self) -> Mapping[str, Mapping[SubClusterId, str]]:
+        return {**self._preemptable(), **self._spanning}
 
     def _path_of(self, told: str, home: SubClusterId) -> str:
-        """The full path of a queue that spans, by what its home calls it; of others what the home tells."""
-        named = ((path, names.get(home, path)) for path, names in self._spanning.items())
+        """The full path of a queue whose calls are read, by what its home calls it; of others what the home tells."""
+        named = ((path, names.get(home, path)) for path, names in self._read().items())
         return next((path for path, name in named if is_same_queue(name, told)), told)
 
     async def _ask(self, attempt_id: ApplicationAttemptId, home: SubClusterId) -> None:

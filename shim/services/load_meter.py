@@ -1,7 +1,7 @@
 """Measures what queues hold: from the view, and from what was let through and that no report shows yet."""
 
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
 import msgspec
@@ -52,6 +52,9 @@ class LoadMeter:
         admissions: Operators' words.
         clock: The machine's.
         absent_after_s: What a sub-cluster has that told nothing for this long does not count.
+
+    Attributes:
+        withheld: What queues ask for and no scheduler has been told, by path: no report shows it.
     """
 
     def __init__(
@@ -71,6 +74,7 @@ class LoadMeter:
         self._starts: dict[str, deque[float]] = {}
         self._load: FederationLoad | None = None
         self._measured_s = float("-inf")
+        self.withheld: Callable[[], Mapping[str, ResourceVector]] = dict
 
     def current(self, policy: SharePolicy) -> FederationLoad:
         """As last measured, half a second ago at most; grows by those that are let through meanwhile."""
@@ -96,6 +100,9 @@ class LoadMeter:
             absent_after_s=self._absent_after_s,
         )
         self._count_on_the_way(load, now_s)
+        for path, amount in self.withheld().items():
+            if path in load.queues:
+                load.queues[path].pending += amount
         for path, queue in load.queues.items():
             queue.learnt = self._learnt.get(path, ResourceVector())
             if queue.running > queue.unstarted:

@@ -40,11 +40,13 @@ from shim.relay import (
     Fate,
     Finished,
     OpenSession,
+    Recall,
     RefuseAM,
     Remember,
     SessionAnswered,
     SessionForgotten,
     SessionRefused,
+    Standing,
 )
 from shim.services.span_rooms import SpanRooms
 from shim.services.span_worker import SpanSettings, SpanWorker
@@ -94,6 +96,15 @@ class Span:
         self._notary: asyncio.Task[None] | None = None
 
     # ------------------------------------------------------------------ what the ApplicationMaster calls
+
+    @property
+    def standing(self) -> Standing:
+        """What the attempt has and wants; nothing before it has registered here."""
+        return Standing() if self._ledger is None else self._ledger.standing
+
+    def tell(self, event: Recall) -> None:
+        """What the Global Master wants of it."""
+        self._tell(event)
 
     async def register(self, payload: bytes, home: HomeSession) -> RPCAnswer:
         """Register at home, or, if the home knows it already, say again what the home said."""

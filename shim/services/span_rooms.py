@@ -83,7 +83,7 @@ class SpanRooms:
         return None if queue is None or not queue.is_leaf else queue.path
 
     def look(self, home: SubClusterId, told: str, closed: Collection[SubClusterId]) -> tuple[Room, ...]:
-        """Every sub-cluster, for an application of a queue.
+        """The sub-clusters for an application of a queue: its home alone, unless the queue spans.
 
         Args:
             home: Of the application.
@@ -95,6 +95,7 @@ class SpanRooms:
         return tuple(
             self._room(self._view.look(each, now_s), queue, told, is_home=each == home, is_closed=each in closed)
             for each in self._view.subclusters
+            if each == home or queue in self._queues
         )
 
     def _span_queue(self, told: str) -> SpanQueue:

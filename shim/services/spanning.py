@@ -28,6 +28,11 @@ class Spanning:
         return SpanCalls(known, home)
 
     @property
+    def spans(self) -> Sequence[Span]:
+        """The newest attempt of each."""
+        return tuple(self._spans.values())
+
+    @property
     def applications(self) -> Sequence[ApplicationId]:
         """Those whose masters have logged in."""
         return tuple(self._spans)

@@ -10,11 +10,21 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import Submission, SubmissionRecord, SubmissionState
 from shim.errors import ForbiddenError, VersionConflictError
-from shim.global_master.entitle import Applicant, Round, ShareSettings, Standing, decide_starts, standings_of
+from shim.global_master.entitle import (
+    Applicant,
+    Division,
+    Round,
+    ShareSettings,
+    Standing,
+    decide_starts,
+    divisions_of,
+    standings_of,
+)
 from shim.global_master.federation_view import FederationView
 from shim.global_master.queue_rules import GroupsOf, map_queue, may_administer, may_submit
 from shim.global_master.share_load import FederationLoad
@@ -241,6 +251,14 @@ class WaitingRoom:
             if (queue := policy.find(record.submission.queue or _DEFAULT_QUEUE)) is not None
         ]
         return standings_of(policy, load, applicants, self._settings)
+
+    def divisions(self) -> Mapping[str, Division]:
+        """What every sharing queue is entitled to, by what runs and waits now."""
+        return divisions_of(self._policy(), self.load(), self._applicants(_MOST_LOOKED_AT), self._settings)
+
+    def count_withheld(self, source: Callable[[], Mapping[str, ResourceVector]]) -> None:
+        """Ask this, from now on, for what queues want and no scheduler has been told."""
+        self._meter.withheld = source
 
     def load(self) -> FederationLoad:
         """What the queues hold, as last measured."""

@@ -58,8 +58,8 @@ class AttemptFinder(Protocol):
         """
         ...
 
-    def spans(self, attempt: Attempt) -> bool:
-        """Whether its application may hold containers of several sub-clusters."""
+    def is_read(self, attempt: Attempt) -> bool:
+        """Whether its calls are read: its application may span, or its asks may be held back."""
         ...
 
 
@@ -274,7 +274,7 @@ class MasterConnection(asyncio.Protocol):
 
     def _owner_door(self, login: LoginRelay, attempt: Attempt) -> Address | None:
         """Where the attempt's calls are understood, if that is elsewhere; what was passed on once is so no further."""
-        if login.was_passed_on or not self._board.attempts.spans(attempt):
+        if login.was_passed_on or not self._board.attempts.is_read(attempt):
             return None
         return self._board.owner_door(attempt.queue)
 
@@ -310,16 +310,16 @@ class MasterConnection(asyncio.Protocol):
     def _traffic_of(self, attempt: Attempt, login: LoginRelay, quality: QualityOfProtection) -> Traffic:
         board = self._board
         meter = board.witness.session(attempt.home_subcluster)
-        is_spanning = board.desk is not None and not self._is_passed_on and board.attempts.spans(attempt)
+        is_read = board.desk is not None and not self._is_passed_on and board.attempts.is_read(attempt)
         if quality.has_layer:
-            if is_spanning:
+            if is_read:
                 _LOG.warning(
-                    "an attempt cannot span: its calls are protected from everybody in between",
+                    "an attempt can neither span nor be held back: its calls are protected from everybody in between",
                     attempt=str(attempt.id),
                     quality=quality.value,
                 )
             return Wrapped(self, meter)
-        if board.desk is None or not is_spanning:
+        if board.desk is None or not is_read:
             return PassThrough(self, meter)
         own = OwnLogin(login.above, attempt.home_subcluster, self.to_home)
         return UnderstoodCalls(self, login.below, own, board.desk.enter(attempt, own), meter)

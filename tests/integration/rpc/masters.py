@@ -39,7 +39,7 @@ class KnownAttempts:
             raise NotFoundError(f"app with id: {attempt_id.application} not found")
         return Attempt(attempt_id, EAST, "span" if attempt_id.application.sequence >= 100 else "default", "ada")
 
-    def spans(self, found):
+    def is_read(self, found):
         return found.queue == "span"
 
 

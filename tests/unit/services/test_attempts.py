@@ -34,7 +34,7 @@ async def test_an_attempt_is_at_its_applications_home(federation: ScriptedFedera
     attempts = await attempts_over(federation)
     found = await attempts.find(ATTEMPT)
     assert (found.id, found.home_subcluster) == (ATTEMPT, WEST)
-    assert not attempts.spans(found)
+    assert not attempts.is_read(found)
 
 
 async def test_without_queues_that_span_nobody_is_asked_for_the_queue(federation: ScriptedFederation) -> None:
@@ -48,7 +48,7 @@ async def test_where_queues_span_the_home_is_asked_for_the_queue(federation: Scr
     federation["west"].add_application(AN_ID)
     found = await attempts.find(ATTEMPT)
     assert found.queue == "root.default"
-    assert attempts.spans(found)
+    assert attempts.is_read(found)
 
 
 async def test_a_queue_that_its_home_calls_otherwise_is_told_by_its_own_path(federation: ScriptedFederation) -> None:
@@ -56,7 +56,7 @@ async def test_a_queue_that_its_home_calls_otherwise_is_told_by_its_own_path(fed
     federation["west"].add_application(AN_ID)
     found = await attempts.find(ATTEMPT)
     assert found.queue == "root.ours"
-    assert attempts.spans(found)
+    assert attempts.is_read(found)
 
 
 async def test_a_home_that_cannot_tell_the_queue_is_waited_for(federation: ScriptedFederation) -> None:

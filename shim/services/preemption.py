@@ -1,0 +1,152 @@
+"""Preemption at work: looks at who holds what, and has attempts hold back, give back, or be spared."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from shim.domain.ids import ApplicationAttemptId, ContainerId
+from shim.domain.preemption import PreemptionStage
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import SharePolicy
+from shim.global_master.federation_view import FederationView
+from shim.global_master.preemption import Preemption, PreemptionEffect, PreemptionSettings, Restrain, Step
+from shim.global_master.preemption_sizes import NOTHING
+from shim.ports.clock import Clock
+from shim.relay import AskedBackNow, Recall, Restrained, Spared, TakenBack
+from shim.services.preemption_log import PreemptionAct, PreemptionLog
+from shim.services.share_snapshot import FederationNow, RelayedAttempt, take_snapshot
+from shim.services.span import Span
+from shim.services.waiting_room import WaitingRoom
+
+__all__ = ["PreemptionService", "PreemptionWorld"]
+
+_log = structlog.get_logger("heddle.preemption")
+_MS = 1000
+
+_RECALLS: Mapping[PreemptionStage, Callable[[tuple[ContainerId, ...]], Recall]] = {
+    PreemptionStage.ASKED: lambda containers: AskedBackNow(containers, is_strict=False),
+    PreemptionStage.DEMANDED: lambda containers: AskedBackNow(containers, is_strict=True),
+    PreemptionStage.RELEASED: TakenBack,
+    PreemptionStage.SPARED: Spared,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionWorld:
+    """What it stands on.
+
+    Attributes:
+        policy: As it is now.
+        view: What is known of the sub-clusters.
+        room: Knows what queues hold and are entitled to.
+        log: Where every act is written down.
+        clock: The machine's.
+        interval_s: From one look to the next.
+    """
+
+    policy: Callable[[], SharePolicy]
+    view: FederationView
+    room: WaitingRoom
+    log: PreemptionLog
+    clock: Clock
+    interval_s: float = 1.0
+
+
+class PreemptionService:
+    """Looks, for ever. `run` does it until cancelled; `round` once.
+
+    Args:
+        world: What it stands on.
+        spans: The attempts whose calls are read here.
+        settings: Patience.
+    """
+
+    def __init__(
+        self, world: PreemptionWorld, spans: Callable[[], Sequence[Span]], settings: PreemptionSettings
+    ) -> None:
+        self._world = world
+        self._spans = spans
+        self._core = Preemption(settings)
+        self._seen_s: dict[ContainerId, float] = {}
+        world.room.count_withheld(self._withheld)
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            self.round()
+            await self._world.clock.sleep(self._world.interval_s)
+
+    def round(self) -> None:
+        """Look once, and do what is to be done."""
+        spans = {span.attempt.id: span for span in self._spans()}
+        if not self._core.is_busy and not any(queue.preemptable for queue in self._world.policy().sharing):
+            return
+        relayed = [RelayedAttempt(span.attempt, span.standing) for span in spans.values()]
+        at_s = self._world.clock.now_s()
+        held = [each.id for one in relayed for each in one.standing.held]
+        self._seen_s = {name: self._seen_s.get(name, at_s) for name in held}
+        for effect in self._core.handle(take_snapshot(self._now(at_s), relayed, self._seen_s)):
+            self._carry_out(effect, spans, at_s)
+
+    def _now(self, at_s: float) -> FederationNow:
+        world, policy = self._world, self._world.policy()
+        return FederationNow(
+            at_s=at_s,
+            policy=policy,
+            load=world.room.load(),
+            divisions=world.room.divisions(),
+            looks=[world.view.look(each, at_s) for each in world.view.subclusters],
+            late=frozenset(world.view.late(at_s)),
+        )
+
+    def _withheld(self) -> Mapping[str, ResourceVector]:
+        """What attempts want and no scheduler is asked for, by queue: reports do not show it."""
+        amounts: dict[str, ResourceVector] = {}
+        for span in self._spans():
+            queue, withheld = span.attempt.queue, span.standing.withheld
+            amounts[queue] = amounts.get(queue, NOTHING) + withheld
+        return amounts
+
+    def _carry_out(self, effect: PreemptionEffect, spans: Mapping[ApplicationAttemptId, Span], at_s: float) -> None:
+        match effect:
+            case Restrain(attempt, amount, reason):
+                span = spans[attempt]
+                span.tell(Restrained(amount))
+                if reason:
+                    stage = PreemptionStage.HELD_BACK if amount is not None else None
+                    self._note(PreemptionAct(int(at_s * _MS), attempt.application, span.attempt.queue, stage, reason))
+            case Step(held, stage, taker, reason):
+                span_of_it = spans.get(held.id.attempt) or _of_application(spans, held.id)
+                if span_of_it is not None:
+                    span_of_it.tell(_RECALLS[stage]((held.id,)))
+                self._note(
+                    PreemptionAct(
+                        int(at_s * _MS),
+                        held.id.attempt.application,
+                        held.queue,
+                        stage,
+                        reason,
+                        held.id,
+                        held.subcluster,
+                        taker,
+                    )
+                )
+
+    def _note(self, act: PreemptionAct) -> None:
+        self._world.log.note(act)
+        _log.info(
+            "a queue holds more than its share" if act.stage is not None else "a queue's asks go out again",
+            application=str(act.application),
+            queue=act.queue,
+            done=act.done,
+            container="" if act.container is None else str(act.container),
+            taker=act.taker,
+            reason=act.reason,
+        )
+
+
+def _of_application(spans: Mapping[ApplicationAttemptId, Span], container: ContainerId) -> Span | None:
+    """A container of an earlier attempt that was kept belongs to the application's attempt of now."""
+    application = container.attempt.application
+    return next((span for attempt, span in spans.items() if attempt.application == application), None)
