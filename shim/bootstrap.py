@@ -199,6 +199,7 @@ class Heddle:
                 use_cases.administration.current,
                 store,
                 opened.spans(read_secret(config.security.secret_file)),
+                use_cases.matching,
             )
         )
         await self._open_scheduler_door(world, use_cases, spans, master, stack)
@@ -229,6 +230,7 @@ class Heddle:
         self, world: World, use_cases: UseCases, spans: Spans, master: GlobalMaster | None, stack: AsyncExitStack
     ) -> None:
         config = world.config
+        stack.push_async_callback(use_cases.matching.close)
         stack.push_async_callback(spans.desk.close)
         task = asyncio.create_task(self._watched("spans", spans.watch.run), name="spans")
         stack.push_async_callback(_cancel, task)

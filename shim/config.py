@@ -297,6 +297,25 @@ class SpanConfig:
     patience: int = key(
         10, about=Key("Beats without a container after which an ask moves to where there is room.", least=1)
     )
+    placement: str = key(
+        "capacity",
+        about=Key(
+            "Who decides which sub-cluster is asked: `heddle` matches asks with free nodes and has each match verified "
+            "by the Local Master of the sub-cluster; `capacity` splits by free capacity as last reported.",
+            choices=("heddle", "capacity"),
+        ),
+    )
+    promise_s: float = key(
+        30.0,
+        about=Key(
+            "How long a Local Master keeps room for containers that it has promised and that are not granted.",
+            least=1,
+            most=600,
+        ),
+    )
+    oldest_view_s: float = key(
+        5.0, about=Key("With a view older than this, asks are split by capacity and not matched.", least=0.1)
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,10 @@ from shim.protocol.rest.submission_context import keeps_containers as keeps_by_r
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.protocol.yarn.submissions import keeps_containers as keeps_by_rpc
 from shim.queue_config import QueueConfig
-from shim.relay import CapacitySplitter
 from shim.services.epochs import Epochs
 from shim.services.span import SpanTools
 from shim.services.span_rooms import SpanQueue, SpanRooms
+from shim.services.span_splitters import SpanMatching
 from shim.services.span_watch import SpanWatch
 from shim.services.span_worker import SpanSettings
 from shim.services.spanning import Spanning
@@ -49,6 +49,7 @@ class SpanWorld:
     admissions: Mapping[SubClusterId, Admission]
     store: StateStore
     spans: SpanStore
+    matching: SpanMatching
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,7 +80,7 @@ async def open_spans(world: SpanWorld) -> Spans:
             masters=masters,
             store=world.spans,
             rooms=SpanRooms(view, world.admissions, clock, queues, epochs.may_span),
-            splitter=CapacitySplitter(config.span.patience),
+            matching=world.matching,
             clock=clock,
             settings=SpanSettings(beat_s=config.span.beat_s, lost_after_s=config.span.lost_after_s),
             keeps_containers=lambda application: _keeps_containers(world.store, application),

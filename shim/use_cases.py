@@ -16,6 +16,7 @@ from shim.ports.clock import Clock
 from shim.ports.policy_store import PolicyStore
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
+from shim.relay.matching import MatchSettings
 from shim.server.rest.backend import Backend
 from shim.services.administration import AdministrationService
 from shim.services.application_ids import ApplicationIds
@@ -27,12 +28,14 @@ from shim.services.homes import Homes
 from shim.services.identity import IdentityRules, IdentityService, ProxyRule
 from shim.services.inspection import Inspection, InspectionSettings
 from shim.services.masters.following import Following
+from shim.services.masters.launches import LaunchDesk
 from shim.services.masters.overview import MastersOverview
 from shim.services.polling import PollSettings
 from shim.services.reading import ApplicationReading, ReadingSettings
 from shim.services.reconciliation import Reconciliation
 from shim.services.repair import Repair
 from shim.services.routing import Routing, RoutingSettings
+from shim.services.span_splitters import SpanMatching
 from shim.services.starting import Starting
 from shim.services.submission import SubmissionService, SubmissionSettings
 from shim.shares import SharesOfQueues, open_shares
@@ -90,6 +93,7 @@ class UseCases:
     masters: MastersOverview | None
     shares: SharesOfQueues
     starting: Starting
+    matching: SpanMatching
 
 
 async def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaster | None = None) -> UseCases:
@@ -174,7 +178,16 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
         masters=None if global_master is None else global_master.overview,
         shares=shares,
         starting=shares.starting(submissions, _decider(global_master)),
+        matching=_matching(world, following),
     )
+
+
+def _matching(world: World, following: Following | None) -> SpanMatching:
+    """How asks of spanning applications find their sub-clusters."""
+    span = world.config.span
+    has_masters = span.placement == "heddle"
+    desk = LaunchDesk(world.view, world.clock, span.promise_s, following) if has_masters else None
+    return SpanMatching(desk, MatchSettings(span.patience, span.oldest_view_s))
 
 
 def _decider(global_master: GlobalMaster | None) -> Callable[[str], bool]:

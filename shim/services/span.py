@@ -33,7 +33,6 @@ from shim.relay import (
     AMRegistered,
     AnswerAM,
     AskLedger,
-    AskSplitter,
     CallSession,
     Effect,
     Event,
@@ -43,12 +42,15 @@ from shim.relay import (
     Recall,
     RefuseAM,
     Remember,
+    Room,
+    RoomsChanged,
     SessionAnswered,
     SessionForgotten,
     SessionRefused,
     Standing,
 )
 from shim.services.span_rooms import SpanRooms
+from shim.services.span_splitters import SpanMatching
 from shim.services.span_worker import SpanSettings, SpanWorker
 from shim.services.unmanaged import Opened, UnmanagedMasters
 
@@ -70,7 +72,7 @@ class SpanTools:
     masters: UnmanagedMasters
     store: SpanStore
     rooms: SpanRooms
-    splitter: AskSplitter
+    matching: SpanMatching
     clock: Clock
     settings: SpanSettings
     keeps_containers: Callable[[ApplicationId], Awaitable[bool]]
@@ -88,6 +90,7 @@ class Span:
         self.follows: Span | None = None
         self._tools = tools
         self._lock = asyncio.Lock()
+        self._splitter = tools.matching.splitter(attempt, self._queue_at, self._think_again)
         self._ledger: AskLedger | None = None
         self._saved: SpanAttempt | None = None
         self._workers: dict[SubClusterId, SpanWorker] = {}
@@ -122,7 +125,7 @@ class Span:
             assert saved is not None  # noqa: S101 - known, or just made
             is_first = self._ledger is None
             ledger = self._ledger = self._ledger or AskLedger(
-                self.attempt.id, self.attempt.home_subcluster, self._tools.splitter
+                self.attempt.id, self.attempt.home_subcluster, self._splitter
             )
             at = 0 if is_new else (saved.home_response_id if is_first else ledger.home_response_id)
             await self._keep(replace(saved, home_response_id=at))
@@ -144,9 +147,7 @@ class Span:
                 await self._keep(replace(saved, home_response_id=at))
                 message = f"AM is not registered for known application attempt: {self.attempt.id}: Heddle has restarted"
                 return _refusal(JavaClass.APPLICATION_MASTER_NOT_REGISTERED, message)
-            closed = [name for name, worker in self._workers.items() if not worker.is_usable]
-            rooms = self._tools.rooms.look(self.attempt.home_subcluster, self.attempt.queue, closed)
-            return await self._answer(self._ledger.handle(AMCalled(call, rooms)), home)
+            return await self._answer(self._ledger.handle(AMCalled(call, self._rooms())), home)
 
     async def finish(self, payload: bytes, home: HomeSession) -> RPCAnswer:
         """End the sessions elsewhere, then the one at home."""
@@ -158,6 +159,7 @@ class Span:
 
     async def stop(self) -> None:
         """Say nothing more; what is open stays so."""
+        self._splitter.clear()
         for worker in self._workers.values():
             opened = await worker.stop()
             if opened is not None:
@@ -165,6 +167,20 @@ class Span:
         self._workers.clear()
         if self._notary is not None:
             self._notary.cancel()
+
+    # ------------------------------------------------------------------ where there is room
+
+    def _rooms(self) -> tuple[Room, ...]:
+        """The sub-clusters as they are known now."""
+        closed = [name for name, worker in self._workers.items() if not worker.is_usable]
+        return self._tools.rooms.look(self.attempt.home_subcluster, self.attempt.queue, closed)
+
+    def _queue_at(self, subcluster: SubClusterId) -> str | None:
+        return self._tools.rooms.queue_at(subcluster, self.attempt.queue)
+
+    def _think_again(self) -> None:
+        """A Local Master has answered what it was asked for this attempt."""
+        self._tell(RoomsChanged(self._rooms()))
 
     # ------------------------------------------------------------------ what the ledger wants
 

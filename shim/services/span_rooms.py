@@ -122,6 +122,7 @@ class SpanRooms:
             racks=nodes.racks,
             rack_names=nodes.rack_names,
             labels=frozenset() if there is None else frozenset(there.labels),
+            age_s=seen.age_s,
         )
 
     def _is_open(self, seen: SubClusterView, there: QueueReport | None) -> bool:

@@ -31,6 +31,7 @@ from shim.protocol.masters import (
     encode_frame,
 )
 from shim.services.masters.following import Following, FollowingSettings
+from shim.services.masters.launches import LaunchVerification
 from shim.services.masters.report_desk import ReportDesk
 from shim.services.masters.roster import Roster
 from shim.services.masters.verification import HomeVerification, stripped
@@ -220,7 +221,9 @@ class LocalMasterDouble:
     def __init__(self):
         self.clock = SystemClock()
         self.view = FederationView((EAST,), ViewSettings(late_after_s=60))
-        self.desk = ReportDesk(EAST, "life", HomeVerification(EAST, self.view, self.clock).verify, self.clock)
+        launches = LaunchVerification(EAST, self.view, self.clock, lasts_s=30)
+        homes = HomeVerification(EAST, self.view, self.clock)
+        self.desk = ReportDesk(EAST, "life", homes.verify, self.clock, launches.verify)
         self.sequence = 0
 
     def poll(self, **fields):

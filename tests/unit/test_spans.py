@@ -14,6 +14,8 @@ from shim.global_master.federation_view import FederationView
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.proto.messages import ApplicationSubmissionContextProto, SubmitApplicationRequestProto
 from shim.protocol.yarn import RPC_SUBMISSION
+from shim.relay.matching import MatchSettings
+from shim.services.span_splitters import SpanMatching
 from shim.spans import SpanWorld, _keeps_containers, open_spans
 from shim.testing.clock import FakeClock
 from shim.testing.span_stores import InMemorySpanStore
@@ -51,6 +53,7 @@ def a_world(config, *epochs):
         admissions=MappingProxyType({}),
         store=InMemoryStateStore(lambda: 100.0),
         spans=InMemorySpanStore(),
+        matching=SpanMatching(None, MatchSettings()),
     )
 
 

@@ -7,6 +7,7 @@
 | hello, resync | Global Master | Local Master |
 | report, delta, trouble | Local Master | Global Master |
 | proposal, verdict | Global Master | Local Master, and back |
+| launch, launched | Global Master | Local Master, and back |
 | submit, outcome | Global Master | the one that owns the queue, and back |
 
 A report names the life of the Local Master that it belongs to: a restarted one counts its reports from 1 again. What
@@ -20,6 +21,7 @@ from enum import Enum
 import msgspec
 
 from shim.domain import ApplicationDocument, SubClusterReport
+from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict
 from shim.domain.submissions import HomeProposal, Submission
 from shim.domain.verdicts import HomeVerdict
 from shim.errors import RemoteProtocolError
@@ -32,6 +34,8 @@ __all__ = [
     "DeltaFrame",
     "Frame",
     "HelloFrame",
+    "LaunchFrame",
+    "LaunchedFrame",
     "OutcomeFrame",
     "OutcomeKind",
     "ProofFrame",
@@ -178,6 +182,21 @@ class VerdictFrame(msgspec.Struct, frozen=True, tag="verdict"):
     verdict: HomeVerdict
 
 
+class LaunchFrame(msgspec.Struct, frozen=True, tag="launch"):
+    """Global Master to Local Master: may I ask your sub-cluster for these, and what became of what I asked before."""
+
+    number: int
+    proposals: tuple[LaunchProposal, ...]
+    news: tuple[LaunchNews, ...] = ()
+
+
+class LaunchedFrame(msgspec.Struct, frozen=True, tag="launched"):
+    """Local Master to Global Master: the answer to each proposal of a launch frame."""
+
+    number: int
+    verdicts: tuple[LaunchVerdict, ...]
+
+
 class SubmitFrame(msgspec.Struct, frozen=True, tag="submit"):
     """Global Master to Global Master: submit this, it belongs to a queue of yours. Who it is from, I have checked.
 
@@ -217,8 +236,8 @@ class OutcomeFrame(msgspec.Struct, frozen=True, tag="outcome"):
     body: bytes = b""
 
 
-Question = ProposalFrame | SubmitFrame
-Answer = VerdictFrame | OutcomeFrame
+Question = ProposalFrame | LaunchFrame | SubmitFrame
+Answer = VerdictFrame | LaunchedFrame | OutcomeFrame
 Frame = (
     ChallengeFrame
     | ProofFrame

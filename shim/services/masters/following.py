@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import structlog
 
 from shim.domain.ids import GlobalMasterId, SubClusterId
+from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict
 from shim.domain.leases import Lease
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.submissions import HomeProposal
@@ -24,6 +25,8 @@ from shim.ports.master_links import MasterDialer, MasterLink
 from shim.protocol.masters import (
     DeltaFrame,
     Frame,
+    LaunchedFrame,
+    LaunchFrame,
     ProposalFrame,
     ReportFollower,
     ReportFrame,
@@ -130,7 +133,7 @@ class _Follower:
                     self._apply(shifted(report, self._offset.offset_s))
             case TroubleFrame(reason, at_s):
                 self._fail(reason, at_s + self._offset.offset_s)
-            case VerdictFrame():
+            case VerdictFrame() | LaunchedFrame():
                 questions.take(frame)
             case _:
                 raise RemoteProtocolError(f"{type(frame).__name__} is nothing that a Global Master is told")
@@ -247,6 +250,24 @@ class Following:
             return HomeVerdict(home, Verdict.UNVERIFIED, "its Local Master answered something else")
         return answer.verdict
 
+    async def verify_launches(
+        self, subcluster: SubClusterId, proposals: Sequence[LaunchProposal], news: Sequence[LaunchNews]
+    ) -> Sequence[LaunchVerdict]:
+        """See `VerifiesLaunches`: a Local Master that says nothing stands in nobody's way."""
+        questions = self._followers[subcluster].questions
+        if questions is None:
+            return _unverified(subcluster, proposals, f"no link: {self._followers[subcluster].trouble}")
+        question = LaunchFrame(questions.next_number(), tuple(proposals), tuple(news))
+        try:
+            answer = await questions.ask(question, timeout_s=self._settings.verify_within_s)
+        except MasterLinkError as exc:
+            return _unverified(subcluster, proposals, str(exc))
+        if not isinstance(answer, LaunchedFrame) or any(each.subcluster != subcluster for each in answer.verdicts):
+            return _unverified(subcluster, proposals, "its Local Master answered something else")
+        said = {each.number: each for each in answer.verdicts}
+        silent = [each for each in proposals if each.number not in said]
+        return (*said.values(), *_unverified(subcluster, silent, "its Local Master did not say"))
+
     async def _follow_for_ever(self, follower: _Follower) -> None:
         while True:
             lease = self._roster.local_master(follower.subcluster)
@@ -272,3 +293,9 @@ class Following:
         finally:
             with suppress(HeddleError):
                 await link.close()
+
+
+def _unverified(
+    subcluster: SubClusterId, proposals: Iterable[LaunchProposal], reason: str
+) -> tuple[LaunchVerdict, ...]:
+    return tuple(LaunchVerdict(subcluster, each.number, Verdict.UNVERIFIED, 0, reason) for each in proposals)

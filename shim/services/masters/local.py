@@ -21,6 +21,7 @@ from shim.ports.master_links import MasterLink
 from shim.ports.resource_manager import ResourceManager
 from shim.services.heartbeats import HeartbeatListener, HeartbeatSettings, LocalMaster
 from shim.services.leadership import LeaseKeeper
+from shim.services.masters.launches import LaunchVerification
 from shim.services.masters.report_desk import ReportDesk
 from shim.services.masters.verification import HomeVerification
 
@@ -36,10 +37,12 @@ class LocalMasterSettings:
     Attributes:
         heartbeats: How its ResourceManager is polled.
         view: Limits of its own view.
+        promise_s: How long promised room is kept.
     """
 
     heartbeats: HeartbeatSettings
     view: ViewSettings
+    promise_s: float = 30.0
 
 
 @dataclass(slots=True)
@@ -122,7 +125,9 @@ class StandingLocalMaster:
         subcluster = self.subcluster
         view = FederationView((subcluster,), self._settings.view)
         verification = HomeVerification(subcluster, view, self._clock)
-        desk = ReportDesk(subcluster, f"{self._life_of_process}-{fence}", verification.verify, self._clock)
+        launches = LaunchVerification(subcluster, view, self._clock, self._settings.promise_s)
+        life = f"{self._life_of_process}-{fence}"
+        desk = ReportDesk(subcluster, life, verification.verify, self._clock, launches.verify)
         master = LocalMaster(
             self._manager,
             view,

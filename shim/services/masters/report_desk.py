@@ -5,12 +5,13 @@ whole report instead.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 
 import structlog
 
 from shim.domain.ids import SubClusterId
+from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.submissions import HomeProposal
 from shim.domain.verdicts import HomeVerdict
@@ -20,6 +21,8 @@ from shim.ports.clock import Clock
 from shim.ports.master_links import MasterLink
 from shim.protocol.masters import (
     HelloFrame,
+    LaunchedFrame,
+    LaunchFrame,
     ProposalFrame,
     ReportPublisher,
     ResyncFrame,
@@ -28,7 +31,9 @@ from shim.protocol.masters import (
     encode_frame,
 )
 
-__all__ = ["ReportDesk"]
+__all__ = ["ReportDesk", "VerifyLaunches"]
+
+VerifyLaunches = Callable[[str, Sequence[LaunchProposal], Sequence[LaunchNews]], tuple[LaunchVerdict, ...]]
 
 _MOST_WAITING = 16
 
@@ -60,14 +65,21 @@ class ReportDesk:
         life: Of the Local Master; no other has the same.
         verify: Answers proposals.
         clock: For the times that are told.
+        verify_launches: Answers proposals for containers; the first argument is who proposes.
     """
 
     def __init__(
-        self, subcluster: SubClusterId, life: str, verify: Callable[[HomeProposal], HomeVerdict], clock: Clock
+        self,
+        subcluster: SubClusterId,
+        life: str,
+        verify: Callable[[HomeProposal], HomeVerdict],
+        clock: Clock,
+        verify_launches: VerifyLaunches,
     ) -> None:
         self._subcluster = subcluster
         self._publisher = ReportPublisher(life)
         self._verify = verify
+        self._verify_launches = verify_launches
         self._clock = clock
         self._followers: set[_Follower] = set()
 
@@ -137,5 +149,8 @@ class ReportDesk:
                     follower.offer(None)
                 case ProposalFrame(number, proposal):
                     await follower.link.send(VerdictFrame(number, self._verify(proposal)))
+                case LaunchFrame(number, proposals, news):
+                    verdicts = self._verify_launches(follower.link.peer, proposals, news)
+                    await follower.link.send(LaunchedFrame(number, verdicts))
                 case _:
                     raise RemoteProtocolError(f"{type(frame).__name__} is nothing that a Local Master is told")

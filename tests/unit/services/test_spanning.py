@@ -23,8 +23,10 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     ResourceRequestProto,
 )
-from shim.relay import CapacitySplitter, Room
+from shim.relay import Room
+from shim.relay.matching import MatchSettings
 from shim.services.span import SpanTools
+from shim.services.span_splitters import SpanMatching
 from shim.services.span_worker import SpanSettings
 from shim.services.spanning import SpanCalls, Spanning
 from shim.services.unmanaged import UnmanagedMasters, UnmanagedSettings
@@ -82,7 +84,7 @@ class World:
                 masters=masters,
                 store=self.store,
                 rooms=TwoRooms(self.clusters),  # type: ignore[arg-type]  # as far as it is needed
-                splitter=CapacitySplitter(3),
+                matching=SpanMatching(None, MatchSettings(patience=3)),
                 clock=SystemClock(),
                 settings=SETTINGS,
                 keeps_containers=self._keeps,

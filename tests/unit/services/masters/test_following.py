@@ -12,6 +12,7 @@ from shim.errors import NoAnswerError
 from shim.global_master.federation_view import Applied, FederationView, ViewSettings
 from shim.protocol.masters import ReportFrame
 from shim.services.masters.following import Following, FollowingSettings
+from shim.services.masters.launches import LaunchVerification
 from shim.services.masters.report_desk import ReportDesk
 from shim.services.masters.roster import Roster
 from shim.services.masters.verification import HomeVerification
@@ -46,7 +47,8 @@ class Story:
         self.sequence = 0
         own = FederationView((EAST,), ViewSettings())
         self.truth = own
-        self.desk = ReportDesk(EAST, life, HomeVerification(EAST, own, self.clock).verify, self.clock)
+        launches = LaunchVerification(EAST, own, self.clock, lasts_s=30)
+        self.desk = ReportDesk(EAST, life, HomeVerification(EAST, own, self.clock).verify, self.clock, launches.verify)
         self.dialer.listeners[address] = self.desk.serve
         self.roster.update([Lease("lm/east", life, address, 1, 9.0)], read_at_s=self.clock.monotonic_s())
 

@@ -1,0 +1,80 @@
+"""What a Global Master and a Local Master say to each other of containers that an application would have."""
+
+from dataclasses import dataclass
+
+from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.verdicts import Verdict
+
+__all__ = ["ContainerKind", "LaunchNews", "LaunchProposal", "LaunchVerdict", "Promised"]
+
+
+@dataclass(frozen=True, slots=True)
+class ContainerKind:
+    """What decides where a container can be had.
+
+    Attributes:
+        queue: In the words of the sub-cluster; empty if it is not known.
+        label: Node label expression; empty for nodes without one.
+    """
+
+    queue: str
+    resource: ResourceVector
+    label: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchProposal:
+    """A Global Master would ask a sub-cluster for containers.
+
+    Attributes:
+        number: Of all proposals of this life of the Global Master to this sub-cluster no other has it.
+        holder: The attempt that wants them, for people.
+    """
+
+    number: int
+    holder: str
+    kind: ContainerKind
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchNews:
+    """What became of a proposal so far. Counts only grow, so that repetition and disorder do no harm.
+
+    Attributes:
+        honoured: Containers that the ResourceManager has granted.
+        withdrawn: Those that nobody waits for any more.
+    """
+
+    number: int
+    honoured: int = 0
+    withdrawn: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Promised:
+    """Containers that others were promised and have not been granted yet."""
+
+    kind: ContainerKind
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class LaunchVerdict:
+    """What a Local Master says to a proposal.
+
+    Attributes:
+        accepted: How many containers there is room for; they are promised from now on.
+        reason: For people.
+        age_s: Of the report that it rests on; None if nobody said.
+        promised: With a rejection: everything that others were promised there. No report shows it.
+    """
+
+    subcluster: SubClusterId
+    number: int
+    verdict: Verdict
+    accepted: int
+    reason: str = ""
+    age_s: float | None = None
+    promised: tuple[Promised, ...] = ()
