@@ -10,18 +10,14 @@ three seeds.
 
 import statistics
 import sys
-import time
 from collections.abc import Callable, Iterable
 
-from shim.simulation.dag_executors import EXECUTOR_POLICIES, run_on_executors
-from shim.simulation.dag_jobs import read_alibaba, read_arrivals, read_tpch
-from shim.simulation.dag_machines import MACHINE_ORDERINGS, run_on_machines
+from shim.simulation.dag_results import COLUMNS, rows
+from shim.simulation.dag_runs import ORDERINGS, DagSettings, make_runs, open_workloads, plan_runs
 from shim.simulation.queue_shares import MEGHA_QUEUES, ShareSetting, run_queue_shares
 from shim.testing.shared import shared_folder
 
 SEEDS = range(3)
-_DRAW = "10000000"
-_ALIBABA_JOBS = 1000
 _SETTLED_S = 240.0
 
 
@@ -34,41 +30,24 @@ def _table(*heads: str) -> None:
     _row("---" for _ in heads)
 
 
+def _graphs(data: str, *heads: str) -> None:
+    """Every ordering on everything in a folder of data: what `heddle simulate dag` prints, as a table of docs."""
+    workloads = open_workloads([shared_folder() / "data" / data], DagSettings())
+    outcomes = make_runs(plan_runs(workloads, tuple(ORDERINGS), SEEDS))
+    columns = [key for heading, key in COLUMNS if heading in heads]
+    _table(*heads)
+    for row in rows(outcomes):
+        _row(row[key] for key in columns)
+
+
 def tpch() -> None:
     """Four orderings, two arrivals."""
-    folder = shared_folder() / "data" / "tpch_decima"
-    graphs = read_tpch(folder / "tpch_dags_full.json.gz")
-    _table("jobs", "ordering", "mean completion s", "p95 s", "makespan s", "Jain")
-    for name, file in (("200 arriving", "arrivals_50exec_200jobs"), ("20 at once", "batch20_50exec")):
-        jobs = read_arrivals(folder / f"decima_seed_{file}.json.gz", _DRAW, graphs)
-        for policy in EXECUTOR_POLICIES:
-            runs = [run_on_executors(jobs, policy, seed=seed) for seed in SEEDS]
-            figures = (
-                statistics.mean(run.mean_s for run in runs),
-                statistics.mean(run.p95_s for run in runs),
-                statistics.mean(run.makespan_s for run in runs),
-            )
-            jain = statistics.mean(run.jain for run in runs)
-            _row((name, policy, *(f"{figure:.1f}" for figure in figures), f"{jain:.2f}"))
+    _graphs("tpch_decima", "JOBS", "ORDERING", "MEAN s", "P95", "MAKESPAN s", "JAIN")
 
 
 def alibaba() -> None:
     """Five orderings."""
-    jobs = read_alibaba(shared_folder() / "data" / "alibaba_dag_2018" / "medium_filtered.csv.gz", _ALIBABA_JOBS)
-    _table("ordering", "mean completion s", "makespan s", "Jain", "s to simulate")
-    for ordering in MACHINE_ORDERINGS:
-        began_s = time.perf_counter()
-        runs = [run_on_machines(jobs, ordering, seed=seed) for seed in SEEDS]
-        took_s = (time.perf_counter() - began_s) / len(runs)
-        _row(
-            (
-                ordering,
-                f"{statistics.mean(run.mean_s for run in runs):.1f}",
-                f"{statistics.mean(run.makespan_s for run in runs):.0f}",
-                f"{statistics.mean(run.jain for run in runs):.2f}",
-                f"{took_s:.1f}",
-            )
-        )
+    _graphs("alibaba_dag_2018", "ORDERING", "MEAN s", "MAKESPAN s", "JAIN", "WALL s")
 
 
 def queues() -> None:

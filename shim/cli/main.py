@@ -5,13 +5,11 @@ from typing import Annotated
 import typer
 
 import shim
-from shim.cli import application, cluster, demo, lab, policy, queue
+from shim.cli import application, cluster, demo, lab, policy, queue, simulate
 from shim.cli.doctor import doctor
 from shim.cli.front import EXIT_CODES
 from shim.cli.masters import gm, lm
 from shim.cli.serve import serve
-from shim.cli.simulate import EPILOG as SIMULATE_EPILOG
-from shim.cli.simulate import simulate
 from shim.cli.submit import submit
 from shim.cli.top import top
 
@@ -36,7 +34,7 @@ app.command()(doctor)
 app.command(epilog=EXIT_CODES)(top)
 app.add_typer(lab.app, name="lab")
 app.add_typer(demo.app, name="demo")
-app.command(epilog=SIMULATE_EPILOG)(simulate)
+app.add_typer(simulate.app, name="simulate")
 
 
 def _print_version(*, value: bool) -> None:

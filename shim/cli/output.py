@@ -13,7 +13,7 @@ from rich.text import Text
 
 from shim.telemetry import escape
 
-__all__ = ["Column", "Output", "OutputFormat", "print_fields", "print_rows", "say", "table_of"]
+__all__ = ["Column", "Output", "OutputFormat", "print_fields", "print_figures", "print_rows", "say", "table_of"]
 
 Column = tuple[str, str]
 """Heading, and the key of the field below it."""
@@ -49,6 +49,16 @@ def table_of(rows: Sequence[Mapping[str, Any]], columns: Sequence[Column]) -> Ta
     for row in rows:
         table.add_row(*(Text(_shown(row.get(key))) for _, key in columns))
     return table
+
+
+def print_figures(rows: Sequence[Mapping[str, str]], columns: Sequence[Column], *, names: int = 1) -> None:
+    """Print a table of numbers that are already texts, as wide as they are; the first `names` columns are names."""
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for place, (heading, _) in enumerate(columns):
+        table.add_column(heading, justify="left" if place < names else "right", no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(row.get(key, "")) for _, key in columns))
+    _console().print(table)
 
 
 def print_fields(thing: Mapping[str, Any], output: OutputFormat) -> None:

@@ -16,11 +16,14 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
 from random import Random
+from statistics import fmean
 
 from fairness import jain_index
 from shim.simulation.dag_jobs import DagJob, Stage
+from shim.simulation.dag_results import DagOutcome
+from shim.simulation.parallel import OnJobEnd
 
-__all__ = ["EXECUTOR_POLICIES", "ExecutorOutcome", "ExecutorSettings", "run_on_executors"]
+__all__ = ["EXECUTOR_POLICIES", "ExecutorSettings", "run_on_executors"]
 
 _SAMPLE_MS = 5000.0
 _MEASURED_AT = (5, 10, 20, 40, 50, 60, 80, 100)
@@ -39,31 +42,6 @@ class ExecutorSettings:
     executors: int = 50
     moving_ms: float = 2000.0
     warming_ms: float = 1000.0
-
-
-@dataclass(frozen=True, slots=True)
-class ExecutorOutcome:
-    """How a run ended.
-
-    Attributes:
-        completions_s: In the order of the jobs.
-        makespan_s: When the last one ended.
-        jain: Jain's index of the executors of jobs that want more, averaged over time.
-    """
-
-    completions_s: tuple[float, ...]
-    makespan_s: float
-    jain: float
-
-    @property
-    def mean_s(self) -> float:
-        """Mean completion time."""
-        return sum(self.completions_s) / len(self.completions_s)
-
-    @property
-    def p95_s(self) -> float:
-        """Nearest rank."""
-        return sorted(self.completions_s)[math.ceil(0.95 * len(self.completions_s)) - 1]
 
 
 @dataclass(slots=True, eq=False)
@@ -167,7 +145,7 @@ def _least_work(jobs: Sequence[_Job], executors: int) -> Sequence[tuple[_Job, in
 
 
 EXECUTOR_POLICIES: dict[str, Policy] = {
-    "weighted fair": _fair,
+    "fair": _fair,
     "fifo": _fifo,
     "drf": _least_share,
     "srtf": _least_work,
@@ -175,17 +153,26 @@ EXECUTOR_POLICIES: dict[str, Policy] = {
 
 
 def run_on_executors(
-    jobs: Sequence[DagJob], policy: str, *, seed: int = 0, settings: ExecutorSettings | None = None
-) -> ExecutorOutcome:
-    """Run jobs until all have ended."""
-    return _Run(jobs, EXECUTOR_POLICIES[policy], Random(seed), settings or ExecutorSettings()).run()  # noqa: S311 - a simulation
+    jobs: Sequence[DagJob],
+    policy: str,
+    *,
+    seed: int = 0,
+    settings: ExecutorSettings | None = None,
+    on_job_end: OnJobEnd = lambda: None,
+) -> DagOutcome:
+    """Run jobs until all have ended; `on_job_end` is called at the end of each."""
+    rng = Random(seed)  # noqa: S311 - a simulation
+    return _Run(jobs, EXECUTOR_POLICIES[policy], rng, settings or ExecutorSettings(), on_job_end).run()
 
 
 class _Run:
     """The state of one run."""
 
-    def __init__(self, jobs: Sequence[DagJob], policy: Policy, rng: Random, settings: ExecutorSettings) -> None:
+    def __init__(
+        self, jobs: Sequence[DagJob], policy: Policy, rng: Random, settings: ExecutorSettings, on_job_end: OnJobEnd
+    ) -> None:
         self._policy = policy
+        self._on_job_end = on_job_end
         self._rng = rng
         self._settings = settings
         self._jobs = [
@@ -201,7 +188,7 @@ class _Run:
         self._ends_ms: dict[int, float] = {}
         self._samples: list[float] = []
 
-    def run(self) -> ExecutorOutcome:
+    def run(self) -> DagOutcome:
         for arrival_ms, jobs in itertools.groupby(self._jobs, key=lambda job: job.spec.arrival_ms):
             self._at(arrival_ms, partial(self._arrive, list(jobs)))
         self._at(_SAMPLE_MS, self._sample)
@@ -209,7 +196,7 @@ class _Run:
             self._now_ms, _, act = heapq.heappop(self._events)
             act()
         completions = tuple((self._ends_ms[job.index] - job.spec.arrival_ms) / 1000 for job in self._jobs)
-        return ExecutorOutcome(completions, max(self._ends_ms.values()) / 1000, sum(self._samples) / len(self._samples))
+        return DagOutcome(completions, max(self._ends_ms.values()) / 1000, fmean(self._samples or [1.0]))
 
     def _sample(self) -> None:
         hungry = [len(job.executors) for job in self._here if any(not stage.is_saturated for stage in job.stages)]
@@ -263,6 +250,7 @@ class _Run:
             executor.job = executor.stage = None
             self._idle.append(executor)
         self._at_job[job.index] = []
+        self._on_job_end()
 
     def _come(self, executor: _Executor, goal: _Goal) -> None:
         """An executor arrives at its new job."""

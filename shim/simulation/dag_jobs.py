@@ -13,6 +13,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from shim.errors import BadRequestError
+
 __all__ = [
     "DagJob",
     "Measured",
@@ -103,10 +105,17 @@ def read_tpch(file: Path) -> dict[str, tuple[Stage, ...]]:
     return {name.replace("-q", "-"): _stages(graph) for name, graph in graphs.items()}
 
 
-def read_arrivals(file: Path, seed: str, graphs: Mapping[str, tuple[Stage, ...]]) -> list[DagJob]:
-    """The jobs of one seed, in the order of their arrival."""
-    arrivals = json.loads(gzip.decompress(file.read_bytes()))[seed]
-    return [DagJob(name, float(at_ms), graphs[name]) for at_ms, name in arrivals]
+def read_arrivals(file: Path, draw: str | None, graphs: Mapping[str, tuple[Stage, ...]]) -> list[DagJob]:
+    """The jobs of one of a file's draws, or of its first, in the order of their arrival.
+
+    Raises:
+        BadRequestError: If there is no such draw; names those that there are.
+    """
+    draws = json.loads(gzip.decompress(file.read_bytes()))
+    chosen = draw or next(iter(draws))
+    if chosen not in draws:
+        raise BadRequestError(f"{file} has no draw {chosen}; it has {', '.join(draws)}")
+    return [DagJob(name, float(at_ms), graphs[name]) for at_ms, name in draws[chosen]]
 
 
 def read_alibaba(

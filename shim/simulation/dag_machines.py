@@ -14,8 +14,10 @@ import numpy as np
 
 from fairness import FloatArray, jain_index
 from shim.simulation.dag_jobs import ResourceJob, ResourceStage
+from shim.simulation.dag_results import DagOutcome
+from shim.simulation.parallel import OnJobEnd
 
-__all__ = ["MACHINE_ORDERINGS", "MachineOutcome", "MachineSettings", "run_on_machines"]
+__all__ = ["MACHINE_ORDERINGS", "MachineSettings", "run_on_machines"]
 
 _SAMPLE_S = 5.0
 _ROUNDING = 1e-9
@@ -31,25 +33,6 @@ class MachineSettings:
 
     machines: int = 4
     load: float = 0.95
-
-
-@dataclass(frozen=True, slots=True)
-class MachineOutcome:
-    """How a run ended.
-
-    Attributes:
-        completions_s: In the order of the jobs.
-        jain: Jain's index of the dominant shares of the jobs that want more, averaged over time.
-    """
-
-    completions_s: tuple[float, ...]
-    makespan_s: float
-    jain: float
-
-    @property
-    def mean_s(self) -> float:
-        """Mean completion time."""
-        return sum(self.completions_s) / len(self.completions_s)
 
 
 @dataclass(slots=True, eq=False)
@@ -93,15 +76,24 @@ MACHINE_ORDERINGS: dict[str, Key | None] = {
 
 
 def run_on_machines(
-    jobs: Sequence[ResourceJob], ordering: str, *, seed: int = 0, settings: MachineSettings | None = None
-) -> MachineOutcome:
-    """Run jobs that arrive by a Poisson process until all have ended."""
-    return _Run(jobs, MACHINE_ORDERINGS[ordering], Random(seed), settings or MachineSettings()).run()  # noqa: S311 - a simulation
+    jobs: Sequence[ResourceJob],
+    ordering: str,
+    *,
+    seed: int = 0,
+    settings: MachineSettings | None = None,
+    on_job_end: OnJobEnd = lambda: None,
+) -> DagOutcome:
+    """Run jobs that arrive by a Poisson process until all have ended; `on_job_end` is called at the end of each."""
+    rng = Random(seed)  # noqa: S311 - a simulation
+    return _Run(jobs, MACHINE_ORDERINGS[ordering], rng, settings or MachineSettings(), on_job_end).run()
 
 
 class _Run:
-    def __init__(self, jobs: Sequence[ResourceJob], key: Key | None, rng: Random, settings: MachineSettings) -> None:
+    def __init__(
+        self, jobs: Sequence[ResourceJob], key: Key | None, rng: Random, settings: MachineSettings, on_job_end: OnJobEnd
+    ) -> None:
         self._key = key
+        self._on_job_end = on_job_end
         self._free = np.ones((settings.machines, 2))
         self._total = self._free.sum(axis=0)
         self._here: list[_Job] = []
@@ -121,7 +113,7 @@ class _Run:
             self._jobs.append(_Job(index, at_s, stages, np.zeros(2), work))
             at_s += rng.expovariate(1 / gap_s)
 
-    def run(self) -> MachineOutcome:
+    def run(self) -> DagOutcome:
         for job in self._jobs:
             self._at(job.arrival_s, lambda job=job: self._arrive(job))  # type: ignore[misc]
         self._at(_SAMPLE_S, self._sample)
@@ -131,7 +123,7 @@ class _Run:
             if not self._events or self._events[0][0] > self._now_s:
                 self._start_all()
         completions = tuple(self._ends_s[job.index] - job.arrival_s for job in self._jobs)
-        return MachineOutcome(completions, max(self._ends_s.values()), float(np.mean(self._samples or [1.0])))
+        return DagOutcome(completions, max(self._ends_s.values()), float(np.mean(self._samples or [1.0])))
 
     def _at(self, at_s: float, act: Callable[[], None]) -> None:
         heapq.heappush(self._events, (at_s, next(self._numbers), act))
@@ -151,6 +143,7 @@ class _Run:
         if all(one.ended == one.spec.tasks for one in job.stages):
             self._here.remove(job)
             self._ends_s[job.index] = self._now_s
+            self._on_job_end()
 
     def _sample(self) -> None:
         hungry = [max(0.0, float((job.held / self._total).max())) for job in self._here if job.open]

@@ -2,10 +2,11 @@
 
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 
 from shim.errors import BadRequestError
+from shim.simulation.parallel import OnJobEnd, run_all
 from shim.simulation.registry import SCHEDULERS
 from shim.simulation.results import Outcome
 from shim.simulation.run import Run, Setting
@@ -42,7 +43,7 @@ def experiments(policies: Sequence[str], setting: Setting, n_seeds: int = 1) -> 
     ]
 
 
-def simulate(experiment: Experiment, workload: Workload, on_job_end: Callable[[], object] = lambda: None) -> Outcome:
+def simulate(experiment: Experiment, workload: Workload, on_job_end: OnJobEnd = lambda: None) -> Outcome:
     """Make one run; `on_job_end` is called at the end of each job."""
     started = time.perf_counter()
     outcome = SCHEDULERS[experiment.policy].simulate(Run(workload, experiment.setting, on_job_end))
@@ -65,10 +66,5 @@ def sweep(
         n_processes: How many processes run at the same time; with 1 everything runs in this one.
         on_jobs_end: Is told how many more jobs have ended: one by one in this process, else a run at a time.
     """
-    if n_processes == 1:
-        return [simulate(experiment, workload, lambda: on_jobs_end(1)) for experiment in planned]
-    with ProcessPoolExecutor(max_workers=n_processes) as pool:
-        futures = [pool.submit(simulate, experiment, workload) for experiment in planned]
-        for future in futures:
-            future.add_done_callback(lambda _: on_jobs_end(len(workload.jobs)))
-        return [future.result() for future in futures]
+    runs = [(partial(simulate, experiment, workload), len(workload.jobs)) for experiment in planned]
+    return run_all(runs, n_processes=n_processes, on_jobs_end=on_jobs_end)

@@ -1,0 +1,110 @@
+"""The options of `heddle simulate`, one by one: what each is called, may be, and means."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+__all__ = [
+    "Compare",
+    "Constrained",
+    "Draw",
+    "Estimates",
+    "Executors",
+    "FirstJobs",
+    "GlobalMasters",
+    "Heartbeat",
+    "HopMs",
+    "Inputs",
+    "JobsOfInput",
+    "Load",
+    "LocalMasters",
+    "Loss",
+    "MachineLoad",
+    "Machines",
+    "Orderings",
+    "Plot",
+    "Processes",
+    "Seed",
+    "Seeds",
+    "Slots",
+    "TaskS",
+    "Tasks",
+    "Trace",
+    "Workers",
+]
+
+_WORKLOAD = "Workload"
+_CLUSTER = "Cluster"
+_RUNS = "Runs"
+
+# -- of `heddle simulate` --------------------------------------------------------------------------------------------
+
+Compare = Annotated[str, typer.Option(help="Policies, separated by commas (see below)", metavar="POLICY,...")]
+Trace = Annotated[
+    Path | None,
+    typer.Option(help="A .tr file: arrival_s n_tasks mean_s d1 .. dn, one job a line", rich_help_panel=_WORKLOAD),
+]
+Load = Annotated[
+    float | None,
+    typer.Option(
+        min=0.01, max=2.0, help="Instead of a trace: equal jobs that use this part of it", rich_help_panel=_WORKLOAD
+    ),
+]
+FirstJobs = Annotated[
+    int | None,
+    typer.Option(min=1, help="The first so many jobs; without it all, and with --load 2000", rich_help_panel=_WORKLOAD),
+]
+Tasks = Annotated[int, typer.Option(min=1, help="Tasks of a job, with --load", rich_help_panel=_WORKLOAD)]
+TaskS = Annotated[float, typer.Option(min=0.001, help="Seconds of a task, with --load", rich_help_panel=_WORKLOAD)]
+Constrained = Annotated[
+    list[Path] | None,
+    typer.Option(help="What workers satisfy (JSON) and what tasks ask for (CSV); give both", rich_help_panel=_WORKLOAD),
+]
+Workers = Annotated[int, typer.Option(min=1, help="Workers", rich_help_panel=_CLUSTER)]
+Slots = Annotated[int, typer.Option(min=1, help="Slots of each worker", rich_help_panel=_CLUSTER)]
+GlobalMasters = Annotated[int, typer.Option(min=1, help="Global Masters", rich_help_panel=_CLUSTER)]
+LocalMasters = Annotated[int, typer.Option(min=1, help="Local Masters", rich_help_panel=_CLUSTER)]
+Heartbeat = Annotated[float, typer.Option(min=0.001, help="Seconds between heartbeats", rich_help_panel=_CLUSTER)]
+HopMs = Annotated[float, typer.Option(min=0.0, help="Milliseconds that a message takes", rich_help_panel=_CLUSTER)]
+Loss = Annotated[
+    float, typer.Option(min=0.0, max=0.5, help="Part of the messages that is lost", rich_help_panel=_CLUSTER)
+]
+Estimates = Annotated[
+    bool,
+    typer.Option("--estimates", help="Tell policies that learn durations the trace's mean", rich_help_panel=_RUNS),
+]
+Plot = Annotated[
+    Path | None, typer.Option(help="Draw delays and utilisation into this .png or .svg", rich_help_panel=_RUNS)
+]
+
+# -- of both verbs ---------------------------------------------------------------------------------------------------
+
+Seed = Annotated[int, typer.Option(help="Seed of the first run", rich_help_panel=_RUNS)]
+Seeds = Annotated[int, typer.Option(min=1, help="Runs of each policy, each with its seed", rich_help_panel=_RUNS)]
+Processes = Annotated[int, typer.Option(min=1, help="Runs at the same time", rich_help_panel=_RUNS)]
+
+# -- of `heddle simulate dag` ----------------------------------------------------------------------------------------
+
+Inputs = Annotated[list[Path], typer.Argument(help="Folders or files of jobs (see below)", metavar="PATH...")]
+Orderings = Annotated[
+    str,
+    typer.Option(
+        "--compare", help="Orderings, separated by commas (see below); without it all", metavar="ORDERING,..."
+    ),
+]
+JobsOfInput = Annotated[
+    int, typer.Option("--jobs", min=1, help="At most the first so many jobs", rich_help_panel=_WORKLOAD)
+]
+Draw = Annotated[
+    str | None,
+    typer.Option(help="Which arrivals of a TPC-H file; without it its first", rich_help_panel=_WORKLOAD),
+]
+Executors = Annotated[int, typer.Option(min=1, help="Executors that run TPC-H queries", rich_help_panel=_CLUSTER)]
+Machines = Annotated[int, typer.Option(min=1, help="Machines that run batch jobs", rich_help_panel=_CLUSTER)]
+MachineLoad = Annotated[
+    float,
+    typer.Option(
+        "--load", min=0.01, max=2.0, help="Part of the machines that batch jobs use", rich_help_panel=_CLUSTER
+    ),
+]

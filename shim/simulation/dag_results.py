@@ -1,0 +1,90 @@
+"""What a run of jobs that are graphs of stages measures."""
+
+import statistics
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from shim.simulation.results import Summary
+
+__all__ = ["COLUMNS", "DagOutcome", "document", "rows"]
+
+_DIGITS = 6
+_MEASURES = ("mean", "p50", "p95", "p99", "max")
+
+
+@dataclass(frozen=True, slots=True)
+class DagOutcome:
+    """How a run ended.
+
+    Attributes:
+        completions_s: From arrival to end, in the order of the jobs.
+        makespan_s: When the last one ended.
+        jain: Jain's index of what those jobs hold that want more, averaged over time.
+        workload: What was run; this and what follows is filled by who ran it.
+        wall_s: Wall-clock seconds of the run.
+    """
+
+    completions_s: tuple[float, ...]
+    makespan_s: float
+    jain: float
+    workload: str = ""
+    ordering: str = ""
+    seed: int = 0
+    wall_s: float = field(default=0.0, compare=False)
+
+    @property
+    def completion(self) -> Summary:
+        """Summary of the completion times; percentiles are nearest rank."""
+        return Summary.of(self.completions_s)
+
+
+def document(outcome: DagOutcome) -> dict[str, Any]:
+    """One run as a JSON object; times in seconds."""
+    completion = outcome.completion
+    return {
+        "workload": outcome.workload,
+        "ordering": outcome.ordering,
+        "seed": outcome.seed,
+        "jobs": len(outcome.completions_s),
+        "completion_s": {name: round(getattr(completion, name), _DIGITS) for name in _MEASURES},
+        "makespan_s": round(outcome.makespan_s, _DIGITS),
+        "jain": round(outcome.jain, _DIGITS),
+        "wall_s": round(outcome.wall_s, _DIGITS),
+    }
+
+
+COLUMNS: Sequence[tuple[str, str]] = (
+    ("JOBS", "workload"),
+    ("ORDERING", "ordering"),
+    ("SEEDS", "seeds"),
+    ("MEAN s", "mean"),
+    ("P50", "p50"),
+    ("P95", "p95"),
+    ("P99", "p99"),
+    ("MAKESPAN s", "makespan"),
+    ("JAIN", "jain"),
+    ("WALL s", "wall"),
+)
+"""Headings of the table, and the key of each in a row."""
+
+
+def rows(outcomes: Sequence[DagOutcome]) -> list[Mapping[str, str]]:
+    """A row of text for each ordering: means over its seeds."""
+    by_ordering: dict[tuple[str, str], list[DagOutcome]] = {}
+    for outcome in outcomes:
+        by_ordering.setdefault((outcome.workload, outcome.ordering), []).append(outcome)
+    return [_row(runs) for runs in by_ordering.values()]
+
+
+def _row(runs: Sequence[DagOutcome]) -> Mapping[str, str]:
+    completions = [run.completion for run in runs]
+    times = {name: f"{statistics.fmean(getattr(one, name) for one in completions):.1f}" for name in _MEASURES}
+    return times | {
+        "workload": runs[0].workload,
+        "ordering": runs[0].ordering,
+        "seeds": str(len(runs)),
+        "makespan": f"{statistics.fmean(run.makespan_s for run in runs):.1f}",
+        "jain": f"{statistics.fmean(run.jain for run in runs):.2f}",
+        "wall": f"{statistics.fmean(run.wall_s for run in runs):.1f}",
+    }
