@@ -170,7 +170,6 @@ class AskBook:
                 refused=frozenset(group.refused),
             )
             group.targets = dict(splitter.split(demand, rooms))
-            group.starved = {each: beats for each, beats in group.starved.items() if group.targets.get(each)}
 
     def open_amounts(self) -> tuple[ResourceVector, ResourceVector]:
         """What is wanted, and the part of it that no session is to be asked for."""

@@ -75,7 +75,7 @@ class _Turn:
 
     Attributes:
         kept: How many each eligible sub-cluster is asked for; changes.
-        starving: Sub-clusters that have granted nothing for too long.
+        starving: Sub-clusters that have granted nothing for too long: nothing moves there before they grant something.
         local: How many are wanted at each one's hosts.
     """
 
@@ -204,7 +204,7 @@ class MatchingSplitter:
                     kept[name] += launch.count
         group.taken_back.clear()
         self._withdraw_surplus(group, kept)
-        starving = {name for name in kept if kept[name] and demand.starved.get(name, 0) >= self._settings.patience}
+        starving = {name for name in kept if demand.starved.get(name, 0) >= self._settings.patience}
         local = {name: named_there(room, demand) for name, room in eligible.items()}
         return _Turn(demand, group, eligible, home, kept, frozenset(starving), local)
 

@@ -200,8 +200,12 @@ class Relay(RuleBasedStateMachine):
         self.must_register = True
         self.remembered = {name: set() for name in OTHERS}
         self.home_id = 0
-        self.ledger = AskLedger(ATTEMPT, HOME, CapacitySplitter(patience=2))
+        self.ledger = AskLedger(ATTEMPT, HOME, self.a_splitter())
         self._register()
+
+    def a_splitter(self):
+        """What decides where is asked, for each ledger a new one."""
+        return CapacitySplitter(patience=2)
 
     # ------------------------------------------------------------ plumbing
 
@@ -389,7 +393,7 @@ class Relay(RuleBasedStateMachine):
         An end may be told again by it, which ApplicationMasters bear: better twice than never.
         """
         self.master.may_hear_twice = True
-        self.ledger = AskLedger(ATTEMPT, HOME, CapacitySplitter(patience=2))
+        self.ledger = AskLedger(ATTEMPT, HOME, self.a_splitter())
         self.home_id = self.home_offset + self.master.response_id
         self.wires.clear()
         self.old_answers.clear()
@@ -410,7 +414,7 @@ class Relay(RuleBasedStateMachine):
             home.live.clear()
             for known in self.remembered.values():
                 known.clear()
-        self.ledger = AskLedger(ATTEMPT, HOME, CapacitySplitter(patience=2))
+        self.ledger = AskLedger(ATTEMPT, HOME, self.a_splitter())
         self.wires.clear()
         self.old_answers.clear()
         for answers in self.answers.values():

@@ -1,0 +1,202 @@
+"""Asks that are matched and verified: whatever becomes of verdicts, what is wanted is asked for, once.
+
+A satisfiable ask is granted in the end, though views are old, others are quicker, and a ResourceManager does not keep a
+promise.
+"""
+
+from dataclasses import dataclass, field, replace
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import rule
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import NodeId, SubClusterId
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import NodeReport
+from shim.domain.verdicts import Verdict
+from shim.local_master.promises import PromiseBook
+from shim.relay import Demand, Room, RoomsChanged
+from shim.relay.matching import MatchingSplitter, MatchSettings
+from tests.property.test_relay_ledger import NAMES, ROOMS, Relay
+
+LASTS_S = 30.0
+
+
+def a_node(host, total, used):
+    return NodeReport(NodeId(host, 1), "/r", "RUNNING", total, used)
+
+
+class LateLaunches:
+    """Implements `Launches` with books of promises; verdicts come at once, late or never, as it is told."""
+
+    def __init__(self, books, now_s):
+        self.books = books
+        self.now_s = now_s
+        self.is_late = False
+        self.waiting = []
+        self.number = 0
+
+    def room(self, subcluster, key):
+        return self.books[subcluster].room(ContainerKind("", key.resource, key.label))
+
+    def propose(self, subcluster, key, count):
+        self.number += 1
+        proposal = LaunchProposal(self.number, "", ContainerKind("", key.resource, key.label), count)
+        verdict = self.books[subcluster].propose(str(id(self)), proposal, self.now_s())
+        if self.is_late:
+            self.waiting.append(verdict)
+            return self.number, None
+        return self.number, verdict
+
+    def tell(self, subcluster, number, *, honoured, withdrawn):
+        self.books[subcluster].tell(str(id(self)), LaunchNews(number, honoured, withdrawn), self.now_s())
+
+
+class MatchedRelay(Relay):
+    """The ledger as in `test_relay_ledger`, with a splitter that matches."""
+
+    def a_splitter(self):
+        if not hasattr(self, "books"):
+            self.at_s = 0.0
+            self.books = {name: PromiseBook(name, LASTS_S) for name in NAMES}
+            self.reports_arrive([4, 8, 2])
+        self.launches = LateLaunches(self.books, lambda: self.at_s)
+        self.splitter = MatchingSplitter(self.launches, MatchSettings(patience=2))
+        return self.splitter
+
+    @rule(left=st.lists(st.integers(0, 10), min_size=3, max_size=3))
+    def reports_arrive(self, left):
+        self.at_s += 1.0
+        total = ResourceVector(10 * 1024, 10)
+        for name, free in zip(NAMES, left, strict=True):
+            used = total - ResourceVector(free * 1024, free)
+            self.books[name].apply((a_node(f"{name}-1", total, used),), {}, self.at_s)
+
+    @rule(is_late=st.booleans())
+    def local_masters_are_late(self, is_late):
+        if hasattr(self, "launches"):
+            self.launches.is_late = is_late
+
+    @rule(pick=st.integers(0, 99), is_lost=st.booleans())
+    def a_verdict_arrives(self, pick, is_lost):
+        if not hasattr(self, "launches") or not self.launches.waiting:
+            return
+        verdict = self.launches.waiting.pop(pick % len(self.launches.waiting))
+        if is_lost:
+            verdict = LaunchVerdict(verdict.subcluster, verdict.number, Verdict.UNVERIFIED, 0, "silent")
+        if self.splitter.judge(verdict):
+            self.tell(RoomsChanged(ROOMS))
+
+    @rule()
+    def time_passes(self):
+        if hasattr(self, "at_s"):
+            self.at_s += LASTS_S
+
+    def _settle(self):
+        self.launches.is_late = False
+        while self.launches.waiting:
+            self.a_verdict_arrives(0, is_lost=False)
+        super()._settle()
+
+    def teardown(self):
+        super().teardown()
+        if hasattr(self, "books"):
+            for book in self.books.values():
+                book.check()
+
+
+TestMatchedRelay = MatchedRelay.TestCase
+TestMatchedRelay.settings = settings(max_examples=80, stateful_step_count=15, deadline=None)
+
+
+KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+SIZE = 12
+
+
+@dataclass
+class World:
+    """Two clusters as they are, what is reported of them, and what is promised."""
+
+    used: dict = field(default_factory=lambda: {EAST: 0, WEST: 0})
+    deaf: set = field(default_factory=set)
+    now_s: float = 1.0
+
+    def __post_init__(self):
+        self.books = {name: PromiseBook(name, LASTS_S) for name in (EAST, WEST)}
+        self.report()
+
+    def report(self):
+        for name, book in self.books.items():
+            used = ResourceVector(1024 * self.used[name], self.used[name])
+            book.apply((a_node(name, ResourceVector(1024 * SIZE, SIZE), used),), {}, self.now_s)
+
+    def rooms(self, home):
+        size = ResourceVector(1024 * SIZE, SIZE)
+        return [Room(name, is_home=name == home, free=size, size=size, largest=size) for name in (EAST, WEST)]
+
+
+@dataclass
+class Attempt:
+    """What an attempt wants, and is asked for where."""
+
+    world: World
+    home: SubClusterId
+    demand: Demand
+
+    def __post_init__(self):
+        self.splitter = MatchingSplitter(
+            LateLaunches(self.world.books, lambda: self.world.now_s), MatchSettings(patience=3)
+        )
+
+    def was_promised(self, name):
+        return any(each.subcluster == name for told in self.splitter.decisions for _, each in told.verdicts)
+
+    def beat(self):
+        if not self.demand.total:
+            self.splitter.drop(KEY)
+            return
+        asked = dict(self.splitter.split(self.demand, self.world.rooms(self.home)))
+        assert sum(asked.values()) == self.demand.total
+        starved = dict(self.demand.starved) | {name: self.demand.starved.get(name, 0) + 1 for name in asked}
+        for name in tuple(asked):
+            while asked[name] and name not in self.world.deaf and self.world.used[name] < SIZE:
+                self.world.used[name] += 1
+                asked[name] -= 1
+                starved[name] = 0
+                self.splitter.granted(KEY, name)
+        self.demand = replace(self.demand, total=sum(asked.values()), standing=asked, starved=starved)
+
+
+@settings(max_examples=150, deadline=None)
+@given(
+    wanted=st.lists(st.tuples(st.sampled_from([EAST, WEST]), st.integers(1, 8)), min_size=1, max_size=5),
+    deaf=st.sampled_from([(), (EAST,), (WEST,)]),
+    reports_every=st.integers(1, 5),
+)
+def test_a_satisfiable_ask_is_granted_in_the_end_and_promises_that_are_not_kept_are_repaired(
+    wanted, deaf, reports_every
+):
+    world = World(deaf=set(deaf))
+    attempts = []
+    room = SIZE * (2 - len(deaf))
+    for home, count in wanted:
+        if count <= room:
+            room -= count
+            attempts.append(Attempt(world, home, Demand(KEY, count)))
+    is_repaired = False
+    for beat in range(60):
+        world.now_s += 1.0
+        if beat % reports_every == 0:
+            world.report()
+        for attempt in attempts:
+            attempt.beat()
+            is_repaired = is_repaired or bool(attempt.splitter.repairs)
+        for book in world.books.values():
+            book.check()
+    assert not any(attempt.demand.total for attempt in attempts)
+    assert sum(book.open for book in world.books.values()) == 0
+    if deaf and any(attempt.was_promised(deaf[0]) for attempt in attempts):
+        assert is_repaired
