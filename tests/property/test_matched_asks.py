@@ -120,8 +120,8 @@ SIZE = 12
 class World:
     """Two clusters as they are, what is reported of them, and what is promised."""
 
-    used: dict = field(default_factory=lambda: {EAST: 0, WEST: 0})
-    deaf: set = field(default_factory=set)
+    used: dict[SubClusterId, int] = field(default_factory=lambda: {EAST: 0, WEST: 0})
+    deaf: set[SubClusterId] = field(default_factory=set)
     now_s: float = 1.0
 
     def __post_init__(self):

@@ -1,0 +1,66 @@
+"""How containers of spanning applications were matched, as documents of Heddle's own web services."""
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+from shim.domain.verdicts import Verdict
+from shim.relay.launch_groups import AskDecision
+from shim.services.span_splitters import MatchingStatus
+
+__all__ = ["shown_asks", "shown_matching"]
+
+
+def shown_matching(status: MatchingStatus) -> dict[str, Any]:
+    """The part `asks` of `GET /heddle/v1/masters`."""
+    said = Counter[Verdict]()
+    for (_, verdict), count in status.verdicts.items():
+        said[verdict] += count
+    return {
+        "verdicts": {verdict.value: said[verdict] for verdict in Verdict},
+        "inconsistencies": status.inconsistencies,
+        "repairs": status.repairs,
+        "fallbacks": status.fallbacks,
+        "promised": [{"cluster": name, "containers": count} for name, count in status.promised.items()],
+    }
+
+
+def shown_asks(decisions: Iterable[AskDecision]) -> list[dict[str, Any]]:
+    """The part `asks` of an application's decision record, by priority: the newest decision on each."""
+    return [_shown(each) for each in sorted(decisions, key=lambda each: each.key.priority)]
+
+
+def _shown(decision: AskDecision) -> dict[str, Any]:
+    key = decision.key
+    return {
+        "priority": key.priority,
+        "request": key.allocation_request_id,
+        "memory_mib": key.resource.memory_mib,
+        "vcores": key.resource.vcores,
+        "label": key.label,
+        "wanted": decision.wanted,
+        "by": decision.by,
+        "reason": decision.reason,
+        "repairs": decision.repairs,
+        "candidates": [
+            {
+                "cluster": each.subcluster,
+                "room": each.room,
+                "age_s": round(each.age_s, 3),
+                "asked": decision.asked.get(each.subcluster, 0),
+                "promised": decision.promised.get(each.subcluster, 0),
+            }
+            for each in decision.candidates
+        ],
+        "verdicts": [
+            {
+                "cluster": each.subcluster,
+                "proposed": proposed,
+                "accepted": each.accepted,
+                "verdict": each.verdict.value,
+                "age_s": None if each.age_s is None else round(each.age_s, 3),
+                "reason": each.reason,
+            }
+            for proposed, each in decision.verdicts
+        ],
+    }
