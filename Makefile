@@ -57,7 +57,7 @@ layers: ## Which part may import which
 	@.venv/bin/lint-imports
 
 unit: ## Tests of code alone
-	@$(call pytest,unit,not lab and not containers and not versions,tests)
+	@$(call pytest,unit,not lab and not containers and not versions,-n auto --dist loadfile tests)
 
 lab-tests: ## Tests on real YARN clusters
 	@$(call pytest,lab-tests,lab and not versions,tests)
@@ -70,8 +70,8 @@ containers: ## Tests of the images; starts a Docker daemon if none runs and it m
 test-versions: setup ## Tests on each supported Hadoop version: before a release
 	@$(call pytest,versions,versions,tests)
 
-bench: setup ## Measure Heddle beside a ResourceManager and Hadoop's Router
-	@$(python) -m scripts.bench
+bench: setup ## Measure Heddle beside a ResourceManager and Hadoop's Router: all, or ONLY=rpc,relay
+	@$(python) -m scripts.bench $(if $(ONLY),--only $(ONLY))
 
 lock: ## Renew the lock files
 	@uv pip compile pyproject.toml $(lock_flags) --extra postgres --extra plots --extra fast --group dev -o requirements.lock
