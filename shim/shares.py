@@ -53,7 +53,8 @@ class SharesOfQueues:
         """How each queue stood when it was last decided who starts."""
         for path, standing in self.room.latest.standings.items():
             parts = {name: getattr(standing, name) for name in _TOLD}
-            yield QueueGauges(path, self.room.count(path), parts)
+            acts = {stage.value: count for (queue, stage), count in self.acts.counts.items() if queue == path}
+            yield QueueGauges(path, self.room.count(path), parts, acts)
 
     def preemptable(self) -> Mapping[str, Mapping[SubClusterId, str]]:
         """Queues whose asks may be held back, each with what sub-clusters call it that call it otherwise."""

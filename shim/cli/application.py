@@ -42,6 +42,14 @@ _VERDICT_COLUMNS = (
     ("AGE s", "age_s"),
     ("REASON", "reason"),
 )
+_ACT_COLUMNS = (
+    ("DONE", "done"),
+    ("CONTAINER", "container"),
+    ("CLUSTER", "cluster"),
+    ("FOR", "for"),
+    ("REASON", "reason"),
+)
+_TABLES = ("candidates", "verdicts", "preemption")
 _STATUS_FIELDS = (
     "id", "cluster", "name", "user", "queue", "applicationType", "applicationTags", "state", "finalStatus", "progress",
     "priority", "startedTime", "launchTime", "finishedTime", "runningContainers", "allocatedMB", "allocatedVCores",
@@ -95,7 +103,7 @@ def kill(id_: Id, *, dry_run: DryRun = False, server: Server = DEFAULT_SERVER, u
 
 @app.command(epilog=EXIT_CODES)
 def why(id_: Id, *, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
-    """Tell why an application runs where it does: every sub-cluster as it was weighed."""
+    """Tell why an application runs where it does, sub-cluster by sub-cluster, and what was asked back from it."""
     with front(server, user) as heddle:
         told = heddle.get(f"/heddle/v1/apps/{id_}/why")
     print_decision(told, output)
@@ -106,9 +114,12 @@ def print_decision(told: dict[str, Any], output: OutputFormat) -> None:
     if output is not OutputFormat.TABLE:
         print_fields(told, output)
         return
-    print_fields({name: value for name, value in told.items() if name not in ("candidates", "verdicts")}, output)
+    print_fields({name: value for name, value in told.items() if name not in _TABLES}, output)
     say("")
     print_rows(told["candidates"], _CANDIDATE_COLUMNS, output)
     if told.get("verdicts"):
         say("")
         print_rows(told["verdicts"], _VERDICT_COLUMNS, output)
+    if told.get("preemption"):
+        say("")
+        print_rows(told["preemption"], _ACT_COLUMNS, output)

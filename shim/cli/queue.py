@@ -30,6 +30,7 @@ _SHARES = (
     ("BORROWED", "borrowed"),
     ("LENT", "lent"),
     ("WAITING", "waiting"),
+    ("PREEMPTED", "preempted"),
 )
 _PARTS = (("CLUSTER", "cluster"), ("STATE", "state"), *_AMOUNTS)
 _WHAT_IF = (

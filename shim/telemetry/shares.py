@@ -1,9 +1,9 @@
 """What is told of queues with shares at a scrape."""
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 __all__ = ["QueueGauges", "ShareCollector"]
@@ -15,11 +15,13 @@ class QueueGauges:
 
     Attributes:
         parts: Parts of the federation, by what they are: `share`, `entitlement`, `used`, `held`, ...
+        acts: How often something was done so that others get their share, by stage of preemption.
     """
 
     queue: str
     waiting: int
     parts: dict[str, float]
+    acts: dict[str, int] = field(default_factory=dict)
 
 
 class ShareCollector(Collector):
@@ -36,9 +38,17 @@ class ShareCollector(Collector):
         shares = GaugeMetricFamily(
             "heddle_queue_share", "Parts of the federation, as dominant shares", labels=("queue", "kind")
         )
+        acts = CounterMetricFamily(
+            "heddle_preemption_acts",
+            "Asks held back, and containers asked back, demanded, released and spared",
+            labels=("queue", "stage"),
+        )
         for queue in self._queues():
+            for stage, count in queue.acts.items():
+                acts.add_metric((queue.queue, stage), count)
             waiting.add_metric((queue.queue,), queue.waiting)
             for kind, part in queue.parts.items():
                 shares.add_metric((queue.queue, kind), part)
         yield waiting
         yield shares
+        yield acts

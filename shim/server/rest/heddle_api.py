@@ -250,13 +250,14 @@ class HeddleAPI:
         return _json({"app": _with_cluster(read.document)})
 
     async def _why(self, application: _ApplicationName) -> Response:
-        """Why an application has the home that it has."""
+        """Why an application has the home that it has, and what was asked back from it."""
         application_id = path_application(application)
         record = await self._backend.store.find(application_id)
         if record is None:
             home = await self._backend.routing.home_of(application_id)
             reason = "not submitted through this federation: no choice was made"
-            return _json({"application_id": str(application_id), "home": home, "reason": reason, "candidates": []})
+            told = {"application_id": str(application_id), "home": home, "reason": reason, "candidates": []}
+            return _json({**told, **self._acts_on(application_id)})
         return _json(
             {
                 "application_id": str(application_id),
@@ -265,8 +266,13 @@ class HeddleAPI:
                 "decided_at_ms": record.intended_at_ms,
                 "rejection": record.rejection,
                 **_shown_decision(record.decision),
+                **self._acts_on(application_id),
             }
         )
+
+    def _acts_on(self, application_id: ApplicationId) -> dict[str, Any]:
+        """What was done to it so that queues get their shares."""
+        return {} if self._shares is None else {"preemption": self._shares.shown_acts(application_id)}
 
     async def _choose_home(self, request: HTTPRequest, asker: _Asker) -> Response:
         """Where a submission context would go now."""

@@ -13,13 +13,14 @@ A policy is sent as `{"text": TOML, "source": NAME, "note": WHY, "expected": VER
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated, Any
 
 import msgspec
 from fastapi import Depends, Query, Response
 from fastapi import Request as HTTPRequest
 
+from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import SharePolicy
 from shim.errors import ForbiddenError, MalformedBodyError
@@ -28,6 +29,7 @@ from shim.global_master.share_load import QueueLoad
 from shim.ports.policy_store import PolicyVersion
 from shim.services.identity import Caller, IdentityService
 from shim.services.policies import PolicyService
+from shim.services.preemption_log import PreemptionLog
 from shim.services.waiting_room import WaitingRoom
 
 __all__ = ["SharesAPI"]
@@ -60,6 +62,7 @@ class SharesAPI:
     room: WaitingRoom
     policies: PolicyService
     identity: IdentityService
+    acts: PreemptionLog = field(default_factory=PreemptionLog)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Method, path and operation of each."""
@@ -85,6 +88,7 @@ class SharesAPI:
                 "queue": queue.path,
                 "weight": queue.weight,
                 "waiting": self.room.count(queue.path),
+                "preempted": self.acts.preempted(queue.path),
                 "starts_per_minute": _per_minute(self.room.rate(queue.path)),
                 "reason": self.room.latest.reasons.get(queue.path, ""),
             }
@@ -92,6 +96,20 @@ class SharesAPI:
             if queue.path in load.queues
         ]
         return _json({"version": self.policies.newest.version, "queues": rows})
+
+    def shown_acts(self, application_id: ApplicationId) -> list[dict[str, Any]]:
+        """What was done to an application so that queues get their shares, oldest first."""
+        return [
+            {
+                "at_ms": act.at_ms,
+                "done": act.done,
+                "container": "" if act.container is None else str(act.container),
+                "cluster": act.subcluster or "",
+                "for": act.taker,
+                "reason": act.reason,
+            }
+            for act in self.acts.of(application_id)
+        ]
 
     async def what_if(self, request: HTTPRequest) -> Response:
         """How queues would stand with another policy, and how they stand now."""
