@@ -70,7 +70,8 @@ def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics)
         preview,
         use_cases.identity,
         use_cases.masters,
-        SharesAPI(use_cases.shares.room, use_cases.shares.policies, use_cases.identity, use_cases.shares.acts),
+        matching=use_cases.matching,
+        shares=SharesAPI(use_cases.shares.room, use_cases.shares.policies, use_cases.identity, use_cases.shares.acts),
     )
     site = Site(
         use_cases.backend,

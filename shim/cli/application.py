@@ -42,6 +42,28 @@ _VERDICT_COLUMNS = (
     ("AGE s", "age_s"),
     ("REASON", "reason"),
 )
+_ASK_COLUMNS = (
+    ("PRIORITY", "priority"),
+    ("MiB", "memory_mib"),
+    ("WANTED", "wanted"),
+    ("BY", "by"),
+    ("CLUSTER", "cluster"),
+    ("ROOM", "room"),
+    ("AGE s", "age_s"),
+    ("ASKED", "asked"),
+    ("PROMISED", "promised"),
+    ("REPAIRS", "repairs"),
+    ("REASON", "reason"),
+)
+_LAUNCH_COLUMNS = (
+    ("PRIORITY", "priority"),
+    ("PROPOSED TO", "cluster"),
+    ("CONTAINERS", "proposed"),
+    ("ACCEPTED", "accepted"),
+    ("VERDICT", "verdict"),
+    ("AGE s", "age_s"),
+    ("REASON", "reason"),
+)
 _ACT_COLUMNS = (
     ("DONE", "done"),
     ("CONTAINER", "container"),
@@ -49,7 +71,7 @@ _ACT_COLUMNS = (
     ("FOR", "for"),
     ("REASON", "reason"),
 )
-_TABLES = ("candidates", "verdicts", "preemption")
+_TABLES = ("candidates", "verdicts", "asks", "preemption")
 _STATUS_FIELDS = (
     "id", "cluster", "name", "user", "queue", "applicationType", "applicationTags", "state", "finalStatus", "progress",
     "priority", "startedTime", "launchTime", "finishedTime", "runningContainers", "allocatedMB", "allocatedVCores",
@@ -120,6 +142,11 @@ def print_decision(told: dict[str, Any], output: OutputFormat) -> None:
     if told.get("verdicts"):
         say("")
         print_rows(told["verdicts"], _VERDICT_COLUMNS, output)
+    for columns, part in ((_ASK_COLUMNS, "candidates"), (_LAUNCH_COLUMNS, "verdicts")):
+        rows = [{**ask, **each} for ask in told.get("asks", ()) for each in ask[part]]
+        if rows:
+            say("")
+            print_rows(rows, columns, output)
     if told.get("preemption"):
         say("")
         print_rows(told["preemption"], _ACT_COLUMNS, output)

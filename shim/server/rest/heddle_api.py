@@ -36,6 +36,7 @@ from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.queries import parse_query
 from shim.protocol.rest.submission_context import decode_submission
 from shim.server.rest.answers import Document
+from shim.server.rest.asks_shown import shown_asks, shown_matching
 from shim.server.rest.backend import Backend
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.masters_shown import shown_masters
@@ -44,6 +45,7 @@ from shim.server.rest.shares_api import SharesAPI
 from shim.services.identity import Caller, IdentityService
 from shim.services.inspection import ClusterStatus, Inspection, QueuePart, QueueStatus
 from shim.services.masters.overview import MastersOverview, MastersStatus
+from shim.services.span_splitters import MatchingStatus, SpanMatching
 
 __all__ = ["PREFIX", "Administration", "HeddleAPI"]
 
@@ -101,6 +103,7 @@ class HeddleAPI:
         identity: Says who may operate Heddle.
         masters: Tells of the masters, where they are several.
         shares: Answers what is about shares.
+        matching: Tells how containers of spanning applications were matched.
     """
 
     def __init__(
@@ -112,6 +115,7 @@ class HeddleAPI:
         identity: IdentityService,
         masters: MastersOverview | None = None,
         shares: SharesAPI | None = None,
+        matching: SpanMatching | None = None,
     ) -> None:
         self._backend = backend
         self._inspection = inspection
@@ -120,6 +124,7 @@ class HeddleAPI:
         self._identity = identity
         self._overview = masters
         self._shares = shares
+        self._matching = matching
         self._application_of_fastapi = self._built()
 
     def _built(self) -> FastAPI:
@@ -198,7 +203,9 @@ class HeddleAPI:
 
     async def _masters(self) -> Response:
         """The masters, as this one sees them."""
-        return _json(shown_masters(MastersStatus() if self._overview is None else self._overview.now()))
+        matching = MatchingStatus() if self._matching is None else self._matching.status()
+        status = MastersStatus() if self._overview is None else self._overview.now()
+        return _json({**shown_masters(status), "asks": shown_matching(matching)})
 
     async def _admit(
         self,
@@ -271,8 +278,10 @@ class HeddleAPI:
         )
 
     def _acts_on(self, application_id: ApplicationId) -> dict[str, Any]:
-        """What was done to it so that queues get their shares."""
-        return {} if self._shares is None else {"preemption": self._shares.shown_acts(application_id)}
+        """What was done to it so that queues get their shares, and where its containers were asked for."""
+        acts = {} if self._shares is None else {"preemption": self._shares.shown_acts(application_id)}
+        asks = () if self._matching is None else self._matching.decisions(application_id)
+        return acts | {"asks": shown_asks(asks)}
 
     async def _choose_home(self, request: HTTPRequest, asker: _Asker) -> Response:
         """Where a submission context would go now."""
