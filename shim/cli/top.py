@@ -109,6 +109,7 @@ def _look(heddle: Front, limit: int) -> dict[str, Any]:
         "inconsistencies": masters["inconsistencies"],
         "repairs": masters["repairs"],
         "passed_on": masters["passed_on"],
+        "asks": masters["asks"],
     }
 
 
@@ -136,7 +137,20 @@ def _drawn(look: Mapping[str, Any]) -> RenderableType:
         passed = ", ".join(f"{count} {name}" for name, count in look["passed_on"].items())
         told = f"{look['name']}: verdicts {verdicts}; {look['repairs']} repaired; passed on: {passed}"
         parts += [table_of(look["masters"], _MASTERS), Text(told), ""]
+    asks = look["asks"]
+    if any(asks["verdicts"].values()) or asks["fallbacks"]:
+        parts += [Text(_told_of_asks(asks)), ""]
     return Group(*parts, table_of(look["applications"], _APPLICATIONS))
+
+
+def _told_of_asks(asks: Mapping[str, Any]) -> str:
+    """How containers of spanning applications are matched, in a line."""
+    verdicts = ", ".join(f"{count} {name}" for name, count in asks["verdicts"].items())
+    promised = ", ".join(f"{each['containers']} on {each['cluster']}" for each in asks["promised"])
+    return (
+        f"containers: verdicts {verdicts}; {asks['repairs']} repaired; {asks['fallbacks']} split by capacity; "
+        f"promised: {promised}"
+    )
 
 
 def _console() -> Console:

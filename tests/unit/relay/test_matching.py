@@ -1,0 +1,191 @@
+"""Where asks go that are matched: to verified room, on from broken promises, and by capacity when the view is old."""
+
+from dataclasses import replace
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import NodeId, SubClusterId
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import NodeReport
+from shim.domain.verdicts import Verdict
+from shim.local_master.promises import PromiseBook
+from shim.relay import Demand, Room
+from shim.relay.matching import MatchingSplitter, MatchSettings
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
+
+
+def gib(count):
+    return ResourceVector(1024 * count, count)
+
+
+class Books:
+    """Implements `Launches` by books of promises that the test looks into; `waiting` are verdicts that are late."""
+
+    def __init__(self, free, sender="gm", books=None):
+        self.books = books or {name: PromiseBook(name, 30.0) for name in free}
+        self.sender = sender
+        self.number = 0
+        self.is_late = False
+        self.waiting = []
+        self.report(1.0, free)
+
+    def report(self, at_s, free):
+        for name, left in free.items():
+            node = NodeReport(NodeId(f"{name}-1", 1), "/r", "RUNNING", gib(20), gib(20 - left))
+            self.books[name].apply((node,), {}, at_s)
+
+    def room(self, subcluster, key):
+        return self.books[subcluster].room(ContainerKind("", key.resource))
+
+    def propose(self, subcluster, key, count):
+        self.number += 1
+        proposal = LaunchProposal(self.number, "a", ContainerKind("", key.resource), count)
+        verdict = self.books[subcluster].propose(self.sender, proposal, 1.0)
+        if self.is_late:
+            self.waiting.append(verdict)
+        return self.number, None if self.is_late else verdict
+
+    def tell(self, subcluster, number, *, honoured, withdrawn):
+        self.books[subcluster].tell(self.sender, LaunchNews(number, honoured, withdrawn), 1.0)
+
+    @property
+    def open(self):
+        return {name: book.open for name, book in self.books.items()}
+
+
+def a_room(name, **more):
+    values = {"is_home": name == EAST, "free": gib(10), "size": gib(20), "largest": gib(10)} | more
+    return Room(name, **values)
+
+
+ROOMS = (a_room(EAST), a_room(WEST))
+
+
+def a_splitter(books, **settings):
+    return MatchingSplitter(books, MatchSettings(**({"patience": 3} | settings)))
+
+
+def test_asks_go_where_nodes_are_free_and_are_promised_there():
+    books = Books({EAST: 2, WEST: 6})
+    assert a_splitter(books).split(Demand(KEY, 8), ROOMS) == {EAST: 2, WEST: 6}
+    assert books.open == {EAST: 2, WEST: 6}
+
+
+def test_what_others_were_promised_is_not_free_though_no_report_shows_it():
+    books = Books({EAST: 6, WEST: 6})
+    a_splitter(books).split(Demand(KEY, 10), ROOMS)
+    other = Books({}, sender="other", books=books.books)
+    assert a_splitter(other).split(Demand(KEY, 2), ROOMS) == {EAST: 1, WEST: 1}
+    assert a_splitter(other).split(Demand(replace(KEY, priority=9), 4), ROOMS) == {EAST: 2, WEST: 2}, "they wait"
+    assert books.open == {EAST: 6, WEST: 6}
+
+
+def test_a_grant_honours_a_promise_and_the_next_report_shows_it():
+    books = Books({EAST: 4, WEST: 0})
+    splitter = a_splitter(books)
+    splitter.split(Demand(KEY, 4), ROOMS)
+    splitter.granted(KEY, EAST)
+    assert books.open[EAST] == 3
+    assert books.room(EAST, KEY) == 0, "granted, and not in the report yet"
+    books.report(2.0, {EAST: 3})
+    assert books.room(EAST, KEY) == 0
+    splitter.drop(KEY)
+    assert books.room(EAST, KEY) == 3
+
+
+def test_what_waits_is_promised_elsewhere_as_soon_as_there_is_room():
+    books = Books({EAST: 0, WEST: 0})
+    splitter = a_splitter(books)
+    rooms = (a_room(EAST), a_room(WEST, size=gib(1)))
+    standing = splitter.split(Demand(KEY, 4), rooms)
+    assert standing[EAST] >= 3, "by size"
+    books.report(2.0, {WEST: 4})
+    moved = splitter.split(Demand(KEY, 4, standing=standing, starved={EAST: 2}), rooms)
+    assert moved == {WEST: 4}
+    assert books.open == {EAST: 0, WEST: 4}
+
+
+def test_a_promise_that_is_not_kept_is_taken_back_and_made_elsewhere():
+    books = Books({EAST: 4, WEST: 0})
+    splitter = a_splitter(books)
+    standing = splitter.split(Demand(KEY, 4), ROOMS)
+    assert standing == {EAST: 4}
+    books.report(2.0, {EAST: 4, WEST: 3})
+    assert splitter.split(Demand(KEY, 4, standing=standing, starved={EAST: 2}), ROOMS) == {EAST: 4}
+    assert splitter.split(Demand(KEY, 4, standing=standing, starved={EAST: 3}), ROOMS) == {EAST: 1, WEST: 3}
+    assert (splitter.repairs, books.open) == (4, {EAST: 0, WEST: 3})
+
+
+def test_late_verdicts_hold_what_is_meant_for_elsewhere_and_let_go_what_is_meant_for_the_home():
+    books = Books({EAST: 2, WEST: 2})
+    books.is_late = True
+    splitter = a_splitter(books)
+    standing = splitter.split(Demand(KEY, 4), ROOMS)
+    assert standing == {EAST: 2}
+    for verdict in books.waiting:
+        assert splitter.judge(verdict)
+    assert not splitter.judge(books.waiting[0]), "once is enough"
+    assert splitter.split(Demand(KEY, 4, standing=standing), ROOMS) == {EAST: 2, WEST: 2}
+
+
+def test_a_late_rejection_takes_back_what_the_home_was_asked_for_too_soon():
+    books = Books({EAST: 3, WEST: 0})
+    books.is_late = True
+    splitter = a_splitter(books)
+    standing = splitter.split(Demand(KEY, 3), ROOMS)
+    assert standing == {EAST: 3}
+    (verdict,) = books.waiting
+    books.is_late = False
+    books.report(2.0, {EAST: 1, WEST: 5})
+    splitter.judge(replace(verdict, verdict=Verdict.REJECTED, accepted=1))
+    assert splitter.split(Demand(KEY, 3, standing=standing), ROOMS) == {EAST: 1, WEST: 2}
+
+
+def test_a_silent_local_master_stands_in_nobodys_way():
+    books = Books({EAST: 0, WEST: 2})
+    books.is_late = True
+    splitter = a_splitter(books)
+    assert splitter.split(Demand(KEY, 2), ROOMS) == {}
+    (verdict,) = books.waiting
+    splitter.judge(replace(verdict, verdict=Verdict.UNVERIFIED, accepted=0))
+    assert splitter.split(Demand(KEY, 2), ROOMS) == {WEST: 2}
+
+
+def test_an_old_view_is_not_matched_on_and_the_record_says_so():
+    books = Books({EAST: 0, WEST: 9})
+    splitter = a_splitter(books, oldest_s=5.0)
+    rooms = (a_room(EAST), a_room(WEST, age_s=7.5))
+    assert splitter.split(Demand(KEY, 4), rooms) == {EAST: 2, WEST: 2}, "by free capacity as last reported"
+    (decision,) = splitter.decisions
+    assert (decision.by, decision.reason) == ("capacity", "the view is too old: west 7.5 s")
+    assert (splitter.fallbacks, books.open) == (1, {EAST: 0, WEST: 0})
+
+
+def test_strict_asks_go_to_the_named_places_and_need_no_promise():
+    books = Books({EAST: 9, WEST: 9})
+    splitter = a_splitter(books)
+    rooms = (a_room(EAST), a_room(WEST, racks={"w1": "/r"}))
+    assert splitter.split(Demand(KEY, 2, places={"w1": 2}, is_strict=True), rooms) == {WEST: 2}
+    assert splitter.decisions[0].reason == "only the named places will do"
+
+
+def test_named_hosts_go_first_and_wait_for_their_hosts():
+    books = Books({EAST: 9, WEST: 1})
+    rooms = (a_room(EAST), a_room(WEST, racks={"w1": "/r"}))
+    assert a_splitter(books).split(Demand(KEY, 4, places={"w1": 3}), rooms) == {EAST: 1, WEST: 3}
+    assert books.open == {EAST: 1, WEST: 1}
+
+
+def test_the_record_tells_candidates_verdicts_and_promises():
+    splitter = a_splitter(Books({EAST: 2, WEST: 6}))
+    splitter.split(Demand(KEY, 8), (a_room(EAST, age_s=0.5), a_room(WEST, age_s=1.5)))
+    (decision,) = splitter.decisions
+    assert (decision.by, decision.wanted, decision.asked) == ("heddle", 8, {EAST: 2, WEST: 6})
+    assert decision.promised == {EAST: 2, WEST: 6}
+    assert [(each.subcluster, each.age_s) for each in decision.candidates] == [(EAST, 0.5), (WEST, 1.5)]
+    assert [(count, told.subcluster, told.verdict) for count, told in decision.verdicts] == [
+        (2, EAST, Verdict.ACCEPTED),
+        (6, WEST, Verdict.ACCEPTED),
+    ]
