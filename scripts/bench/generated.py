@@ -3,18 +3,20 @@
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 import httpx
 
 from scripts.bench.load import Measured, cpu_s, measure_reads, resident_mib
+from scripts.bench.report import figure_table, short
 from scripts.bench.targets import HeddleProcess
 
-__all__ = ["Generated", "Size", "run_generated"]
+__all__ = ["Size", "generated"]
 
-_WATCHED_S = 30.0
+_WATCHED_S = 20.0
+_LISTS_S = 10.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,28 +28,8 @@ class Size:
     applications: int = 10_000
 
 
-@dataclass(frozen=True, slots=True)
-class Generated:
-    """What was measured.
-
-    Attributes:
-        whole_list: `GET /apps` with every application, while polls go on.
-        short_list: The same with `limit=100&states=RUNNING`.
-        idle_cpu: Share of one core that the polls alone take.
-        polls_per_s: Requests per second that each ResourceManager got.
-    """
-
-    size: Size
-    whole_list: Measured
-    short_list: Measured
-    list_bytes: int
-    memory_mib: int
-    idle_cpu: float
-    polls_per_s: float
-
-
-def run_generated(folder: Path, *, base_port: int, size: Size, seconds: float, say: Callable[[str], None]) -> Generated:
-    """Start scripted ResourceManagers and Heddle, and measure."""
+def generated(folder: Path, *, base_port: int, size: Size, say: Callable[[str], None]) -> Iterator[str]:
+    """Start scripted ResourceManagers and Heddle, and measure; the lines of the section."""
     each = size.applications // size.clusters
     command = [sys.executable, "-m", "scripts.bench.scripted_managers"]
     command += map(str, (base_port, size.clusters, size.nodes, each))
@@ -57,15 +39,15 @@ def run_generated(folder: Path, *, base_port: int, size: Size, seconds: float, s
         managers.stdout.readline()
         webs = {f"c{index}": f"http://127.0.0.1:{base_port + index}" for index in range(size.clusters)}
         with HeddleProcess(folder, port=base_port + 50, subclusters=webs) as heddle:
-            return _measure(heddle, list(webs.values()), size, seconds, say)
+            rows = _measure(heddle, list(webs.values()), size, say)
     finally:
         managers.kill()
         managers.wait()
+    what = f"{size.clusters} clusters x {size.nodes} nodes, {size.applications} live applications"
+    yield from figure_table(what, ("measured",), {name: (value,) for name, value in rows.items()})
 
 
-def _measure(
-    heddle: HeddleProcess, webs: list[str], size: Size, seconds: float, say: Callable[[str], None]
-) -> Generated:
+def _measure(heddle: HeddleProcess, webs: list[str], size: Size, say: Callable[[str], None]) -> dict[str, str]:
     apps = f"{heddle.url}/ws/v1/cluster/apps"
     whole = httpx.get(apps, timeout=120, trust_env=False)
     listed = len(whole.json()["apps"]["app"])
@@ -78,10 +60,19 @@ def _measure(
     idle_cpu = (cpu_s(heddle.pid) - used_s) / took_s
     polls_per_s = (_asked(webs) - asked) / took_s / size.clusters
     say("lists")
-    whole_list = measure_reads(apps, connections=1, seconds=seconds)
-    short_list = measure_reads(f"{apps}?states=RUNNING&limit=100", connections=8, seconds=seconds)
-    memory = resident_mib(heddle.pid)
-    return Generated(size, whole_list, short_list, len(whole.content), memory, idle_cpu, polls_per_s)
+    whole_list = measure_reads(apps, connections=1, seconds=_LISTS_S)
+    short_list = measure_reads(f"{apps}?states=RUNNING&limit=100", connections=8, seconds=_LISTS_S)
+    return {
+        f"`GET /apps`, all {size.applications} ({len(whole.content) / 1e6:.1f} MB), p50 / p99": _pair(whole_list),
+        "`GET /apps?states=RUNNING&limit=100`, 8 connections, p50 / p99": _pair(short_list),
+        "memory of Heddle": f"{resident_mib(heddle.pid)} MiB",
+        "processor time for polls alone": f"{idle_cpu:.0%} of one core",
+        "requests to each ResourceManager": f"{polls_per_s:.1f} per second",
+    }
+
+
+def _pair(measured: Measured) -> str:
+    return f"{short(measured.p50_ms)} / {short(measured.p99_ms)} ms"
 
 
 def _asked(webs: list[str]) -> int:

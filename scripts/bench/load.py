@@ -11,7 +11,10 @@ from pathlib import Path
 
 import aiohttp
 
-__all__ = ["Measured", "cpu_s", "kill_all", "measure_posts", "measure_reads", "new_ids", "resident_mib"]
+__all__ = ["USER", "Measured", "cpu_s", "measure_posts", "measure_reads", "new_ids", "percentile", "resident_mib"]
+
+USER = "bench"
+"""Who asks."""
 
 _APPS = "/ws/v1/cluster/apps"
 _TICKS = os.sysconf("SC_CLK_TCK")
@@ -29,6 +32,7 @@ class Measured:
         failed: Answers other than 2xx, time-outs and broken connections.
         cpu_us: Processor time that the target's own process used for each request; what else the machine does hardly
             touches it.
+        generator: How busy the load generator was, of one core; near 1 the rate is its own, not the target's.
     """
 
     per_s: float
@@ -37,6 +41,7 @@ class Measured:
     requests: int
     failed: int
     cpu_us: float = float("nan")
+    generator: float = float("nan")
 
 
 def measure_reads(url: str, *, connections: int, seconds: float, method: str = "GET") -> Measured:
@@ -74,7 +79,7 @@ async def new_ids(base: str, count: int) -> list[str]:
     async with aiohttp.ClientSession(headers=_HEADERS) as session:
         ids = []
         for _ in range(count):
-            async with session.post(f"{base}{_APPS}/new-application?user.name=bench") as answer:
+            async with session.post(f"{base}{_APPS}/new-application?user.name={USER}") as answer:
                 ids.append(str((await answer.json(content_type=None))["application-id"]))
         return ids
 
@@ -89,7 +94,7 @@ async def measure_posts(base: str, ids: Sequence[str], *, at_once: int) -> Measu
         nonlocal failed
         while waiting:
             began_s = time.perf_counter()
-            async with session.post(f"{base}{_APPS}?user.name=bench", json=_context(waiting.pop())) as answer:
+            async with session.post(f"{base}{_APPS}?user.name={USER}", json=_context(waiting.pop())) as answer:
                 await answer.read()
                 failed += answer.status != 202  # noqa: PLR2004 - accepted
             times.append(time.perf_counter() - began_s)
@@ -98,41 +103,25 @@ async def measure_posts(base: str, ids: Sequence[str], *, at_once: int) -> Measu
     async with aiohttp.ClientSession(headers=_HEADERS) as session:
         await asyncio.gather(*(work(session) for _ in range(at_once)))
     took_s = time.perf_counter() - began_s
-    times.sort()
-    p50, p99 = (times[int(len(times) * share)] * 1000 for share in (0.5, 0.99))
+    p50, p99 = (1000 * percentile(times, share) for share in (50, 99))
     return Measured(len(times) / took_s, p50, p99, len(times), failed)
-
-
-async def kill_all(bases: Sequence[str]) -> None:
-    """Kill every live application of some ResourceManagers, and wait until all are final."""
-    live = "states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING&deSelects=resourceRequests,timeouts"
-    async with aiohttp.ClientSession(headers=_HEADERS) as session:
-        for base in bases:
-            while True:
-                async with session.get(f"{base}{_APPS}?{live}&user.name=bench") as answer:
-                    listed = (await answer.json(content_type=None))["apps"] or {}
-                ids = [app["id"] for app in listed.get("app", [])]
-                if not ids:
-                    break
-                for start in range(0, len(ids), 8):
-                    await asyncio.gather(*(_kill(session, base, id_) for id_ in ids[start : start + 8]))
-
-
-async def _kill(session: aiohttp.ClientSession, base: str, id_: str) -> None:
-    async with session.put(f"{base}{_APPS}/{id_}/state?user.name=bench", json={"state": "KILLED"}) as answer:
-        await answer.read()
 
 
 def _context(id_: str) -> dict[str, object]:
     return {
         "application-id": id_,
-        "application-name": "bench",
+        "application-name": USER,
         "application-type": "BENCH",
         "queue": "default",
         "unmanaged-AM": True,
         "am-container-spec": {"commands": {"command": "sleep 1"}},
         "resource": {"memory": 128, "vCores": 1},
     }
+
+
+def percentile(values: Sequence[float], share: float) -> float:
+    """The value below which `share` percent of them are; 0 of none."""
+    return sorted(values)[min(len(values) - 1, int(len(values) * share / 100))] if values else 0.0
 
 
 def cpu_s(pid: int) -> float:

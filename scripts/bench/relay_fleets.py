@@ -1,20 +1,19 @@
-"""The ApplicationMasters of `scripts.bench.relay`: made up, or unmanaged ones of a real ResourceManager."""
+"""ApplicationMasters of the bench: how they log in and call, and the fleets of them for `scripts.bench.relay`."""
 
 import asyncio
 import os
 import time
-from collections.abc import Sequence
 from typing import Protocol, cast
 
-from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rm_rpc import addresses_of
 from scripts.bench.rpc import allocate_request
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId
 from shim.ports.attempt_calls import ALLOCATE, REGISTER
-from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import (
     AnswerReceived,
     AuthMethod,
     ClientConnection,
+    ClientEvent,
     ConnectionEnded,
     Established,
     Request,
@@ -22,25 +21,21 @@ from shim.protocol.hrpc import (
     UserIdentity,
 )
 from shim.protocol.hrpc.digest_md5 import DigestMD5Client, TokenSecret
-from shim.protocol.proto import APPLICATION_CLIENT, APPLICATION_MASTER, RPCProtocol
+from shim.protocol.proto import APPLICATION_MASTER
 from shim.protocol.proto.messages import (
     AllocateRequestProto,
-    ApplicationReportProto,
-    ApplicationSubmissionContextProto,
-    ContainerLaunchContextProto,
-    GetApplicationReportRequestProto,
-    GetApplicationReportResponseProto,
-    GetNewApplicationResponseProto,
+    AllocateResponseProto,
+    PriorityProto,
     RegisterApplicationMasterRequestProto,
     ResourceProto,
-    SubmitApplicationRequestProto,
+    ResourceRequestProto,
 )
 from shim.testing.scheduler import token_for
 
-__all__ = ["Fleet", "Login", "MadeUpFleet", "RealFleet", "attempt", "real_tokens"]
+__all__ = ["Beats", "Fleet", "Login", "PassingFleet", "SpanningFleet", "Voice", "asks_for", "attempt", "log_in"]
 
 _ASKS = 10
-_USER = "bench"
+_CONTAINERS = 4
 
 
 def attempt(number: int) -> ApplicationAttemptId:
@@ -48,12 +43,22 @@ def attempt(number: int) -> ApplicationAttemptId:
     return ApplicationAttemptId(ApplicationId(1_700_000_000_000, number + 1), 1)
 
 
-def _request(method: str, payload: bytes) -> Request:
-    return Request(APPLICATION_MASTER.name, method, payload)
+def asks_for(containers: int) -> ResourceRequestProto:
+    """So many small containers, anywhere."""
+    return ResourceRequestProto(
+        priority=PriorityProto(priority=20),
+        resource_name="*",
+        capability=ResourceProto(memory=128, virtual_cores=1),
+        num_containers=containers,
+    )
 
 
 class Login(asyncio.Protocol):
-    """One login of a master: one call at a time."""
+    """One login of a master: one call at a time.
+
+    Attributes:
+        payload: The last answer.
+    """
 
     def __init__(self, token: TokenSecret) -> None:
         initiator = SASLInitiator({AuthMethod.TOKEN: lambda _: DigestMD5Client(token, os.urandom(30).hex())})
@@ -63,6 +68,7 @@ class Login(asyncio.Protocol):
         self._transport: asyncio.Transport | None = None
         self._waiting: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._number = 0
+        self.payload = b""
         self.established = self._waiting
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -74,14 +80,21 @@ class Login(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Let whoever waits go on."""
         for event in self._connection.receive(data):
-            if isinstance(event, ConnectionEnded) and not self._waiting.done():
-                self._waiting.set_exception(ConnectionError(event.reason))
-            if isinstance(event, AnswerReceived | Established) and not self._waiting.done():
-                self._waiting.set_result(None)
+            if not self._waiting.done():
+                self._take(event)
         self._flush()
 
+    def connection_lost(self, exc: Exception | None) -> None:
+        """Whoever waits waits in vain."""
+        if not self._waiting.done():
+            self._waiting.set_exception(exc or ConnectionError("the other side has closed the connection"))
+
     async def call(self, request: Request) -> float:
-        """Make a call; the seconds until its answer was there."""
+        """Make a call; the seconds until its answer was there.
+
+        Raises:
+            ConnectionError: If it is refused, or the connection ends.
+        """
         self._waiting = asyncio.get_running_loop().create_future()
         self._number += 1
         began_s = time.perf_counter()
@@ -90,103 +103,104 @@ class Login(asyncio.Protocol):
         await self._waiting
         return time.perf_counter() - began_s
 
+    def _take(self, event: ClientEvent) -> None:
+        if isinstance(event, ConnectionEnded):
+            self._waiting.set_exception(ConnectionError(event.reason))
+        elif isinstance(event, AnswerReceived) and event.answer.failure is not None:
+            self._waiting.set_exception(ConnectionError(str(event.answer.failure)))
+        elif isinstance(event, AnswerReceived | Established):
+            self.payload = event.answer.payload_untrusted if isinstance(event, AnswerReceived) else b""
+            self._waiting.set_result(None)
+
     def _flush(self) -> None:
         data = self._connection.data_to_send()
         if data and self._transport is not None:
             self._transport.write(data)
 
 
+async def log_in(address: str, token: TokenSecret) -> Login:
+    """One login at `host:port`."""
+    ((host, port),) = addresses_of([address])
+    _, login = await asyncio.get_running_loop().create_connection(lambda: Login(token), host, port)
+    await login.established
+    return login
+
+
+class Beats:
+    """A registered master's calls, numbered as a scheduler wants them."""
+
+    def __init__(self, login: Login) -> None:
+        self._login = login
+        self._response_id = 0
+        self.hosts: list[str] = []
+
+    async def register(self) -> None:
+        """Before anything else."""
+        request = RegisterApplicationMasterRequestProto(host="nowhere", rpc_port=0)
+        await self._login.call(_request(REGISTER, request.SerializeToString()))
+
+    async def call(self, *asks: ResourceRequestProto) -> float:
+        """One allocate call; the seconds until its answer was there."""
+        request = AllocateRequestProto(response_id=self._response_id, progress=0.5, ask=asks)
+        took_s = await self._login.call(_request(ALLOCATE, request.SerializeToString()))
+        told = AllocateResponseProto.FromString(self._login.payload)
+        self._response_id = told.response_id
+        self.hosts += [container.nodeId.host for container in told.allocated_containers]
+        return took_s
+
+
+class Voice(Protocol):
+    """One of the two logins of a master."""
+
+    async def call(self) -> float:
+        """Make the next call; the seconds until its answer was there."""
+        ...
+
+
 class Fleet(Protocol):
     """What the masters are and say."""
 
-    def token(self, number: int) -> TokenSecret:
-        """Of master `number`."""
-        ...
-
-    def first(self) -> Request | None:
-        """What each calls before anything else, on one of its logins."""
-        ...
-
-    def next(self, number: int) -> Request:
-        """What master `number` calls next."""
+    async def begin(self, number: int, direct: str, relayed: str) -> tuple[Voice, Voice]:
+        """Log master `number` in at two addresses."""
         ...
 
 
-class MadeUpFleet:
-    """For a scripted scheduler: ten asks in each call, always the same bytes."""
+class _SameAgain:
+    """Always the same bytes: ten asks in each call."""
 
-    def __init__(self) -> None:
+    def __init__(self, login: Login) -> None:
         asks = allocate_request().ask[:_ASKS]
+        self._login = login
         self._request = _request(ALLOCATE, AllocateRequestProto(ask=asks, progress=0.5).SerializeToString())
 
-    def token(self, number: int) -> TokenSecret:
-        """One that the scripted scheduler issues."""
-        return token_for(attempt(number))
-
-    def first(self) -> Request | None:
-        """Nothing."""
-        return None
-
-    def next(self, number: int) -> Request:
+    async def call(self) -> float:
         """The same again."""
-        del number
-        return self._request
+        return await self._login.call(self._request)
 
 
-class RealFleet:
-    """For a ResourceManager: beats without asks, numbered as it wants them."""
+class PassingFleet:
+    """For a scheduler that answers everything alike, and a door that only passes on."""
 
-    def __init__(self, tokens: Sequence[TokenSecret]) -> None:
-        self._tokens = tokens
-        self._response_ids = [0] * len(tokens)
-
-    def token(self, number: int) -> TokenSecret:
-        """One that it issued."""
-        return self._tokens[number]
-
-    def first(self) -> Request | None:
-        """Registration."""
-        return _request(REGISTER, RegisterApplicationMasterRequestProto(host="nowhere", rpc_port=0).SerializeToString())
-
-    def next(self, number: int) -> Request:
-        """The next beat: two logins of one attempt share their numbers."""
-        response_id = self._response_ids[number]
-        self._response_ids[number] += 1
-        return _request(ALLOCATE, AllocateRequestProto(response_id=response_id, progress=0.5).SerializeToString())
+    async def begin(self, number: int, direct: str, relayed: str) -> tuple[Voice, Voice]:
+        """Both logins are the same master's."""
+        token = token_for(attempt(number))
+        return _SameAgain(await log_in(direct, token)), _SameAgain(await log_in(relayed, token))
 
 
-async def real_tokens(client_rpc: str, count: int) -> list[TokenSecret]:
-    """Submit so many unmanaged applications; their tokens."""
-    rpc = YarnRPC(RPCTarget(SubClusterId("bench"), addresses_of([client_rpc])))
-    try:
-        return [await _token(rpc) for _ in range(count)]
-    finally:
-        await rpc.close()
+class SpanningFleet:
+    """For a scheduler that wants calls in their order, and a door that understands them."""
+
+    async def begin(self, number: int, direct: str, relayed: str) -> tuple[Voice, Voice]:
+        """Each login is a master of its own; the relayed one holds containers elsewhere."""
+        here, there = [
+            Beats(await log_in(address, token_for(attempt(2 * number + offset))))
+            for offset, address in enumerate((direct, relayed))
+        ]
+        for voice in (here, there):
+            await voice.register()
+        await there.call(asks_for(_CONTAINERS))
+        return here, there
 
 
-async def _token(rpc: YarnRPC) -> TokenSecret:
-    new = GetNewApplicationResponseProto.FromString(await _ask(rpc, APPLICATION_CLIENT, "getNewApplication", b""))
-    context = ApplicationSubmissionContextProto(
-        application_id=new.application_id,
-        application_name="allocate",
-        unmanaged_am=True,
-        am_container_spec=ContainerLaunchContextProto(),
-        resource=ResourceProto(memory=128, virtual_cores=1),
-        maxAppAttempts=1,
-    )
-    submission = SubmitApplicationRequestProto(application_submission_context=context)
-    await _ask(rpc, APPLICATION_CLIENT, "submitApplication", submission.SerializeToString())
-    asked = GetApplicationReportRequestProto(application_id=new.application_id).SerializeToString()
-    while True:
-        told = await _ask(rpc, APPLICATION_CLIENT, "getApplicationReport", asked)
-        report: ApplicationReportProto = GetApplicationReportResponseProto.FromString(told).application_report
-        if report.am_rm_token.identifier:
-            return TokenSecret(report.am_rm_token.identifier, report.am_rm_token.password)
-        await asyncio.sleep(0.05)
-
-
-async def _ask(rpc: YarnRPC, protocol: RPCProtocol, method: str, payload: bytes) -> bytes:
-    answer = await rpc.call(RPCCall(protocol.name, method, payload, _USER), timeout_s=60)
-    if answer.refusal is not None:
-        raise RuntimeError(f"{method}: {answer.refusal}")
-    return answer.payload
+def _request(method: str, payload: bytes) -> Request:
+    return Request(APPLICATION_MASTER.name, method, payload)

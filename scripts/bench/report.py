@@ -1,103 +1,101 @@
-"""docs/benchmarks.md: the tables, with what they were made on."""
+"""docs/benchmarks.md: each section's tables, with when and on what they were made."""
 
 import os
 import platform
+import re
 import statistics
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from scripts.bench.generated import Generated
-from scripts.bench.load import Measured
-from scripts.bench.side_by_side import TARGETS, Cell, Effort, SideBySide
+from scripts.bench.cells import TARGETS, Cell
 
-__all__ = ["write_page"]
+__all__ = ["cell_tables", "figure_table", "made", "short", "write_section"]
 
-_BEGIN, _END = "<!-- measured: begin -->", "<!-- measured: end -->"
+_NAMES = {"rm": "RM", "router": "Router", "heddle": "Heddle"}
+_BUSY = 0.9
+"""A load generator that was so busy, of one core, may have been what was measured."""
 
 
-def write_page(
-    page: Path, side_by_side: SideBySide, generated: Generated, effort: Effort, *, command: str, remark: str
-) -> None:
-    """Put new tables between the marks of the page; what people wrote around them stays."""
+def write_section(page: Path, name: str, lines: Iterable[str]) -> None:
+    """Put new tables between a section's marks; what people wrote around them stays.
+
+    Raises:
+        ValueError: If the page has no such marks.
+    """
+    begin, end = f"<!-- {name}: begin -->", f"<!-- {name}: end -->"
     text = page.read_text("utf-8")
-    before, _, rest = text.partition(_BEGIN)
-    _, _, after = rest.partition(_END)
-    tables = "\n".join((*_head(effort, command, remark), *_tables(side_by_side), *_generated(generated)))
-    page.write_text(f"{before}{_BEGIN}\n{tables}\n{_END}{after}", "utf-8")
+    if begin not in text or end not in text:
+        raise ValueError(f"{page} has no place for the section {name}: it needs the lines {begin} and {end}")
+    inside = "\n".join((begin, *lines, end))
+    page.write_text(re.sub(f"{re.escape(begin)}.*{re.escape(end)}", lambda _: inside, text, flags=re.DOTALL), "utf-8")
 
 
-def _head(effort: Effort, command: str, remark: str) -> Iterator[str]:
-    load = " ".join(f"{value:.1f}" for value in os.getloadavg())
-    yield f"\nMeasured {time.strftime('%Y-%m-%d %H:%M', time.gmtime())} UTC by `{command}`: {effort.rounds} rounds of"
-    yield f"{effort.seconds:g} s a cell, {os.cpu_count()} cores, Python {platform.python_version()},"
-    yield f"load average at the end {load}. {remark}\n"
+def made(command: str, *, load_before: float, remark: str) -> str:
+    """When and on what a section was measured."""
+    now = time.strftime("%Y-%m-%d %H:%M", time.gmtime())
+    machine = f"{os.cpu_count()} cores, Python {platform.python_version()}"
+    loads = f"load average {load_before:.1f} before the run and {os.getloadavg()[0]:.1f} at its end"
+    return f"\nMeasured {now} UTC by `{command}`: {machine}, {loads}.{' ' if remark else ''}{remark}\n"
 
 
-def _tables(measured: SideBySide) -> Iterator[str]:
-    yield "### Requests per second\n"
-    yield "| what | connections | RM | Router | Heddle | Heddle / RM | range | Heddle / Router | failed |"
+def cell_tables(cells: Sequence[Cell]) -> Iterator[str]:
+    """Rates with ratios, latencies, processor times."""
+    compared = "RM | Router | Heddle | Heddle / RM | range | Heddle / Router"
+    yield f"| requests per second | connections | {compared} | remarks |"
     yield "|---|---|---|---|---|---|---|---|---|"
-    yield from map(_rate_row, measured.cells)
-    yield "\n### Latency in ms, p50 / p99\n"
-    yield "| what | connections | RM | Router | Heddle |"
+    yield from map(_rate_row, cells)
+    yield "\n| latency in ms, p50 / p99 | connections | RM | Router | Heddle |"
     yield "|---|---|---|---|---|"
-    yield from map(_latency_row, measured.cells)
-    yield "\n### Processor time for each request in µs, of the target's own process\n"
-    yield "The Router's requests cost the ResourceManagers behind it besides; Heddle's include its polls meanwhile.\n"
-    yield "| what | connections | RM | Router | Heddle |"
+    yield from map(_latency_row, cells)
+    yield "\n| processor time of a request in µs | connections | RM | Router | Heddle |"
     yield "|---|---|---|---|---|"
-    yield from map(_cpu_row, measured.cells)
-    yield "\n### Memory\n"
-    yield "| process | MiB when started | MiB at the end |"
-    yield "|---|---|---|"
-    yield from (f"| {target} | {start} | {end} |" for target, (start, end) in measured.memory_mib.items())
+    yield from map(_cpu_row, cells)
+
+
+def figure_table(what: str, columns: Sequence[str], rows: Mapping[str, Sequence[str]]) -> Iterator[str]:
+    """A table of figures that are written out already."""
+    yield f"| {what} | {' | '.join(columns)} |"
+    yield "|---" * (len(columns) + 1) + "|"
+    for name, values in rows.items():
+        yield f"| {name} | {' | '.join(values)} |"
+
+
+def short(value: float) -> str:
+    """Three digits are enough."""
+    return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
 
 
 def _rate_row(cell: Cell) -> str:
-    rates = " | ".join(_short(cell.median(target, lambda run: run.per_s)) for target in TARGETS)
+    rates = " | ".join(short(cell.median(target, lambda run: run.per_s)) for target in TARGETS)
     to_rm, to_router = cell.ratios("heddle", "rm"), cell.ratios("heddle", "router")
-    failed = ", ".join(
-        f"{target} {count}" for target in TARGETS if (count := sum(run.failed for run in cell.runs[target]))
-    )
     ranged = f"{to_rm[0]:.2f} to {to_rm[-1]:.2f}" if to_rm else "-"
     compared = f"**{_middle(to_rm)}** | {ranged} | {_middle(to_router)}"
-    return f"| {cell.what} | {cell.connections} | {rates} | {compared} | {failed} |"
+    return f"| {cell.what} | {cell.connections} | {rates} | {compared} | {', '.join(_remarks(cell))} |"
+
+
+def _remarks(cell: Cell) -> Iterator[str]:
+    for target in TARGETS:
+        runs = cell.runs[target]
+        failed, requests = sum(run.failed for run in runs), sum(run.requests for run in runs)
+        if failed:
+            yield f"{_NAMES[target]}: {failed} of {requests} failed"
+        if any(run.generator > _BUSY for run in runs):
+            yield f"{_NAMES[target]}: the generator had no time left"
 
 
 def _latency_row(cell: Cell) -> str:
     pairs = (
-        f"{_short(cell.median(target, lambda run: run.p50_ms))} / {_short(cell.median(target, lambda run: run.p99_ms))}"
+        f"{short(cell.median(target, lambda run: run.p50_ms))} / {short(cell.median(target, lambda run: run.p99_ms))}"
         for target in TARGETS
     )
     return f"| {cell.what} | {cell.connections} | {' | '.join(pairs)} |"
 
 
 def _cpu_row(cell: Cell) -> str:
-    shown = (_short(cell.median(target, lambda run: run.cpu_us)) for target in TARGETS)
+    shown = (short(cell.median(target, lambda run: run.cpu_us)) for target in TARGETS)
     return f"| {cell.what} | {cell.connections} | {' | '.join(shown)} |"
 
 
 def _middle(ratios: list[float]) -> str:
     return f"{statistics.median(ratios):.2f}" if ratios else "-"
-
-
-def _short(value: float) -> str:
-    return f"{value:.0f}" if value >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits are enough
-
-
-def _generated(found: Generated) -> Iterator[str]:
-    size = found.size
-    yield f"\n### {size.clusters} clusters x {size.nodes} nodes, {size.applications} live applications (scripted)\n"
-    yield "| what | measured |"
-    yield "|---|---|"
-    listed = f"all {size.applications} ({found.list_bytes / 1e6:.1f} MB)"
-    yield f"| `GET /apps`, {listed}, p50 / p99 | {_pair(found.whole_list)} |"
-    yield f"| `GET /apps?states=RUNNING&limit=100`, 8 connections, p50 / p99 | {_pair(found.short_list)} |"
-    yield f"| memory of Heddle | {found.memory_mib} MiB |"
-    yield f"| processor time for polls alone | {found.idle_cpu:.0%} of one core |"
-    yield f"| requests to each ResourceManager | {found.polls_per_s:.1f} per second |"
-
-
-def _pair(measured: Measured) -> str:
-    return f"{_short(measured.p50_ms)} / {_short(measured.p99_ms)} ms"

@@ -1,188 +1,108 @@
-"""One ResourceManager asked directly, Hadoop's Java Router and Heddle, over the same two clusters, in one run.
-
-In each round every target is measured once, in turned order, so that what else the machine does falls on all alike. A
-ratio is taken within a round; the median of the rounds is shown with their range.
-"""
+"""The rows that compare requests: over REST and over Hadoop RPC, few applications and many."""
 
 import asyncio
-import contextlib
-import statistics
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
-from pathlib import Path
+from collections.abc import Callable, Iterator, Sequence
 
-from scripts.bench.java_router import JavaRouter
-from scripts.bench.load import Measured, cpu_s, kill_all, measure_posts, measure_reads, new_ids, resident_mib
-from scripts.bench.targets import HeddleProcess
-from shim.lab import Lab, LabSpec
+from scripts.bench.cells import Cell, Effort, Measure, Say, measure_cells
+from scripts.bench.load import USER, Measured, measure_posts, measure_reads, new_ids
+from scripts.bench.rpc_load import measure_calls, measure_submissions
+from scripts.bench.stage import FEW, MANY, Stage
+from shim.domain.ids import ApplicationId
+from shim.protocol.proto.messages import GetApplicationReportRequestProto
+from shim.protocol.yarn import application_message
 
-__all__ = ["Cell", "Effort", "SideBySide", "run"]
+__all__ = ["many", "rest_reads", "rpc_reads", "submissions"]
 
-TARGETS = ("rm", "router", "heddle")
-CONNECTIONS = (1, 8, 32)
+_CONNECTIONS = (1, 8, 32)
 _BASE = "/ws/v1/cluster"
-_FEW, _MANY = 100, 5000
 _POSTS = 80
-_OVERRIDES = {
-    "yarn-site.xml": {
-        "yarn.resourcemanager.max-completed-applications": "20000",
-        "yarn.resourcemanager.state-store.max-completed-applications": "0",
-    }
-}
+_LONGER = 3
+"""A list of thousands takes a second: so many times longer is it measured."""
 
 
-@dataclass(frozen=True, slots=True)
-class Effort:
-    """How long is measured."""
-
-    rounds: int = 3
-    seconds: float = 4.0
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """What was measured of one thing at one number of connections, by target, one value for each round."""
-
-    what: str
-    connections: int
-    runs: Mapping[str, Sequence[Measured]]
-
-    def median(self, target: str, value: Callable[[Measured], float]) -> float:
-        """Over the rounds."""
-        return statistics.median(value(run) for run in self.runs[target])
-
-    def ratios(self, target: str, other: str) -> list[float]:
-        """Requests per second of a target over those of another, round by round."""
-        pairs = zip(self.runs[target], self.runs[other], strict=True)
-        return sorted(one.per_s / two.per_s for one, two in pairs if two.per_s)
-
-
-@dataclass(frozen=True, slots=True)
-class SideBySide:
-    """Everything that one run measured.
-
-    Attributes:
-        memory_mib: Of each target's process: when it had started, and at the end.
-    """
-
-    cells: Sequence[Cell]
-    memory_mib: Mapping[str, tuple[int, int]]
-
-
-@dataclass(frozen=True, slots=True)
-class _Stage:
-    """The running targets: base address and process of each."""
-
-    bases: Mapping[str, str]
-    pids: Mapping[str, int]
-    managers: Sequence[str]
-
-
-@contextlib.contextmanager
-def _stage(folder: Path, base_port: int) -> Iterator[_Stage]:
-    with Lab(folder / "lab") as lab:
-        lab.up(LabSpec.of(base_port=base_port, tuning="throughput", overrides=_OVERRIDES))
-        managers = [cluster.url for cluster in lab.clusters.values()]
-        (folder / "router").mkdir(parents=True, exist_ok=True)
-        with JavaRouter(lab, folder / "router", base_port=base_port + 900) as router:
-            asyncio.run(_fill(managers, _FEW // 2))
-            webs = {cluster.id: cluster.url for cluster in lab.clusters.values()}
-            with HeddleProcess(folder / "heddle", port=base_port + 910, subclusters=webs) as heddle:
-                bases = {"rm": managers[0], "router": router.url, "heddle": heddle.url}
-                manager_pid = next(daemon.pid for daemon in lab.status() if daemon.name.endswith("-rm")) or 0
-                pids = {"rm": manager_pid, "router": router.pid, "heddle": heddle.pid}
-                yield _Stage(bases, pids, managers)
-
-
-async def _fill(managers: Sequence[str], each: int) -> None:
-    """Give every ResourceManager `each` ended applications."""
-    for manager in managers:
-        await measure_posts(manager, await new_ids(manager, each), at_once=8)
-    await kill_all(managers)
-
-
-def run(folder: Path, *, base_port: int, effort: Effort, say: Callable[[str], None]) -> SideBySide:
-    """Measure everything; takes about a minute for each second of `effort.seconds` and round."""
-    with _stage(folder, base_port) as stage:
-        before = {target: resident_mib(pid) for target, pid in stage.pids.items()}
-        cells = list(_reads(stage, effort, say))
-        cells += _submissions(stage, effort, say)
-        say(f"{_MANY} applications")
-        asyncio.run(_fill(stage.managers, (_MANY - _FEW) // 2))
-        cells += _measure(stage, effort, say, "apps (5,000)", "/apps", (1, 8), _reader("GET"))
-        after = {target: resident_mib(pid) for target, pid in stage.pids.items()}
-    return SideBySide(cells, {target: (before[target], after[target]) for target in TARGETS})
-
-
-Measure = Callable[[str, str, int, float], Measured]
-
-
-def _reader(method: str) -> Measure:
-    def measure(target: str, url: str, connections: int, seconds: float) -> Measured:
-        # the Router lists nothing for a caller without a name
-        named = f"{url}?user.name=bench" if target == "router" else url
-        return measure_reads(named, connections=connections, seconds=seconds, method=method)
-
-    return measure
-
-
-def _reads(stage: _Stage, effort: Effort, say: Callable[[str], None]) -> Iterator[Cell]:
-    known = asyncio.run(_some_application(stage.managers[0]))
+def rest_reads(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:
+    """What a ResourceManager tells over REST."""
     rows = {
         "metrics": "/metrics",
-        "apps (100)": "/apps",
-        "apps/{id}": f"/apps/{known}",
+        f"apps ({FEW})": "/apps",
+        "apps/{id}": f"/apps/{stage.known_application()}",
         "nodes": "/nodes",
         "scheduler": "/scheduler",
     }
     for what, path in rows.items():
-        yield from _measure(stage, effort, say, what, path, CONNECTIONS, _reader("GET"))
-    yield from _measure(stage, effort, say, "new-application", "/apps/new-application", CONNECTIONS, _reader("POST"))
+        yield from _cells(stage, effort, say, what, _CONNECTIONS, _asker(stage, path, effort.seconds))
+    create = _asker(stage, "/apps/new-application", effort.seconds, method="POST")
+    yield from _cells(stage, effort, say, "new-application", _CONNECTIONS, create)
 
 
-async def _some_application(manager: str) -> str:
-    """An ended application that every target knows."""
-    (id_,) = await new_ids(manager, 1)
-    await measure_posts(manager, [id_], at_once=1)
-    await kill_all([manager])
-    return id_
+def rpc_reads(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:
+    """What clients of Hadoop ask for most."""
+    known = application_message(ApplicationId.parse(stage.known_application()))
+    report = GetApplicationReportRequestProto(application_id=known).SerializeToString()
+    rows = {
+        f"getApplications ({FEW})": ("getApplications", b""),
+        "getApplicationReport": ("getApplicationReport", report),
+        "getClusterMetrics": ("getClusterMetrics", b""),
+        "getNewApplication": ("getNewApplication", b""),
+    }
+    for what, (method, payload) in rows.items():
+        yield from _cells(stage, effort, say, what, _CONNECTIONS, _caller(stage, method, payload, effort.seconds))
 
 
-def _submissions(stage: _Stage, effort: Effort, say: Callable[[str], None]) -> Iterator[Cell]:
-    def post(target: str, url: str, connections: int, _: float) -> Measured:
+def submissions(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:
+    """Applications that run nowhere, over both."""
+
+    def post(target: str, at_once: int) -> Measured:
         # the Router gives out no ids over REST: it gets those of a ResourceManager
-        source = stage.managers[0] if target == "router" else url
-        measured = asyncio.run(_post(source, url, connections))
-        asyncio.run(kill_all(stage.managers))
-        return measured
+        source = stage.bases["rm" if target == "router" else target]
+        return _tidied(stage, lambda: asyncio.run(_post(source, stage.bases[target], at_once)))
 
-    yield from _measure(stage, effort, say, "submit", "", (1, 8), post)
+    def call(target: str, at_once: int) -> Measured:
+        return _tidied(stage, lambda: measure_submissions(stage.rpcs[target], _POSTS, at_once=at_once))
+
+    yield from _cells(stage, effort, say, "REST: submit", (1, 8), post)
+    yield from _cells(stage, effort, say, "RPC: getNewApplication + submitApplication", (1, 8), call)
+
+
+def many(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:
+    """Lists of thousands; leaves the clusters full."""
+    say(f"{MANY} applications")
+    stage.fill(MANY - FEW)
+    seconds = effort.seconds * _LONGER
+    yield from _cells(stage, effort, say, f"REST: apps ({MANY:,})", (1, 8), _asker(stage, "/apps", seconds))
+    rpc = _caller(stage, "getApplications", b"", seconds)
+    yield from _cells(stage, effort, say, f"RPC: getApplications ({MANY:,})", (1, 8), rpc)
+
+
+def _asker(stage: Stage, path: str, seconds: float, *, method: str = "GET") -> Measure:
+    def measure(target: str, connections: int) -> Measured:
+        # the Router lists nothing for a caller without a name
+        name = f"?user.name={USER}" if target == "router" else ""
+        url = f"{stage.bases[target]}{_BASE}{path}{name}"
+        return measure_reads(url, connections=connections, seconds=seconds, method=method)
+
+    return measure
+
+
+def _caller(stage: Stage, method: str, payload: bytes, seconds: float) -> Measure:
+    def measure(target: str, connections: int) -> Measured:
+        return measure_calls(stage.rpcs[target], method, payload, connections=connections, seconds=seconds)
+
+    return measure
+
+
+def _tidied(stage: Stage, measure: Callable[[], Measured]) -> Measured:
+    try:
+        return measure()
+    finally:
+        stage.tidy()
 
 
 async def _post(source: str, base: str, at_once: int) -> Measured:
     return await measure_posts(base, await new_ids(source, _POSTS), at_once=at_once)
 
 
-def _measure(
-    stage: _Stage,
-    effort: Effort,
-    say: Callable[[str], None],
-    what: str,
-    path: str,
-    connections: Sequence[int],
-    measure: Measure,
+def _cells(
+    stage: Stage, effort: Effort, say: Say, what: str, connections: Sequence[int], measure: Measure
 ) -> Iterator[Cell]:
-    for count in connections:
-        runs: dict[str, list[Measured]] = {target: [] for target in TARGETS}
-        for round_ in range(effort.rounds):
-            for turn in range(len(TARGETS)):
-                target = TARGETS[(round_ + turn) % len(TARGETS)]
-                url = stage.bases[target] + (f"{_BASE}{path}" if path else "")
-                before_s = cpu_s(stage.pids[target])
-                measured = measure(target, url, count, effort.seconds)
-                used_us = (cpu_s(stage.pids[target]) - before_s) * 1e6
-                runs[target].append(replace(measured, cpu_us=used_us / max(1, measured.requests)))
-        cell = Cell(what, count, runs)
-        shown = ", ".join(f"{target} {cell.median(target, lambda run: run.per_s):.0f}/s" for target in TARGETS)
-        say(f"{what}, {count} connections: {shown}")
-        yield cell
+    return measure_cells(what, connections, measure, pids=stage.pids, rounds=effort.rounds, say=say)

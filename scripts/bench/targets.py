@@ -1,6 +1,7 @@
 """Heddle as a process of its own, as `heddle serve` runs it."""
 
 import os
+import secrets
 import signal
 import subprocess
 import sys
@@ -11,11 +12,12 @@ from typing import Self
 
 import httpx
 
+from shim.lab import FrontAddresses
 from shim.lab.processes import wait_until
 
 __all__ = ["HeddleProcess"]
 
-_BOOT_S = 60.0
+_BOOT_S = 180.0
 _OK = 200
 
 
@@ -24,18 +26,32 @@ class HeddleProcess:
 
     Args:
         folder: For its configuration, store and log; made anew.
-        port: Where it serves REST.
-        subclusters: Web addresses of ResourceManagers by sub-cluster id.
+        port: Where it serves REST; with `doors`, clients are served at the next one and ApplicationMasters at the one
+            after that.
+        subclusters: Where each is, by id: its Hadoop configuration folder, or the web address of its ResourceManager.
+        doors: Whether it serves Hadoop RPC too.
+        spanning: Name of a queue whose applications span, if one does.
     """
 
-    def __init__(self, folder: Path, *, port: int, subclusters: Mapping[str, str]) -> None:
+    def __init__(
+        self,
+        folder: Path,
+        *,
+        port: int,
+        subclusters: Mapping[str, Path | str],
+        doors: bool = False,
+        spanning: str = "",
+    ) -> None:
         self._folder = folder
-        self.url = f"http://127.0.0.1:{port}"
-        self._config = (
-            f'[server]\nrest = "127.0.0.1:{port}"\nclient_rpc = ""\n[security]\nallow_anonymous = true\n'
-            + "".join(f'[[subcluster]]\nid = "{id_}"\nweb = "{web}"\n' for id_, web in subclusters.items())
-        )
+        self.front = self.front_at(port)
+        self.url = f"http://{self.front.rest}"
+        self._config = _configuration(self.front, subclusters, doors=doors, spanning=spanning)
         self._process: subprocess.Popen[bytes] | None = None
+
+    @staticmethod
+    def front_at(port: int) -> FrontAddresses:
+        """Where one with this port serves."""
+        return FrontAddresses(*(f"127.0.0.1:{port + offset}" for offset in range(4)))
 
     @property
     def pid(self) -> int:
@@ -48,7 +64,14 @@ class HeddleProcess:
         config = self._folder / "heddle.toml"
         config.write_text(self._config, "utf-8")
         environment = {name: value for name, value in os.environ.items() if not name.startswith("HEDDLE_")}
-        environment |= {"HEDDLE_LOG_FORMAT": "json", "HEDDLE_STORE_URL": f"sqlite:///{self._folder}/heddle.db"}
+        secret = self._folder / "secret"
+        secret.write_text(secrets.token_hex(32), "utf-8")
+        secret.chmod(0o600)
+        environment |= {
+            "HEDDLE_LOG_FORMAT": "json",
+            "HEDDLE_STORE_URL": f"sqlite:///{self._folder}/heddle.db",
+            "HEDDLE_SECURITY_SECRET_FILE": str(secret),
+        }
         with (self._folder / "heddle.log").open("wb") as log:
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "shim", "serve", "-c", str(config)], stdout=log, stderr=log, env=environment
@@ -73,4 +96,20 @@ class HeddleProcess:
     def _stop(self) -> None:
         if self._process is not None:
             self._process.send_signal(signal.SIGTERM)
-            self._process.wait(20)
+            try:
+                self._process.wait(20)
+            except subprocess.TimeoutExpired:
+                self._process.kill()
+                self._process.wait()
+
+
+def _configuration(front: FrontAddresses, subclusters: Mapping[str, Path | str], *, doors: bool, spanning: str) -> str:
+    lines = ["[server]", f'rest = "{front.rest}"', 'admin_rpc = ""']
+    lines += [f'client_rpc = "{front.client_rpc}"', f'scheduler_rpc = "{front.scheduler_rpc}"'] if doors else []
+    lines += [] if doors else ['client_rpc = ""', 'scheduler_rpc = ""']
+    lines += ["[security]", "allow_anonymous = true"]
+    lines += ["[[queue]]", f'name = "{spanning}"', "span = true"] if spanning else []
+    for id_, where in subclusters.items():
+        key = "conf" if isinstance(where, Path) else "web"
+        lines += ["[[subcluster]]", f'id = "{id_}"', f'{key} = "{where}"']
+    return "\n".join(lines) + "\n"

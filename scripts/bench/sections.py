@@ -1,0 +1,107 @@
+"""The sections of docs/benchmarks.md, each measured and written alone."""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from functools import partial
+from pathlib import Path
+from typing import Self
+
+from scripts.bench import side_by_side
+from scripts.bench.allocate import allocate
+from scripts.bench.cells import Cell, Effort, Say
+from scripts.bench.generated import Size, generated
+from scripts.bench.jobs import jobs
+from scripts.bench.load import resident_mib
+from scripts.bench.relay import relay
+from scripts.bench.report import cell_tables, figure_table
+from scripts.bench.stage import Stage, a_stage
+
+__all__ = ["SECTIONS", "Bench"]
+
+
+@dataclass
+class Bench:
+    """What sections share: effort, a folder, ports, and the targets, which are started when first needed.
+
+    Use it as a context manager: the targets end with the block.
+    """
+
+    folder: Path
+    base_port: int
+    effort: Effort
+    say: Say
+    _stack: ExitStack = field(default_factory=ExitStack)
+    _stage: Stage | None = None
+    _stages: int = 0
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.end_stage()
+
+    def stage(self) -> Stage:
+        """The targets."""
+        if self._stage is None:
+            self._stages += 1
+            folder = self.folder / f"stage-{self._stages}"
+            self._stage = self._stack.enter_context(a_stage(folder, self.base_port, self.say))
+        return self._stage
+
+    def end_stage(self) -> None:
+        """End the targets, for a section that needs the machine; or one that has failed and may have hurt them."""
+        self._stage = None
+        self._stack.close()
+        self._stack = ExitStack()
+
+
+Section = Callable[[Bench], Iterable[str]]
+Rows = Callable[[Stage, Effort, Say], Iterator[Cell]]
+
+
+def _cells(rows: Rows, bench: Bench) -> Iterator[str]:
+    return cell_tables(list(rows(bench.stage(), bench.effort, bench.say)))
+
+
+def _jobs(bench: Bench) -> Iterator[str]:
+    return jobs(bench.stage(), bench.folder / "jobs", bench.effort, bench.say)
+
+
+def _many(bench: Bench) -> Iterator[str]:
+    stage = bench.stage()
+    yield from _cells(side_by_side.many, bench)
+    rows = {
+        name: (str(stage.started_mib[target]), str(resident_mib(stage.pids[target])))
+        for target, name in (("rm", "RM"), ("router", "Router"), ("heddle", "Heddle"))
+    }
+    yield ""
+    yield from figure_table("memory of", ("MiB when started", "MiB at the end of this section"), rows)
+
+
+def _allocate(bench: Bench) -> Iterator[str]:
+    bench.end_stage()
+    return allocate(bench.folder / "allocate", bench.base_port, bench.effort, bench.say)
+
+
+def _relay(bench: Bench) -> Iterator[str]:
+    bench.end_stage()
+    return relay(bench.effort, bench.say)
+
+
+def _generated(bench: Bench) -> Iterator[str]:
+    bench.end_stage()
+    return generated(bench.folder / "generated", base_port=bench.base_port + 920, size=Size(), say=bench.say)
+
+
+SECTIONS: Mapping[str, Section] = {
+    "rest": partial(_cells, side_by_side.rest_reads),
+    "rpc": partial(_cells, side_by_side.rpc_reads),
+    "submit": partial(_cells, side_by_side.submissions),
+    "jobs": _jobs,
+    "many": _many,
+    "allocate": _allocate,
+    "relay": _relay,
+    "generated": _generated,
+}
+"""In the order in which they are measured: some leave applications behind that the next ones would list."""

@@ -1,0 +1,104 @@
+"""What `make bench` makes of its measurements; the measuring itself is tried on real clusters by running it."""
+
+from dataclasses import replace
+
+import pytest
+
+from scripts.bench import __main__ as command
+from scripts.bench.cells import TARGETS, Cell, Effort, turned
+from scripts.bench.load import Measured, percentile
+from scripts.bench.real_masters import tokens_of
+from scripts.bench.report import cell_tables, write_section
+from scripts.bench.sections import Bench
+from shim.protocol.hrpc.digest_md5 import TokenSecret
+
+RUN = Measured(per_s=100, p50_ms=1, p99_ms=2, requests=50, failed=0, cpu_us=10)
+PAGE = "# Title\n\n<!-- a: begin -->\nold\n<!-- a: end -->\n\nwords\n\n<!-- b: begin -->\nkept\n<!-- b: end -->\n"
+
+
+def test_every_target_is_measured_once_a_round_and_none_is_always_first():
+    assert list(turned(TARGETS, 3)) == [
+        *("rm", "router", "heddle"),
+        *("router", "heddle", "rm"),
+        *("heddle", "rm", "router"),
+    ]
+
+
+def test_a_ratio_is_taken_within_a_round():
+    rates = {"rm": (100, 10), "router": (10, 0), "heddle": (200, 40)}
+    cell = Cell("x", 1, {target: [replace(RUN, per_s=rate) for rate in each] for target, each in rates.items()})
+    assert cell.ratios("heddle", "rm") == [2, 4]
+    assert cell.ratios("heddle", "router") == [20]
+
+
+def test_what_failed_and_where_the_generator_was_the_limit_is_said():
+    runs = {target: [RUN, RUN] for target in TARGETS}
+    runs["router"] = [RUN, replace(RUN, failed=3)]
+    runs["heddle"] = [RUN, replace(RUN, generator=0.97)]
+    row = next(line for line in cell_tables([Cell("x", 8, runs)]) if line.startswith("| x"))
+    assert row.endswith("| Router: 3 of 100 failed, Heddle: the generator had no time left |")
+
+
+@pytest.mark.parametrize(("share", "value"), [(0, 1), (50, 3), (99, 4), (100, 4)])
+def test_percentiles(share, value):
+    assert percentile([4, 1, 3, 2], share) == value
+    assert percentile([], share) == 0
+
+
+def test_a_section_takes_its_own_place_and_no_other(tmp_path):
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    write_section(page, "a", ["new \\1"])
+    assert page.read_text() == PAGE.replace("old", "new \\1")
+    with pytest.raises(ValueError, match="no place for the section c"):
+        write_section(page, "c", [])
+    assert page.read_text() == PAGE.replace("old", "new \\1")
+
+
+def test_a_section_that_fails_is_told_and_the_others_go_on(tmp_path, monkeypatch, capsys):
+    def fails(_):
+        yield "a table that is never finished"
+        raise RuntimeError("the reason")
+
+    page = tmp_path / "page.md"
+    page.write_text(PAGE)
+    monkeypatch.setattr(command, "SECTIONS", {"a": fails, "b": lambda _: ["new"]})
+    arguments = ["bench", "--page", str(page)]
+    monkeypatch.setattr("sys.argv", arguments)
+    assert command.main() == 1
+    assert "RuntimeError: the reason" in capsys.readouterr().err
+    assert "old" in page.read_text()
+    assert "kept" not in page.read_text()
+
+    monkeypatch.setattr("sys.argv", [*arguments, "--only", "b"])
+    assert command.main() == 0
+
+
+def test_a_section_that_does_not_exist_is_refused(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["bench", "--only", "rest,nothing"])
+    with pytest.raises(SystemExit):
+        command.main()
+    assert "no section nothing: there are rest" in capsys.readouterr().err
+
+
+def test_targets_are_not_started_to_be_ended(tmp_path):
+    with Bench(tmp_path, 1, Effort(), print) as bench:
+        bench.end_stage()
+    assert list(tmp_path.iterdir()) == []
+
+
+def text(value: bytes) -> bytes:
+    """As `WritableUtils.writeVInt` and the bytes."""
+    length = len(value)
+    if length <= 127:
+        return bytes((length,)) + value
+    return b"\x8f" + bytes((length,)) + value if length < 256 else b"\x8e" + length.to_bytes(2, "big") + value
+
+
+def test_tokens_of_a_containers_credentials():
+    parts = [(b"", b"i" * 300, b"p" * 20, b"YARN_AM_RM_TOKEN", b""), (b"alias", b"j", b"q" * 200, b"other", b"service")]
+    tokens = b"".join(text(part) for each in parts for part in each)
+    read = dict(tokens_of(b"HDTS\x00\x02" + tokens + b"\x00"))
+    assert read == {b"YARN_AM_RM_TOKEN": TokenSecret(b"i" * 300, b"p" * 20), b"other": TokenSecret(b"j", b"q" * 200)}
+    with pytest.raises(ValueError, match="no credentials"):
+        list(tokens_of(b"HDTS\x01\x02"))
