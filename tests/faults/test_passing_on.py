@@ -30,7 +30,7 @@ from tests.support.spans import SPANNING
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
-_DOOR = re.compile(r"ApplicationMasters connect to (\S+) ")
+DOOR = re.compile(r"ApplicationMasters connect to (\S+) ")
 _REGISTERED = re.compile(r'heddle_am_calls_total\{method="registerApplicationMaster",subcluster="\w+"\} ([0-9.]+)')
 
 
@@ -98,7 +98,7 @@ async def test_an_application_master_that_comes_to_another_than_the_owner_is_pas
     (application,) = masters.acknowledged
     (home,) = (await masters.everything_runs_once()).values()
     token = await token_of(fault_lab, home, application)
-    door = _DOOR.search(told(other))
+    door = DOOR.search(told(other))
     assert door is not None
     master = rpc_to(door[1], token)
 

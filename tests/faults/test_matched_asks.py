@@ -1,0 +1,232 @@
+"""Two Global Masters whose queues span fill two real clusters at once: what collides is repaired, nothing doubled."""
+
+import asyncio
+import secrets
+from collections import Counter
+from collections.abc import AsyncIterator, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from adapters.yarn.rm_rpc import YarnRPC
+from shim.domain.ids import ContainerId
+from shim.lab import Lab
+from shim.ports.resource_manager_rpc import RPCCall
+from shim.protocol.proto import APPLICATION_MASTER
+from shim.protocol.proto.messages import (
+    AllocateRequestProto,
+    ContainerIdProto,
+    FinalApplicationStatusProto,
+    FinishApplicationMasterRequestProto,
+    PriorityProto,
+    RegisterApplicationMasterRequestProto,
+    ResourceProto,
+    ResourceRequestProto,
+)
+from shim.protocol.yarn.allocations import read_allocate_answer
+from tests.faults.test_masters import QUEUES, started
+from tests.faults.test_passing_on import DOOR, rpc_to, token_of
+from tests.support.masters import Master, Masters, Nursery, fresh_database, masters_over, names_that_share, told, until
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+
+# views may be old on a busy machine: they are matched on all the same, and nobody is given up
+_SPANNING = (
+    "".join(f'[[queue]]\nname = "{queue}"\nspan = true\n' for queue in QUEUES)
+    + '[span]\nplacement = "heddle"\nbeat_s = 0.2\npatience = 100\noldest_view_s = 300\npromise_s = 120\n'
+)
+_MIB = 1024
+_MOST_ROUNDS = 12
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    with Nursery() as started_once:
+        yield started_once
+
+
+@pytest.fixture
+async def masters(nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path) -> AsyncIterator[Masters]:
+    """Masters with scheduler doors, and two queues that span."""
+    store = await fresh_database(postgres_url, "matched_asks")
+    clusters = {id_: (each.conf_dir, each.url) for id_, each in fault_lab.clusters.items()}
+    secret = tmp_path / "secret"
+    secret.write_text(secrets.token_hex(32))
+    secret.chmod(0o600)
+    async with masters_over(nursery, tmp_path, store, clusters, poll_s=1.0) as prepared:
+        text = prepared.configuration.read_text()
+        text = text.replace('scheduler_rpc = ""', 'scheduler_rpc = "127.0.0.1:0"', 1)
+        text = text.replace("[security]\n", f'[security]\nsecret_file = "{secret}"\n', 1)
+        text = text.replace("[poll]\n", "[poll]\nlate_after_s = 300\n", 1)
+        prepared.configuration.write_text(text + _SPANNING)
+        yield prepared
+
+
+@dataclass
+class AM:
+    """An ApplicationMaster that asks, holds what it gets, and gives it back.
+
+    Attributes:
+        held: Containers by id.
+        seen: Every container that it was ever given.
+    """
+
+    rpc: YarnRPC
+    wanted: int = 0
+    response_id: int = 0
+    held: set[ContainerId] = field(default_factory=set)
+    seen: set[ContainerId] = field(default_factory=set)
+    ended: set[ContainerId] = field(default_factory=set)
+
+    async def register(self) -> None:
+        message = RegisterApplicationMasterRequestProto(host="nowhere", rpc_port=0)
+        await self._call("registerApplicationMaster", message.SerializeToString())
+
+    async def want(self, count: int) -> None:
+        """Ask for so many in all, beside those that it holds."""
+        self.wanted = count
+        await self.allocate(asks=True)
+
+    async def give_back(self) -> None:
+        """Release everything, and wait until it is told that all has ended."""
+        gone, self.held = self.held, set()
+        await self.allocate(releases=gone)
+
+        async def has_heard() -> bool:
+            await self.allocate()
+            return gone <= self.ended
+
+        await until(has_heard, within_s=120)
+
+    async def allocate(self, *, asks: bool = False, releases: set[ContainerId] | None = None) -> None:
+        row = ResourceRequestProto(
+            priority=PriorityProto(priority=10),
+            resource_name="*",
+            capability=ResourceProto(memory=_MIB, virtual_cores=1),
+            num_containers=self.wanted,
+            relax_locality=True,
+        )
+        request = AllocateRequestProto(
+            response_id=self.response_id,
+            progress=0.5,
+            ask=[row] if asks else [],
+            release=[_message(each) for each in releases or ()],
+        )
+        answer = read_allocate_answer(await self._call("allocate", request.SerializeToString()))
+        self.response_id = answer.response_id
+        for grant in answer.grants:
+            assert grant.container not in self.seen, f"{grant.container} was given twice"
+            self.seen.add(grant.container)
+            self.held.add(grant.container)
+        self.wanted -= len(answer.grants)
+        assert self.wanted >= 0, "more than was asked for"
+        for each in answer.ended:
+            self.ended.add(each.container)
+            self.held.discard(each.container)
+
+    async def finish(self) -> None:
+        message = FinishApplicationMasterRequestProto(
+            final_application_status=FinalApplicationStatusProto.Value("APP_SUCCEEDED"), diagnostics="", tracking_url=""
+        )
+        await self._call("finishApplicationMaster", message.SerializeToString())
+        await self.rpc.close()
+
+    async def _call(self, method: str, payload: bytes) -> bytes:
+        answer = await self.rpc.call(RPCCall(APPLICATION_MASTER.name, method, payload, ""), timeout_s=60)
+        assert answer.refusal is None, answer.refusal
+        return answer.payload
+
+
+def _message(container: ContainerId) -> ContainerIdProto:
+    message = ContainerIdProto(id=container.number)
+    message.app_attempt_id.attemptId = container.attempt.attempt
+    message.app_attempt_id.application_id.id = container.attempt.application.sequence
+    message.app_attempt_id.application_id.cluster_timestamp = container.attempt.application.cluster_timestamp
+    return message
+
+
+async def begin(masters: Masters, lab: Lab, gm: Master, queue: str) -> AM:
+    """An application of a queue, with its ApplicationMaster at the door of the queue's owner."""
+    assert await masters.submit(gm, queue) == 202
+    application = masters.acknowledged[-1]
+
+    async def has_a_home() -> bool:
+        return bool(await masters.homes(application))
+
+    await until(has_a_home)
+    (home,) = await masters.homes(application)
+    door = DOOR.search(told(gm))
+    assert door is not None
+    am = AM(rpc_to(door[1], await token_of(lab, home, application)))
+    await am.register()
+    return am
+
+
+async def metrics_of(masters: Masters, cluster: str) -> dict[str, int]:
+    """What a cluster's own ResourceManager tells of its use."""
+    async with masters.session.get(f"{masters.managers[cluster]}/ws/v1/cluster/metrics") as answer:
+        found: dict[str, int] = (await answer.json())["clusterMetrics"]
+        return found
+
+
+async def asks_of(masters: Masters, *gms: Master) -> Counter[str]:
+    """What the Global Masters tell of their matching, together."""
+    counted: Counter[str] = Counter()
+    for gm in gms:
+        part = (await masters.get(gm, "/heddle/v1/masters"))["asks"]
+        counted.update({name: part[name] for name in ("inconsistencies", "repairs", "fallbacks")} | part["verdicts"])
+    return counted
+
+
+async def test_spanning_applications_of_two_global_masters_fill_two_clusters_at_once(
+    masters: Masters, fault_lab: Lab
+) -> None:
+    gms = await started(masters, names_that_share(QUEUES))
+    ams = [await begin(masters, fault_lab, gm, queue) for gm, queue in zip(gms, QUEUES, strict=True)]
+    free = sum([(await metrics_of(masters, name))["availableMB"] for name in masters.managers])
+    each = free // _MIB * 3 // 4  # both do not fit
+
+    async def hold(count: int) -> bool:
+        await asyncio.gather(*(am.allocate() for am in ams))
+        return sum(len(am.held) for am in ams) >= count
+
+    for _ in range(_MOST_ROUNDS):
+        await asyncio.gather(*(am.want(each) for am in ams))
+        await until(lambda: hold(free // _MIB), within_s=180)
+        left = [(await metrics_of(masters, name))["availableMB"] for name in masters.managers]
+        assert max(left) < _MIB, "both clusters are full"
+        assert len({container.epoch // 1000 for am in ams for container in am.held}) == len(masters.managers)
+        if (await asks_of(masters, *gms))["inconsistencies"]:
+            break
+        await asyncio.gather(*(am.want(0) for am in ams))
+        await asyncio.gather(*(am.give_back() for am in ams))
+    counted = await asks_of(masters, *gms)
+    assert counted["inconsistencies"], "two that do not know of each other's promises never collided"
+    assert counted["accepted"], counted
+
+    first, second = ams
+    asked, first.wanted = first.wanted, 0
+    await first.want(0)
+    await first.give_back()
+
+    async def has_the_rest() -> bool:
+        await asyncio.gather(*(am.allocate() for am in ams))
+        return not second.wanted
+
+    await until(has_the_rest, within_s=180)
+    assert (len(second.held), len(first.held)) == (each, 0), asked
+    record = await masters.why(gms[1], masters.acknowledged[1])
+    (told_of,) = record["asks"]
+    assert told_of["by"] == "heddle"
+    assert {one["cluster"] for one in told_of["candidates"]} == set(masters.managers)
+    assert {one["verdict"] for one in told_of["verdicts"]} <= {"accepted", "rejected", "unverified"}
+
+    await second.give_back()
+    await asyncio.gather(*(am.finish() for am in ams))
+
+    async def is_empty() -> bool:
+        told_by = [await metrics_of(masters, name) for name in masters.managers]
+        return all(one["allocatedMB"] == 0 and one["appsRunning"] == 0 for one in told_by)
+
+    await until(is_empty, within_s=120)
