@@ -31,6 +31,7 @@ _OTHERS = ""
 _MOST_ANSWERS = 8192
 _MOST_TOLD = 256
 _NO_BOUND = 1 << 31
+_UNLABELLED: frozenset[str] = frozenset()
 
 ProposalKey = tuple[str, int]
 """Who proposed, and the number of the proposal."""
@@ -101,8 +102,8 @@ class PromiseBook:
         running = [node for node in nodes if node.state == _RUNNING]
         self._types = (_MEMORY, _VCORES, *sorted({name for node in running for name in node.total.others}))
         shape = (len(running), len(self._types))
-        self._reported = np.array([self._amounts(node.total - node.used) for node in running], np.int64).reshape(shape)
-        self._labels = [frozenset(node.labels) for node in running]
+        self._reported = np.array([self._free(node) for node in running], np.int64).reshape(shape)
+        self._labels = [frozenset(node.labels) if node.labels else _UNLABELLED for node in running]
         self._masks.clear()
         self._granted = [each for each in self._granted if each.at_s >= polled_at_s]
         for key in [key for key in self._promises if key[0] == _OTHERS]:
@@ -268,6 +269,12 @@ class PromiseBook:
         return freed
 
     # ------------------------------------------------------------------ amounts
+
+    def _free(self, node: NodeReport) -> tuple[int, ...]:
+        """What a node has left of each type; 10,000 of them are read at a time, so no vector is made of it."""
+        total, used = node.total, node.used
+        more = (total.others.get(name, 0) - used.others.get(name, 0) for name in self._types[2:])
+        return (total.memory_mib - used.memory_mib, total.vcores - used.vcores, *more)
 
     def _amounts(self, vector: ResourceVector) -> list[int]:
         return [vector.memory_mib, vector.vcores, *(vector.others.get(name, 0) for name in self._types[2:])]

@@ -87,6 +87,13 @@ class _Turn:
     starving: frozenset[SubClusterId]
     local: Mapping[SubClusterId, int]
 
+    @property
+    def is_settled(self) -> bool:
+        """Whether all that is wanted has a promise, and nobody starves."""
+        kept = self.kept
+        is_whole = sum(kept.values()) + self.group.awaited() == self.demand.total
+        return is_whole and not any(kept[name] and (name in self.starving or self.waiting(name)) for name in kept)
+
     def waiting(self, subcluster: SubClusterId) -> int:
         """How many a sub-cluster is asked for without having promised them."""
         return max(0, self.kept[subcluster] - self.group.matched(subcluster))
@@ -128,9 +135,12 @@ class MatchingSplitter:
         if why_not:
             asked = dict(self._fallback.split(demand, rooms))
             self._withdraw_surplus(group, asked)
-            self._decide(demand, group, eligible, asked, reason=why_not)
+            self._decide(demand, group, self._weigh(demand, eligible), asked, reason=why_not)
             return asked
         turn = self._begin(demand, group, eligible, home)
+        if turn.is_settled:  # most calls: nothing is looked at, nothing decided
+            return {subcluster: count for subcluster, count in turn.kept.items() if count}
+        weighed = self._weigh(demand, eligible)
         self._take_back(turn)
         self._promise_what_waits(turn)
         self._move(turn)
@@ -138,8 +148,13 @@ class MatchingSplitter:
         self._launch(turn)
         self._wait(turn)
         asked = {subcluster: count for subcluster, count in turn.kept.items() if count}
-        self._decide(demand, group, eligible, asked, reason="")
+        self._decide(demand, group, weighed, asked, reason="")
         return asked
+
+    def _weigh(self, demand: Demand, eligible: Mapping[SubClusterId, Room]) -> tuple[Weighed, ...]:
+        return tuple(
+            Weighed(name, self._launches.room(name, demand.key), room.age_s) for name, room in eligible.items()
+        )
 
     def granted(self, key: AskKey, subcluster: SubClusterId) -> None:
         """See `AskSplitter`: the oldest promise there is honoured."""
@@ -341,7 +356,7 @@ class MatchingSplitter:
         self,
         demand: Demand,
         group: LaunchGroup,
-        eligible: Mapping[SubClusterId, Room],
+        weighed: tuple[Weighed, ...],
         asked: Mapping[SubClusterId, int],
         *,
         reason: str,
@@ -352,12 +367,10 @@ class MatchingSplitter:
             key=key,
             wanted=demand.total,
             asked=asked,
-            promised={name: count for name in eligible if (count := group.promised(name))},
+            promised={each.subcluster: count for each in weighed if (count := group.promised(each.subcluster))},
             by="capacity" if reason else "heddle",
             reason=reason,
-            candidates=tuple(
-                Weighed(name, self._launches.room(name, key), room.age_s) for name, room in eligible.items()
-            ),
+            candidates=weighed,
             verdicts=tuple(group.verdicts),
             repairs=group.repairs,
         )
