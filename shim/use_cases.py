@@ -15,6 +15,7 @@ from shim.masters import GlobalMaster
 from shim.ports.clock import Clock
 from shim.ports.policy_store import PolicyStore
 from shim.ports.resource_manager import ResourceManager
+from shim.ports.span_store import SpanStore
 from shim.ports.state_store import StateStore
 from shim.relay.matching import MatchSettings
 from shim.server.rest.backend import Backend
@@ -35,6 +36,7 @@ from shim.services.reading import ApplicationReading, ReadingSettings
 from shim.services.reconciliation import Reconciliation
 from shim.services.repair import Repair
 from shim.services.routing import Routing, RoutingSettings
+from shim.services.span_places import SpanPlaces
 from shim.services.span_splitters import SpanMatching
 from shim.services.starting import Starting
 from shim.services.submission import SubmissionService, SubmissionSettings
@@ -60,6 +62,7 @@ class World:
     managers: Mapping[SubClusterId, ResourceManager]
     store: StateStore
     policies: PolicyStore
+    spans: SpanStore
     view: FederationView
     metrics: Metrics
 
@@ -141,7 +144,8 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
         clock=clock,
         crash_points=crash_points,
     )
-    routing = Routing(view, managers, store, clock, RoutingSettings(answer_within_s=homes_within_s))
+    places = SpanPlaces(world.spans)
+    routing = Routing(view, managers, store, clock, RoutingSettings(answer_within_s=homes_within_s), places=places)
     backend = Backend(
         view=view,
         applications=applications,

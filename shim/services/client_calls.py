@@ -5,10 +5,10 @@ than the time limit, and a sub-cluster that does not answer is named, not silent
 """
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.errors import HomeUnreachableError, NoUsableSubClusterError, ResourceManagerError
 from shim.global_master.federation_view import FederationView
@@ -80,6 +80,32 @@ class ClientCalls:
             HomeUnreachableError: Its home does not answer in time.
         """
         return await self.ask(await self._routing.home_of(application_id), call)
+
+    async def ask_place(self, container: ContainerId, call: RPCCall) -> RPCAnswer:
+        """Ask the sub-cluster where a container runs; raises as `read`."""
+        return await self.ask(await self._routing.place_of_container(container), call)
+
+    async def containers(
+        self, attempt: ApplicationAttemptId, call_for: Callable[[ApplicationAttemptId], RPCCall]
+    ) -> list[RPCAnswer]:
+        """Ask everywhere where an attempt has containers.
+
+        Args:
+            attempt: As its home calls it.
+            call_for: The call about the attempt as another sub-cluster calls it.
+
+        Returns:
+            The home's answer, then those of the others that know the attempt.
+
+        Raises:
+            NotFoundError: Nobody knows the application.
+            HomeUnreachableError: A sub-cluster with containers of it does not answer in time.
+        """
+        home = await self._routing.home_of(attempt.application)
+        beyond = await self._routing.beyond_home(attempt)
+        asked = [self.ask(place, call_for(each)) for place, each in ((home, attempt), *beyond)]
+        first, *others = await asyncio.gather(*asked)
+        return [first, *(answer for answer in others if answer.refusal is None)]
 
     async def change(self, application_id: ApplicationId, call: RPCCall) -> RPCAnswer:
         """Send a changing call to the home of an application; what is read afterwards is fetched first.

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
@@ -16,6 +16,7 @@ from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 from shim.services.delivery import HomeKnows, ask_home
 from shim.services.homeless import homeless_document
+from shim.services.span_places import SpanPlaces
 
 __all__ = ["Routing", "RoutingSettings"]
 
@@ -48,12 +49,15 @@ class Routing:
         store: StateStore,
         clock: Clock,
         settings: RoutingSettings | None = None,
+        *,
+        places: SpanPlaces | None = None,
     ) -> None:
         self._view = view
         self._managers = managers
         self._store = store
         self._clock = clock
         self._settings = settings or RoutingSettings()
+        self._places = places
         self._homes: OrderedDict[ApplicationId, SubClusterId] = OrderedDict()
         self._reservations: OrderedDict[str, SubClusterId] = OrderedDict()
         self._unknown: OrderedDict[ApplicationId, float] = OrderedDict()
@@ -79,13 +83,20 @@ class Routing:
             search.add_done_callback(lambda done: self._end_search(application_id, done))
         return await asyncio.shield(search)
 
-    async def home_of_attempt(self, attempt: ApplicationAttemptId) -> SubClusterId:
-        """Where an attempt runs: its application's home; raises as `home_of`."""
-        return await self.home_of(attempt.application)
+    async def place_of_container(self, container: ContainerId) -> SubClusterId:
+        """Where a container runs: its application's home, or where that spans to; raises as `home_of`."""
+        place = await self._places.of_container(container) if self._places is not None else None
+        if place is None or place not in self._managers:
+            return await self.home_of(container.attempt.application)
+        return place
 
-    async def home_of_container(self, container: ContainerId) -> SubClusterId:
-        """Where a container runs: its application's home; raises as `home_of`."""
-        return await self.home_of(container.attempt.application)
+    async def beyond_home(self, attempt: ApplicationAttemptId) -> Sequence[tuple[SubClusterId, ApplicationAttemptId]]:
+        """Where else than at its home an attempt has live containers, and its ids there; raises as `home_of`."""
+        if self._places is None:
+            return ()
+        places = await self._places.of_attempt(attempt)
+        home = await self.home_of(attempt.application) if places else None
+        return [(place, each) for place in self._managers if place != home for each in places.get(place, ())]
 
     def subcluster_of_node(self, node: NodeId) -> SubClusterId:
         """Whose NodeManager this is; the first in the configured order if two sub-clusters have one of that name.

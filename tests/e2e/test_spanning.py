@@ -2,15 +2,16 @@
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from shim.lab import Lab
 from shim.lab.word_count import find_texts
-from tests.support.heddle_process import HeddleProcess
+from tests.support.heddle_process import HeddleProcess, until
 from tests.support.spans import SPANNING, Spanned, spanning_secret
 from tests.support.stock_client import StockClient
 
@@ -89,10 +90,48 @@ def test_a_kill_ends_what_the_application_has_everywhere(lab, heddle, client):
     with client.running(_RUN_JAR, jar, "pi", "24", "10", user="ada") as running:
         spanned = Spanned.of(lab, heddle, running.stdout)
         spanned.waits_for_places(2)
-        answer = httpx.put(
-            f"{heddle.url}/ws/v1/cluster/apps/{spanned.application}/state?user.name=ada",
-            json={"state": "KILLED"},
-            trust_env=False,
-        )
-        assert answer.status_code in {200, 202}, answer.text
+        kill(heddle, spanned, user="ada")
         spanned.has_ended_everywhere()
+
+
+def test_containers_are_listed_and_signalled_wherever_they_run(lab, heddle, client):
+    site = client.folder / "yarn-site.xml"
+    site.write_text(site.read_text().replace("<value>$HADOOP_CONF_DIR,", f"<value>{client.folder},"))
+    jar = client.jar("hadoop-yarn-applications-distributedshell")
+    command = [_SHELL, "-jar", jar, "-shell_command", "sleep", "-shell_args", "600", "-num_containers", "6"]
+    with client.running(*command, user="grace") as running:
+        spanned = Spanned.of(lab, heddle, running.stdout)
+        spanned.waits_for_places(2)
+        attempt = spanned.attempts()[-1]["appAttemptId"]
+        path = f"apps/{spanned.application}/appattempts/{attempt}/containers"
+        until(lambda: len(heddle.ask(path).get("container", [])) == 7, "the master and its six commands are listed")
+        listed = {each["containerId"]: each["nodeId"].rpartition(":")[0] for each in heddle.ask(path)["container"]}
+        assert len({host.split(".")[2] for host in listed.values()}) == 2, "nodes of both clusters"
+        as_xml = httpx.get(f"{heddle.url}/ws/v1/cluster/{path}", headers={"Accept": "application/xml"}, trust_env=False)
+        assert as_xml.text.count("<containerId>") == 7
+        printed = client.yarn("container", "-list", attempt)
+        assert "Total number of containers :7" in printed
+        assert all(id_ in printed for id_ in listed)
+        elsewhere = [id_ for id_ in listed if lab.cluster(spanned.home).record.layout.epoch != epoch_of(id_)]
+        told = heddle.ask(f"{path}/{elsewhere[0]}")
+        assert told["containerId"] == elsewhere[0]
+        assert f"Container-Id : {elsewhere[0]}" in client.yarn("container", "-status", elsewhere[0])
+        client.yarn("container", "-signal", elsewhere[0], "FORCEFUL_SHUTDOWN", user="grace")
+        until(lambda: elsewhere[0] not in ids_in(heddle.ask(path)), "the container that was signalled has ended")
+        kill(heddle, spanned, user="grace")
+        spanned.has_ended_everywhere()
+
+
+def kill(heddle: HeddleProcess, spanned: Spanned, *, user: str) -> None:
+    url = f"{heddle.url}/ws/v1/cluster/apps/{spanned.application}/state?user.name={user}"
+    answer = httpx.put(url, json={"state": "KILLED"}, trust_env=False)
+    assert answer.status_code in {200, 202}, answer.text
+
+
+def epoch_of(container: str) -> int:
+    found = re.match(r"container_e(\d+)_", container)
+    return int(found[1]) if found else 0
+
+
+def ids_in(listed: Mapping[str, Any]) -> set[str]:
+    return {each["containerId"] for each in listed.get("container", [])}

@@ -9,6 +9,7 @@ from shim.protocol.yarn.merges import MERGES, Merge
 from shim.protocol.yarn.records import (
     application_message,
     application_of,
+    attempt_message,
     attempt_of,
     container_of,
     reservation_of,
@@ -26,6 +27,7 @@ __all__ = [
     "Merge",
     "application_message",
     "application_of",
+    "attempt_message",
     "attempt_of",
     "attempt_of_token",
     "container_of",

@@ -39,6 +39,11 @@ def attempt_of(message_untrusted: ApplicationAttemptIdProto) -> ApplicationAttem
     return ApplicationAttemptId(application_of(message_untrusted.application_id), message_untrusted.attemptId)
 
 
+def attempt_message(attempt: ApplicationAttemptId) -> ApplicationAttemptIdProto:
+    """An attempt's id for an answer."""
+    return ApplicationAttemptIdProto(application_id=application_message(attempt.application), attemptId=attempt.attempt)
+
+
 def container_of(message_untrusted: ContainerIdProto) -> ContainerId:
     """A container's id: its attempt and number; the application beside them is never set by Hadoop."""
     return ContainerId(attempt_of(message_untrusted.app_attempt_id), message_untrusted.id)

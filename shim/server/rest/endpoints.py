@@ -54,9 +54,11 @@ class Key(Enum):
 
 
 class Operation(Enum):
-    """What Heddle does itself; ROUTED passes the request on."""
+    """What Heddle does itself; ROUTED passes the request on, as do the containers of an attempt where they are."""
 
     ROUTED = "routed"
+    CONTAINERS = "containers"
+    CONTAINER = "container"
     INFO = "info"
     USER_INFO = "userinfo"
     METRICS = "metrics"
@@ -148,8 +150,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _read(_APP, Way.ROUTE, Key.APPLICATION, Operation.APPLICATION),
     _read(f"{_APP}/appattempts", Way.ROUTE, Key.APPLICATION),
     _read(f"{_APP}/appattempts/{{attempt}}", Way.ROUTE, Key.APPLICATION),
-    _read(_CONTAINERS, Way.ROUTE, Key.APPLICATION),
-    _read(f"{_CONTAINERS}/{{container}}", Way.ROUTE, Key.APPLICATION),
+    _read(_CONTAINERS, Way.ROUTE, Key.APPLICATION, Operation.CONTAINERS, xml_root="containers"),
+    _read(f"{_CONTAINERS}/{{container}}", Way.ROUTE, Key.APPLICATION, Operation.CONTAINER),
     _read(f"{_APP}/state", Way.ROUTE, Key.APPLICATION),
     _change("PUT", f"{_APP}/state", Key.APPLICATION),
     _read(f"{_APP}/queue", Way.ROUTE, Key.APPLICATION),

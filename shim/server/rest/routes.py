@@ -4,16 +4,19 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
-from shim.domain.ids import ApplicationId, ContainerId, MalformedIdError, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, MalformedIdError, SubClusterId
 from shim.errors import HomeUnreachableError, NotFoundError, NoUsableSubClusterError
 from shim.global_master.federation_view import Part
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.identifiers import path_application, path_node, unknown_node
+from shim.protocol.rest.merges import merge_containers
+from shim.protocol.rest.negotiation import Representation, negotiate
 from shim.protocol.rest.ordered_json import nesting_depth
 from shim.protocol.rest.submission_context import MAX_DEPTH
+from shim.protocol.rest.xml_writer import json_to_xml
 from shim.server.rest.backend import Backend
 from shim.server.rest.endpoints import Key, Operation, Way
 from shim.server.rest.forwarding import forwarded_request, hidden_not_found
@@ -23,6 +26,7 @@ from shim.services.identity import IdentityService
 
 __all__ = ["Routed", "Routes"]
 
+_OK = 200
 _NOT_FOUND = 404
 _SUCCESS = range(200, 300)
 _RESERVATION = re.compile(rb"reservation_[0-9]{1,19}_[0-9]{1,19}")
@@ -54,6 +58,10 @@ class Routes:
             Key.ANY: self._any,
             Key.NAMED: self._only,
         }
+        self._special: Mapping[Operation, Callable[[Call], Awaitable[Routed]]] = {
+            Operation.CONTAINERS: self._containers,
+            Operation.CONTAINER: self._one_container,
+        }
 
     async def run(self, call: Call) -> Routed:
         """Answer a row that is routed or spread.
@@ -66,6 +74,9 @@ class Routes:
             return await self._spread(call)
         if call.endpoint.operation is Operation.SIGNAL:
             await self._check_signal(call)
+        special = self._special.get(call.endpoint.operation)
+        if special is not None:
+            return await special(call)
         return await self.pass_on(call, await self._finders[call.endpoint.key](call))
 
     async def pass_on(self, call: Call, subcluster: SubClusterId) -> Routed:
@@ -126,6 +137,50 @@ class Routes:
             if call.endpoint.changes:
                 self._mark(call, subcluster)
 
+    # -- containers of an application that spans ---------------------------------------------------------------------
+
+    async def _containers(self, call: Call) -> Routed:
+        """The home's list; if the attempt has containers elsewhere, one list of all."""
+        routed = await self.pass_on(call, await self._of_application(call))
+        attempt = _attempt(call.parameters["attempt"])
+        if attempt is None or routed.answer.status != _OK:
+            return routed
+        beyond = await self._backend.routing.beyond_home(attempt)
+        if not beyond:
+            return routed
+        asked = ((routed.subcluster, attempt), *beyond)
+        told = await asyncio.gather(*(self._list_at(call, *each) for each in asked))
+        body = merge_containers(raw for raw in told if raw is not None)
+        if negotiate(call.request.joined("accept")) is Representation.XML:
+            body = json_to_xml(body, root=call.endpoint.xml_root)
+        silent = {place for (place, _), raw in zip(asked, told, strict=True) if raw is None}
+        missing = [name for name in self._backend.view.subclusters if name in {*routed.freshness.missing, *silent}]
+        freshness = Freshness(routed.freshness.as_of_s, tuple(missing))
+        return Routed(replace(routed.answer, body=body), routed.subcluster, freshness)
+
+    async def _list_at(self, call: Call, place: SubClusterId, attempt: ApplicationAttemptId) -> bytes | None:
+        """The JSON list of a sub-cluster; of one that has forgotten the attempt an empty one, None of a silent one."""
+        parameters = {**call.parameters, "attempt": str(attempt)}
+        request = forwarded_request(call.request, call.endpoint, parameters, call.caller, accept="application/json")
+        try:
+            answer = await self._backend.exchange(place, request)
+        except HomeUnreachableError:
+            return None
+        return answer.body if answer.status == _OK else b"{}"
+
+    async def _one_container(self, call: Call) -> Routed:
+        """One of the home's, or of where it runs: there its attempt may have another number."""
+        home = await self._of_application(call)
+        container = _container(call.parameters["container"])
+        if container is None or container.attempt.application != path_application(call.parameters["application"]):
+            return await self.pass_on(call, home)
+        place = await self._backend.routing.place_of_container(container)
+        if place == home:
+            return await self.pass_on(call, home)
+        return await self.pass_on(
+            replace(call, parameters={**call.parameters, "attempt": str(container.attempt)}), place
+        )
+
     # -- finders -----------------------------------------------------------------------------------------------------
 
     async def _of_application(self, call: Call) -> SubClusterId:
@@ -170,7 +225,7 @@ class Routes:
         if container is None:
             return await self._any(call)
         try:
-            return await self._backend.routing.home_of_container(container)
+            return await self._backend.routing.place_of_container(container)
         except NotFoundError:
             return await self._any(call)
 
@@ -242,6 +297,13 @@ class Routes:
 def _container(text: str) -> ContainerId | None:
     try:
         return ContainerId.parse(text)
+    except MalformedIdError:
+        return None
+
+
+def _attempt(text: str) -> ApplicationAttemptId | None:
+    try:
+        return ApplicationAttemptId.parse(text)
     except MalformedIdError:
         return None
 

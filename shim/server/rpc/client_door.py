@@ -5,14 +5,16 @@ from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
-from shim.domain.ids import ApplicationId
+from shim.domain.ids import ApplicationAttemptId
 from shim.domain.resources import ResourceVector
 from shim.errors import ForbiddenError, HeddleError
+from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import Call, ContextReceived, Failure, Offer, method_of, request_of
 from shim.protocol.proto import APPLICATION_CLIENT
-from shim.protocol.yarn import MERGES, reservation_of
+from shim.protocol.proto.messages import GetContainersRequestProto
+from shim.protocol.yarn import MERGES, attempt_message, attempt_of, container_of, reservation_of
 from shim.protocol.yarn.merges import Part
-from shim.server.rpc.asked import Asked, MethodAnswer, failure_of, problem_of, told
+from shim.server.rpc.asked import Asked, MethodAnswer, failure_of, passed_on, problem_of, told
 from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
 from shim.server.rpc.exchanges import RPCExchange, Witness
 from shim.server.rpc.logins import Logins
@@ -70,9 +72,15 @@ class ClientDoor:
         ).table
         self._ways: Mapping[Way, Callable[[Asked], Awaitable[MethodAnswer]]] = {
             Way.OWN: lambda asked: self._own[asked.call.method](asked),
-            Way.ROUTE: self._route,
+            Way.ROUTE: lambda asked: self._routes[asked.row.key](asked),
             Way.MERGE: self._merge,
             Way.CARRY: self._carry,
+        }
+        self._routes: Mapping[Key | None, Callable[[Asked], Awaitable[MethodAnswer]]] = {
+            Key.APPLICATION: self._at_home,
+            Key.ATTEMPT: self._containers,
+            Key.CONTAINER: self._at_container,
+            Key.RESERVATION: self._at_issuer,
         }
 
     # -- who may come in ---------------------------------------------------------------------------------------------
@@ -105,30 +113,52 @@ class ClientDoor:
             return failure_of(exc, asked.row)
         return answer.SerializeToString() if isinstance(answer, Message) else answer
 
-    async def _route(self, asked: Asked) -> MethodAnswer:
-        row, request = asked.row, asked.request
-        if row.key is Key.RESERVATION:
-            reservation = reservation_of(getattr(request, row.field))
-            return told(await self._calls.ask_issuer(reservation, asked.passed_on()))
-        application_id = row.application(request)
-        if row.writes:
-            self._identity.require_user(asked.caller)
-            if row.owners:
-                self._check_owner(asked, application_id)
-            return told(await self._calls.change(application_id, asked.passed_on()))
-        return told(await self._calls.read(application_id, asked.passed_on()))
+    async def _at_home(self, asked: Asked) -> MethodAnswer:
+        application_id = asked.row.application(asked.request)
+        if not asked.row.writes:
+            return told(await self._calls.read(application_id, asked.passed_on()))
+        self._check_writer(asked)
+        return told(await self._calls.change(application_id, asked.passed_on()))
 
-    def _check_owner(self, asked: Asked, application_id: ApplicationId) -> None:
+    async def _at_container(self, asked: Asked) -> MethodAnswer:
+        if asked.row.writes:
+            self._check_writer(asked)
+        container = container_of(getattr(asked.request, asked.row.field))
+        return told(await self._calls.ask_place(container, asked.passed_on()))
+
+    async def _at_issuer(self, asked: Asked) -> MethodAnswer:
+        reservation = reservation_of(getattr(asked.request, asked.row.field))
+        return told(await self._calls.ask_issuer(reservation, asked.passed_on()))
+
+    def _check_writer(self, asked: Asked) -> None:
         """A ResourceManager without access lists lets anybody; what Heddle has not heard of yet, its home judges.
 
         Raises:
-            ForbiddenError: The caller neither owns the application nor operates Heddle.
+            NotAuthenticatedError: Nobody calls.
+            ForbiddenError: The caller neither owns the application nor operates Heddle, and it is for them alone.
         """
+        self._identity.require_user(asked.caller)
+        if not asked.row.owners:
+            return
+        application_id = asked.row.application(asked.request)
         owner, user = self._calls.owner_of(application_id), asked.caller.user
         if owner not in (None, user) and not self._identity.is_admin(asked.caller):
             raise ForbiddenError(
                 f"Unauthorized attempt at {asked.call.method} of {application_id} by remote user {user}"
             )
+
+    async def _containers(self, asked: Asked) -> MethodAnswer:
+        """One list: repeated fields of protobuf messages that are put one behind the other are joined."""
+        attempt = attempt_of(getattr(asked.request, asked.row.field))
+
+        def call_for(known_as: ApplicationAttemptId) -> RPCCall:
+            if known_as == attempt:
+                return asked.passed_on()
+            request = GetContainersRequestProto(application_attempt_id=attempt_message(known_as))
+            return passed_on(asked.call, asked.caller, request.SerializeToString())
+
+        home, *others = await self._calls.containers(attempt, call_for)
+        return told(home) if home.refusal else b"".join(answer.payload for answer in (home, *others))
 
     async def _merge(self, asked: Asked) -> MethodAnswer:
         gathered = await self._calls.ask_all(asked.passed_on())

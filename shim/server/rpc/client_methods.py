@@ -3,7 +3,7 @@
 Four ways, the same as at the REST door:
 
     OWN     Heddle answers: ids, submissions
-    ROUTE   the one sub-cluster that the request belongs to, named by a key
+    ROUTE   the sub-cluster that the request belongs to, named by a key; all where an attempt has containers
     MERGE   all sub-clusters, their answers made into one
     CARRY   the first sub-cluster that answers: what is the same everywhere
 """
@@ -40,6 +40,8 @@ class Key(Enum):
     """What a routed request is found by."""
 
     APPLICATION = "application"
+    ATTEMPT = "attempt"
+    CONTAINER = "container"
     RESERVATION = "reservation"
 
 
@@ -112,9 +114,9 @@ CLIENT_METHODS: Mapping[str, Row] = {
     "updateApplicationTimeouts": _of("applicationId", writes=True),
     "getApplicationAttempts": _of("application_id"),
     "getApplicationAttemptReport": _of("application_attempt_id", unknown=JavaClass.APPLICATION_ATTEMPT_NOT_FOUND),
-    "getContainers": _of("application_attempt_id"),
-    "getContainerReport": _of("container_id", unknown=JavaClass.CONTAINER_NOT_FOUND),
-    "signalToContainer": Row(Way.ROUTE, Key.APPLICATION, "container_id", writes=True, owners=True),
+    "getContainers": Row(Way.ROUTE, Key.ATTEMPT, "application_attempt_id"),
+    "getContainerReport": Row(Way.ROUTE, Key.CONTAINER, "container_id", unknown=JavaClass.CONTAINER_NOT_FOUND),
+    "signalToContainer": Row(Way.ROUTE, Key.CONTAINER, "container_id", writes=True, owners=True),
     "submitReservation": _reserved(),
     "updateReservation": _reserved(),
     "deleteReservation": _reserved(),

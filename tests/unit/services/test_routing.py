@@ -7,9 +7,13 @@ import pytest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.submissions import SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError
+from shim.ports.span_store import SpanAttempt
+from shim.services.routing import Routing
+from shim.services.span_places import SpanPlaces
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record
 from shim.testing.federation import ScriptedFederation
 from shim.testing.resource_manager import IsNeverReached, IsPaused, IsRecovering
+from shim.testing.span_stores import InMemorySpanStore
 from shim.testing.state_stores import AwayStore, SwitchableStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -26,8 +30,7 @@ async def test_what_the_view_knows_is_not_asked_for(federation: ScriptedFederati
     heddle = await federation.start()
     asked = [len(manager.requests) for manager in federation.managers.values()]
     assert await heddle.routing.home_of(AN_ID) == WEST
-    assert await heddle.routing.home_of_attempt(ApplicationAttemptId(AN_ID, 1)) == WEST
-    assert await heddle.routing.home_of_container(ContainerId(ApplicationAttemptId(AN_ID, 1), 7)) == WEST
+    assert await heddle.routing.place_of_container(ContainerId(ApplicationAttemptId(AN_ID, 1), 7)) == WEST
     assert [len(manager.requests) for manager in federation.managers.values()] == asked
 
 
@@ -121,3 +124,29 @@ async def test_usable_are_those_that_answered_last(federation: ScriptedFederatio
     federation["east"].behave(IsNeverReached())
     await heddle.poll()
     assert heddle.routing.usable() == (WEST,)
+
+
+async def test_containers_of_an_application_that_spans_are_where_they_were_given(
+    federation: ScriptedFederation,
+) -> None:
+    federation["west"].add_application(AN_ID)
+    heddle = await federation.start()
+    spans = InMemorySpanStore()
+    routing = Routing(heddle.view, federation.managers, federation.store, federation.clock, places=SpanPlaces(spans))
+    at_home, there = ApplicationAttemptId(AN_ID, 2), ApplicationAttemptId(AN_ID, 1)
+    given = ContainerId(there, (1000 << 40) | 7)
+    await spans.save_attempt(SpanAttempt(at_home, b"registered"))
+    await spans.give(AN_ID, EAST, [given])
+    await spans.give(AN_ID, WEST, [ContainerId(at_home, 3)])
+
+    assert await routing.place_of_container(given) == EAST
+    assert await routing.place_of_container(ContainerId(at_home, 3)) == WEST
+    assert await routing.place_of_container(ContainerId(at_home, 9)) == WEST, "a container that nobody noted"
+    assert await routing.beyond_home(at_home) == [(EAST, there)]
+    assert await routing.beyond_home(there) == [], "an earlier attempt at home has no containers"
+
+    await spans.take(AN_ID, EAST, [given])
+    assert await routing.beyond_home(at_home) == []
+    spans.is_away = True
+    assert await routing.place_of_container(given) == WEST
+    assert await routing.beyond_home(at_home) == [], "without the store the home is asked"

@@ -10,7 +10,7 @@ from shim.protocol.rest.merges.labels import (
     merge_node_labels,
     merge_nodes_to_labels,
 )
-from shim.protocol.rest.merges.lists import join_list, merge_reservations, raw_items, without_members
+from shim.protocol.rest.merges.lists import join_list, merge_containers, merge_reservations, raw_items, without_members
 from shim.protocol.rest.merges.metrics import merge_metrics
 from shim.protocol.rest.merges.nodes import merge_nodes
 from shim.protocol.rest.merges.overview import merge_overview
@@ -20,6 +20,7 @@ __all__ = [
     "Part",
     "join_list",
     "merge_bulk_activities",
+    "merge_containers",
     "merge_labels_to_nodes",
     "merge_metrics",
     "merge_node_labels",

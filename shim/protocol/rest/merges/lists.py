@@ -6,7 +6,7 @@ import msgspec
 
 from shim.protocol.rest.merges.fields import Part
 
-__all__ = ["join_list", "merge_reservations", "raw_items", "without_members"]
+__all__ = ["join_list", "merge_containers", "merge_reservations", "raw_items", "without_members"]
 
 _Members = dict[str, msgspec.Raw]
 
@@ -22,12 +22,16 @@ def raw_items(document: bytes, root: str, item: str) -> list[bytes]:
     inner = msgspec.json.decode(document, type=_Members).get(root)
     if inner is None or bytes(inner) == b"null":
         return []
-    items = msgspec.json.decode(inner, type=_Members).get(item)
-    if items is None or bytes(items) == b"null":
+    return _items_of(msgspec.json.decode(inner, type=_Members).get(item))
+
+
+def _items_of(value: msgspec.Raw | None) -> list[bytes]:
+    """The items of a list, which may be absent, null, or the bare item."""
+    if value is None or bytes(value) == b"null":
         return []
-    if bytes(items)[:1] == b"[":
-        return [bytes(found) for found in msgspec.json.decode(items, type=list[msgspec.Raw])]
-    return [bytes(items)]
+    if bytes(value)[:1] == b"[":
+        return [bytes(found) for found in msgspec.json.decode(value, type=list[msgspec.Raw])]
+    return [bytes(value)]
 
 
 def join_list(root: str, item: str, items: Iterable[bytes]) -> bytes:
@@ -45,18 +49,19 @@ def without_members(document: bytes, *, without: frozenset[str]) -> bytes:
     return document if len(kept) == len(members) else msgspec.json.encode(kept)
 
 
+def merge_containers(documents: Iterable[bytes]) -> bytes:
+    """`GET .../containers` of several sub-clusters: `{container: [...]}`, without a root element."""
+    items = [item for raw in documents for item in _items_of(msgspec.json.decode(raw, type=_Members).get("container"))]
+    return b'{"container":[%b]}' % b",".join(items) if items else b"{}"
+
+
 def merge_reservations(parts: Sequence[Part]) -> bytes:
     """`GET /reservation/list` of several sub-clusters; a "mapped" object: one reservation is the bare item."""
     if len(parts) == 1:
         return parts[0].document
     items: list[bytes] = []
     for part in parts:
-        found = msgspec.json.decode(part.document, type=_Members).get("reservations")
-        if found is None or bytes(found) == b"null":
-            continue
-        raw = bytes(found)
-        is_list = raw[:1] == b"["
-        items += [bytes(item) for item in msgspec.json.decode(raw, type=list[msgspec.Raw])] if is_list else [raw]
+        items += _items_of(msgspec.json.decode(part.document, type=_Members).get("reservations"))
     if not items:
         return b"{}"
     return b'{"reservations":%b}' % (items[0] if len(items) == 1 else b"[%b]" % b",".join(items))

@@ -1,0 +1,52 @@
+"""Where an application that spans has its containers: what reads and signals of containers are routed by."""
+
+from collections.abc import Mapping
+
+import structlog
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+from shim.errors import StoreError
+from shim.ports.span_store import SpanStore
+
+__all__ = ["SpanPlaces"]
+
+_log = structlog.get_logger("heddle.span")
+
+
+class SpanPlaces:
+    """Reads what Heddle keeps of spanning applications. Without the store, every container is taken for its home's.
+
+    Args:
+        store: Where their live containers are written down.
+    """
+
+    def __init__(self, store: SpanStore) -> None:
+        self._store = store
+
+    async def of_container(self, container: ContainerId) -> SubClusterId | None:
+        """The sub-cluster of a live container that an ApplicationMaster was given; None for one that nobody knows."""
+        given = await self._given(container.attempt.application)
+        return next((place for place, containers in given.items() if container in containers), None)
+
+    async def of_attempt(
+        self, attempt: ApplicationAttemptId
+    ) -> Mapping[SubClusterId, tuple[ApplicationAttemptId, ...]]:
+        """Where the newest attempt of an application has live containers, and what it is called there.
+
+        An earlier attempt has none. Sub-clusters count attempts for themselves, so the number is not the home's.
+        """
+        try:
+            is_newest = await self._store.find_attempt(attempt) is not None
+        except StoreError as exc:
+            _log.warning("containers are shown as far as the home has them", attempt=str(attempt), reason=str(exc))
+            return {}
+        given = await self._given(attempt.application) if is_newest else {}
+        named = {place: {container.attempt for container in containers} for place, containers in given.items()}
+        return {place: tuple(sorted(attempts)) for place, attempts in named.items() if attempts}
+
+    async def _given(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
+        try:
+            return await self._store.containers(application)
+        except StoreError as exc:
+            _log.warning("containers are looked for at the home", application=str(application), reason=str(exc))
+            return {}
