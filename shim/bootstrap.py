@@ -34,6 +34,7 @@ from shim.server.rest.witness import Witness
 from shim.server.rpc import RPCServer
 from shim.server.rpc.scheduler_door import SchedulerDoor
 from shim.server.rpc.witness import AdminWitness, ClientWitness
+from shim.services.attempts import never_read
 from shim.services.crash_points import CrashPoints, nothing_happens
 from shim.services.inspection import Inspection
 from shim.services.masters.roster import global_master_role
@@ -201,6 +202,7 @@ class Heddle:
                 store,
                 opened.spans(read_secret(config.security.secret_file)),
                 use_cases.matching,
+                use_cases.shares.policy,
             )
         )
         await self._open_scheduler_door(world, use_cases, spans, master, stack)
@@ -237,12 +239,12 @@ class Heddle:
         stack.push_async_callback(_cancel, task)
         self._masters = await serve_masters(
             config.server,
-            config.queues,
             world.subclusters,
             use_cases.backend,
             witness=world.metrics.relay,
             desk=spans.desk,
-            preemptable=use_cases.shares.preemptable,
+            read=use_cases.shares.read,
+            was_read=never_read if config.security.secret_file is None else spans.desk.was_read,
             owner_door=master.doors.door_of if master is not None else lambda _queue: "",
         )
         if self._masters is None:

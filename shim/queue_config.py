@@ -34,7 +34,8 @@ _LINE = re.compile(r"at line (\d+)")
 _ROUNDING = 1e-9
 _SAME = (
     *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
-    *("max_user_running", "user_maximum", "order", "submit", "administer", "preemptable", "preempted_per_minute"),
+    *("max_user_running", "user_maximum", "order", "submit", "administer"),
+    *("span", "preemptable", "preempted_per_minute"),
 )
 """Keys of a queue that mean the same in the core."""
 
@@ -61,7 +62,10 @@ class QueueConfig:
     )
     span: bool = key(
         default=False,
-        about=Key("Whether one application may hold containers of several sub-clusters; needs `security.secret_file`."),
+        about=Key(
+            "Whether one application may hold containers of several sub-clusters; needs `security.secret_file`. "
+            "Counts for those whose ApplicationMasters log in from then on."
+        ),
     )
     prefers: Mapping[str, float] = section(
         _no_weights,
@@ -194,10 +198,11 @@ def check_queues(
         if queue.guaranteed > queue.maximum:
             message = f"{queue.guaranteed:g} is above the queue's maximum of {queue.maximum:g}"
             raise ConfigError(source, f"{where}.guaranteed", message)
-        unknown = sorted(set(queue.names) - set(subclusters))
-        if unknown and subclusters:
-            message = f"there is no such sub-cluster; there are {', '.join(subclusters)}"
-            raise ConfigError(source, f"{where}.names.{unknown[0]}", message)
+        for key_of_it, named in (("names", queue.names), ("prefers", queue.prefers)):
+            unknown = sorted(set(named) - set(subclusters))
+            if unknown and subclusters:
+                message = f"there is no such sub-cluster; there are {', '.join(subclusters)}"
+                raise ConfigError(source, f"{where}.{key_of_it}.{unknown[0]}", message)
     _check_guarantees(queues, source)
     for number, mapping in enumerate(mappings):
         if not mapping.user and not mapping.group and not mapping.application and number < len(mappings) - 1:
@@ -228,6 +233,7 @@ def share_policy(queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig
             FederatedQueue(
                 path=queue.name,
                 names=MappingProxyType({SubClusterId(name): known_as for name, known_as in queue.names.items()}),
+                prefers=MappingProxyType({SubClusterId(name): weight for name, weight in queue.prefers.items()}),
                 **{name: getattr(queue, name) for name in _SAME},
             )
             for queue in queues

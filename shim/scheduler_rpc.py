@@ -1,43 +1,43 @@
 """The scheduler door put together: the homes' scheduler addresses, the use cases, the listening socket."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping
 
 from adapters.yarn.rm_rpc import addresses_of
-from shim.config import QueueConfig, ServerConfig, split_address
+from shim.config import ServerConfig, split_address
 from shim.connections import SubCluster
-from shim.domain.ids import SubClusterId
+from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.errors import ConfigError
 from shim.ports.attempt_calls import AttemptDesk
 from shim.server.rest.backend import Backend
 from shim.server.rpc.home_dialler import HomeDialler
 from shim.server.rpc.scheduler_connection import SchedulerWitness
 from shim.server.rpc.scheduler_door import SchedulerDoor
-from shim.services.attempts import Attempts
+from shim.services.attempts import Attempts, never_read
 
 __all__ = ["serve_masters"]
 
 
 async def serve_masters(
     server: ServerConfig,
-    queues: Sequence[QueueConfig],
     subclusters: Mapping[SubClusterId, SubCluster],
     backend: Backend,
     *,
     witness: SchedulerWitness,
     desk: AttemptDesk | None = None,
-    preemptable: Callable[[], Mapping[str, Mapping[SubClusterId, str]]] = dict,
+    read: Callable[[], Mapping[str, Mapping[SubClusterId, str]]] = dict,
+    was_read: Callable[[ApplicationAttemptId], Awaitable[bool]] = never_read,
     owner_door: Callable[[str], str] = lambda _queue: "",
 ) -> SchedulerDoor | None:
     """Open the scheduler door; None if it is switched off, or no sub-cluster's scheduler address is known.
 
     Args:
         server: Where to listen.
-        queues: Which of them span.
         subclusters: The homes.
         backend: The use cases of the REST door.
         witness: Counts.
         desk: Who understands the calls of applications in queues that span; None: all pass through.
-        preemptable: Queues whose asks may be held back, each with its other names.
+        read: Queues whose ApplicationMasters' calls are read at this moment, each with its other names.
+        was_read: Whether those of an attempt were read before, and therefore still are.
         owner_door: `host:port` where the Heddle that owns a queue takes ApplicationMasters; empty if it is this one.
 
     Raises:
@@ -51,12 +51,8 @@ async def serve_masters(
         backend.view,
         backend.managers,
         backend.clock,
-        spanning={
-            queue.name: {SubClusterId(name): path for name, path in queue.names.items()}
-            for queue in queues
-            if queue.span
-        },
-        preemptable=preemptable,
+        read=read,
+        was_read=was_read,
         answer_within_s=server.answer_within_s,
     )
 

@@ -56,9 +56,18 @@ class SharesOfQueues:
             acts = {stage.value: count for (queue, stage), count in self.acts.counts.items() if queue == path}
             yield QueueGauges(path, self.room.count(path), parts, acts)
 
-    def preemptable(self) -> Mapping[str, Mapping[SubClusterId, str]]:
-        """Queues whose asks may be held back, each with what sub-clusters call it that call it otherwise."""
-        return {queue.path: queue.names for queue in self.policies.current.sharing if queue.preemptable}
+    def read(self) -> Mapping[str, Mapping[SubClusterId, str]]:
+        """Queues whose ApplicationMasters' calls are read, each with what sub-clusters call it that call it otherwise.
+
+        Their applications may span, or their asks may be held back.
+        """
+        policy = self.policies.current
+        held_back = (queue for queue in policy.sharing if queue.preemptable)
+        return {queue.path: queue.names for queue in (*policy.spanning, *held_back)}
+
+    def policy(self) -> SharePolicy:
+        """The policy that holds."""
+        return self.policies.current
 
     def preemption(self, desk: Spanning) -> PreemptionService:
         """Who holds asks back and asks containers back.
@@ -110,10 +119,14 @@ def open_shares(
 
     def parse(text: str, source: str) -> SharePolicy:
         policy = parse_policy(text, source=source, subclusters=subclusters)
-        preemptable = [queue.path for queue in policy.sharing if queue.preemptable]
-        if preemptable and config.security.secret_file is None:
-            message = f"{preemptable[0]} is, and security.secret_file is not set: what it registers is sealed with it"
-            raise ConfigError(source, "queue.preemptable", message)
+        sealed = {
+            "span": [queue.path for queue in policy.spanning],
+            "preemptable": [queue.path for queue in policy.sharing if queue.preemptable],
+        }
+        for name, queues in sealed.items():
+            if queues and config.security.secret_file is None:
+                message = f"{queues[0]} is, and security.secret_file is not set: what is kept of it is sealed with it"
+                raise ConfigError(source, f"queue.{name}", message)
         return policy
 
     service = PolicyService(policies, policy_text(config.queues, config.mappings), parse, clock)

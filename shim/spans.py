@@ -1,6 +1,6 @@
 """Spanning put together: who speaks for applications in sub-clusters that are not their homes."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -10,6 +10,7 @@ from adapters.yarn.scheduler_login import TokenLogins
 from shim.config import Config
 from shim.connections import SubCluster
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.shares import SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
 from shim.global_master.federation_view import FederationView
@@ -21,10 +22,9 @@ from shim.ports.state_store import StateStore
 from shim.protocol.rest.submission_context import keeps_containers as keeps_by_rest
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.protocol.yarn.submissions import keeps_containers as keeps_by_rpc
-from shim.queue_config import QueueConfig
 from shim.services.epochs import Epochs
 from shim.services.span import SpanTools
-from shim.services.span_rooms import SpanQueue, SpanRooms
+from shim.services.span_rooms import SpanRooms
 from shim.services.span_splitters import SpanMatching
 from shim.services.span_watch import SpanWatch
 from shim.services.span_worker import SpanSettings
@@ -50,6 +50,7 @@ class SpanWorld:
     store: StateStore
     spans: SpanStore
     matching: SpanMatching
+    policy: Callable[[], SharePolicy]
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,8 +69,7 @@ async def open_spans(world: SpanWorld) -> Spans:
     """
     clock, view, config = world.clock, world.view, world.config
     epochs = Epochs(world.managers)
-    queues = [_queue(each) for each in config.queues if each.span]
-    if queues:
+    if world.policy().spanning:
         await epochs.ask()
         _refuse_clashes(epochs)
         for name in epochs.homes_only:
@@ -79,7 +79,7 @@ async def open_spans(world: SpanWorld) -> Spans:
         SpanTools(
             masters=masters,
             store=world.spans,
-            rooms=SpanRooms(view, world.admissions, clock, queues, epochs.may_span),
+            rooms=SpanRooms(view, world.admissions, clock, world.policy, epochs.may_span),
             matching=world.matching,
             clock=clock,
             settings=SpanSettings(beat_s=config.span.beat_s, lost_after_s=config.span.lost_after_s),
@@ -87,14 +87,6 @@ async def open_spans(world: SpanWorld) -> Spans:
         )
     )
     return Spans(desk, SpanWatch(desk, masters, world.spans, view, world.managers, epochs, clock))
-
-
-def _queue(each: QueueConfig) -> SpanQueue:
-    return SpanQueue(
-        each.name,
-        {SubClusterId(name): weight for name, weight in each.prefers.items()},
-        {SubClusterId(name): path for name, path in each.names.items()},
-    )
 
 
 def _refuse_clashes(epochs: Epochs) -> None:

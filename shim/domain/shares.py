@@ -31,6 +31,8 @@ class FederatedQueue:
         preemptable: Whether its containers are asked back, and its asks held back, while another queue waits for its
             share; `preempted_per_minute` is how many containers at most.
         names: What sub-clusters call it that call it otherwise.
+        span: Whether one application of it may hold containers of several sub-clusters.
+        prefers: How much its applications prefer a sub-cluster then; 1 for those that are not in here.
     """
 
     path: str
@@ -48,6 +50,8 @@ class FederatedQueue:
     preemptable: bool = False
     preempted_per_minute: int = 20
     names: Mapping[SubClusterId, str] = field(default_factory=lambda: MappingProxyType({}))
+    span: bool = False
+    prefers: Mapping[SubClusterId, float] = field(default_factory=lambda: MappingProxyType({}))
 
     @property
     def is_sharing(self) -> bool:
@@ -91,6 +95,16 @@ class SharePolicy:
     def sharing(self) -> tuple[FederatedQueue, ...]:
         """Queues that take part in the shares."""
         return tuple(queue for queue in self.queues if queue.is_sharing)
+
+    @property
+    def spanning(self) -> tuple[FederatedQueue, ...]:
+        """Queues whose applications may hold containers of several sub-clusters."""
+        return tuple(queue for queue in self.queues if queue.span)
+
+    def spans_otherwise(self, other: "SharePolicy") -> tuple[str, ...]:
+        """Paths of the queues that span in one of two policies alone."""
+        ours, theirs = ({queue.path for queue in policy.spanning} for policy in (self, other))
+        return tuple(sorted(ours ^ theirs))
 
     def find(self, told: str) -> FederatedQueue | None:
         """The queue that a full path or its last part names, or the nearest above that path."""

@@ -24,12 +24,14 @@ class Attempt:
     Attributes:
         queue: The full path of a queue that spans; of others what the home tells, which may be its last part only.
         user: Whose application it is.
+        is_read: Whether its calls are read: its application may span, or its asks may be held back.
     """
 
     id: ApplicationAttemptId
     home_subcluster: SubClusterId
     queue: str
     user: str
+    is_read: bool = False
 
 
 class HomeSession(Protocol):

@@ -1,8 +1,7 @@
 """Who an ApplicationMaster is: the home, the queue and the user of its application."""
 
 import asyncio
-from collections.abc import Callable, Mapping
-from types import MappingProxyType
+from collections.abc import Awaitable, Callable, Mapping
 
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.queues import is_same_queue
@@ -14,10 +13,15 @@ from shim.ports.resource_manager import ResourceManager
 from shim.services.rm_questions import ask_application
 from shim.services.routing import Routing
 
-__all__ = ["Attempts"]
+__all__ = ["Attempts", "never_read"]
 
 _MOST_SEARCHES = 8
 """At one time: whoever makes up ids shall not have every sub-cluster asked for each of them at once."""
+
+
+async def never_read(_attempt_id: ApplicationAttemptId) -> bool:
+    """Of no attempt were calls read before."""
+    return False
 
 
 class Attempts:
@@ -28,9 +32,11 @@ class Attempts:
         view: What homes told of their applications.
         managers: The homes, for applications that none has told of yet.
         clock: For the age of documents.
-        spanning: Full paths of the queues whose applications may hold containers of several sub-clusters, each with
-            what sub-clusters call it that call it otherwise.
-        preemptable: Full paths of the queues whose asks may be held back, at this moment; as in `spanning`.
+        read: Full paths of the queues whose ApplicationMasters' calls are read at this moment, each with what
+            sub-clusters call it that call it otherwise: their applications may hold containers of several
+            sub-clusters, or their asks may be held back.
+        was_read: Whether an attempt has registered while its calls were read: they are read to its end, since only
+            so its calls are in the order that its home expects.
         answer_within_s: For a home that is asked.
     """
 
@@ -41,16 +47,16 @@ class Attempts:
         managers: Mapping[SubClusterId, ResourceManager],
         clock: Clock,
         *,
-        spanning: Mapping[str, Mapping[SubClusterId, str]] = MappingProxyType({}),
-        preemptable: Callable[[], Mapping[str, Mapping[SubClusterId, str]]] = dict,
+        read: Callable[[], Mapping[str, Mapping[SubClusterId, str]]] = dict,
+        was_read: Callable[[ApplicationAttemptId], Awaitable[bool]] = never_read,
         answer_within_s: float = 2.0,
     ) -> None:
         self._routing = routing
         self._view = view
         self._managers = managers
         self._clock = clock
-        self._spanning = dict(spanning)
-        self._preemptable = preemptable
+        self._read = read
+        self._was_read = was_read
         self._answer_within_s = answer_within_s
         self._searches = asyncio.Semaphore(_MOST_SEARCHES)
 
@@ -74,14 +80,8 @@ class Attempts:
         if document is None:
             return Attempt(attempt_id, home, queue="", user="")
         queue = self._path_of(document.summary.queue, home)
-        return Attempt(attempt_id, home, queue, document.summary.user)
-
-    def is_read(self, attempt: Attempt) -> bool:
-        """Whether its calls are read: its application may span, or its asks may be held back."""
-        return attempt.queue in self._read()
-
-    def _read(self) -> Mapping[str, Mapping[SubClusterId, str]]:
-        return {**self._preemptable(), **self._spanning}
+        is_read = queue in self._read() or await self._was_read(attempt_id)
+        return Attempt(attempt_id, home, queue, document.summary.user, is_read=is_read)
 
     def _path_of(self, told: str, home: SubClusterId) -> str:
         """The full path of a queue whose calls are read, by what its home calls it; of others what the home tells."""

@@ -172,8 +172,8 @@ class Span:
 
     def _rooms(self) -> tuple[Room, ...]:
         """The sub-clusters as they are known now."""
-        closed = [name for name, worker in self._workers.items() if not worker.is_usable]
-        return self._tools.rooms.look(self.attempt.home_subcluster, self.attempt.queue, closed)
+        sessions = {name: worker.is_usable for name, worker in self._workers.items()}
+        return self._tools.rooms.look(self.attempt.home_subcluster, self.attempt.queue, sessions)
 
     def _queue_at(self, subcluster: SubClusterId) -> str | None:
         return self._tools.rooms.queue_at(subcluster, self.attempt.queue)

@@ -1,12 +1,12 @@
 """The sub-clusters as the ledger of an application needs to know them: made of the view, for its queue."""
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field
-from types import MappingProxyType
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import QueueReport, QueueState, is_same_queue
 from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.global_master.federation_view import FederationView, Part
 from shim.global_master.home import find_queue
@@ -14,24 +14,9 @@ from shim.global_master.subcluster_view import SubClusterView
 from shim.ports.clock import Clock
 from shim.relay import Room
 
-__all__ = ["SpanQueue", "SpanRooms"]
+__all__ = ["SpanRooms"]
 
 _RUNNING = "RUNNING"
-
-
-@dataclass(frozen=True, slots=True)
-class SpanQueue:
-    """A queue whose applications may span.
-
-    Attributes:
-        path: Its full path.
-        weights: How much it prefers a sub-cluster; 1 for those that are not in here.
-        names: What sub-clusters call it that call it otherwise.
-    """
-
-    path: str
-    weights: Mapping[SubClusterId, float] = field(default_factory=lambda: MappingProxyType({}))
-    names: Mapping[SubClusterId, str] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +37,7 @@ class SpanRooms:
         view: What heartbeats told.
         admissions: Operators' words.
         clock: For ages.
-        queues: Those that span.
+        policy: Which queues span, as it is now.
         may_span: Whether a sub-cluster can hold containers of other homes' applications (its epoch is its own).
     """
 
@@ -61,13 +46,13 @@ class SpanRooms:
         view: FederationView,
         admissions: Mapping[SubClusterId, Admission],
         clock: Clock,
-        queues: Sequence[SpanQueue],
+        policy: Callable[[], SharePolicy],
         may_span: Callable[[SubClusterId], bool],
     ) -> None:
         self._view = view
         self._admissions = admissions
         self._clock = clock
-        self._queues = tuple(queues)
+        self._policy = policy
         self._may_span = may_span
         self._nodes: dict[SubClusterId, _Nodes] = {}
 
@@ -79,33 +64,41 @@ class SpanRooms:
             told: The queue as the application's home tells it.
         """
         seen = self._view.look(subcluster, self._clock.now_s())
-        queue = self._find(seen, self._span_queue(told), told)
+        queue = self._find(seen, self._queue(told), told)
         return None if queue is None or not queue.is_leaf else queue.path
 
-    def look(self, home: SubClusterId, told: str, closed: Collection[SubClusterId]) -> tuple[Room, ...]:
+    def look(self, home: SubClusterId, told: str, sessions: Mapping[SubClusterId, bool]) -> tuple[Room, ...]:
         """The sub-clusters for an application of a queue: its home alone, unless the queue spans.
+
+        Where it has a session it may hold containers, whatever the policy says by now; new ones it gets there only
+        while its queue spans.
 
         Args:
             home: Of the application.
             told: Its queue, as its home tells it.
-            closed: Sub-clusters that its sessions cannot use now.
+            sessions: Where it has some, and whether they can be used now.
         """
-        queue = self._span_queue(told)
+        queue = self._queue(told)
         now_s = self._clock.now_s()
+
+        def is_closed(subcluster: SubClusterId) -> bool:
+            return not queue.span or not sessions.get(subcluster, True)
+
         return tuple(
-            self._room(self._view.look(each, now_s), queue, told, is_home=each == home, is_closed=each in closed)
+            self._room(self._view.look(each, now_s), queue, told, is_home=each == home, is_closed=is_closed(each))
             for each in self._view.subclusters
-            if each == home or queue in self._queues
+            if each == home or queue.span or each in sessions
         )
 
-    def _span_queue(self, told: str) -> SpanQueue:
-        return next((queue for queue in self._queues if is_same_queue(queue.path, told)), SpanQueue(told))
+    def _queue(self, told: str) -> FederatedQueue:
+        """As the policy has it; one that it does not name spans nowhere."""
+        named = (queue for queue in self._policy().queues if is_same_queue(queue.path, told))
+        return next(named, FederatedQueue(told))
 
-    def _find(self, seen: SubClusterView, queue: SpanQueue, told: str) -> QueueReport | None:
-        name = queue.names.get(seen.subcluster, queue.path)
-        return find_queue(seen, name) or find_queue(seen, told)
+    def _find(self, seen: SubClusterView, queue: FederatedQueue, told: str) -> QueueReport | None:
+        return find_queue(seen, queue.name_at(seen.subcluster)) or find_queue(seen, told)
 
-    def _room(self, seen: SubClusterView, queue: SpanQueue, told: str, *, is_home: bool, is_closed: bool) -> Room:
+    def _room(self, seen: SubClusterView, queue: FederatedQueue, told: str, *, is_home: bool, is_closed: bool) -> Room:
         there = self._find(seen, queue, told)
         nodes = self._nodes_of(seen)
         size = seen.capacity if there is None else _least(there.maximum, seen.capacity)
@@ -117,7 +110,7 @@ class SpanRooms:
             free=_positive(_least(size - used, seen.capacity - seen.used)),
             size=size,
             largest=_largest(seen.maximum_allocation, nodes.largest),
-            weight=queue.weights.get(seen.subcluster, 1.0),
+            weight=queue.prefers.get(seen.subcluster, 1.0),
             nodes=nodes.count,
             racks=nodes.racks,
             rack_names=nodes.rack_names,

@@ -2,12 +2,17 @@
 
 from collections.abc import Sequence
 
-from shim.domain.ids import ApplicationId
+import structlog
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId
+from shim.errors import StoreError
 from shim.ports.attempt_calls import Attempt, HomeSession
 from shim.ports.resource_manager_rpc import RPCAnswer
 from shim.services.span import Span, SpanTools
 
 __all__ = ["SpanCalls", "Spanning"]
+
+_log = structlog.get_logger("heddle.span")
 
 
 class Spanning:
@@ -26,6 +31,17 @@ class Spanning:
             known.follows = before
             self._spans[application] = known
         return SpanCalls(known, home)
+
+    async def was_read(self, attempt: ApplicationAttemptId) -> bool:
+        """Whether calls of its application were read before, here or by an earlier Heddle; no, if nobody can tell."""
+        if attempt.application in self._spans:
+            return True
+        store = self._tools.store
+        try:
+            return await store.find_attempt(attempt) is not None or bool(await store.sessions(attempt.application))
+        except StoreError as exc:
+            _log.warning("taken for one whose calls pass through", attempt=str(attempt), reason=str(exc))
+            return False
 
     @property
     def spans(self) -> Sequence[Span]:

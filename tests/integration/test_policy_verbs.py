@@ -31,7 +31,7 @@ def _logs(tmp_path: Path) -> Iterator[None]:
     structlog.reset_defaults()
 
 
-def a_heddle(folder: Path, admin: str = "ada") -> Heddle:
+def a_heddle(folder: Path, admin: str = "ada", security: str = "") -> Heddle:
     text = f"""
         [server]
         rest = "127.0.0.1:0"
@@ -42,6 +42,7 @@ def a_heddle(folder: Path, admin: str = "ada") -> Heddle:
         url = "sqlite:///{folder}/heddle.db"
         [security]
         admins = ["{admin}"]
+        {security}
         [[subcluster]]
         id = "east"
         web = "http://127.0.0.1:9"
@@ -112,6 +113,26 @@ async def test_what_is_wrong_is_told_with_its_line_and_nothing_is_applied(tmp_pa
             printed = await verb("policy", *words, str(tmp_path / "wrong.toml"), code=ExitCode.FAILED)
             assert told in " ".join(printed.split())
         assert len(json.loads(await verb("policy", "history", "-o", "json"))) == 1
+
+
+async def test_spanning_is_a_policys_too_and_needs_a_secret_that_outlives_the_process(tmp_path: Path) -> None:
+    spans = tmp_path / "spans.toml"
+    spans.write_text(f"{SECOND}span = true\nprefers.east = 2\n")
+    async with a_heddle(tmp_path) as heddle:
+        printed = await verbs_of(heddle)("policy", "apply", str(spans), code=ExitCode.FAILED)
+        assert "queue.span" in printed
+        assert "security.secret_file is not set" in " ".join(printed.split())
+    secret = tmp_path / "secret"
+    secret.write_text("0" * 64)
+    secret.chmod(0o600)
+    async with a_heddle(tmp_path, security=f'secret_file = "{secret}"') as heddle:
+        verb = verbs_of(heddle)
+        for words in (("--dry-run",), ()):
+            assert "span of root.dev counts for ApplicationMasters that log in from now on" in await verb(
+                "policy", "apply", str(spans), *words
+            )
+        assert "span of root.dev" not in await verb("policy", "apply", str(spans)), "it did not change"
+        assert "span of root.dev" in await verb("policy", "rollback", "0")
 
 
 async def test_who_is_no_operator_may_look_and_not_change(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from shim.global_master.federation_view import FederationView
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.proto.messages import ApplicationSubmissionContextProto, SubmitApplicationRequestProto
 from shim.protocol.yarn import RPC_SUBMISSION
+from shim.queue_config import share_policy
 from shim.relay.matching import MatchSettings
 from shim.services.span_splitters import SpanMatching
 from shim.spans import SpanWorld, _keeps_containers, open_spans
@@ -54,6 +55,7 @@ def a_world(config, *epochs):
         store=InMemoryStateStore(lambda: 100.0),
         spans=InMemorySpanStore(),
         matching=SpanMatching(None, MatchSettings()),
+        policy=lambda: share_policy(config.queues, config.mappings),
     )
 
 

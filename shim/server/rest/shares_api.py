@@ -148,20 +148,21 @@ class SharesAPI:
         caller = self._operator(asker)
         sent = await _sent(request)
         policy = self.policies.validate(sent.text, sent.source)
-        newest = self.policies.newest
+        newest, later = self.policies.newest, _not_at_once(self.policies.current, policy)
         if not is_dry_run:
             newest = await self.policies.apply(
                 sent.text, source=sent.source, by=caller.user, note=sent.note, expected=sent.expected
             )
-        return _json({**_shown_version(newest), **_shown_policy(policy), "dry_run": is_dry_run})
+        return _json({**_shown_version(newest), **_shown_policy(policy), **later, "dry_run": is_dry_run})
 
     async def roll_back(self, version: int, asker: _Asker, is_dry_run: _DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
         """Let an old version hold again."""
         caller = self._operator(asker)
         found = await self.policies.find(version)
+        later = _not_at_once(self.policies.current, self.policies.validate(found.text, f"version {version}"))
         if not is_dry_run:
             found = await self.policies.roll_back(version, by=caller.user)
-        return _json({**_shown_version(found), "dry_run": is_dry_run})
+        return _json({**_shown_version(found), **later, "dry_run": is_dry_run})
 
     def _operator(self, asker: Caller) -> Caller:
         caller = self.identity.require_user(asker)
@@ -209,6 +210,12 @@ def _shown_policy(policy: SharePolicy) -> dict[str, Any]:
         "sharing": [queue.path for queue in policy.sharing],
         "mappings": len(policy.mappings),
     }
+
+
+def _not_at_once(before: SharePolicy, after: SharePolicy) -> dict[str, Any]:
+    """What running applications notice nothing of."""
+    told = "counts for ApplicationMasters that log in from now on; the others go on as they are"
+    return {"not_at_once": [f"span of {path} {told}" for path in before.spans_otherwise(after)]}
 
 
 def _shown_version(version: PolicyVersion) -> dict[str, Any]:

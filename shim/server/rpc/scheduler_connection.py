@@ -58,10 +58,6 @@ class AttemptFinder(Protocol):
         """
         ...
 
-    def is_read(self, attempt: Attempt) -> bool:
-        """Whether its calls are read: its application may span, or its asks may be held back."""
-        ...
-
 
 class SchedulerWitness(Protocol):
     """Counts what goes through the door."""
@@ -274,7 +270,7 @@ class MasterConnection(asyncio.Protocol):
 
     def _owner_door(self, login: LoginRelay, attempt: Attempt) -> Address | None:
         """Where the attempt's calls are understood, if that is elsewhere; what was passed on once is so no further."""
-        if login.was_passed_on or not self._board.attempts.is_read(attempt):
+        if login.was_passed_on or not attempt.is_read:
             return None
         return self._board.owner_door(attempt.queue)
 
@@ -310,7 +306,7 @@ class MasterConnection(asyncio.Protocol):
     def _traffic_of(self, attempt: Attempt, login: LoginRelay, quality: QualityOfProtection) -> Traffic:
         board = self._board
         meter = board.witness.session(attempt.home_subcluster)
-        is_read = board.desk is not None and not self._is_passed_on and board.attempts.is_read(attempt)
+        is_read = board.desk is not None and not self._is_passed_on and attempt.is_read
         if quality.has_layer:
             if is_read:
                 _LOG.warning(

@@ -37,10 +37,8 @@ class KnownAttempts:
     async def find(self, attempt_id):
         if attempt_id.application.sequence >= 1000:
             raise NotFoundError(f"app with id: {attempt_id.application} not found")
-        return Attempt(attempt_id, EAST, "span" if attempt_id.application.sequence >= 100 else "default", "ada")
-
-    def is_read(self, found):
-        return found.queue == "span"
+        spans = attempt_id.application.sequence >= 100
+        return Attempt(attempt_id, EAST, "span" if spans else "default", "ada", is_read=spans)
 
 
 class Counts:

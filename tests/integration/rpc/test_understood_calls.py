@@ -76,7 +76,7 @@ async def test_calls_are_answered_by_whoever_understands_them_over_the_masters_o
         await of_another_queue.register()
         told = AllocateResponseProto.FromString((await of_another_queue.allocate()).payload)
         assert told.num_cluster_nodes == 2
-    assert desk.entered == [Attempt(attempt(SPANNING), EAST, "span", "ada")]
+    assert desk.entered == [Attempt(attempt(SPANNING), EAST, "span", "ada", is_read=True)]
     await until(lambda: desk.left == 1)
 
 

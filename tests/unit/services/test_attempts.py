@@ -26,7 +26,7 @@ def federation() -> ScriptedFederation:
 async def attempts_over(federation: ScriptedFederation, *spanning: str) -> Attempts:
     heddle = await federation.start()
     names = dict.fromkeys(spanning, {WEST: "root.default"} if spanning == ("root.ours",) else {})
-    return Attempts(heddle.routing, heddle.view, federation.managers, federation.clock, spanning=names)
+    return Attempts(heddle.routing, heddle.view, federation.managers, federation.clock, read=lambda: names)
 
 
 async def test_an_attempt_is_at_its_applications_home(federation: ScriptedFederation) -> None:
@@ -34,7 +34,7 @@ async def test_an_attempt_is_at_its_applications_home(federation: ScriptedFedera
     attempts = await attempts_over(federation)
     found = await attempts.find(ATTEMPT)
     assert (found.id, found.home_subcluster) == (ATTEMPT, WEST)
-    assert not attempts.is_read(found)
+    assert not found.is_read
 
 
 async def test_without_queues_that_span_nobody_is_asked_for_the_queue(federation: ScriptedFederation) -> None:
@@ -48,7 +48,7 @@ async def test_where_queues_span_the_home_is_asked_for_the_queue(federation: Scr
     federation["west"].add_application(AN_ID)
     found = await attempts.find(ATTEMPT)
     assert found.queue == "root.default"
-    assert attempts.is_read(found)
+    assert found.is_read
 
 
 async def test_a_queue_that_its_home_calls_otherwise_is_told_by_its_own_path(federation: ScriptedFederation) -> None:
@@ -56,7 +56,28 @@ async def test_a_queue_that_its_home_calls_otherwise_is_told_by_its_own_path(fed
     federation["west"].add_application(AN_ID)
     found = await attempts.find(ATTEMPT)
     assert found.queue == "root.ours"
-    assert attempts.is_read(found)
+    assert found.is_read
+
+
+async def test_an_attempt_whose_calls_were_read_stays_read_when_the_policy_says_otherwise(
+    federation: ScriptedFederation,
+) -> None:
+    heddle = await federation.start()
+    federation["west"].add_application(AN_ID)
+    queues: dict[str, dict[SubClusterId, str]] = {"root.default": {}}
+    read: set[ApplicationAttemptId] = set()
+
+    async def was_read(attempt: ApplicationAttemptId) -> bool:
+        return attempt in read
+
+    attempts = Attempts(
+        heddle.routing, heddle.view, federation.managers, federation.clock, read=lambda: queues, was_read=was_read
+    )
+    assert (await attempts.find(ATTEMPT)).is_read
+    queues.clear()
+    assert not (await attempts.find(ATTEMPT)).is_read
+    read.add(ATTEMPT)
+    assert (await attempts.find(ATTEMPT)).is_read
 
 
 async def test_a_home_that_cannot_tell_the_queue_is_waited_for(federation: ScriptedFederation) -> None:

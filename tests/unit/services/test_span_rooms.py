@@ -1,16 +1,18 @@
 """What the view tells of a queue's room on each cluster, and whether anything may span there."""
 
 import json
+from types import MappingProxyType
 
 import pytest
 
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, HaState
 from shim.global_master.federation_view import FederationView
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.services.epochs import Epochs
-from shim.services.span_rooms import SpanQueue, SpanRooms
+from shim.services.span_rooms import SpanRooms
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_node_report, a_queue_report, a_report
 
@@ -22,12 +24,12 @@ def rooms_over(*reports, admissions=None, queue=None, may_span=lambda _: True, n
     view = FederationView((EAST, WEST))
     for report in reports:
         view.apply(report)
-    queues = [queue or SpanQueue("root.default")]
-    return SpanRooms(view, admissions or {}, FakeClock(now_s), queues, may_span)
+    policy = SharePolicy((queue or FederatedQueue("root.default", span=True),))
+    return SpanRooms(view, admissions or {}, FakeClock(now_s), lambda: policy, may_span)
 
 
-def look(rooms, closed=()):
-    return {room.subcluster: room for room in rooms.look(EAST, "default", closed)}
+def look(rooms, sessions=MappingProxyType({})):
+    return {room.subcluster: room for room in rooms.look(EAST, "default", sessions)}
 
 
 def test_a_room_is_what_the_queue_could_still_get_there():
@@ -61,26 +63,34 @@ def test_nodes_that_do_not_run_hold_nothing():
         {"reports": (a_report("west", queues=(a_queue_report("root.other"),)),)},
         {"admissions": {WEST: Admission.DRAINING}},
         {"may_span": lambda _: False},
-        {"closed": [WEST]},
+        {"sessions": {WEST: False}},
         {"now_s": 1000.0},
     ],
     ids=["never heard of", "standby", "no such queue", "draining", "no epoch", "given up", "silent"],
 )
 def test_nothing_spans_to_a_cluster_that_is_not_well_and_the_home_stays_open(flaw):
     flaw = dict(flaw)
-    reports, closed = flaw.pop("reports", (a_report("west"),)), flaw.pop("closed", ())
-    rooms = look(rooms_over(*reports, **flaw), closed)
+    reports, sessions = flaw.pop("reports", (a_report("west"),)), flaw.pop("sessions", {})
+    rooms = look(rooms_over(*reports, **flaw), sessions)
     assert not rooms[WEST].is_open
     assert rooms[EAST].is_open
 
 
 def test_a_queue_may_have_another_name_elsewhere_and_prefer_a_cluster():
-    queue = SpanQueue("root.default", weights={WEST: 2.0}, names={WEST: "root.prod"})
+    queue = FederatedQueue("root.default", span=True, prefers={WEST: 2.0}, names={WEST: "root.prod"})
     rooms = rooms_over(a_report("west", queues=(a_queue_report("root.prod"),)), queue=queue)
     assert look(rooms)[WEST].is_open
     assert look(rooms)[WEST].weight == 2.0
     assert rooms.queue_at(WEST, "default") == "root.prod"
     assert rooms.queue_at(EAST, "default") is None
+
+
+def test_a_queue_that_spans_no_more_keeps_what_it_has_elsewhere_and_gets_nothing_more_there():
+    rooms = rooms_over(a_report("west"), queue=FederatedQueue("root.default"))
+    assert look(rooms).keys() == {EAST}
+    seen = look(rooms, {WEST: True})
+    assert seen[EAST].is_open
+    assert not seen[WEST].is_open
 
 
 def test_what_is_known_of_nodes_follows_the_view():

@@ -1,7 +1,7 @@
 """Applications that span, between a home and two clusters that keep YARN's order of calls."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator, Callable, Mapping
 
 import pytest
 
@@ -50,12 +50,12 @@ class TwoRooms:
     def queue_at(self, _subcluster: SubClusterId, told: str) -> str:
         return f"root.{told}"
 
-    def look(self, home: SubClusterId, _told: str, closed: list[SubClusterId]) -> tuple[Room, ...]:
+    def look(self, home: SubClusterId, _told: str, sessions: Mapping[SubClusterId, bool]) -> tuple[Room, ...]:
         return tuple(
             Room(
                 name,
                 is_home=name == home,
-                is_open=name not in closed,
+                is_open=sessions.get(name, True),
                 free=ResourceVector(1024 * cluster.may_grant, cluster.may_grant),
                 size=BIG,
                 largest=BIG,
