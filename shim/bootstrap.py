@@ -168,7 +168,8 @@ class Heddle:
         opened = await open_state_store(config.store.url, now_s=clock.now_s)
         store = ObservedStateStore(opened, metrics, clock)
         stack.push_async_callback(store.close)
-        world = World(config, clock, subclusters, managers, store, opened.policies, view, metrics)
+        kept = opened.spans(read_secret(config.security.secret_file))
+        world = World(config, clock, subclusters, managers, store, opened.policies, kept, view, metrics)
         master = await self._open_master(world, opened.leases, audit, stack)
         use_cases = await assemble(world, self._crash_points, master)
         inspections.append(use_cases.inspection)
@@ -200,7 +201,7 @@ class Heddle:
                 view,
                 use_cases.administration.current,
                 store,
-                opened.spans(read_secret(config.security.secret_file)),
+                kept,
                 use_cases.matching,
                 use_cases.shares.policy,
             )

@@ -97,8 +97,8 @@ class QueueShare:
     """How one queue with a share stands.
 
     Attributes:
-        entitled: What it is entitled to now, over all sub-clusters.
-        used: What its containers hold.
+        entitled: What it is entitled to now of what is scarce, over all sub-clusters.
+        used: What its containers hold of it.
         waiting: What it waits for, by sub-cluster.
         may_be_taken_from: Whether its asks are held back and its containers asked back.
         budget: Containers of it that may be taken in a minute.
@@ -118,7 +118,7 @@ class ShareSnapshot:
 
     Attributes:
         at_s: When; seconds since the epoch.
-        capacity: What is divided.
+        capacity: What is divided and scarce; 0 of what there is enough of for all, which says nothing of shares.
         as_of_s: Of each sub-cluster's newest report.
         is_fresh: Whether every sub-cluster whose capacity is divided has just told how it is.
     """

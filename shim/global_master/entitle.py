@@ -21,7 +21,7 @@ __all__ = [
     "ShareSettings",
     "Standing",
     "decide_starts",
-    "divisions_of",
+    "division_of",
     "standings_of",
 ]
 
@@ -68,14 +68,14 @@ def standings_of(
     return Shares(policy, load, _by_queue(applicants), settings or ShareSettings()).standings()
 
 
-def divisions_of(
+def division_of(
     policy: SharePolicy,
     load: FederationLoad,
     applicants: Sequence[Applicant],
     settings: ShareSettings | None = None,
-) -> dict[str, Division]:
+) -> Division:
     """What every sharing queue is entitled to and holds before anybody starts."""
-    return Shares(policy, load, _by_queue(applicants), settings or ShareSettings()).divisions()
+    return Shares(policy, load, _by_queue(applicants), settings or ShareSettings()).division()
 
 
 def _by_queue(applicants: Sequence[Applicant]) -> dict[str, list[Applicant]]:

@@ -19,11 +19,14 @@ from dataclasses import dataclass, replace
 from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
 from shim.domain.preemption import AskingAttempt, HeldContainer, PreemptionStage, QueueShare, ShareSnapshot
 from shim.domain.resources import ResourceVector
-from shim.global_master.preemption_sizes import NOTHING, Fleet, lacking, total_of, within
+from shim.global_master.preemption_sizes import NOTHING, Fleet, lacking, part_of, total_of, within
 
 __all__ = ["Preemption", "PreemptionEffect", "PreemptionSettings", "Restrain", "Step"]
 
 _MINUTE_S = 60.0
+_ENDLESS = 1 << 40
+_WELL = "nobody else waits for its share any more"
+_STALE = "a sub-cluster does not tell how it is: who waits for its share is not known"
 _FINAL = frozenset({PreemptionStage.RELEASED, PreemptionStage.SPARED})
 
 
@@ -36,6 +39,7 @@ class PreemptionSettings:
         grace_s: From asking a container back to taking it; in the second half it is demanded.
         settle_s: What has gone counts as on its way for this long, until reports show who has it now.
         idle_s: A queue that leaves what is free for it for this long cannot use it, and nothing is kept for it.
+        stale_s: While a sub-cluster does not tell how it is, asks that are held back stay so for this long.
         stuck_s: A release that takes longer does not count as on its way any more.
     """
 
@@ -43,6 +47,7 @@ class PreemptionSettings:
     grace_s: float = 15.0
     settle_s: float = 5.0
     idle_s: float = 30.0
+    stale_s: float = 10.0
     stuck_s: float = 60.0
 
 
@@ -108,6 +113,7 @@ class Preemption:
         self._groups = 0
         self._taken_s: dict[str, deque[float]] = {}
         self._restrained: dict[ApplicationAttemptId, ResourceVector] = {}
+        self._fresh_s = float("-inf")
 
     @property
     def victims(self) -> Mapping[ContainerId, PreemptionStage]:
@@ -122,9 +128,12 @@ class Preemption:
     def handle(self, now: ShareSnapshot) -> list[PreemptionEffect]:
         """Look at the federation; return what is to be done, in this order."""
         self._follow(now)
+        if not now.is_fresh and now.at_s - self._fresh_s < self.settings.stale_s:
+            return []
         owed = self._owed(now) if now.is_fresh else []
         effects: list[PreemptionEffect] = list(self._restrain(now, owed))
         if now.is_fresh:
+            self._fresh_s = now.at_s
             effects += self._spare(now)
             effects += self._advance(now)
             effects += self._choose(now, owed)
@@ -144,7 +153,9 @@ class Preemption:
 
     def _owed(self, now: ShareSnapshot) -> list[QueueShare]:
         """Queues below their entitlement with work that they could have, the largest violation first."""
-        found = [queue for queue in now.queues if within(queue) and not self._leaves_it_idle(queue, now.at_s)]
+        found = [
+            queue for queue in now.queues if within(queue, now.capacity) and not self._leaves_it_idle(queue, now.at_s)
+        ]
         paths = {queue.path for queue in found}
         self._owed_since = {path: since for path, since in self._owed_since.items() if path in paths}
         for path in paths:
@@ -198,7 +209,7 @@ class Preemption:
             left = room.get(attempt.queue)
             if left is None:
                 if attempt.id in before:
-                    yield Restrain(attempt.id, None, "nobody else waits for its share any more")
+                    yield Restrain(attempt.id, None, _WELL if now.is_fresh else _STALE)
                 continue
             amount = _smaller(left, attempt.wants)
             room[attempt.queue] = left - amount
@@ -216,7 +227,7 @@ class Preemption:
             for each in now.containers
             if each.queue == queue.path and each.since_s >= now.as_of_s.get(each.subcluster, 0.0)
         )  # granted since the reports
-        return _positive(queue.entitled - queue.used - fresh)
+        return _positive(queue.entitled - queue.used - fresh) + _plenty(now.capacity)
 
     @staticmethod
     def _why_held_back(now: ShareSnapshot, attempt: AskingAttempt, owed: list[QueueShare]) -> str:
@@ -235,7 +246,7 @@ class Preemption:
                 yield from self._spare_group(each.group, now, f"nothing is taken from {each.container.queue} any more")
         for taker in {each.taker for each in self._active()}:
             queue = queues.get(taker)
-            needed = 0 if queue is None else sum(lacking(queue, {}).values())
+            needed = 0 if queue is None else sum(lacking(queue, now.capacity, {}).values())
             surplus = sum(self._coming(taker, now.at_s, with_gone=False).values()) - needed
             groups = [each.group for each in self._dearest(now) if each.taker == taker]
             for group in tuple(dict.fromkeys(groups))[: max(0, surplus)]:
@@ -285,11 +296,11 @@ class Preemption:
         fleet = Fleet(now, takeable, self._leaving(now))
         for queue in due:
             while True:
-                places = lacking(queue, self._coming(queue.path, now.at_s, with_gone=True))
+                places = lacking(queue, now.capacity, self._coming(queue.path, now.at_s, with_gone=True))
                 plans = [
                     (name, plan)
                     for name in sorted(places)
-                    if (plan := fleet.choose(queue.waiting[name].unit, queue.path, name, budget))
+                    if (plan := fleet.choose(part_of(queue.waiting[name].unit, now.capacity), queue.path, name, budget))
                 ]
                 if not plans:
                     break
@@ -324,6 +335,11 @@ class Preemption:
                 taken.popleft()
             left[queue.path] = max(0, queue.budget - len(taken)) if queue.may_be_taken_from else 0
         return left
+
+
+def _plenty(scarce: ResourceVector) -> ResourceVector:
+    """More than anybody wants, of what is not scarce."""
+    return ResourceVector(0 if scarce.memory_mib > 0 else _ENDLESS, 0 if scarce.vcores > 0 else _ENDLESS)
 
 
 def _lost(held: HeldContainer, at_s: float) -> float:

@@ -14,7 +14,7 @@ from shim.domain.ids import SubClusterId
 from shim.domain.preemption import HeldContainer, QueueShare, ShareSnapshot
 from shim.domain.resources import ResourceVector
 
-__all__ = ["NOTHING", "Fleet", "count_fitting", "lacking", "total_of", "within"]
+__all__ = ["NOTHING", "Fleet", "count_fitting", "lacking", "part_of", "total_of", "within"]
 
 NOTHING = ResourceVector()
 _ALMOST_HALF = 0.499  # more than half a container counts as one; of two queues only one can have that
@@ -26,6 +26,15 @@ def total_of(amounts: Iterable[ResourceVector]) -> ResourceVector:
     return sum(amounts, start=NOTHING)
 
 
+def part_of(amount: ResourceVector, scarce: ResourceVector) -> ResourceVector:
+    """What an amount has of resources of which there are some in `scarce`."""
+    return ResourceVector(
+        amount.memory_mib if scarce.memory_mib > 0 else 0,
+        amount.vcores if scarce.vcores > 0 else 0,
+        {name: value for name, value in amount.others.items() if scarce.others.get(name, 0) > 0},
+    )
+
+
 def count_fitting(amount: ResourceVector, unit: ResourceVector, *, slack: float = _ALMOST_HALF) -> int:
     """How many containers of a size fit into an amount; of the last one `slack` may be missing."""
     pairs = [(amount.memory_mib, unit.memory_mib), (amount.vcores, unit.vcores)]
@@ -33,11 +42,12 @@ def count_fitting(amount: ResourceVector, unit: ResourceVector, *, slack: float 
     return min((max(0, int(have / each + slack)) for have, each in pairs if each > 0), default=_ENDLESS)
 
 
-def lacking(queue: QueueShare, on_way: Mapping[SubClusterId, int]) -> dict[SubClusterId, int]:
+def lacking(queue: QueueShare, scarce: ResourceVector, on_way: Mapping[SubClusterId, int]) -> dict[SubClusterId, int]:
     """For how many containers room is to be made on each sub-cluster.
 
     Args:
         queue: Whose share it is.
+        scarce: What there is of what is scarce.
         on_way: Containers for which room is being made already.
     """
     coming = total_of(_times(work.unit, on_way.get(name, 0)) for name, work in queue.waiting.items())
@@ -46,15 +56,20 @@ def lacking(queue: QueueShare, on_way: Mapping[SubClusterId, int]) -> dict[SubCl
     found: dict[SubClusterId, int] = {}
     for name, work in sorted(queue.waiting.items(), key=lambda item: item[1].free - item[1].count):
         wanted = max(0, work.count - work.free - on_way.get(name, 0))
-        found[name] = min(wanted, count_fitting(missing, work.unit))
+        found[name] = min(wanted, count_fitting(missing, part_of(work.unit, scarce)))
         missing -= _times(work.unit, found[name])
     return {name: count for name, count in found.items() if count}
 
 
-def within(queue: QueueShare) -> int:
+def within(queue: QueueShare, scarce: ResourceVector) -> int:
     """How many of the containers that a queue waits for are within its share, wherever there is room for them."""
+    if scarce == NOTHING:
+        return 0
     return max(
-        (min(work.count, count_fitting(queue.entitled - queue.used, work.unit)) for work in queue.waiting.values()),
+        (
+            min(work.count, count_fitting(queue.entitled - queue.used, part_of(work.unit, scarce)))
+            for work in queue.waiting.values()
+        ),
         default=0,
     )
 
@@ -103,7 +118,7 @@ class Fleet:
         """Containers of one sub-cluster that make room for one of a size: on one node if any has enough.
 
         Args:
-            unit: The size.
+            unit: The size, of what is scarce.
             taker: Whose it will be: nothing is taken from the same queue.
             subcluster: Where.
             budget: How many may be taken from each queue.

@@ -85,10 +85,17 @@ class Standing:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """What a queue is entitled to now, and what its containers hold."""
+    """How the federation is divided now.
 
-    entitled: ResourceVector
-    used: ResourceVector
+    Attributes:
+        scarce: What there is of what is scarce; 0 of what there is enough of for everything that all queues want.
+        entitled: What each sharing queue is entitled to, by path.
+        used: What its containers hold.
+    """
+
+    scarce: ResourceVector
+    entitled: Mapping[str, ResourceVector]
+    used: Mapping[str, ResourceVector]
 
 
 class Shares:
@@ -262,12 +269,17 @@ class Shares:
 
     # -- telling -----------------------------------------------------------------------------------------------------
 
-    def divisions(self) -> dict[str, Division]:
+    def division(self) -> Division:
         """What every sharing queue is entitled to and holds, in whole units."""
-        return {
-            queue.path: Division(self._amount(self._entitled[row]), self.load.queues[queue.path].total_used)
-            for row, queue in enumerate(self._queues)
-        }
+        return Division(
+            self.scarce(),
+            {queue.path: self._amount(self._entitled[row]) for row, queue in enumerate(self._queues)},
+            {queue.path: self.load.queues[queue.path].total_used for queue in self._queues},
+        )
+
+    def scarce(self) -> ResourceVector:
+        """The capacity, with 0 for what there is enough of for everything that all queues want."""
+        return self._amount(np.where(self._wanted.sum(axis=0) > self._capacity, self._capacity, 0.0))
 
     def _amount(self, row: FloatArray) -> ResourceVector:
         memory, vcores, *others = (round(float(value)) for value in row)

@@ -95,7 +95,7 @@ class PreemptionService:
             at_s=at_s,
             policy=policy,
             load=world.room.load(),
-            divisions=world.room.divisions(),
+            division=world.room.division(),
             looks=[world.view.look(each, at_s) for each in world.view.subclusters],
             late=frozenset(world.view.late(at_s)),
         )

@@ -8,7 +8,7 @@ from shim.domain.preemption import AskingAttempt, HeldContainer, QueueShare, Sha
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
-from shim.global_master.preemption_sizes import NOTHING, count_fitting
+from shim.global_master.preemption_sizes import NOTHING, count_fitting, part_of
 from shim.global_master.share_load import FederationLoad, owner_of
 from shim.global_master.share_round import Division
 from shim.global_master.subcluster_view import SubClusterView
@@ -37,7 +37,7 @@ class FederationNow:
     Attributes:
         at_s: Now; seconds since the epoch.
         load: What queues hold.
-        divisions: What they are entitled to, by path.
+        division: What they are entitled to.
         looks: The sub-clusters.
         late: Those that do not tell how they are at this moment.
     """
@@ -45,7 +45,7 @@ class FederationNow:
     at_s: float
     policy: SharePolicy
     load: FederationLoad
-    divisions: Mapping[str, Division]
+    division: Division
     looks: Sequence[SubClusterView]
     late: frozenset[SubClusterId]
 
@@ -71,7 +71,7 @@ def take_snapshot(
     found = [(each, queue) for each in relayed if (queue := now.policy.find(each.attempt.queue)) is not None]
     return ShareSnapshot(
         at_s=now.at_s,
-        capacity=now.load.capacity,
+        capacity=now.division.scarce,
         queues=tuple(_share(now, queue) for queue in now.policy.sharing),
         containers=tuple(
             HeldContainer(
@@ -94,12 +94,12 @@ def take_snapshot(
 
 
 def _share(now: FederationNow, queue: FederatedQueue) -> QueueShare:
-    division = now.divisions[queue.path]
+    scarce = now.division.scarce
     waiting = {seen.subcluster: work for seen in now.usable if (work := _waiting(now.policy, queue, seen)) is not None}
     return QueueShare(
         path=queue.path,
-        entitled=division.entitled,
-        used=division.used,
+        entitled=part_of(now.division.entitled[queue.path], scarce),
+        used=part_of(now.division.used[queue.path], scarce),
         waiting=waiting,
         may_be_taken_from=queue.preemptable,
         budget=queue.preempted_per_minute,

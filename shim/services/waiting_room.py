@@ -22,7 +22,7 @@ from shim.global_master.entitle import (
     ShareSettings,
     Standing,
     decide_starts,
-    divisions_of,
+    division_of,
     standings_of,
 )
 from shim.global_master.federation_view import FederationView
@@ -252,9 +252,9 @@ class WaitingRoom:
         ]
         return standings_of(policy, load, applicants, self._settings)
 
-    def divisions(self) -> Mapping[str, Division]:
+    def division(self) -> Division:
         """What every sharing queue is entitled to, by what runs and waits now."""
-        return divisions_of(self._policy(), self.load(), self._applicants(_MOST_LOOKED_AT), self._settings)
+        return division_of(self._policy(), self.load(), self._applicants(_MOST_LOOKED_AT), self._settings)
 
     def count_withheld(self, source: Callable[[], Mapping[str, ResourceVector]]) -> None:
         """Ask this, from now on, for what queues want and no scheduler has been told."""
