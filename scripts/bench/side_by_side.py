@@ -22,31 +22,32 @@ _LONGER = 3
 
 def rest_reads(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:
     """What a ResourceManager tells over REST."""
-    rows = {
-        "metrics": "/metrics",
-        f"apps ({FEW})": "/apps",
-        "apps/{id}": f"/apps/{stage.known_application()}",
-        "nodes": "/nodes",
-        "scheduler": "/scheduler",
-    }
-    for what, path in rows.items():
-        yield from _cells(stage, effort, say, what, _CONNECTIONS, _asker(stage, path, effort.seconds))
-    create = _asker(stage, "/apps/new-application", effort.seconds, method="POST")
-    yield from _cells(stage, effort, say, "new-application", _CONNECTIONS, create)
+    with stage.known_application() as known:
+        rows = {
+            "metrics": "/metrics",
+            f"apps ({FEW})": "/apps",
+            "apps/{id}": f"/apps/{known}",
+            "nodes": "/nodes",
+            "scheduler": "/scheduler",
+        }
+        for what, path in rows.items():
+            yield from _cells(stage, effort, say, what, _CONNECTIONS, _asker(stage, path, effort.seconds))
+        create = _asker(stage, "/apps/new-application", effort.seconds, method="POST")
+        yield from _cells(stage, effort, say, "new-application", _CONNECTIONS, create)
 
 
 def rpc_reads(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:
     """What clients of Hadoop ask for most."""
-    known = application_message(ApplicationId.parse(stage.known_application()))
-    report = GetApplicationReportRequestProto(application_id=known).SerializeToString()
-    rows = {
-        f"getApplications ({FEW})": ("getApplications", b""),
-        "getApplicationReport": ("getApplicationReport", report),
-        "getClusterMetrics": ("getClusterMetrics", b""),
-        "getNewApplication": ("getNewApplication", b""),
-    }
-    for what, (method, payload) in rows.items():
-        yield from _cells(stage, effort, say, what, _CONNECTIONS, _caller(stage, method, payload, effort.seconds))
+    with stage.known_application() as known:
+        asked = GetApplicationReportRequestProto(application_id=application_message(ApplicationId.parse(known)))
+        rows = {
+            f"getApplications ({FEW})": ("getApplications", b""),
+            "getApplicationReport": ("getApplicationReport", asked.SerializeToString()),
+            "getClusterMetrics": ("getClusterMetrics", b""),
+            "getNewApplication": ("getNewApplication", b""),
+        }
+        for what, (method, payload) in rows.items():
+            yield from _cells(stage, effort, say, what, _CONNECTIONS, _caller(stage, method, payload, effort.seconds))
 
 
 def submissions(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:

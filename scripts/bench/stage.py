@@ -61,15 +61,24 @@ class Stage:
             asyncio.run(_post(manager, count // len(self.managers)))
         self.tidy()
 
-    def known_application(self) -> str:
-        """An ended application that every target knows, the ResourceManager that is asked directly among them."""
+    @contextlib.contextmanager
+    def known_application(self) -> Iterator[str]:
+        """A live application that every target knows; it ends with the block.
+
+        The Router gives out no ids over REST, puts what it is given where it likes, and knows nothing else; of what has
+        ended it soon knows nothing more.
+        """
+        try:
+            yield self._known_application()
+        finally:
+            self.tidy()
+
+    def _known_application(self) -> str:
         for _ in range(_TRIES):
-            # the Router gives out no ids over REST, and tells only of what was submitted through it, where it likes
             (id_,) = asyncio.run(new_ids(self.managers[0], 1))
             asyncio.run(measure_posts(self.bases["router"], [id_], at_once=1))
-            told = httpx.get(f"{self.managers[0]}/ws/v1/cluster/apps/{id_}", trust_env=False, timeout=30)
-            self.tidy()
-            if told.status_code == _OK:
+            urls = (f"{self.bases[target]}/ws/v1/cluster/apps/{id_}?user.name={USER}" for target in ("rm", "router"))
+            if all(httpx.get(url, trust_env=False, timeout=30).status_code == _OK for url in urls):
                 return id_
         raise RuntimeError(f"the Router has put none of {_TRIES} applications on the first cluster")
 

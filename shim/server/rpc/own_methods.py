@@ -34,7 +34,7 @@ from shim.protocol.yarn import (
     resource_message,
     shows,
 )
-from shim.protocol.yarn.merges import Part, merge_applications
+from shim.protocol.yarn.merges import Part, join_applications, merge_applications
 from shim.server.rpc.asked import Asked, MethodAnswer, problem_of, told
 from shim.services.application_ids import ApplicationIds
 from shim.services.client_calls import ClientCalls
@@ -151,7 +151,9 @@ class OwnMethods:
         parts = [Part(payload) for payload in gathered.payloads.values()]
         if own:
             parts.append(Part(_without_twice(own, parts).SerializeToString()))
-        return merge_applications(parts, limit=request.limit if request.HasField("limit") else None)
+        if request.HasField("limit"):
+            return merge_applications(parts, limit=request.limit)
+        return join_applications(parts) or merge_applications(parts)
 
     async def _issue_token(self, asked: Asked) -> Message:
         request = asked.request

@@ -2,6 +2,7 @@
 
 import pytest
 
+from shim.domain.applications import SPAN_TAG
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import (
     ApplicationIdProto,
@@ -38,7 +39,7 @@ from shim.protocol.proto.messages import (
     ResourceTypeInfoProto,
     YarnClusterMetricsProto,
 )
-from shim.protocol.yarn.merges import MERGES, Part, merge_applications, merge_queue_info
+from shim.protocol.yarn.merges import MERGES, Part, join_applications, merge_applications, merge_queue_info
 from shim.server.rpc.client_methods import CLIENT_METHODS, Way
 
 
@@ -167,6 +168,17 @@ def test_a_limit_keeps_the_newest_of_all():
     merged = merge_applications(parts(one, other), limit=2)
 
     assert [report.applicationId.id for report in merged.applications] == [2, 3]
+
+
+def test_lists_join_as_their_bytes_where_nothing_has_to_be_left_out():
+    one = GetApplicationsResponseProto(applications=[an_application(1, 10), an_application(2, 40)])
+    other = GetApplicationsResponseProto(applications=[an_application(3, 30)])
+    joined = join_applications(parts(one, other))
+    assert GetApplicationsResponseProto.FromString(joined) == merge_applications(parts(one, other))
+
+    stands_in = an_application(3, 30)
+    stands_in.applicationTags.append(SPAN_TAG)
+    assert join_applications(parts(one, GetApplicationsResponseProto(applications=[stands_in]))) is None
 
 
 def a_queue(name, capacity, *children, state=QueueStateProto.Q_RUNNING, running=0):
