@@ -5,6 +5,7 @@ A section that fails is told, and the next one measured; the exit code is then 1
 
 import argparse
 import os
+import signal
 import sys
 import tempfile
 import time
@@ -35,7 +36,9 @@ def main() -> int:
     names = [name for name in SECTIONS if not asked or name in asked]
     effort = Effort(arguments.rounds, arguments.seconds)
     command = f"python -m scripts.bench --only {','.join(names)} --rounds {effort.rounds} --seconds {effort.seconds:g}"
-    with tempfile.TemporaryDirectory(prefix="heddle-bench-") as folder:
+    # whoever ends this ends the clusters and the other processes, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    with tempfile.TemporaryDirectory(prefix="heddle-bench-", ignore_cleanup_errors=True) as folder:
         bench = Bench(Path(folder), arguments.base_port, effort, _say)
         failed = _run(bench, names, arguments.page, command, arguments.remark)
     _say(f"failed: {', '.join(failed)}" if failed else "all sections are measured")
