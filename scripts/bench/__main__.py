@@ -36,8 +36,6 @@ def main() -> int:
     names = [name for name in SECTIONS if not asked or name in asked]
     effort = Effort(arguments.rounds, arguments.seconds)
     command = f"python -m scripts.bench --only {','.join(names)} --rounds {effort.rounds} --seconds {effort.seconds:g}"
-    # whoever ends this ends the clusters and the other processes, too
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     with tempfile.TemporaryDirectory(prefix="heddle-bench-", ignore_cleanup_errors=True) as folder:
         bench = Bench(Path(folder), arguments.base_port, effort, _say)
         failed = _run(bench, names, arguments.page, command, arguments.remark)
@@ -70,4 +68,6 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
+    # whoever ends this ends the clusters and the other processes, too
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
     sys.exit(main())

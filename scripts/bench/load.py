@@ -45,11 +45,12 @@ class Measured:
 
 
 def measure_reads(url: str, *, connections: int, seconds: float, method: str = "GET") -> Measured:
-    """Ask for one URL over and over on kept connections."""
+    """Ask for one URL over and over on kept connections, for a whole number of seconds: wrk knows no others."""
+    seconds = max(1, round(seconds))
     script = Path(f"/tmp/heddle-bench-{os.getpid()}.lua")  # noqa: S108 - its content is fixed, its name is ours
     script.write_text(f'wrk.method = "{method}"\nwrk.headers["Accept"] = "application/json"\n', "utf-8")
     try:
-        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds:g}s", "--timeout", "120s", "--latency"]
+        command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "120s", "--latency"]
         done = subprocess.run([*command, "-s", str(script), url], capture_output=True, text=True, check=True)
     finally:
         script.unlink()
