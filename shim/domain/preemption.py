@@ -70,11 +70,13 @@ class AskingAttempt:
 
     Attributes:
         wants: What it asks for and has not got, held back or not.
+        places: Sub-clusters that it may be given containers of.
     """
 
     id: ApplicationAttemptId
     queue: str
     wants: ResourceVector
+    places: frozenset[SubClusterId] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)

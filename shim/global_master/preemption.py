@@ -207,7 +207,7 @@ class Preemption:
         before, self._restrained = self._restrained, {}
         for attempt in sorted(now.attempts, key=lambda each: each.id):
             left = room.get(attempt.queue)
-            if left is None:
+            if left is None or not _competes(attempt, owed):
                 if attempt.id in before:
                     yield Restrain(attempt.id, None, _WELL if now.is_fresh else _STALE)
                 continue
@@ -340,6 +340,11 @@ class Preemption:
 def _plenty(scarce: ResourceVector) -> ResourceVector:
     """More than anybody wants, of what is not scarce."""
     return ResourceVector(0 if scarce.memory_mib > 0 else _ENDLESS, 0 if scarce.vcores > 0 else _ENDLESS)
+
+
+def _competes(attempt: AskingAttempt, owed: Iterable[QueueShare]) -> bool:
+    """Whether it could get what another queue waits for."""
+    return any(not attempt.places.isdisjoint(queue.waiting) for queue in owed if queue.path != attempt.queue)
 
 
 def _lost(held: HeldContainer, at_s: float) -> float:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.allocations import AskedBack, Ended
-from shim.domain.ids import ContainerId
+from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.preemption import PREEMPTED_DIAGNOSTICS, PREEMPTED_EXIT_STATUS
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
@@ -31,11 +31,13 @@ class Standing:
         held: Containers that it has or is about to have, with those that are being released.
         wants: What it asks for and no scheduler has granted.
         withheld: The part of it that no scheduler is asked for.
+        places: Sub-clusters that may be asked.
     """
 
     held: tuple[Container, ...] = ()
     wants: ResourceVector = field(default_factory=ResourceVector)
     withheld: ResourceVector = field(default_factory=ResourceVector)
+    places: frozenset[SubClusterId] = frozenset()
 
 
 class Recalls:
@@ -50,7 +52,8 @@ class Recalls:
     def standing(self) -> Standing:
         """What the attempt has and wants now; containers of unknown size are left out."""
         held = tuple(each for each in self._containers if each.grant is not None and self._is_held(each))
-        return Standing(held, *self._asks.open_amounts())
+        places = frozenset(room.subcluster for room in self._talk.rooms if room.is_open)
+        return Standing(held, *self._asks.open_amounts(), places)
 
     def handle(self, event: Recall) -> None:
         """Take in what the Global Master wants; asks are to be split anew afterwards."""

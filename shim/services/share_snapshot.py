@@ -87,7 +87,10 @@ def take_snapshot(
             for held in each.standing.held
             if held.grant is not None
         ),
-        attempts=tuple(AskingAttempt(each.attempt.id, queue.path, each.standing.wants) for each, queue in found),
+        attempts=tuple(
+            AskingAttempt(each.attempt.id, queue.path, each.standing.wants, each.standing.places)
+            for each, queue in found
+        ),
         as_of_s={seen.subcluster: now.at_s - seen.age_s for seen in now.usable},
         is_fresh=usable == set(now.load.counted),
     )

@@ -1,0 +1,280 @@
+"""Whatever queues want and whenever what runs ends: nothing is taken that should not be, nothing is held back for ever.
+
+The model: clusters that grant what fits, attempts whose asks are passed on as far as they may be, and reports that are
+exact while they come. The divider is the plain-Python twin of weighted max-min fairness.
+"""
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from hypothesis import Phase, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.preemption import (
+    AskingAttempt,
+    HeldContainer,
+    PreemptionStage,
+    QueueShare,
+    ShareSnapshot,
+    WaitingWork,
+)
+from shim.domain.resources import ResourceVector
+from shim.global_master.preemption import Preemption, PreemptionSettings, Restrain, Step
+from shim.global_master.preemption_sizes import lacking
+
+CLUSTERS = (SubClusterId("east"), SubClusterId("west"))
+SLOTS = 8
+UNIT = ResourceVector(1024, 1)
+CAPACITY = ResourceVector(1024 * SLOTS * len(CLUSTERS), 0)  # there are more virtual cores than anybody wants
+WEIGHTS = {"root.prod": 3.0, "root.dev": 1.0, "root.lab": 1.0}
+TAKEABLE = {"root.dev", "root.lab"}
+BUDGET = 6
+PATIENCE = PreemptionSettings(persist_s=4, grace_s=6, settle_s=2, idle_s=20)
+NEXT = {
+    None: {PreemptionStage.ASKED},
+    PreemptionStage.ASKED: {PreemptionStage.DEMANDED, PreemptionStage.SPARED},
+    PreemptionStage.DEMANDED: {PreemptionStage.RELEASED, PreemptionStage.SPARED},
+    PreemptionStage.SPARED: {PreemptionStage.ASKED},
+    PreemptionStage.RELEASED: set(),
+}
+
+
+def mib(slots):
+    return ResourceVector(round(1024 * slots), 0)
+
+
+@dataclass
+class Attempt:
+    """One of each queue in each cluster.
+
+    Attributes:
+        may_ask: How many containers may be asked for; None for all.
+    """
+
+    id: ApplicationAttemptId
+    queue: str
+    cluster: SubClusterId
+    wanted: int = 0
+    may_ask: int | None = None
+    held: dict[ContainerId, float] = field(default_factory=dict)
+    number: int = 0
+
+    @property
+    def asked(self):
+        return self.wanted if self.may_ask is None else min(self.wanted, self.may_ask)
+
+
+def divide(demands):
+    """Weighted max-min fairness, one resource, by filling up."""
+    entitled, left, open_ = dict.fromkeys(demands, 0.0), float(SLOTS * len(CLUSTERS)), set(demands)
+    while open_ and left > 1e-9:
+        weight = sum(WEIGHTS[queue] for queue in open_)
+        step = min(left / weight, *((demands[queue] - entitled[queue]) / WEIGHTS[queue] for queue in open_))
+        for queue in open_:
+            entitled[queue] += step * WEIGHTS[queue]
+        left -= step * weight
+        open_ = {queue for queue in open_ if demands[queue] - entitled[queue] > 1e-9}
+    return entitled
+
+
+class GivingBack(RuleBasedStateMachine):
+    """The core between reports and attempts."""
+
+    @initialize()
+    def start(self):
+        self.core = Preemption(PATIENCE)
+        self.at_s = 1000.0
+        self.attempts = {}
+        for place, cluster in enumerate(CLUSTERS):
+            for number, queue in enumerate(WEIGHTS):
+                id_ = ApplicationAttemptId(ApplicationId(1, 1 + number + 10 * place), 1)
+                self.attempts[id_] = Attempt(id_, queue, cluster)
+        self.stages = {}
+        self.asked_s = {queue: deque() for queue in WEIGHTS}
+        self.owed_since = {}
+
+    # ------------------------------------------------------------ what happens
+
+    @rule(queue=st.sampled_from(sorted(WEIGHTS)), cluster=st.sampled_from(CLUSTERS), count=st.integers(1, 12))
+    def wants(self, queue, cluster, count):
+        self._attempt(queue, cluster).wanted += count
+
+    @rule(queue=st.sampled_from(sorted(WEIGHTS)), cluster=st.sampled_from(CLUSTERS))
+    def wants_no_more(self, queue, cluster):
+        self._attempt(queue, cluster).wanted = 0
+
+    @rule(pick=st.integers(0, 99))
+    def one_ends(self, pick):
+        held = [(attempt, name) for attempt in self.attempts.values() for name in attempt.held]
+        if held:
+            attempt, name = held[pick % len(held)]
+            del attempt.held[name]
+
+    @rule(seconds=st.sampled_from([1, 2, 5]), times=st.integers(1, 6), is_granting=st.booleans())
+    def time_passes(self, seconds, times, is_granting):
+        for _ in range(times):
+            if is_granting:
+                self._grant()
+            self._look(seconds)
+
+    @rule(seconds=st.sampled_from([1, 20]))
+    def nobody_tells(self, seconds):
+        self._look(seconds, is_fresh=False)
+
+    # ------------------------------------------------------------ the model
+
+    def _attempt(self, queue, cluster):
+        return next(each for each in self.attempts.values() if (each.queue, each.cluster) == (queue, cluster))
+
+    def _free(self, cluster):
+        return SLOTS - sum(len(each.held) for each in self.attempts.values() if each.cluster == cluster)
+
+    def _grant(self):
+        """Each cluster gives what is free to whoever holds least there."""
+        for cluster in CLUSTERS:
+            while self._free(cluster) > 0:
+                asking = [each for each in self.attempts.values() if each.cluster == cluster and each.asked > 0]
+                if not asking:
+                    break
+                lucky = min(asking, key=lambda each: (len(each.held), each.id))
+                lucky.wanted -= 1
+                if lucky.may_ask is not None:
+                    lucky.may_ask -= 1
+                lucky.number += 1
+                lucky.held[ContainerId(lucky.id, lucky.number)] = self.at_s
+
+    def _used(self, queue):
+        return sum(len(each.held) for each in self.attempts.values() if each.queue == queue)
+
+    def _snapshot(self, *, is_fresh=True):
+        demands = {
+            queue: self._used(queue) + sum(each.wanted for each in self.attempts.values() if each.queue == queue)
+            for queue in WEIGHTS
+        }
+        entitled = divide(demands)
+        is_scarce = sum(demands.values()) > SLOTS * len(CLUSTERS)
+        queues = tuple(
+            QueueShare(
+                queue,
+                mib(entitled[queue]),
+                mib(self._used(queue)),
+                {
+                    each.cluster: WaitingWork(UNIT, each.asked, max(0, self._free(each.cluster)))
+                    for each in self.attempts.values()
+                    if each.queue == queue and each.asked
+                },
+                queue in TAKEABLE,
+                BUDGET,
+            )
+            for queue in WEIGHTS
+        )
+        containers = tuple(
+            HeldContainer(name, each.queue, each.cluster, NodeId(each.cluster, 1), UNIT, since_s)
+            for each in self.attempts.values()
+            for name, since_s in each.held.items()
+        )
+        attempts = tuple(
+            AskingAttempt(
+                each.id, each.queue, ResourceVector(1024 * each.wanted, each.wanted), frozenset({each.cluster})
+            )
+            for each in self.attempts.values()
+        )
+        as_of_s = dict.fromkeys(CLUSTERS, self.at_s + 0.001)
+        capacity = CAPACITY if is_scarce else ResourceVector()
+        return ShareSnapshot(self.at_s, capacity, queues, containers, attempts, as_of_s, is_fresh)
+
+    def _look(self, seconds, *, is_fresh=True):
+        self.at_s += seconds
+        now = self._snapshot(is_fresh=is_fresh)
+        self._watch_owed(now)
+        for effect in self.core.handle(now):
+            if isinstance(effect, Restrain):
+                allowed = None if effect.amount is None else int(effect.amount.memory_mib / 1024 + 0.499)
+                self.attempts[effect.attempt].may_ask = allowed
+            else:
+                assert isinstance(effect, Step)
+                assert is_fresh, "on stale data"
+                self._check(effect, now)
+        self._check_entitlements(now)
+
+    def _watch_owed(self, now):
+        owed = {queue.path for queue in now.queues if self._is_owed(queue)}
+        self.owed_since = {queue: self.owed_since.get(queue, now.at_s) for queue in owed}
+
+    @staticmethod
+    def _is_owed(queue):
+        return queue.waiting and queue.entitled.memory_mib - queue.used.memory_mib > 512
+
+    def _check(self, step, now):
+        name, queue = step.container.id, step.container.queue
+        assert not name.is_first, "an ApplicationMaster's own container"
+        assert queue in TAKEABLE
+        assert step.stage in NEXT[self.stages.get(name)], f"{self.stages.get(name)} and then {step.stage}"
+        self.stages[name] = step.stage
+        if step.stage is PreemptionStage.ASKED:
+            assert step.taker != queue
+            assert step.taker in self.owed_since, "nobody entitled waits"
+            asked = self.asked_s[queue]
+            asked.append(now.at_s)
+            assert sum(at_s > now.at_s - 60 for at_s in asked) <= BUDGET
+        if step.stage is PreemptionStage.RELEASED:
+            for attempt in self.attempts.values():
+                attempt.held.pop(name, None)
+
+    def _check_entitlements(self, now):
+        """What is asked back leaves each queue what it is entitled to."""
+        leaving = dict.fromkeys(WEIGHTS, 0)
+        held = {each.id: each for each in now.containers}
+        for name, stage in self.core.victims.items():
+            if name in held and stage is not PreemptionStage.SPARED:
+                leaving[held[name].queue] += 1024
+        if now.is_fresh:
+            for queue in now.queues:
+                left = queue.used.memory_mib - leaving[queue.path]
+                assert not leaving[queue.path] or left >= queue.entitled.memory_mib - 1, queue.path
+
+    # ------------------------------------------------------------ what must come to hold
+
+    def teardown(self):
+        if not hasattr(self, "core"):
+            return
+        for _ in range(240):
+            self._grant()
+            self._look(2)
+        now = self._snapshot()
+        for queue in now.queues:
+            if self._is_owed(queue) and now.capacity.memory_mib:
+                self._nothing_could_be_taken(queue, now)
+        for attempt in self.attempts.values():
+            if attempt.queue != "root.dev":  # the others have done what they wanted
+                attempt.wanted = 0
+                attempt.held.clear()
+        for _ in range(3):
+            self._look(2)
+            self._grant()
+        held_back = [each for each in self.attempts.values() if each.wanted and each.may_ask is not None]
+        assert not held_back, "held back for nobody"
+
+    def _nothing_could_be_taken(self, queue, now):
+        shares = {each.path: each for each in now.queues}
+        places = lacking(queue, now.capacity, {})
+        could = [
+            each.id
+            for each in now.containers
+            if each.subcluster in places
+            and each.queue in TAKEABLE - {queue.path}
+            and not each.id.is_first
+            and shares[each.queue].used.memory_mib - 1024 >= shares[each.queue].entitled.memory_mib
+        ]
+        assert not could, f"{queue.path} still waits for its share"
+
+
+TestGivingBack = GivingBack.TestCase
+TestGivingBack.settings = settings(
+    max_examples=40,
+    stateful_step_count=20,
+    deadline=None,
+    phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
+)
