@@ -39,7 +39,8 @@ from shim.services.routing import Routing, RoutingSettings
 from shim.services.span_places import SpanPlaces
 from shim.services.span_splitters import SpanMatching
 from shim.services.starting import Starting
-from shim.services.submission import SubmissionService, SubmissionSettings
+from shim.services.submission import SubmissionService, SubmissionSettings, SubmissionTools, TakesSubmissions
+from shim.services.waiting_room import WaitingRoom
 from shim.shares import SharesOfQueues, open_shares
 from shim.telemetry import Metrics
 
@@ -111,70 +112,22 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
         StoreUnavailableError: If the store does not tell the federation's time stamp.
         ConfigError: If there is a secret file that cannot be used.
     """
-    server, clock, view, store, managers = world.config.server, world.clock, world.view, world.store, world.managers
-    homes_within_s = _SHARE_OF_HOMES * server.answer_within_s
-    reading = ReadingSettings(
-        staleness_s=server.staleness_s,
-        answer_within_s=homes_within_s,
-        guarded=frozenset(id_ for id_, each in world.subclusters.items() if each.is_guarded),
-    )
+    view, managers, store, clock = world.view, world.managers, world.store, world.clock
+    reading = _reading(world)
     applications = ApplicationReading(view, managers, store, clock, reading)
     administration = AdministrationService(view=view, store=store, clock=clock)
     following = None if global_master is None else global_master.following
     shares = open_shares(world.config, view, administration.current, store, world.policies, clock)
     homes = Homes(view, clock, HomeSettings(name_at=shares.name_at), administration.current, following)
+    tools = SubmissionTools(homes, view, managers, store, applications, clock, crash_points)
     submissions = SubmissionService(
-        homes=homes,
-        view=view,
-        managers=managers,
-        store=store,
-        listing=applications,
-        clock=clock,
-        settings=SubmissionSettings(answer_within_s=homes_within_s),
-        gate=shares.room,
-        crash_points=crash_points,
+        tools, settings=SubmissionSettings(answer_within_s=reading.answer_within_s), gate=shares.room
     )
-    repair = Repair(
-        submissions=submissions,
-        homes=homes,
-        view=view,
-        managers=managers,
-        store=store,
-        listing=applications,
-        clock=clock,
-        crash_points=crash_points,
-    )
-    places = SpanPlaces(world.spans)
-    routing = Routing(view, managers, store, clock, RoutingSettings(answer_within_s=homes_within_s), places=places)
-    backend = Backend(
-        view=view,
-        applications=applications,
-        documents=DocumentReading(view, managers, clock, reading),
-        routing=routing,
-        ids=ApplicationIds(store),
-        submissions=(
-            submissions
-            if global_master is None
-            else global_master.pass_on(submissions, applications, answer_within_s=homes_within_s)
-        ),
-        control=ControlService(
-            routing=routing,
-            repair=repair,
-            managers=managers,
-            listing=applications,
-            room=shares.room,
-            answer_within_s=homes_within_s,
-        ),
-        store=store,
-        managers=managers,
-        clock=clock,
-        cluster_timestamp_ms=await store.federation_timestamp_ms(),
-        answer_within_s=homes_within_s,
-    )
+    repair = Repair(tools, submissions)
     return UseCases(
-        backend=backend,
+        backend=await _backend(world, reading, applications, submissions, repair, shares.room, global_master),
         administration=administration,
-        inspection=_inspection(world, administration),
+        inspection=_inspection(world, administration, shares),
         identity=_identity(world),
         heartbeats=following or _heartbeats(world),
         reconciliation=Reconciliation(repair=repair, view=view, managers=managers, store=store, clock=clock),
@@ -183,6 +136,55 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
         shares=shares,
         starting=shares.starting(submissions, _decider(global_master)),
         matching=_matching(world, following),
+    )
+
+
+def _reading(world: World) -> ReadingSettings:
+    server = world.config.server
+    return ReadingSettings(
+        staleness_s=server.staleness_s,
+        answer_within_s=_SHARE_OF_HOMES * server.answer_within_s,
+        guarded=frozenset(id_ for id_, each in world.subclusters.items() if each.is_guarded),
+    )
+
+
+async def _backend(
+    world: World,
+    reading: ReadingSettings,
+    applications: ApplicationReading,
+    submissions: SubmissionService,
+    repair: Repair,
+    room: WaitingRoom,
+    global_master: GlobalMaster | None,
+) -> Backend:
+    """What the doors call."""
+    view, managers, store, clock = world.view, world.managers, world.store, world.clock
+    within_s = reading.answer_within_s
+    takes_submissions: TakesSubmissions = submissions
+    if global_master is not None:
+        takes_submissions = global_master.pass_on(submissions, applications, answer_within_s=within_s)
+    places = SpanPlaces(world.spans)
+    routing = Routing(view, managers, store, clock, RoutingSettings(answer_within_s=within_s), places=places)
+    return Backend(
+        view=view,
+        applications=applications,
+        documents=DocumentReading(view, managers, clock, reading),
+        routing=routing,
+        ids=ApplicationIds(store),
+        submissions=takes_submissions,
+        control=ControlService(
+            routing=routing,
+            repair=repair,
+            managers=managers,
+            listing=applications,
+            room=room,
+            answer_within_s=within_s,
+        ),
+        store=store,
+        managers=managers,
+        clock=clock,
+        cluster_timestamp_ms=await store.federation_timestamp_ms(),
+        answer_within_s=within_s,
     )
 
 
@@ -213,7 +215,7 @@ def _heartbeats(world: World) -> Heartbeats:
     return Heartbeats(world.view, world.managers, world.clock, settings, listeners=[PollCounter(world.metrics)])
 
 
-def _inspection(world: World, administration: AdministrationService) -> Inspection:
+def _inspection(world: World, administration: AdministrationService, shares: SharesOfQueues) -> Inspection:
     security = world.config.security
     wildcards = (
         user for user, rule in security.proxyuser.items() if _ANY in rule.hosts and _ANY in rule.users + rule.groups
@@ -230,7 +232,7 @@ def _inspection(world: World, administration: AdministrationService) -> Inspecti
             tuple(wildcards),
             allows_anonymous=security.allow_anonymous,
             scheduler_door=world.config.server.scheduler_rpc,
-            spanning=tuple(queue.name for queue in world.config.queues if queue.span),
+            spanning=lambda: tuple(queue.path for queue in shares.policy().spanning),
         ),
     )
 

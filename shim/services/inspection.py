@@ -109,7 +109,7 @@ class InspectionSettings:
     wildcard_proxy_users: tuple[str, ...] = ()
     allows_anonymous: bool = False
     scheduler_door: str = ""
-    spanning: tuple[str, ...] = ()
+    spanning: Callable[[], tuple[str, ...]] = tuple
     answer_within_s: float = 2.0
 
 
@@ -164,7 +164,7 @@ class Inspection:
                 wildcard_proxy_users=self.settings.wildcard_proxy_users,
                 allows_anonymous=self.settings.allows_anonymous,
                 scheduler_door=self.settings.scheduler_door,
-                spanning=self.settings.spanning,
+                spanning=self.settings.spanning(),
             )
         )
 

@@ -10,7 +10,7 @@ once: who writes the new intent first sends.
 
 import asyncio
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 
@@ -21,14 +21,9 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import SubmissionRecord, SubmissionState
 from shim.errors import StoreError, VersionConflictError
-from shim.global_master.federation_view import FederationView
-from shim.ports.clock import Clock
-from shim.ports.resource_manager import ResourceManager
-from shim.ports.state_store import StateStore
-from shim.services.crash_points import CrashPoint, CrashPoints, nothing_happens
+from shim.services.crash_points import CrashPoint
 from shim.services.delivery import HomeKnows, Life, Refused, Taken, ask_home, deliver
-from shim.services.homes import Homes
-from shim.services.submission import Listing, SubmissionService, new_intent_id
+from shim.services.submission import SubmissionService, SubmissionTools, new_intent_id
 
 __all__ = ["Repair", "RepairSettings", "as_failed"]
 
@@ -55,27 +50,17 @@ class Repair:
     """Brings INTENDED applications to their homes."""
 
     def __init__(
-        self,
-        *,
-        submissions: SubmissionService,
-        homes: Homes,
-        view: FederationView,
-        managers: Mapping[SubClusterId, ResourceManager],
-        store: StateStore,
-        listing: Listing,
-        clock: Clock,
-        settings: RepairSettings | None = None,
-        crash_points: CrashPoints = nothing_happens,
+        self, tools: SubmissionTools, submissions: SubmissionService, settings: RepairSettings | None = None
     ) -> None:
         self._submissions = submissions
-        self._homes = homes
-        self._view = view
-        self._managers = managers
-        self._store = store
-        self._listing = listing
-        self._clock = clock
+        self._homes = tools.homes
+        self._view = tools.view
+        self._managers = tools.managers
+        self._store = tools.store
+        self._listing = tools.listing
+        self._clock = tools.clock
         self._settings = settings or RepairSettings()
-        self._reached = crash_points
+        self._reached = tools.crash_points
 
     async def repair_all(self) -> None:
         """List every INTENDED application, and bring those that are due to their homes."""

@@ -45,6 +45,7 @@ __all__ = [
     "Rejected",
     "SubmissionService",
     "SubmissionSettings",
+    "SubmissionTools",
     "TakesSubmissions",
     "content_hash",
     "new_intent_id",
@@ -65,6 +66,29 @@ class Listing(Protocol):
     def mark_written(self, application_id: ApplicationId) -> None:
         """The next read of it fetches first."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class SubmissionTools:
+    """What it takes to bring applications to their homes, at first and in repair.
+
+    Attributes:
+        homes: Chooses them.
+        view: What is known of the sub-clusters.
+        managers: The homes.
+        store: Where intents are written.
+        listing: Shows applications.
+        clock: The machine's.
+        crash_points: Called at each step of each submission.
+    """
+
+    homes: Homes
+    view: FederationView
+    managers: Mapping[SubClusterId, ResourceManager]
+    store: StateStore
+    listing: Listing
+    clock: Clock
+    crash_points: CrashPoints = nothing_happens
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,28 +140,18 @@ class SubmissionService:
     """Takes submissions; one flight for each application id at a time."""
 
     def __init__(
-        self,
-        *,
-        homes: Homes,
-        view: FederationView,
-        managers: Mapping[SubClusterId, ResourceManager],
-        store: StateStore,
-        listing: Listing,
-        clock: Clock,
-        settings: SubmissionSettings | None = None,
-        gate: Gate | None = None,
-        crash_points: CrashPoints = nothing_happens,
+        self, tools: SubmissionTools, *, settings: SubmissionSettings | None = None, gate: Gate | None = None
     ) -> None:
-        self._homes = homes
-        self._view = view
-        self._managers = managers
-        self._store = store
-        self._listing = listing
-        self._clock = clock
+        self._homes = tools.homes
+        self._view = tools.view
+        self._managers = tools.managers
+        self._store = tools.store
+        self._listing = tools.listing
+        self._clock = tools.clock
         self._settings = settings or SubmissionSettings()
         self._gate = gate or OpenGate()
-        self._reached = crash_points
-        self._settling = Settling(store, clock, crash_points=crash_points)
+        self._reached = tools.crash_points
+        self._settling = Settling(tools.store, tools.clock, crash_points=tools.crash_points)
         self._flights: dict[ApplicationId, asyncio.Task[Accepted | Rejected]] = {}
 
     @property

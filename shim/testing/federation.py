@@ -28,7 +28,7 @@ from shim.services.homes import Homes
 from shim.services.reconciliation import Reconciliation
 from shim.services.repair import Repair
 from shim.services.routing import Routing
-from shim.services.submission import SubmissionService
+from shim.services.submission import SubmissionService, SubmissionTools
 from shim.testing.clock import FakeClock
 from shim.testing.resource_manager import ScriptedResourceManager
 from shim.testing.rm_documents import an_application
@@ -116,26 +116,9 @@ class ScriptedHeddle:
         self.administration = AdministrationService(view=self.view, store=store, clock=clock)
         self.homes = ChoosesInOrder(self.view, clock, self.administration.current)
         self.routing = Routing(self.view, managers, store, clock)
-        self.submissions = SubmissionService(
-            homes=self.homes,
-            view=self.view,
-            managers=managers,
-            store=store,
-            listing=self.listing,
-            clock=clock,
-            gate=gate,
-            crash_points=crash_points,
-        )
-        self.repair = Repair(
-            submissions=self.submissions,
-            homes=self.homes,
-            view=self.view,
-            managers=managers,
-            store=store,
-            listing=self.listing,
-            clock=clock,
-            crash_points=crash_points,
-        )
+        self.tools = SubmissionTools(self.homes, self.view, managers, store, self.listing, clock, crash_points)
+        self.submissions = SubmissionService(self.tools, gate=gate)
+        self.repair = Repair(self.tools, self.submissions)
         self.reconciliation = Reconciliation(
             repair=self.repair, view=self.view, managers=managers, store=store, clock=clock
         )

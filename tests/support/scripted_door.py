@@ -25,7 +25,7 @@ from shim.services.reading import ApplicationReading, ReadingSettings
 from shim.services.repair import Repair
 from shim.services.routing import Routing
 from shim.services.starting import Starting
-from shim.services.submission import SubmissionService
+from shim.services.submission import SubmissionService, SubmissionTools
 from shim.services.waiting_room import WaitingRoom
 from shim.testing.federation import ScriptedFederation
 
@@ -59,13 +59,7 @@ class ScriptedDoor:
         applications = ApplicationReading(self.view, managers, store, clock, settings)
         administration = AdministrationService(view=self.view, store=store, clock=clock)
         homes = Homes(self.view, clock, HomeSettings(), administration.current)
-        together: dict[str, Any] = {
-            "view": self.view,
-            "managers": managers,
-            "store": store,
-            "clock": clock,
-            "listing": applications,
-        }
+        tools = SubmissionTools(homes, self.view, managers, store, applications, clock)
         room = WaitingRoom(
             policy=lambda: policy or SharePolicy(),
             view=self.view,
@@ -75,11 +69,11 @@ class ScriptedDoor:
             groups_of=lambda _: frozenset(),
             settings=ShareSettings(),
         )
-        submissions = SubmissionService(homes=homes, gate=room, **together)
+        submissions = SubmissionService(tools, gate=room)
         self.starting = Starting(
             room=room, submissions=submissions, store=store, view=self.view, clock=clock, interval_s=1.0
         )
-        repair = Repair(submissions=submissions, homes=homes, **together)
+        repair = Repair(tools, submissions)
         routing = Routing(self.view, managers, store, clock)
         self.backend = Backend(
             view=self.view,

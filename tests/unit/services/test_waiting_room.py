@@ -79,15 +79,7 @@ async def a_front(policy: SharePolicy, federation: ScriptedFederation | None = N
         settings=ShareSettings(),
     )
     reading = ApplicationReading(heddle.view, heddle.managers, federation.store, federation.clock, ReadingSettings())
-    submissions = SubmissionService(
-        homes=heddle.homes,
-        view=heddle.view,
-        managers=heddle.managers,
-        store=federation.store,
-        listing=heddle.listing,
-        clock=federation.clock,
-        gate=room,
-    )
+    submissions = SubmissionService(heddle.tools, gate=room)
     starting = Starting(
         room=room,
         submissions=submissions,
