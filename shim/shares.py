@@ -10,7 +10,7 @@ from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
 from shim.global_master.entitle import ShareSettings
 from shim.global_master.federation_view import FederationView
-from shim.global_master.preemption import PreemptionSettings
+from shim.global_master.preemption_effects import PreemptionSettings
 from shim.machine import groups_of
 from shim.ports.clock import Clock
 from shim.ports.policy_store import PolicyStore

@@ -14,70 +14,30 @@ Source: Megha, algorithm 2; `PreemptionMessage` and the waits of YARN's Proporti
 
 from collections import Counter, deque
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
 from shim.domain.preemption import AskingAttempt, HeldContainer, PreemptionStage, QueueShare, ShareSnapshot
 from shim.domain.resources import ResourceVector
-from shim.global_master.preemption_sizes import NOTHING, Fleet, lacking, part_of, total_of, within
+from shim.global_master.preemption_effects import PreemptionEffect, PreemptionSettings, Restrain, Step
+from shim.global_master.preemption_sizes import (
+    NOTHING,
+    Fleet,
+    lacking,
+    part_of,
+    plenty,
+    positive,
+    smaller,
+    total_of,
+    within,
+)
 
-__all__ = ["Preemption", "PreemptionEffect", "PreemptionSettings", "Restrain", "Step"]
+__all__ = ["Preemption"]
 
 _MINUTE_S = 60.0
-_ENDLESS = 1 << 40
 _WELL = "nobody else waits for its share any more"
 _STALE = "a sub-cluster does not tell how it is: who waits for its share is not known"
 _FINAL = frozenset({PreemptionStage.RELEASED, PreemptionStage.SPARED})
-
-
-@dataclass(frozen=True, slots=True)
-class PreemptionSettings:
-    """Patience.
-
-    Attributes:
-        persist_s: A queue must have been owed something for this long before containers are asked back.
-        grace_s: From asking a container back to taking it; in the second half it is demanded.
-        settle_s: What has gone counts as on its way for this long, until reports show who has it now.
-        idle_s: A queue that leaves what is free for it for this long cannot use it, and nothing is kept for it.
-        stale_s: While a sub-cluster does not tell how it is, asks that are held back stay so for this long.
-        stuck_s: A release that takes longer does not count as on its way any more.
-    """
-
-    persist_s: float = 10.0
-    grace_s: float = 15.0
-    settle_s: float = 5.0
-    idle_s: float = 30.0
-    stale_s: float = 10.0
-    stuck_s: float = 60.0
-
-
-@dataclass(frozen=True, slots=True)
-class PreemptionEffect:
-    """Something to be done."""
-
-
-@dataclass(frozen=True, slots=True)
-class Restrain(PreemptionEffect):
-    """How much of an attempt's asks may stand at schedulers.
-
-    Attributes:
-        amount: Of what is not granted yet; None for all of it.
-        reason: For people; empty if it is the same as before.
-    """
-
-    attempt: ApplicationAttemptId
-    amount: ResourceVector | None
-    reason: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class Step(PreemptionEffect):
-    """A container enters a stage; `reason` is for people."""
-
-    container: HeldContainer
-    stage: PreemptionStage
-    taker: str
-    reason: str
 
 
 @dataclass(slots=True)
@@ -211,7 +171,7 @@ class Preemption:
                 if attempt.id in before:
                     yield Restrain(attempt.id, None, _WELL if now.is_fresh else _STALE)
                 continue
-            amount = _smaller(left, attempt.wants)
+            amount = smaller(left, attempt.wants)
             room[attempt.queue] = left - amount
             self._restrained[attempt.id] = amount
             reason = "" if attempt.id in before else self._why_held_back(now, attempt, owed)
@@ -227,7 +187,7 @@ class Preemption:
             for each in now.containers
             if each.queue == queue.path and each.since_s >= now.as_of_s.get(each.subcluster, 0.0)
         )  # granted since the reports
-        return _positive(queue.entitled - queue.used - fresh) + _plenty(now.capacity)
+        return positive(queue.entitled - queue.used - fresh) + plenty(now.capacity)
 
     @staticmethod
     def _why_held_back(now: ShareSnapshot, attempt: AskingAttempt, owed: list[QueueShare]) -> str:
@@ -337,11 +297,6 @@ class Preemption:
         return left
 
 
-def _plenty(scarce: ResourceVector) -> ResourceVector:
-    """More than anybody wants, of what is not scarce."""
-    return ResourceVector(0 if scarce.memory_mib > 0 else _ENDLESS, 0 if scarce.vcores > 0 else _ENDLESS)
-
-
 def _competes(attempt: AskingAttempt, owed: Iterable[QueueShare]) -> bool:
     """Whether it could get what another queue waits for."""
     return any(not attempt.places.isdisjoint(queue.waiting) for queue in owed if queue.path != attempt.queue)
@@ -359,13 +314,3 @@ def _is_below(left: ResourceVector, queue: QueueShare, now: ShareSnapshot) -> bo
 def _standing(now: ShareSnapshot, queue: QueueShare) -> str:
     holds, entitled = (each.dominant_share_of(now.capacity) for each in (queue.used, queue.entitled))
     return f"queue {queue.path} holds {holds:.0%} of the federation and is entitled to {entitled:.0%}"
-
-
-def _smaller(one: ResourceVector, other: ResourceVector) -> ResourceVector:
-    others = {name: min(amount, other.others.get(name, 0)) for name, amount in one.others.items()}
-    return ResourceVector(min(one.memory_mib, other.memory_mib), min(one.vcores, other.vcores), others)
-
-
-def _positive(amount: ResourceVector) -> ResourceVector:
-    others = {name: max(0, value) for name, value in amount.others.items()}
-    return replace(amount, memory_mib=max(0, amount.memory_mib), vcores=max(0, amount.vcores), others=others)

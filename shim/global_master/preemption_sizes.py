@@ -14,11 +14,23 @@ from shim.domain.ids import SubClusterId
 from shim.domain.preemption import HeldContainer, QueueShare, ShareSnapshot
 from shim.domain.resources import ResourceVector
 
-__all__ = ["NOTHING", "Fleet", "count_fitting", "lacking", "part_of", "total_of", "within"]
+__all__ = [
+    "NOTHING",
+    "Fleet",
+    "count_fitting",
+    "lacking",
+    "part_of",
+    "plenty",
+    "positive",
+    "smaller",
+    "total_of",
+    "within",
+]
 
 NOTHING = ResourceVector()
 _ALMOST_HALF = 0.499  # more than half a container counts as one; of two queues only one can have that
 _ENDLESS = 1 << 31
+_MUCH = 1 << 40
 
 
 def total_of(amounts: Iterable[ResourceVector]) -> ResourceVector:
@@ -33,6 +45,23 @@ def part_of(amount: ResourceVector, scarce: ResourceVector) -> ResourceVector:
         amount.vcores if scarce.vcores > 0 else 0,
         {name: value for name, value in amount.others.items() if scarce.others.get(name, 0) > 0},
     )
+
+
+def plenty(scarce: ResourceVector) -> ResourceVector:
+    """More than anybody wants, of what is not scarce."""
+    return ResourceVector(0 if scarce.memory_mib > 0 else _MUCH, 0 if scarce.vcores > 0 else _MUCH)
+
+
+def smaller(one: ResourceVector, other: ResourceVector) -> ResourceVector:
+    """The smaller of both, type by type."""
+    others = {name: min(amount, other.others.get(name, 0)) for name, amount in one.others.items()}
+    return ResourceVector(min(one.memory_mib, other.memory_mib), min(one.vcores, other.vcores), others)
+
+
+def positive(amount: ResourceVector) -> ResourceVector:
+    """Without what is below zero."""
+    others = {name: max(0, value) for name, value in amount.others.items()}
+    return replace(amount, memory_mib=max(0, amount.memory_mib), vcores=max(0, amount.vcores), others=others)
 
 
 def count_fitting(amount: ResourceVector, unit: ResourceVector, *, slack: float = _ALMOST_HALF) -> int:

@@ -10,7 +10,8 @@ from shim.domain.preemption import PreemptionStage
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import SharePolicy
 from shim.global_master.federation_view import FederationView
-from shim.global_master.preemption import Preemption, PreemptionEffect, PreemptionSettings, Restrain, Step
+from shim.global_master.preemption import Preemption
+from shim.global_master.preemption_effects import PreemptionEffect, PreemptionSettings, Restrain, Step
 from shim.global_master.preemption_sizes import NOTHING
 from shim.ports.clock import Clock
 from shim.relay import AskedBackNow, Recall, Restrained, Spared, TakenBack

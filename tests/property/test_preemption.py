@@ -21,7 +21,8 @@ from shim.domain.preemption import (
     WaitingWork,
 )
 from shim.domain.resources import ResourceVector
-from shim.global_master.preemption import Preemption, PreemptionSettings, Restrain, Step
+from shim.global_master.preemption import Preemption
+from shim.global_master.preemption_effects import PreemptionSettings, Restrain, Step
 from shim.global_master.preemption_sizes import lacking
 
 CLUSTERS = (SubClusterId("east"), SubClusterId("west"))

@@ -1,0 +1,59 @@
+"""What preemption wants done, and how patient it is."""
+
+from dataclasses import dataclass
+
+from shim.domain.ids import ApplicationAttemptId
+from shim.domain.preemption import HeldContainer, PreemptionStage
+from shim.domain.resources import ResourceVector
+
+__all__ = ["PreemptionEffect", "PreemptionSettings", "Restrain", "Step"]
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionSettings:
+    """Patience.
+
+    Attributes:
+        persist_s: A queue must have been owed something for this long before containers are asked back.
+        grace_s: From asking a container back to taking it; in the second half it is demanded.
+        settle_s: What has gone counts as on its way for this long, until reports show who has it now.
+        idle_s: A queue that leaves what is free for it for this long cannot use it, and nothing is kept for it.
+        stale_s: While a sub-cluster does not tell how it is, asks that are held back stay so for this long.
+        stuck_s: A release that takes longer does not count as on its way any more.
+    """
+
+    persist_s: float = 10.0
+    grace_s: float = 15.0
+    settle_s: float = 5.0
+    idle_s: float = 30.0
+    stale_s: float = 10.0
+    stuck_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionEffect:
+    """Something to be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restrain(PreemptionEffect):
+    """How much of an attempt's asks may stand at schedulers.
+
+    Attributes:
+        amount: Of what is not granted yet; None for all of it.
+        reason: For people; empty if it is the same as before.
+    """
+
+    attempt: ApplicationAttemptId
+    amount: ResourceVector | None
+    reason: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Step(PreemptionEffect):
+    """A container enters a stage; `reason` is for people."""
+
+    container: HeldContainer
+    stage: PreemptionStage
+    taker: str
+    reason: str
