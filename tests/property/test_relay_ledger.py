@@ -23,11 +23,13 @@ from shim.domain.allocations import (
     Grant,
 )
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.preemption import PREEMPTED_EXIT_STATUS
 from shim.domain.resources import ResourceVector
 from shim.relay import (
     AMCalled,
     AMRegistered,
     AnswerAM,
+    AskedBackNow,
     AskLedger,
     Beat,
     CallSession,
@@ -36,12 +38,14 @@ from shim.relay import (
     OpenSession,
     RefuseAM,
     Remember,
+    Restrained,
     Room,
     SessionAnswered,
     SessionForgotten,
     SessionLost,
     SessionOpened,
     SessionRefused,
+    TakenBack,
 )
 from shim.relay.session import SessionState
 
@@ -130,6 +134,7 @@ class Master:
     releases: list[ContainerId] = field(default_factory=list)
     has: set[ContainerId] = field(default_factory=set)
     ended: set[ContainerId] = field(default_factory=set)
+    preempted: set[ContainerId] = field(default_factory=set)
     response_id: int = 0
     call: AllocateCall | None = None
     may_hear_twice: bool = False
@@ -160,6 +165,8 @@ class Master:
                 f"the end of {ended.container} was told twice"
             )
             self.ended.add(ended.container)
+            if ended.exit_status == PREEMPTED_EXIT_STATUS:
+                self.preempted.add(ended.container)
 
     def resync(self):
         self.response_id, self.call = 0, None
@@ -293,6 +300,24 @@ class Relay(RuleBasedStateMachine):
         answer, self.am_answer = self.am_answer, None
         if not is_lost:
             self.master.take(answer)
+
+    # ------------------------------------------------------------ its queue holds more than its share
+
+    @rule(slots=st.none() | st.integers(0, 3))
+    def is_restrained(self, slots):
+        self.tell(Restrained(None if slots is None else ResourceVector(1024 * slots, slots)))
+
+    @rule(pick=st.integers(0, 99), is_strict=st.booleans())
+    def is_asked_back(self, pick, is_strict):
+        running = sorted(self.master.running)
+        if running:
+            self.tell(AskedBackNow((running[pick % len(running)],), is_strict))
+
+    @rule(pick=st.integers(0, 99))
+    def is_taken_back(self, pick):
+        running = sorted(self.master.running)
+        if running:
+            self.tell(TakenBack((running[pick % len(running)],)))
 
     # ------------------------------------------------------------ the schedulers and the wires
 
@@ -433,6 +458,7 @@ class Relay(RuleBasedStateMachine):
     def teardown(self):
         if not hasattr(self, "ledger"):
             return
+        self.tell(Restrained(None))
         for _ in range(40):
             self._settle()
         for _ in range(8):  # asks from before a restart are found out by what they are granted
@@ -449,6 +475,7 @@ class Relay(RuleBasedStateMachine):
         assert pending == +self.master.wanted
         live = {container for scheduler in self.schedulers.values() for container in scheduler.live}
         assert live == self.master.running
+        assert not live & self.master.preempted
 
     def _settle(self):
         """A round in which everything arrives and nobody grants."""

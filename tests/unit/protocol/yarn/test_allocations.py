@@ -1,8 +1,10 @@
 """Allocate calls between bytes and values: what is not decided on arrives as it was sent."""
 
+from dataclasses import replace
+
 import pytest
 
-from shim.domain.allocations import ANY, AllocateAnswer, Ask, AskKey, Ended, NodeNews, SessionRequest
+from shim.domain.allocations import ANY, AllocateAnswer, Ask, AskedBack, AskKey, Ended, NodeNews, SessionRequest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
@@ -17,12 +19,15 @@ from shim.protocol.proto.messages import (
     NMTokenProto,
     NodeIdProto,
     NodeReportProto,
+    PreemptionContainerProto,
+    PreemptionMessageProto,
     PriorityProto,
     RegisterApplicationMasterResponseProto,
     ResourceBlacklistRequestProto,
     ResourceProto,
     ResourceRequestProto,
     SchedulingRequestProto,
+    StrictPreemptionContractProto,
     TokenProto,
     UpdateContainerRequestProto,
 )
@@ -155,6 +160,26 @@ def test_answers_of_two_schedulers_become_one():
     assert said.allocated_containers[0].container_token.password == b"p"
     assert said.am_rm_token.identifier == b"new", "the home's new token is the ApplicationMaster's"
     assert said.num_cluster_nodes == 4
+
+
+def test_what_is_asked_back_stands_beside_what_the_home_itself_asks_back():
+    own = PreemptionMessageProto(
+        strictContract=StrictPreemptionContractProto(container=[PreemptionContainerProto(id=ContainerIdProto(id=77))])
+    )
+    home = read_allocate_answer(an_answer(preempt=own).SerializeToString())
+    first, second = (ContainerId(CONTAINER_ID.attempt, number) for number in (5, 6))
+    asked = (AskedBack(first, is_strict=True), AskedBack(second, is_strict=False, grant=home.grants[0]))
+    said = AllocateResponseProto.FromString(write_allocate_answer(replace(home, asked_back=asked))).preempt
+    assert [each.id.id for each in said.strictContract.container] == [5, 77]
+    assert [each.id.id for each in said.contract.container] == [6]
+    (instead,) = (each.resource for each in said.contract.resource)
+    assert (instead.num_containers, instead.resource_name) == (1, ANY)
+    assert instead.capability.memory == home.grants[0].resource.memory_mib
+
+
+def test_an_answer_by_which_nothing_is_asked_back_says_nothing_of_it():
+    answer = read_allocate_answer(an_answer().SerializeToString())
+    assert not AllocateResponseProto.FromString(write_allocate_answer(answer)).HasField("preempt")
 
 
 def test_an_end_that_no_scheduler_told_has_the_form_of_one():
