@@ -30,7 +30,7 @@ _JVM = ("java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Dja
 _PI = ("4", "1000")
 _OPTIONS = ("-Dipc.client.connect.max.retries=1",)
 """It does not look for the history server for long."""
-_MORE_ROUNDS = 2
+_MORE_ROUNDS = 1
 """Jobs vary more than requests: so many more rounds than elsewhere."""
 _MOST_S = 300.0
 _ENDS_S = 30.0

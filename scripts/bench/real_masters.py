@@ -8,7 +8,8 @@ from pathlib import Path
 
 from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
 from scripts.bench.load import USER
-from shim.domain.ids import SubClusterId
+from scripts.bench.relay_fleets import Beats, log_in
+from shim.domain.ids import ApplicationId, SubClusterId
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc.digest_md5 import TokenSecret
 from shim.protocol.proto import APPLICATION_CLIENT
@@ -23,8 +24,9 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     SubmitApplicationRequestProto,
 )
+from shim.protocol.yarn import application_message
 
-__all__ = ["managed_tokens", "tokens_of", "unmanaged_tokens"]
+__all__ = ["managed_tokens", "register", "tokens_of", "unmanaged_tokens"]
 
 _TOKEN_S = 60.0
 _SLEEPS_S = 900
@@ -61,8 +63,22 @@ def _client(address: str) -> YarnRPC:
     return YarnRPC(RPCTarget(SubClusterId("bench"), addresses_of([address])))
 
 
+async def register(client_rpc: str, scheduler_rpc: str, application: ApplicationId) -> None:
+    """Register the master of an unmanaged application, with a page of its own; then it runs for ten minutes."""
+    rpc = _client(client_rpc)
+    try:
+        login = await log_in(scheduler_rpc, await _token(rpc, application_message(application)))
+        await Beats(login).register(page="http://127.0.0.1:9/")
+    finally:
+        await rpc.close()
+
+
 async def _unmanaged(rpc: YarnRPC, queue: str) -> TokenSecret:
-    application = await _submit(rpc, ContainerLaunchContextProto(), queue=queue, unmanaged=True)
+    return await _token(rpc, await _submit(rpc, ContainerLaunchContextProto(), queue=queue, unmanaged=True))
+
+
+async def _token(rpc: YarnRPC, application: ApplicationIdProto) -> TokenSecret:
+    """Its own, once its cluster has given it one."""
     asked = GetApplicationReportRequestProto(application_id=application).SerializeToString()
     ends_s = time.monotonic() + _TOKEN_S
     while True:

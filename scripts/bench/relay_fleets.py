@@ -134,9 +134,9 @@ class Beats:
         self._response_id = 0
         self.hosts: list[str] = []
 
-    async def register(self) -> None:
-        """Before anything else."""
-        request = RegisterApplicationMasterRequestProto(host="nowhere", rpc_port=0)
+    async def register(self, page: str = "") -> None:
+        """Before anything else; `page` is where it shows how it does."""
+        request = RegisterApplicationMasterRequestProto(host="nowhere", rpc_port=0, tracking_url=page or None)
         await self._login.call(_request(REGISTER, request.SerializeToString()))
 
     async def call(self, *asks: ResourceRequestProto) -> float:

@@ -11,7 +11,9 @@ import httpx
 from scripts.bench.cells import Say
 from scripts.bench.java_router import JavaRouter
 from scripts.bench.load import USER, measure_posts, new_ids, resident_mib
+from scripts.bench.real_masters import register
 from scripts.bench.targets import HeddleProcess
+from shim.domain.ids import ApplicationId
 from shim.lab import Lab, LabSpec
 from shim.lab.tidying import end_applications_at
 
@@ -66,10 +68,13 @@ class Stage:
         """A live application that every target knows; it ends with the block.
 
         The Router gives out no ids over REST, puts what it is given where it likes, and knows nothing else; of what has
-        ended it soon knows nothing more.
+        ended it soon knows nothing more, and what has no page yet it cannot tell of over RPC.
         """
+        first = next(iter(self.lab.clusters.values()))
         try:
-            yield self._known_application()
+            known = self._known_application()
+            asyncio.run(register(first.client_rpc, first.scheduler_rpc, ApplicationId.parse(known)))
+            yield known
         finally:
             self.tidy()
 
