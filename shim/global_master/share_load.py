@@ -13,6 +13,8 @@ from shim.global_master.subcluster_view import SubClusterView
 __all__ = ["FederationLoad", "LiveApplication", "QueueLoad", "measure", "owner_of"]
 
 _NOTHING = ResourceVector()
+_FORGOTTEN = 50
+"""Measurements, of two a second, in which most of what was learnt is forgotten."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +45,7 @@ class QueueLoad:
         unstarted: Those whose ApplicationMaster has no container yet.
         users: How many of `running` each user has.
         user_used: What each user's applications hold.
-        learnt: What an application of the queue held on average when last one ran.
+        learnt: What an application of the queue holds once it has what it wants; see `learn`.
     """
 
     used: dict[SubClusterId, ResourceVector] = field(default_factory=dict)
@@ -60,12 +62,28 @@ class QueueLoad:
         return sum(self.used.values(), start=_NOTHING)
 
     def typical(self, least: ResourceVector) -> ResourceVector:
-        """What an application of this queue holds on average, at least this much."""
-        started = self.running - self.unstarted
-        total, mean = self.total_used, self.learnt
-        if started > 0 and total.memory_mib > 0:
-            mean = ResourceVector(total.memory_mib // started, total.vcores // started)
-        return ResourceVector(max(least.memory_mib, mean.memory_mib), max(least.vcores, mean.vcores), least.others)
+        """What an application of this queue will hold, at least this much: those that begin hold little as yet."""
+        memory_mib, vcores = self._mean()
+        return ResourceVector(
+            max(least.memory_mib, self.learnt.memory_mib, memory_mib),
+            max(least.vcores, self.learnt.vcores, vcores),
+            least.others,
+        )
+
+    def learn(self) -> ResourceVector:
+        """What this measurement teaches: at once that applications are larger, slowly that they are smaller.
+
+        Those that have just begun, or are about to end, say little of the others.
+        """
+        memory_mib, vcores = self._mean()
+        if self.running == self.unstarted or not memory_mib:
+            return self.learnt
+        return ResourceVector(_follow(self.learnt.memory_mib, memory_mib), _follow(self.learnt.vcores, vcores))
+
+    def _mean(self) -> tuple[int, int]:
+        """MiB and virtual cores of those that have started, on average."""
+        started, total = max(1, self.running - self.unstarted), self.total_used
+        return total.memory_mib // started, total.vcores // started
 
     def copy(self) -> "QueueLoad":
         """One that grows by itself."""
@@ -102,6 +120,10 @@ class FederationLoad:
     def copy(self) -> "FederationLoad":
         """One whose queues grow by themselves."""
         return replace(self, queues={path: load.copy() for path, load in self.queues.items()})
+
+
+def _follow(learnt: int, seen: int) -> int:
+    return seen if seen >= learnt else learnt - max(1, (learnt - seen) // _FORGOTTEN)
 
 
 def measure(

@@ -122,6 +122,9 @@ class Shares:
             queue.path: self._vector(load.queues[queue.path].typical(self._mean_master(queue.path)))
             for queue in policy.queues
         }
+        # what queues will hold once each application has what one usually holds: most begin with a master alone
+        whole = [self._size[queue.path] * load.queues[queue.path].running for queue in self._queues]
+        self._promised = np.maximum(self._held, np.array(whole).reshape(self._held.shape))
         self._wanted = self._demand()
         self._entitled = hierarchical_entitlement(self._tree, self._wanted, self._capacity)[:-1]
 
@@ -181,7 +184,10 @@ class Shares:
         if row is None:
             return ""
         size = np.maximum(self._size[queue.path], self._vector(applicant.resource))
-        if self._fits(self._held[row] + size * _HALF, self._entitled[row]):
+        entitled = self._entitled[row]
+        # whoever is entitled to something and holds nothing may start one, however large
+        least = np.where(entitled > 0, np.minimum(size, entitled), size)
+        if self._fits(self._promised[row] + least * _HALF, entitled):
             return ""
         return self._objection_to_borrowing(queue, row, size)
 
@@ -197,7 +203,7 @@ class Shares:
         )
         if owed:
             return f"{holds}, while {' and '.join(owed)} waits for its share"
-        everything = self._held.sum(axis=0) + self._vector(self.load.others_used)
+        everything = self._promised.sum(axis=0) + self._vector(self.load.others_used)
         if self._fits(everything + size, self._capacity):
             return ""
         unstarted = self.load.queues[queue.path].unstarted
@@ -248,6 +254,7 @@ class Shares:
         row = self._row.get(queue.path)
         if row is not None:
             self._held[row] += size
+            self._promised[row] += size
 
     def _is_owed(self, row: int, queue: FederatedQueue) -> bool:
         load = self.load.queues[queue.path]

@@ -106,7 +106,7 @@ class LoadMeter:
         for path, queue in load.queues.items():
             queue.learnt = self._learnt.get(path, ResourceVector())
             if queue.running > queue.unstarted:
-                self._learnt[path] = queue.typical(ResourceVector())
+                self._learnt[path] = queue.learn()
         return load
 
     def note_start(self, queue: FederatedQueue, submission: Submission) -> None:

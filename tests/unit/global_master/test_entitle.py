@@ -10,7 +10,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.global_master.entitle import Applicant, Round, ShareSettings, decide_starts
-from shim.global_master.share_load import LiveApplication, measure
+from shim.global_master.share_load import LiveApplication, QueueLoad, measure
 from shim.global_master.subcluster_view import SubClusterView
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -129,6 +129,43 @@ def test_an_application_counts_with_what_others_of_its_queue_hold_on_average():
     outcome = a_round(THREE_TO_ONE, clusters, applicants, running("prod", 2))
     assert started(outcome, applicants, "root.prod") == 4  # of 2 GiB each, beside the 4 GiB that are held
     assert started(outcome, applicants, "root.dev") == 4
+
+
+def test_applications_that_hold_a_master_alone_count_with_what_others_held():
+    """Else more and more would start, until nothing but masters fits and none gets a container."""
+    clusters = (
+        a_cluster(EAST, a_queue("root.prod", used=3), a_queue("root.dev", used=4), used=7),
+        a_cluster(WEST, a_queue("root.prod", used=0), a_queue("root.dev"), used=0),
+    )
+    applicants = waiting("root.prod", 9) + waiting("root.dev", 9, first=100)
+    live = running("prod", 3) + running("dev", 1)
+    load = measure(THREE_TO_ONE, clusters, {}, live, absent_after_s=60.0)
+    load.queues["root.prod"].learnt = gib(4)
+    assert decide_starts(THREE_TO_ONE, load.copy(), applicants, ShareSettings()).starters == []
+    load.queues["root.prod"].learnt = gib(1)
+    starters = decide_starts(THREE_TO_ONE, load.copy(), applicants, ShareSettings()).starters
+    assert len(starters) == 9
+
+
+def test_what_applications_hold_is_learnt_at_once_and_forgotten_slowly():
+    load = QueueLoad(used={EAST: gib(8)}, running=2, learnt=gib(1))
+    assert load.learn() == gib(4)
+    load = QueueLoad(used={EAST: gib(2)}, running=2, learnt=gib(4))
+    for _ in range(50):
+        load.learnt = load.learn()
+    assert gib(1).memory_mib < load.learnt.memory_mib < gib(3).memory_mib
+    for _ in range(1000):
+        load.learnt = load.learn()
+    assert load.learnt == gib(1)
+
+
+def test_a_queue_that_holds_nothing_starts_an_application_that_is_larger_than_its_entitlement():
+    full = a_cluster(EAST, a_queue("root.prod", used=8), a_queue("root.dev"), used=8)
+    applicants = waiting("root.prod", 3) + waiting("root.dev", 3, first=100)
+    load = measure(THREE_TO_ONE, [full], {}, running("prod", 8), absent_after_s=60.0)
+    load.queues["root.dev"].learnt = gib(8)
+    outcome = decide_starts(THREE_TO_ONE, load, applicants, ShareSettings())
+    assert started(outcome, applicants, "root.dev") == 1
 
 
 def test_a_few_may_wait_at_the_clusters_while_nobody_else_wants_anything():
