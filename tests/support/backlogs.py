@@ -2,7 +2,7 @@
 
 import getpass
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -30,7 +30,7 @@ class Backlogs:
         url: Where web services are.
         client: A client of the same address; its configuration is the ApplicationMasters' too.
         program: The jar of `SleepingMaps`.
-        container_mib: Memory of a DistributedShell's container; its master has as much.
+        container_mib: Memory of every container, masters included.
         submitted: Ids, in order.
     """
 
@@ -61,9 +61,13 @@ class Backlogs:
                 assert answer.status_code == _ACCEPTED, answer.text
                 self.submitted.append(id_)
 
-    def maps(self, queue: str, count: int, *, maps: int, seconds: float, more: Mapping[str, str] | None = None) -> None:
+    def maps(self, queue: str, count: int, *, maps: int, seconds: float) -> None:
         """MapReduce jobs whose maps sleep, by one run of Hadoop's client."""
-        settings = {"mapreduce.job.queuename": queue} | dict(more or {})
+        settings = {
+            "mapreduce.job.queuename": queue,
+            "yarn.app.mapreduce.am.resource.mb": self.container_mib,
+            "mapreduce.map.memory.mb": self.container_mib,
+        }
         options = [f"-D{name}={value}" for name, value in settings.items()]
         words = (_MAPS_MAIN, *options, str(count), str(maps), f"{seconds:g}")
         printed = self.client.run(*words, user=getpass.getuser(), class_path=str(self.program))
