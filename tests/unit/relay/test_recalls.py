@@ -124,7 +124,7 @@ def test_what_is_taken_back_is_released_and_has_ended_as_by_yarns_own_preemption
     assert attempt.released == (second,)
     assert attempt.answer.ended == (Ended(second, PREEMPTED_EXIT_STATUS, PREEMPTED_DIAGNOSTICS),)
     attempt.calls(ended=(Ended(second, -100, "Container released by application"),))
-    assert attempt.answer.ended == (), "its end is told once"
+    assert not attempt.answer.ended, "its end is told once"
     assert [each.id for each in attempt.ledger.standing.held] == [a_grant(3).container]
 
 
