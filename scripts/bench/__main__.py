@@ -35,7 +35,8 @@ def main() -> int:
         parser.error(f"no section {', '.join(sorted(unknown))}: there are {', '.join(SECTIONS)}")
     names = [name for name in SECTIONS if not asked or name in asked]
     effort = Effort(arguments.rounds, arguments.seconds)
-    command = f"python -m scripts.bench --only {','.join(names)} --rounds {effort.rounds} --seconds {effort.seconds:g}"
+    chosen = f" --only {','.join(names)}" if asked else ""
+    command = f"python -m scripts.bench{chosen} --rounds {effort.rounds} --seconds {effort.seconds:g}"
     with tempfile.TemporaryDirectory(prefix="heddle-bench-", ignore_cleanup_errors=True) as folder:
         bench = Bench(Path(folder), arguments.base_port, effort, _say)
         failed = _run(bench, names, arguments.page, command, arguments.remark)
