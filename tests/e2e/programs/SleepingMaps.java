@@ -1,5 +1,6 @@
 import java.io.DataInput;
 import java.io.DataOutput;
+import java.io.File;
 import java.util.ArrayList;
 import java.util.List;
 
@@ -16,16 +17,21 @@ import org.apache.hadoop.mapreduce.TaskAttemptContext;
 import org.apache.hadoop.mapreduce.lib.output.NullOutputFormat;
 import org.apache.hadoop.util.GenericOptionsParser;
 
-/** Submits MapReduce jobs whose maps sleep, and waits for none of them: SleepingMaps JOBS MAPS SECONDS. */
+/**
+ * Submits MapReduce jobs whose maps sleep, and waits for none of them: SleepingMaps JOBS MAPS SECONDS. Maps end early
+ * once there is the file that -Dsleeping.until names.
+ */
 public final class SleepingMaps {
   private static final String MAPS = "sleeping.maps";
   private static final String SECONDS = "sleeping.seconds";
+  private static final String UNTIL = "sleeping.until";
 
   /** Sleeps a second at a time: a task that reports nothing for long is taken for dead. */
   public static final class Sleeper extends Mapper<NullWritable, NullWritable, NullWritable, NullWritable> {
     @Override
     public void run(Context context) throws java.io.IOException, InterruptedException {
-      for (int left = context.getConfiguration().getInt(SECONDS, 1); left > 0; left--) {
+      File until = new File(context.getConfiguration().get(UNTIL, "/nothing/of/this/name"));
+      for (int left = context.getConfiguration().getInt(SECONDS, 1); left > 0 && !until.exists(); left--) {
         Thread.sleep(1000);
         context.progress();
       }
