@@ -45,10 +45,11 @@ _NODE = {"yarn-site.xml": {"yarn.nodemanager.resource.cpu-vcores": "16"}}
 
 _PLAN = Plan(
     first=Jobs(shells=3, maps=1),
-    backlog={"prod": Jobs(shells=24, maps=6), "dev": Jobs(shells=12, maps=3)},
+    backlog={"prod": Jobs(shells=80, maps=6), "dev": Jobs(shells=60, maps=3)},
     containers=3,
     container_mib=256,
     seconds=60,
+    starts_with=0.95,
 )
 
 Begin = Callable[[Lab, Path, Plan], AbstractContextManager[ShareTrial]]

@@ -41,6 +41,7 @@ ENTITLED = 0.75
 POLICY = """
 [shares]
 interval_s = 0.3
+ahead = 1
 [[queue]]
 name = "root.prod"
 weight = 3
@@ -53,6 +54,7 @@ preemptable = true
 preempted_per_minute = 60
 [shares]
 interval_s = 0.3
+ahead = 1
 preempt_after_s = 5
 preempt_grace_s = 10
 """
@@ -78,6 +80,7 @@ class Plan:
         containers: Of each job, beside its master.
         container_mib: Memory of each of them, and of the master.
         seconds: That each container sleeps.
+        starts_with: Part of what the first jobs will hold that must be held before the backlogs come.
     """
 
     first: Jobs
@@ -85,6 +88,7 @@ class Plan:
     containers: int
     container_mib: int
     seconds: float
+    starts_with: float = 0.5
 
     @property
     def fills_mib(self) -> int:
@@ -159,8 +163,7 @@ def through_heddle(lab: Lab, folder: Path, plan: Plan, *, policy: str = POLICY) 
             for other in lab.clusters:
                 admit("undrain" if other == cluster else "cordon", other)
             _start(lab, http, both, plan, queue)
-        for queue in reversed(STARTS):
-            _submit(both, plan, queue, plan.backlog[queue])
+        _submit_backlogs(plan, dict.fromkeys(STARTS, both))
         for cluster in lab.clusters:
             admit("undrain", cluster)
         yield ShareTrial(lab, http)
@@ -192,8 +195,7 @@ def without_heddle(lab: Lab, folder: Path, plan: Plan) -> Iterator[ShareTrial]:
             )
             own[queue] = Backlogs(cluster.url, client, program, container_mib=plan.container_mib)
             _start(lab, http, own[queue], plan, queue)
-        for queue, backlogs in own.items():
-            _submit(backlogs, plan, queue, plan.backlog[queue])
+        _submit_backlogs(plan, own)
         yield ShareTrial(lab, http)
 
 
@@ -207,17 +209,28 @@ def _program(lab: Lab, folder: Path) -> Path:
 
 
 def _start(lab: Lab, http: httpx.Client, backlogs: Backlogs, plan: Plan, queue: str) -> None:
-    """Let the first jobs of a queue fill most of its cluster: on a busy machine some may have ended before the last."""
+    """Let the first jobs of a queue fill its cluster; on a busy machine some may have ended before the last begins."""
     _submit(backlogs, plan, queue, plan.first)
     cluster = STARTS[queue]
 
     def is_there() -> bool:
-        return 2 * held_by_queues(http, lab, [queue])[queue][cluster] >= plan.fills_mib
+        return held_by_queues(http, lab, [queue])[queue][cluster] >= plan.starts_with * plan.fills_mib
 
     until(is_there, f"{queue} runs on {cluster}", within_s=_STARTS_WITHIN_S)
+
+
+def _submit_backlogs(plan: Plan, doors: Mapping[str, Backlogs]) -> None:
+    """First some that are submitted quickly, of both: what a queue wants while no other does is no share."""
+    head = plan.first.shells
+    for queue in STARTS:
+        _submit(doors[queue], plan, queue, Jobs(head, 0))
+    for queue in STARTS:
+        jobs = plan.backlog[queue]
+        _submit(doors[queue], plan, queue, Jobs(jobs.shells - head, jobs.maps))
 
 
 def _submit(backlogs: Backlogs, plan: Plan, queue: str, jobs: Jobs) -> None:
     if jobs.maps:
         backlogs.maps(queue, jobs.maps, maps=plan.containers, seconds=plan.seconds)
-    backlogs.shells(queue, jobs.shells, containers=plan.containers, seconds=plan.seconds)
+    if jobs.shells:
+        backlogs.shells(queue, jobs.shells, containers=plan.containers, seconds=plan.seconds)
