@@ -58,7 +58,7 @@ class Launch:
 
     Attributes:
         proposed: How many containers it was for.
-        count: How many of them are waited for now.
+        count: How many of them somebody still waits for.
         is_pending: Whether nobody has answered yet.
         is_told: Whether the ledger knows to ask for them.
         stands: Whether they were asked for before they were proposed: they stay so if they are rejected.
