@@ -241,7 +241,7 @@ class GivingBack(RuleBasedStateMachine):
     def teardown(self):
         if not hasattr(self, "core"):
             return
-        for _ in range(240):
+        for _ in range(120):
             self._grant()
             self._look(2)
         now = self._snapshot()
@@ -274,7 +274,7 @@ class GivingBack(RuleBasedStateMachine):
 
 TestGivingBack = GivingBack.TestCase
 TestGivingBack.settings = settings(
-    max_examples=40,
+    max_examples=30,
     stateful_step_count=20,
     deadline=None,
     phases=(Phase.explicit, Phase.reuse, Phase.generate, Phase.shrink),
