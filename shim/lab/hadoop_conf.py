@@ -176,6 +176,8 @@ def _yarn_site(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings) -
         "yarn.resourcemanager.fs.state-store.uri": f"file://{around.folder}/state",
         "yarn.node-labels.enabled": "true",
         "yarn.node-labels.fs-store.root-dir": f"file://{around.folder}/labels",
+        # by default one folder for all ResourceManagers of a user: two that start at one time can end each other
+        "yarn.node-attribute.fs-store.root-dir": f"file://{around.folder}/attributes",
         "yarn.resourcemanager.nodemanagers.heartbeat-interval-ms": "500",
         # nodes and ApplicationMasters that meet a dead ResourceManager try again soon: 10 s to recover instead of 30 s
         "yarn.resourcemanager.connect.retry-interval.ms": "500",

@@ -47,6 +47,18 @@ def test_a_resource_manager_is_configured_to_recover_and_be_told_apart(name, val
     assert yarn_site()[name] == value
 
 
+@pytest.mark.parametrize(
+    "name",
+    [
+        "yarn.resourcemanager.fs.state-store.uri",
+        "yarn.node-labels.fs-store.root-dir",
+        "yarn.node-attribute.fs-store.root-dir",
+    ],
+)
+def test_what_a_resource_manager_keeps_lies_in_its_clusters_own_folder(name):
+    assert yarn_site()[name].startswith(f"file://{AROUND.folder}/")
+
+
 def test_a_pair_has_each_address_twice_and_no_automatic_failover():
     site = yarn_site(standby=True)
     assert site["yarn.resourcemanager.ha.rm-ids"] == "rm1,rm2"
