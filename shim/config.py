@@ -298,7 +298,7 @@ class SpanConfig:
         10, about=Key("Beats without a container after which an ask moves to where there is room.", least=1)
     )
     placement: str = key(
-        "capacity",
+        "heddle",
         about=Key(
             "Who decides which sub-cluster is asked: `heddle` matches asks with free nodes and has each match verified "
             "by the Local Master of the sub-cluster; `capacity` splits by free capacity as last reported.",

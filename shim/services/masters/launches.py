@@ -63,6 +63,11 @@ class LaunchVerification:
             self._book.apply(seen.nodes, seen.queues, polled_at_s)
         return self._book
 
+    @property
+    def open(self) -> int:
+        """Containers that are promised and not granted; whoever asks for this alone needs no report read."""
+        return self._book.open
+
     def verify(
         self, sender: str, proposals: Sequence[LaunchProposal], news: Sequence[LaunchNews]
     ) -> tuple[LaunchVerdict, ...]:
@@ -111,7 +116,7 @@ class LaunchDesk:
 
     def open_promises(self) -> Mapping[SubClusterId, int]:
         """Containers that are promised and not granted, as far as is known here."""
-        return {name: verification.book.open for name, verification in self._books.items()}
+        return {name: verification.open for name, verification in self._books.items()}
 
     def room(self, subcluster: SubClusterId, kind: ContainerKind) -> int:
         """How many containers of a kind could be had, as far as is known."""
