@@ -13,7 +13,7 @@ from shim.global_master.subcluster_view import SubClusterView
 __all__ = ["FederationLoad", "LiveApplication", "QueueLoad", "measure", "owner_of"]
 
 _NOTHING = ResourceVector()
-_FORGOTTEN = 50
+_FORGOTTEN = 200
 """Measurements, of two a second, in which most of what was learnt is forgotten."""
 
 

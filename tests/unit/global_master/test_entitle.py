@@ -151,10 +151,10 @@ def test_what_applications_hold_is_learnt_at_once_and_forgotten_slowly():
     load = QueueLoad(used={EAST: gib(8)}, running=2, learnt=gib(1))
     assert load.learn() == gib(4)
     load = QueueLoad(used={EAST: gib(2)}, running=2, learnt=gib(4))
-    for _ in range(50):
+    for _ in range(200):
         load.learnt = load.learn()
     assert gib(1).memory_mib < load.learnt.memory_mib < gib(3).memory_mib
-    for _ in range(1000):
+    for _ in range(3000):
         load.learnt = load.learn()
     assert load.learnt == gib(1)
 
