@@ -428,7 +428,8 @@ def _check_spans(config: Config, source: str) -> None:
     read = [queue for queue in config.queues if queue.span or queue.preemptable]
     if read and config.security.secret_file is None:
         key_of_it = "span" if read[0].span else "preemptable"
-        message = f"is missing: queue {read[0].name} has {key_of_it} = true, and what is kept of it is sealed with this secret"
+        named = f"queue {read[0].name} has {key_of_it} = true"
+        message = f"is missing: {named}, and what is kept of it is sealed with this secret"
         raise ConfigError(source, "security.secret_file", f"{message}: openssl rand -hex 32 > FILE; chmod 600 FILE")
 
 
