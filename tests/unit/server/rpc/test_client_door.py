@@ -121,7 +121,9 @@ def test_every_method_of_the_protocol_has_one_row():
     assert set(CLIENT_METHODS) == set(APPLICATION_CLIENT.methods)
 
 
-@pytest.mark.parametrize("method", [name for name, row in CLIENT_METHODS.items() if row.key not in (None, Key.RESERVATION)])
+@pytest.mark.parametrize(
+    "method", [name for name, row in CLIENT_METHODS.items() if row.key not in (None, Key.RESERVATION)]
+)
 def test_the_key_of_every_routed_method_is_found_in_its_request(method):
     request = APPLICATION_CLIENT.methods[method].request()
 
