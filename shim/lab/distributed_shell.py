@@ -43,11 +43,13 @@ class DistributedShell:
     attempts: int = 2
 
     def prepare(self) -> None:
-        """Write what its master reads."""
+        """Write what its master reads, unless it is there: YARN fails who was submitted with another time of it."""
         self.folder.mkdir(parents=True, exist_ok=True)
         # Java's DataInput.readUTF: the length in two bytes, then the text
         command = self.command.encode()
-        self._commands.write_bytes(struct.pack(">H", len(command)) + command)
+        written = struct.pack(">H", len(command)) + command
+        if not self._commands.exists() or self._commands.read_bytes() != written:
+            self._commands.write_bytes(written)
 
     def context(self, application_id: str, *, queue: str, jars: Path, conf: str = _NODES_OWN_CONF) -> dict[str, Any]:
         """The submission, as the REST interface of a ResourceManager takes it.

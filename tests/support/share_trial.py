@@ -104,11 +104,14 @@ class Sample:
     held: Held
 
     @property
+    def total_mib(self) -> int:
+        """What both hold."""
+        return sum(sum(clusters.values()) for clusters in self.held.values())
+
+    @property
     def share(self) -> float:
         """What `prod` holds of what both hold."""
-        sums = {queue: sum(clusters.values()) for queue, clusters in self.held.items()}
-        total = sum(sums.values())
-        return sums["prod"] / total if total else 0.0
+        return sum(self.held["prod"].values()) / self.total_mib if self.total_mib else 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,6 +138,7 @@ class ShareTrial:
         seen: list[Sample] = []
         for sample in self.samples():
             seen = [*(one for one in seen if one.at_s > sample.at_s - over_s), sample]
+            assert any(one.total_mib for one in seen), "both queues have nothing left to do"
             mean = fmean(one.share for one in seen)
             if sample.at_s >= over_s and abs(mean - ENTITLED) <= near:
                 return mean
