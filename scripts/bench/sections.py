@@ -97,11 +97,15 @@ def _generated(bench: Bench) -> Iterator[str]:
 SECTIONS: Mapping[str, Section] = {
     "rest": partial(_cells, side_by_side.rest_reads),
     "rpc": partial(_cells, side_by_side.rpc_reads),
-    "submit": partial(_cells, side_by_side.submissions),
     "jobs": _jobs,
     "many": _many,
+    "submit": partial(_cells, side_by_side.submissions),
     "allocate": _allocate,
     "relay": _relay,
     "generated": _generated,
 }
-"""In the order in which they are measured: some leave applications behind that the next ones would list."""
+"""In the order in which they are measured: some leave applications behind that the next ones would list.
+
+Submissions come when each ResourceManager has taken thousands: one that has just started compiles its code meanwhile,
+which costs it, and whoever shares the processor, several times what a submission does.
+"""

@@ -15,7 +15,7 @@ __all__ = ["many", "rest_reads", "rpc_reads", "submissions"]
 
 _CONNECTIONS = (1, 8, 32)
 _BASE = "/ws/v1/cluster"
-_POSTS = 80
+_POSTS = 200
 _LONGER = 2
 """A list of thousands takes a second: so many times longer is it measured."""
 
