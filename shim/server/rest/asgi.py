@@ -1,6 +1,6 @@
 """The ASGI application around the door: reads a request whole, so that nothing behind it waits for a slow client."""
 
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
 from typing import Any, Protocol
 
 from shim.server.rest.messages import Answer, Headers, Request
@@ -32,8 +32,8 @@ class _Spelt(bytes):
 class Door(Protocol):
     """What answers."""
 
-    def answer_at_once(self, request: Request) -> bytes | None:
-        """An answer that is ready, as it goes out: status line, headers, body."""
+    def answer_at_once(self, request: Request) -> Sequence[bytes] | None:
+        """An answer that is ready, as it goes out: status line, headers, body, in one piece or several."""
         ...
 
     async def answer(self, request: Request) -> Answer:

@@ -6,7 +6,7 @@ client has only so long, so many bytes and so many connections.
 """
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -59,7 +59,7 @@ class GuardedProtocol(HttpToolsProtocol):
     """
 
     def __init__(
-        self, *, limits: ConnectionLimits, answer_at_once: Callable[[Request], bytes | None], **uvicorn: Any
+        self, *, limits: ConnectionLimits, answer_at_once: Callable[[Request], Sequence[bytes] | None], **uvicorn: Any
     ) -> None:
         super().__init__(**uvicorn)
         self._limits = limits
@@ -153,7 +153,7 @@ class GuardedProtocol(HttpToolsProtocol):
         ready = self._answer_at_once(request_of({**scope, "client": self.client}, b""))
         if ready is None or self.flow.write_paused:
             return False
-        self.transport.write(ready)
+        self.transport.writelines(ready)
         return True
 
     def on_body(self, body: bytes) -> None:

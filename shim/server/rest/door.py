@@ -7,7 +7,7 @@ import datetime as dt
 import itertools
 import re
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Protocol
@@ -50,6 +50,7 @@ _ENTITY_TYPES = frozenset({"application/json", "application/xml"})
 _TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~*-]+")
 _READS = frozenset({"GET", "HEAD"})
 _OK = 200
+_LARGE = 64 * 1024  # in bytes: to copy more than this costs more than a second piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,8 +141,8 @@ class RestDoor:
 
     # -- answers that are ready --------------------------------------------------------------------------------------
 
-    def answer_at_once(self, request: Request) -> bytes | None:
-        """A kept answer as it goes out, if it is still good."""
+    def answer_at_once(self, request: Request) -> Sequence[bytes] | None:
+        """A kept answer as it goes out, in one piece or several, if it is still good."""
         if request.method != "GET":
             return None
         key = cache_key(request)
@@ -159,7 +160,8 @@ class RestDoor:
             return None
         as_of_s = backend.as_of_s(kept.part, kept.missing) if kept.as_of_s is None else kept.as_of_s
         own = f"Heddle-As-Of: {_instant(as_of_s)}\r\nX-Request-Id: {self._request_id(request)}\r\n".encode()
-        return b"".join((kept.status_line, self._dated_head(now_s), own, kept.tail))
+        head = b"".join((kept.status_line, self._dated_head(now_s), own))
+        return (head, kept.tail) if len(kept.tail) > _LARGE else (head + kept.tail,)
 
     def _dated_head(self, now_s: float) -> bytes:
         second = int(now_s)

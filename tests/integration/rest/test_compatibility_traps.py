@@ -367,7 +367,8 @@ async def test_changes_are_reported_with_their_callers(door):
 def at_once(door, path, **named):
     target, _, query = f"{BASE}{path}".partition("?")
     shown = tuple({"host": "front:8088", **named}.items())
-    return door.door.answer_at_once(Request("GET", target, query, shown, b"", "127.0.0.1"))
+    ready = door.door.answer_at_once(Request("GET", target, query, shown, b"", "127.0.0.1"))
+    return None if ready is None else b"".join(ready)
 
 
 @pytest.mark.parametrize(
@@ -382,6 +383,15 @@ async def test_a_repeated_read_is_answered_at_once_and_the_same(door, path):
     assert body == made.body
     names = [line.partition(b":")[0].decode() for line in head.split(b"\r\n")[1:]]
     assert sorted(names) == sorted([*(name for name, _ in made.headers), "Content-Length"])
+
+
+async def test_a_long_answer_that_is_kept_goes_out_whole(door):
+    for number in range(1, 300):
+        door.federation["east"].add_application(ApplicationId(2, number), "RUNNING")
+    await door.poll()
+    made = await door.get("/apps")
+    assert len(made.body) > 64 * 1024
+    assert at_once(door, "/apps").endswith(b"\r\n\r\n" + made.body)
 
 
 async def test_one_asks_no_resource_manager_for_what_is_kept(door):

@@ -2,7 +2,7 @@
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 
 import pytest
 
@@ -30,11 +30,11 @@ class EchoesRequests:
         self.asked = asyncio.Event()
         self.go = asyncio.Event()
 
-    def answer_at_once(self, request: Request) -> bytes | None:
+    def answer_at_once(self, request: Request) -> Sequence[bytes] | None:
         if request.raw_path != "/ready":
             return None
         self.requests.append(request)
-        return b"HTTP/1.1 200 OK\r\nX-Ready: yes\r\nContent-Length: 5\r\n\r\nready"
+        return b"HTTP/1.1 200 OK\r\nX-Ready: yes\r\n", b"Content-Length: 5\r\n\r\nready"
 
     async def answer(self, request: Request) -> Answer:
         self.requests.append(request)
