@@ -101,15 +101,14 @@ def shared(lab: Lab, tmp_path: Path) -> Iterator[Shared]:
 
 
 def test_two_queues_with_much_to_do_hold_3_to_1_over_both_clusters(shared: Shared) -> None:
-    for number in range(180):
+    for number in range(300):
         shared.submit("dev" if number % 3 == 0 else "prod", 10)
     waiting = shared.app(shared.submitted[-1])
     assert waiting["state"] == "ACCEPTED"
     assert "Waits in Heddle for its queue's turn" in waiting["diagnostics"]
-    until(lambda: shared.used_mib("prod") >= 10 * MEMORY_MIB, "the first wave")
-    until(lambda: shared.used_mib("dev") <= 4 * MEMORY_MIB, "what dev had borrowed is given back")
+    until(lambda: shared.used_mib("prod") >= 4 * MEMORY_MIB, "the first wave has begun")
     seen: list[tuple[float, int, int]] = []
-    until(lambda: abs(shared.share_over(25.0, seen) - 0.75) <= 0.05, "a share of 3 in 4 over 25 s")
+    until(lambda: abs(shared.share_over(25.0, seen) - 0.75) <= 0.05, "a share of 3 in 4 over 25 s", within_s=180)
     rows = {row["queue"]: row for row in shared.ask("/heddle/v1/shares").json()["queues"]}
     assert all(row["waiting"] for row in rows.values()), "somebody had all he wanted"
 
