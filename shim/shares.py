@@ -61,7 +61,7 @@ class SharesOfQueues:
 
         Their applications may span, or their asks may be held back.
         """
-        policy = self.policies.current
+        policy = self.policy()
         held_back = (queue for queue in policy.sharing if queue.preemptable)
         return {queue.path: queue.names for queue in (*policy.spanning, *held_back)}
 
@@ -78,7 +78,7 @@ class SharesOfQueues:
         shares, poll = self._config.shares, self._config.poll
         return PreemptionService(
             PreemptionWorld(
-                policy=lambda: self.policies.current,
+                policy=self.policy,
                 view=self._view,
                 room=self.room,
                 log=self.acts,

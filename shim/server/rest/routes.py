@@ -5,6 +5,7 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, MalformedIdError, SubClusterId
 from shim.errors import HomeUnreachableError, NotFoundError, NoUsableSubClusterError
@@ -25,6 +26,8 @@ from shim.services.freshness import Freshness
 from shim.services.identity import IdentityService
 
 __all__ = ["Routed", "Routes"]
+
+T = TypeVar("T")
 
 _OK = 200
 _NOT_FOUND = 404
@@ -142,16 +145,18 @@ class Routes:
     async def _containers(self, call: Call) -> Routed:
         """The home's list; if the attempt has containers elsewhere, one list of all."""
         routed = await self.pass_on(call, await self._of_application(call))
-        attempt = _attempt(call.parameters["attempt"])
+        attempt = _parsed(ApplicationAttemptId.parse, call.parameters["attempt"])
         if attempt is None or routed.answer.status != _OK:
             return routed
         beyond = await self._backend.routing.beyond_home(attempt)
         if not beyond:
             return routed
-        asked = ((routed.subcluster, attempt), *beyond)
+        is_xml = negotiate(call.request.joined("accept")) is Representation.XML
+        asked = ((routed.subcluster, attempt), *beyond) if is_xml else beyond
         told = await asyncio.gather(*(self._list_at(call, *each) for each in asked))
-        body = merge_containers(raw for raw in told if raw is not None)
-        if negotiate(call.request.joined("accept")) is Representation.XML:
+        known = [] if is_xml else [routed.answer.body]
+        body = merge_containers([*known, *(raw for raw in told if raw is not None)])
+        if is_xml:
             body = json_to_xml(body, root=call.endpoint.xml_root)
         silent = {place for (place, _), raw in zip(asked, told, strict=True) if raw is None}
         missing = [name for name in self._backend.view.subclusters if name in {*routed.freshness.missing, *silent}]
@@ -171,7 +176,7 @@ class Routes:
     async def _one_container(self, call: Call) -> Routed:
         """One of the home's, or of where it runs: there its attempt may have another number."""
         home = await self._of_application(call)
-        container = _container(call.parameters["container"])
+        container = _parsed(ContainerId.parse, call.parameters["container"])
         if container is None or container.attempt.application != path_application(call.parameters["application"]):
             return await self.pass_on(call, home)
         place = await self._backend.routing.place_of_container(container)
@@ -221,7 +226,7 @@ class Routes:
         return await self._any(call)
 
     async def _of_container(self, call: Call) -> SubClusterId:
-        container = _container(call.parameters["container"])
+        container = _parsed(ContainerId.parse, call.parameters["container"])
         if container is None:
             return await self._any(call)
         try:
@@ -265,7 +270,7 @@ class Routes:
         Raises:
             JavaError: 403 for everybody else. A ResourceManager lets anybody.
         """
-        container = _container(call.parameters["container"])
+        container = _parsed(ContainerId.parse, call.parameters["container"])
         if container is None or self._identity.is_admin(call.caller):
             return
         application_id: ApplicationId = container.attempt.application
@@ -294,16 +299,10 @@ class Routes:
             self._backend.routing.remember_reservation(found[0].decode(), subcluster)
 
 
-def _container(text: str) -> ContainerId | None:
+def _parsed(parse: Callable[[str], T], text: str) -> T | None:
+    """An id; None for what is none: its sub-cluster refuses it in its own words."""
     try:
-        return ContainerId.parse(text)
-    except MalformedIdError:
-        return None
-
-
-def _attempt(text: str) -> ApplicationAttemptId | None:
-    try:
-        return ApplicationAttemptId.parse(text)
+        return parse(text)
     except MalformedIdError:
         return None
 
