@@ -46,10 +46,10 @@ class Cell:
         """Over the rounds."""
         return statistics.median(value(run) for run in self.runs[target])
 
-    def ratios(self, target: str, other: str) -> list[float]:
-        """Requests per second of a target over those of another, round by round."""
+    def ratios(self, target: str, other: str, rate: Callable[[Measured], float]) -> list[float]:
+        """A rate of a target over that of another, round by round."""
         pairs = zip(self.runs[target], self.runs[other], strict=True)
-        return sorted(one.per_s / two.per_s for one, two in pairs if two.per_s)
+        return sorted(rate(one) / rate(two) for one, two in pairs if rate(two))
 
 
 def turned(values: Sequence[_T], rounds: int) -> Iterator[_T]:

@@ -10,13 +10,25 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import aiohttp
+import httpx
 
-__all__ = ["USER", "Measured", "cpu_s", "measure_posts", "measure_reads", "new_ids", "percentile", "resident_mib"]
+__all__ = [
+    "USER",
+    "Measured",
+    "cpu_s",
+    "measure_posts",
+    "measure_reads",
+    "new_ids",
+    "percentile",
+    "resident_mib",
+    "wait_until_taken_up",
+]
 
 USER = "bench"
 """Who asks."""
 
 _APPS = "/ws/v1/cluster/apps"
+_LOOKS_EVERY_S = 0.02
 _TICKS = os.sysconf("SC_CLK_TCK")
 # the Router sends ten bytes of gzip too many to clients that take it, which break the next answer of the connection
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity"}
@@ -33,6 +45,7 @@ class Measured:
         cpu_us: Processor time that the target's own process used for each request; what else the machine does hardly
             touches it.
         generator: How busy the load generator was, of one core; near 1 the rate is its own, not the target's.
+        taken_up_per_s: Of submissions: how many a second until the ResourceManagers had taken up all of them.
     """
 
     per_s: float
@@ -42,6 +55,7 @@ class Measured:
     failed: int
     cpu_us: float = float("nan")
     generator: float = float("nan")
+    taken_up_per_s: float = float("nan")
 
 
 def measure_reads(url: str, *, connections: int, seconds: float, method: str = "GET") -> Measured:
@@ -106,6 +120,25 @@ async def measure_posts(base: str, ids: Sequence[str], *, at_once: int) -> Measu
     took_s = time.perf_counter() - began_s
     p50, p99 = (1000 * percentile(times, share) for share in (50, 99))
     return Measured(len(times) / took_s, p50, p99, len(times), failed)
+
+
+def wait_until_taken_up(managers: Sequence[str], count: int, *, within_s: float) -> None:
+    """Return when so many applications are ACCEPTED at the ResourceManagers together.
+
+    Raises:
+        TimeoutError: If they are not in time.
+    """
+    deadline_s = time.monotonic() + within_s
+    with httpx.Client(trust_env=False, timeout=within_s) as client:
+        while (accepted := sum(_accepted(client, manager) for manager in managers)) < count:
+            if time.monotonic() > deadline_s:
+                raise TimeoutError(f"{accepted} of {count} applications were taken up within {within_s:g} s")
+            time.sleep(_LOOKS_EVERY_S)
+
+
+def _accepted(client: httpx.Client, manager: str) -> int:
+    told = client.get(f"{manager}/ws/v1/cluster/appstatistics", params={"states": "accepted"}).json()
+    return sum(int(item["count"]) for item in told["appStatInfo"]["statItem"])
 
 
 def _context(id_: str) -> dict[str, object]:

@@ -5,14 +5,17 @@ import platform
 import re
 import statistics
 import time
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 from scripts.bench.cells import TARGETS, Cell
+from scripts.bench.load import Measured
 
 __all__ = ["cell_tables", "figure_table", "made", "short", "write_section"]
 
 _NAMES = {"rm": "RM", "router": "Router", "heddle": "Heddle"}
+
+Rate = Callable[[Measured], float]
 _BUSY = 0.9
 """A load generator that was so busy, of one core, may have been what was measured."""
 
@@ -41,10 +44,10 @@ def made(command: str, *, load_before: float, remark: str) -> str:
 
 def cell_tables(cells: Sequence[Cell]) -> Iterator[str]:
     """Rates with ratios, latencies, processor times."""
-    compared = "RM | Router | Heddle | Heddle / RM | range | Heddle / Router"
-    yield f"| requests per second | connections | {compared} | remarks |"
-    yield "|---|---|---|---|---|---|---|---|---|"
-    yield from map(_rate_row, cells)
+    yield from _rate_table("requests per second", cells, lambda run: run.per_s)
+    if all(run.taken_up_per_s > 0 for cell in cells for runs in cell.runs.values() for run in runs):
+        yield ""
+        yield from _rate_table("applications taken up per second", cells, lambda run: run.taken_up_per_s)
     yield "\n| latency in ms, p50 / p99 | connections | RM | Router | Heddle |"
     yield "|---|---|---|---|---|"
     yield from map(_latency_row, cells)
@@ -66,9 +69,16 @@ def short(value: float) -> str:
     return f"{value:.0f}" if abs(value) >= 100 else f"{value:.3g}"  # noqa: PLR2004 - three digits
 
 
-def _rate_row(cell: Cell) -> str:
-    rates = " | ".join(short(cell.median(target, lambda run: run.per_s)) for target in TARGETS)
-    to_rm, to_router = cell.ratios("heddle", "rm"), cell.ratios("heddle", "router")
+def _rate_table(what: str, cells: Sequence[Cell], rate: Rate) -> Iterator[str]:
+    yield f"| {what} | connections | RM | Router | Heddle | Heddle / RM | range | Heddle / Router | remarks |"
+    yield "|---|---|---|---|---|---|---|---|---|"
+    for cell in cells:
+        yield _rate_row(cell, rate)
+
+
+def _rate_row(cell: Cell, rate: Rate) -> str:
+    rates = " | ".join(short(cell.median(target, rate)) for target in TARGETS)
+    to_rm, to_router = cell.ratios("heddle", "rm", rate), cell.ratios("heddle", "router", rate)
     ranged = f"{to_rm[0]:.2f} to {to_rm[-1]:.2f}" if to_rm else "-"
     compared = f"**{_middle(to_rm)}** | {ranged} | {_middle(to_router)}"
     return f"| {cell.what} | {cell.connections} | {rates} | {compared} | {', '.join(_remarks(cell))} |"

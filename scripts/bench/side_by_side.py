@@ -1,10 +1,12 @@
 """The rows that compare requests: over REST and over Hadoop RPC, few applications and many."""
 
 import asyncio
+import time
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 
 from scripts.bench.cells import Cell, Effort, Measure, Say, measure_cells
-from scripts.bench.load import USER, Measured, measure_posts, measure_reads, new_ids
+from scripts.bench.load import USER, Measured, measure_posts, measure_reads, new_ids, wait_until_taken_up
 from scripts.bench.rpc_load import measure_calls, measure_submissions
 from scripts.bench.stage import FEW, MANY, Stage
 from shim.domain.ids import ApplicationId
@@ -18,6 +20,9 @@ _BASE = "/ws/v1/cluster"
 _POSTS = 200
 _LONGER = 2
 """A list of thousands takes a second: so many times longer is it measured."""
+_CALM_S = 2.0
+"""ResourceManagers that have just ended hundreds of applications have work left."""
+_TAKEN_UP_WITHIN_S = 120.0
 
 
 def rest_reads(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:
@@ -56,10 +61,11 @@ def submissions(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:
     def post(target: str, at_once: int) -> Measured:
         # the Router gives out no ids over REST: it gets those of a ResourceManager
         source = stage.bases["rm" if target == "router" else target]
-        return _tidied(stage, lambda: asyncio.run(_post(source, stage.bases[target], at_once)))
+        ids = asyncio.run(new_ids(source, _POSTS))
+        return _to_the_end(stage, lambda: asyncio.run(measure_posts(stage.bases[target], ids, at_once=at_once)))
 
     def call(target: str, at_once: int) -> Measured:
-        return _tidied(stage, lambda: measure_submissions(stage.rpcs[target], _POSTS, at_once=at_once))
+        return _to_the_end(stage, lambda: measure_submissions(stage.rpcs[target], _POSTS, at_once=at_once))
 
     yield from _cells(stage, effort, say, "REST: submit", (1, 8), post)
     yield from _cells(stage, effort, say, "RPC: getNewApplication + submitApplication", (1, 8), call)
@@ -92,15 +98,16 @@ def _caller(stage: Stage, method: str, payload: bytes, seconds: float) -> Measur
     return measure
 
 
-def _tidied(stage: Stage, measure: Callable[[], Measured]) -> Measured:
+def _to_the_end(stage: Stage, measure: Callable[[], Measured]) -> Measured:
+    """Measure submissions, also until the ResourceManagers have done their part."""
+    time.sleep(_CALM_S)
+    began_s = time.perf_counter()
     try:
-        return measure()
+        measured = measure()
+        wait_until_taken_up(stage.managers, measured.requests, within_s=_TAKEN_UP_WITHIN_S)
+        return replace(measured, taken_up_per_s=measured.requests / (time.perf_counter() - began_s))
     finally:
         stage.tidy()
-
-
-async def _post(source: str, base: str, at_once: int) -> Measured:
-    return await measure_posts(base, await new_ids(source, _POSTS), at_once=at_once)
 
 
 def _cells(

@@ -27,8 +27,8 @@ def test_every_target_is_measured_once_a_round_and_none_is_always_first():
 def test_a_ratio_is_taken_within_a_round():
     rates = {"rm": (100, 10), "router": (10, 0), "heddle": (200, 40)}
     cell = Cell("x", 1, {target: [replace(RUN, per_s=rate) for rate in each] for target, each in rates.items()})
-    assert cell.ratios("heddle", "rm") == [2, 4]
-    assert cell.ratios("heddle", "router") == [20]
+    assert cell.ratios("heddle", "rm", lambda run: run.per_s) == [2, 4]
+    assert cell.ratios("heddle", "router", lambda run: run.per_s) == [20]
 
 
 def test_what_failed_and_where_the_generator_was_the_limit_is_said():
@@ -37,6 +37,16 @@ def test_what_failed_and_where_the_generator_was_the_limit_is_said():
     runs["heddle"] = [RUN, replace(RUN, generator=0.97)]
     row = next(line for line in cell_tables([Cell("x", 8, runs)]) if line.startswith("| x"))
     assert row.endswith("| Router: 3 of 100 failed, Heddle: the generator had no time left |")
+
+
+def test_submissions_are_compared_also_by_when_the_clusters_have_taken_them_up():
+    answered = Cell("x", 1, {target: [RUN] for target in TARGETS})
+    runs = {target: [replace(RUN, taken_up_per_s=50)] for target in TARGETS}
+    runs["heddle"] = [replace(RUN, per_s=10, taken_up_per_s=40)]
+    assert not any(line.startswith("| applications taken up") for line in cell_tables([answered]))
+    rows = [line for line in cell_tables([Cell("x", 1, runs)]) if line.startswith("| x")]
+    assert "| 100 | 100 | 10 | **0.10** |" in rows[0]
+    assert "| 50 | 50 | 40 | **0.80** |" in rows[1]
 
 
 @pytest.mark.parametrize(("share", "value"), [(0, 1), (50, 3), (99, 4), (100, 4)])
