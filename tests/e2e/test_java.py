@@ -15,13 +15,7 @@ _LAUNCHER = "org.apache.hadoop.yarn.applications.unmanagedamlauncher.UnmanagedAM
 
 @pytest.fixture(scope="module")
 def client(lab, heddle, tmp_path_factory):
-    return StockClient(
-        lab,
-        tmp_path_factory.mktemp("java"),
-        address=heddle.client_rpc,
-        scheduler_address=heddle.scheduler_rpc,
-        webapp_address=heddle.url.removeprefix("http://"),
-    )
+    return StockClient(lab, tmp_path_factory.mktemp("java"), heddle)
 
 
 def test_a_program_over_yarn_client_reads_submits_changes_and_kills(client, tmp_path):

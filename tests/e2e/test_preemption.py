@@ -113,13 +113,7 @@ class Divided:
 @pytest.fixture
 def divided(lab: Lab, tmp_path: Path) -> Iterator[Divided]:
     with spanning_secret(tmp_path), HeddleProcess(lab, tmp_path, more=POLICY) as heddle:
-        client = StockClient(
-            lab,
-            tmp_path / "client",
-            address=heddle.client_rpc,
-            scheduler_address=heddle.scheduler_rpc,
-            webapp_address=heddle.rest,
-        )
+        client = StockClient(lab, tmp_path / "client", heddle)
         with httpx.Client(timeout=30, trust_env=False) as http:
             yield Divided(lab, heddle, client, http)
 

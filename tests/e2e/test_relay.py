@@ -22,13 +22,7 @@ _CALLS = re.compile(r'heddle_am_calls_total\{method="(\w+)",subcluster="(\w+)"\}
 @pytest.fixture
 def client(lab, heddle, tmp_path):
     """A client that knows no address but Heddle's."""
-    return StockClient(
-        lab,
-        tmp_path / "client",
-        address=heddle.client_rpc,
-        scheduler_address=heddle.scheduler_rpc,
-        webapp_address=heddle.url.removeprefix("http://"),
-    )
+    return StockClient(lab, tmp_path / "client", heddle)
 
 
 def calls(heddle) -> Counter[tuple[str, str]]:

@@ -31,13 +31,7 @@ def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Heddl
 
 @pytest.fixture
 def client(lab: Lab, heddle: HeddleProcess, tmp_path: Path) -> StockClient:
-    return StockClient(
-        lab,
-        tmp_path / "client",
-        address=heddle.client_rpc,
-        scheduler_address=heddle.scheduler_rpc,
-        webapp_address=heddle.rest,
-    )
+    return StockClient(lab, tmp_path / "client", heddle)
 
 
 def test_map_reduce_computes_pi_with_maps_in_two_clusters(lab, heddle, client):

@@ -25,18 +25,10 @@ def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Heddl
         yield running
 
 
-def addresses(heddle: HeddleProcess) -> dict[str, str]:
-    return {
-        "address": heddle.client_rpc,
-        "scheduler_address": heddle.scheduler_rpc,
-        "webapp_address": heddle.rest,
-    }
-
-
 def test_spark_has_executors_in_two_clusters_that_read_from_each_other(lab, heddle, tmp_path):
     (text,) = find_texts(1)
     program = compile_program("SparkWordCount", [spark_jars()], tmp_path)
-    spark = Spark(lab, tmp_path / "client", **addresses(heddle))
+    spark = Spark(lab, tmp_path / "client", heddle)
     four = {
         f"spark.dynamicAllocation.{which}": "4" for which in ("minExecutors", "initialExecutors", "maxExecutors")
     } | {"spark.scheduler.minRegisteredResourcesRatio": "1.0"}
@@ -57,7 +49,7 @@ def test_tez_has_tasks_in_two_clusters_that_read_from_each_other(lab, heddle, tm
     (tmp_path / "in").mkdir()
     for number, text in enumerate(texts):
         (tmp_path / "in" / str(number)).write_bytes(text.read_bytes())
-    tez = Tez(lab, tmp_path / "client", **addresses(heddle))
+    tez = Tez(lab, tmp_path / "client", heddle)
 
     printed = tez.run("orderedwordcount", "-Dtez.grouping.split-count=6", tmp_path / "in", tmp_path / "out", 3)
 

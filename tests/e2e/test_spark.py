@@ -20,13 +20,7 @@ def program(tmp_path_factory):
 @pytest.fixture(scope="module")
 def spark(lab, heddle, tmp_path_factory):
     """A client that knows no address but Heddle's."""
-    return Spark(
-        lab,
-        tmp_path_factory.mktemp("spark"),
-        address=heddle.client_rpc,
-        scheduler_address=heddle.scheduler_rpc,
-        webapp_address=heddle.url.removeprefix("http://"),
-    )
+    return Spark(lab, tmp_path_factory.mktemp("spark"), heddle)
 
 
 @pytest.mark.parametrize("mode", ["client", "cluster"])

@@ -17,13 +17,7 @@ _RECORDS = 2000
 
 @pytest.fixture
 def client(lab, heddle, tmp_path):
-    return StockClient(
-        lab,
-        tmp_path / "client",
-        address=heddle.client_rpc,
-        scheduler_address=heddle.scheduler_rpc,
-        webapp_address=heddle.url.removeprefix("http://"),
-    )
+    return StockClient(lab, tmp_path / "client", heddle)
 
 
 def run(client: StockClient, *arguments: str) -> None:

@@ -12,13 +12,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 @pytest.fixture
 def tez(lab, heddle, tmp_path):
     """A client that knows no address but Heddle's."""
-    return Tez(
-        lab,
-        tmp_path / "client",
-        address=heddle.client_rpc,
-        scheduler_address=heddle.scheduler_rpc,
-        webapp_address=heddle.url.removeprefix("http://"),
-    )
+    return Tez(lab, tmp_path / "client", heddle)
 
 
 def test_tez_counts_words_and_sorts_them_by_how_often_they_are_there(heddle, tez, tmp_path):

@@ -26,14 +26,7 @@ class Running:
 
 @pytest.fixture(scope="module")
 def client(lab, heddle, tmp_path_factory):
-    return StockClient(
-        lab,
-        tmp_path_factory.mktemp("yarn"),
-        address=heddle.client_rpc,
-        scheduler_address=heddle.scheduler_rpc,
-        admin_address=heddle.admin_rpc,
-        webapp_address=heddle.url.removeprefix("http://"),
-    )
+    return StockClient(lab, tmp_path_factory.mktemp("yarn"), heddle, admin_address=heddle.admin_rpc)
 
 
 @pytest.fixture(scope="module")

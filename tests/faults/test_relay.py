@@ -79,13 +79,7 @@ class Job:
 @contextmanager
 def a_job(lab: Lab, heddle: HeddleProcess, folder: Path, *more: str) -> Iterator[Job]:
     """MapReduce's pi; at the end it has succeeded, and computed pi."""
-    client = StockClient(
-        lab,
-        folder / "client",
-        address=heddle.client_rpc,
-        scheduler_address=heddle.scheduler_rpc,
-        webapp_address=heddle.rest,
-    )
+    client = StockClient(lab, folder / "client", heddle)
     user = re.sub(r"\W", "", folder.name)[-20:]  # of its own: staging folders belong to whoever runs the tests
     arguments = (_RUN_JAR, client.jar("hadoop-mapreduce-examples"), "pi", *_ONCE, *more, str(_MAPS), "10")
     with client.running(*arguments, user=user) as running:

@@ -42,9 +42,7 @@ def a_spanning_job(
     client = StockClient(
         lab,
         folder / "client",
-        address=heddle.client_rpc,
-        scheduler_address=heddle.scheduler_rpc,
-        webapp_address=heddle.rest,
+        heddle,
         more={"yarn.client.nodemanager-connect.max-wait-ms": "2000"},  # else it is 3 min before a lost node is given up
     )
     with client.running(

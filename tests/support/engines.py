@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shim.lab import Lab
 from tests.support.client_jars import spark_jars, tez_jars
-from tests.support.stock_client import StockClient
+from tests.support.stock_client import Server, StockClient
 
 __all__ = ["Spark", "Tez", "output_lines"]
 
@@ -108,24 +108,13 @@ class Spark:
     Args:
         lab: Whose clusters.
         folder: For its configuration.
-        address: Heddle's for clients; `scheduler_address` and `webapp_address` likewise.
+        heddle: What it takes for a ResourceManager.
     """
 
-    def __init__(
-        self, lab: Lab, folder: Path, *, address: str | None, scheduler_address: str | None, webapp_address: str
-    ) -> None:
+    def __init__(self, lab: Lab, folder: Path, heddle: Server) -> None:
         environment = {"HADOOP_CONF_DIR": str(folder), "SPARK_LOCAL_IP": "127.0.0.1"}
         options = ("-Xmx512m", *_SPARK_OPENS)
-        self._client = StockClient(
-            lab,
-            folder,
-            jars=spark_jars(),
-            options=options,
-            environment=environment,
-            address=address,
-            scheduler_address=scheduler_address,
-            webapp_address=webapp_address,
-        )
+        self._client = StockClient(lab, folder, heddle, jars=spark_jars(), options=options, environment=environment)
 
     def submit(
         self, mode: str, program: Path, *arguments: str, staging: Path, more: Mapping[str, str] | None = None
@@ -163,15 +152,11 @@ class Tez:
     Args:
         lab: Whose clusters.
         folder: For its configuration and staging.
-        address: Heddle's for clients; `scheduler_address` and `webapp_address` likewise.
+        heddle: What it takes for a ResourceManager.
     """
 
-    def __init__(
-        self, lab: Lab, folder: Path, *, address: str | None, scheduler_address: str | None, webapp_address: str
-    ) -> None:
-        self._client = StockClient(
-            lab, folder, address=address, scheduler_address=scheduler_address, webapp_address=webapp_address
-        )
+    def __init__(self, lab: Lab, folder: Path, heddle: Server) -> None:
+        self._client = StockClient(lab, folder, heddle)
         (folder / "tez-site.xml").write_text("<configuration></configuration>")
         self._client.set("tez-site.xml", _tez_settings(tez_jars(), folder / "staging"))
 

@@ -155,13 +155,7 @@ def through_heddle(lab: Lab, folder: Path, plan: Plan, *, policy: str = POLICY) 
             answer = http.post(f"{heddle.url}/heddle/v1/clusters/{cluster}/{verb}", params={"user.name": "root"})
             assert answer.is_success, answer.text
 
-        client = StockClient(
-            lab,
-            folder / "client",
-            address=heddle.client_rpc,
-            scheduler_address=heddle.scheduler_rpc,
-            webapp_address=heddle.rest,
-        )
+        client = StockClient(lab, folder / "client", heddle)
         both = Backlogs(heddle.url, client, _program(lab, folder), container_mib=plan.container_mib)
         for queue, cluster in reversed(STARTS.items()):
             for other in lab.clusters:
@@ -190,13 +184,7 @@ def without_heddle(lab: Lab, folder: Path, plan: Plan) -> Iterator[ShareTrial]:
         own: dict[str, Backlogs] = {}
         for queue, id_ in reversed(STARTS.items()):
             cluster = lab.cluster(id_)
-            client = StockClient(
-                lab,
-                folder / id_,
-                address=cluster.client_rpc,
-                scheduler_address=cluster.scheduler_rpc,
-                webapp_address=cluster.web_address,
-            )
+            client = StockClient(lab, folder / id_, cluster)
             own[queue] = Backlogs(cluster.url, client, program, container_mib=plan.container_mib)
             _start(lab, http, own[queue], plan, queue)
         _submit_backlogs(plan, own)

@@ -7,11 +7,12 @@ import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 from xml.sax.saxutils import escape
 
 from shim.lab import Lab
 
-__all__ = ["CLI", "JVM", "StockClient"]
+__all__ = ["CLI", "JVM", "Server", "StockClient"]
 
 CLI = "org.apache.hadoop.yarn.client.cli"
 """Package of the classes behind the `yarn` command."""
@@ -20,14 +21,33 @@ JVM = ["java", "-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1", "-Djav
 _MOST_S = 600
 
 
+class Server(Protocol):
+    """What has a ResourceManager's addresses: a cluster of a lab, or Heddle, as a process or in a thread."""
+
+    @property
+    def url(self) -> str:
+        """Of its web services."""
+        ...
+
+    @property
+    def client_rpc(self) -> str | None:
+        """`host:port` for clients."""
+        ...
+
+    @property
+    def scheduler_rpc(self) -> str | None:
+        """`host:port` for ApplicationMasters."""
+        ...
+
+
 class StockClient:
     """A client of Heddle, or of a ResourceManager.
 
     Args:
         lab: Whose jars and client configuration are taken.
         folder: For the configuration; also the working folder, where jobs without HDFS leave theirs.
-        addresses: What to put in the place of the lab's addresses: `address`, `scheduler_address`,
-            `admin_address`, `webapp_address`.
+        server: What it shall know instead of the lab's clusters, with all addresses but the one for operators.
+        addresses: The same one by one: `address`, `scheduler_address`, `admin_address`, `webapp_address`.
         more: Further properties of `yarn-site.xml`.
         jars: In the place of Hadoop's.
         options: Further ones of the JVM.
@@ -41,6 +61,7 @@ class StockClient:
         self,
         lab: Lab,
         folder: Path,
+        server: Server | None = None,
         *,
         more: Mapping[str, str] | None = None,
         jars: Path | None = None,
@@ -54,7 +75,7 @@ class StockClient:
         self._folder = folder
         shutil.copytree(lab.client_conf, folder, dirs_exist_ok=True)
         site = (folder / "yarn-site.xml").read_text()
-        for name, address in addresses.items():
+        for name, address in (_addresses_of(server) | addresses).items():
             pattern = rf"(<name>yarn\.resourcemanager\.{name}</name><value>)[^<]*"
             site = re.sub(pattern.replace("_", r"\."), rf"\g<1>{address}", site)
         (folder / "yarn-site.xml").write_text(site)
@@ -150,3 +171,13 @@ _CLASSES = {
     "schedulerconf": f"{CLI}.SchedConfCLI",
     "top": f"{CLI}.TopCLI",
 }
+
+
+def _addresses_of(server: Server | None) -> dict[str, str | None]:
+    if server is None:
+        return {}
+    return {
+        "address": server.client_rpc,
+        "scheduler_address": server.scheduler_rpc,
+        "webapp_address": server.url.removeprefix("http://"),
+    }
