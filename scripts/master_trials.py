@@ -106,9 +106,8 @@ class _Trials:
 
 async def _run(lab: Lab, folder: Path, postgresql: str, arguments: argparse.Namespace) -> int:
     store = await fresh_database(postgresql, "trials")
-    clusters = {id_: (each.conf_dir, each.url) for id_, each in lab.clusters.items()}
     with Nursery() as nursery:
-        async with masters_over(nursery, folder, store, clusters) as masters:
+        async with masters_over(nursery, folder, store, lab) as masters:
             trials = _Trials(masters, Random(arguments.seed))  # noqa: S311 - chooses victims, protects nothing
             await trials.start()
             for number in range(1, arguments.kills + 1):

@@ -13,6 +13,7 @@ from shim.bootstrap import Heddle
 from shim.config import parse
 from shim.lab import Lab, LabSpec
 from shim.lab.tidying import end_applications
+from tests.support.masters import Nursery
 
 _PATIENCE = aiohttp.ClientTimeout(total=60)
 
@@ -23,6 +24,13 @@ def fault_lab(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     with Lab(tmp_path_factory.mktemp("fault-lab")) as lab:
         lab.up(LabSpec.of(clusters=2, nodes=1))
         yield lab
+
+
+@pytest.fixture(scope="module")
+def nursery() -> Iterator[Nursery]:
+    """Starts masters in no time."""
+    with Nursery() as started:
+        yield started
 
 
 @pytest.fixture(autouse=True, scope="module")

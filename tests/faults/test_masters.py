@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import pytest
@@ -17,17 +17,10 @@ QUEUES = ("root.default", "root.prod")
 TAKES_OVER_S = 5.0
 
 
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as started:
-        yield started
-
-
 @pytest.fixture
 async def masters(nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path) -> AsyncIterator[Masters]:
     store = await fresh_database(postgres_url, "masters")
-    clusters = {id_: (each.conf_dir, each.url) for id_, each in fault_lab.clusters.items()}
-    async with masters_over(nursery, tmp_path, store, clusters) as started:
+    async with masters_over(nursery, tmp_path, store, fault_lab) as started:
         yield started
 
 

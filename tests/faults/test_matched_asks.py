@@ -1,9 +1,8 @@
 """Two Global Masters whose queues span fill two real clusters at once: what collides is repaired, nothing doubled."""
 
 import asyncio
-import secrets
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -40,26 +39,12 @@ _MIB = 1024
 _MOST_ROUNDS = 12
 
 
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as started_once:
-        yield started_once
-
-
 @pytest.fixture
 async def masters(nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path) -> AsyncIterator[Masters]:
     """Masters with scheduler doors, and two queues that span."""
     store = await fresh_database(postgres_url, "matched_asks")
-    clusters = {id_: (each.conf_dir, each.url) for id_, each in fault_lab.clusters.items()}
-    secret = tmp_path / "secret"
-    secret.write_text(secrets.token_hex(32))
-    secret.chmod(0o600)
-    async with masters_over(nursery, tmp_path, store, clusters, poll_s=1.0) as prepared:
-        text = prepared.configuration.read_text()
-        text = text.replace('scheduler_rpc = ""', 'scheduler_rpc = "127.0.0.1:0"', 1)
-        text = text.replace("[security]\n", f'[security]\nsecret_file = "{secret}"\n', 1)
-        text = text.replace("[poll]\n", "[poll]\nlate_after_s = 300\n", 1)
-        prepared.configuration.write_text(text + _SPANNING)
+    poll = "interval_s = 1.0\nlate_after_s = 300"
+    async with masters_over(nursery, tmp_path, store, fault_lab, poll=poll, spanning=_SPANNING) as prepared:
         yield prepared
 
 

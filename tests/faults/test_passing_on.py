@@ -2,8 +2,7 @@
 
 import os
 import re
-import secrets
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
 
 import aiohttp
@@ -34,25 +33,11 @@ DOOR = re.compile(r"ApplicationMasters connect to (\S+) ")
 _REGISTERED = re.compile(r'heddle_am_calls_total\{method="registerApplicationMaster",subcluster="\w+"\} ([0-9.]+)')
 
 
-@pytest.fixture(scope="module")
-def nursery() -> Iterator[Nursery]:
-    with Nursery() as started_once:
-        yield started_once
-
-
 @pytest.fixture
 async def masters(nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path) -> AsyncIterator[Masters]:
     """Masters with scheduler doors, and a queue that spans."""
     store = await fresh_database(postgres_url, "passing_on")
-    clusters = {id_: (each.conf_dir, each.url) for id_, each in fault_lab.clusters.items()}
-    secret = tmp_path / "secret"
-    secret.write_text(secrets.token_hex(32))
-    secret.chmod(0o600)
-    async with masters_over(nursery, tmp_path, store, clusters) as prepared:
-        text = prepared.configuration.read_text()
-        text = text.replace('scheduler_rpc = ""', 'scheduler_rpc = "127.0.0.1:0"', 1)
-        text = text.replace("[security]\n", f'[security]\nsecret_file = "{secret}"\n', 1)
-        prepared.configuration.write_text(text + SPANNING)
+    async with masters_over(nursery, tmp_path, store, fault_lab, spanning=SPANNING) as prepared:
         yield prepared
 
 

@@ -5,6 +5,7 @@ import itertools
 import json
 import os
 import re
+import secrets
 import signal
 import subprocess
 import sys
@@ -19,6 +20,7 @@ import asyncpg
 
 from shim.domain.ids import GlobalMasterId
 from shim.global_master.queue_assignment import favourite
+from shim.lab import Lab
 
 __all__ = ["Master", "Masters", "Nursery", "fresh_database", "masters_over", "names_that_share", "told", "until"]
 
@@ -274,25 +276,43 @@ class Masters:
 
 @asynccontextmanager
 async def masters_over(
-    nursery: Nursery, folder: Path, store: str, clusters: Mapping[str, tuple[Path, str]], *, poll_s: float = 0.5
+    nursery: Nursery, folder: Path, store: str, lab: Lab, *, poll: str = "interval_s = 0.5", spanning: str = ""
 ) -> AsyncIterator[Masters]:
-    """Masters over clusters, given as configuration folder and URL by id; none is started yet."""
-    secret = folder / "masters.secret"
-    secret.write_text("a secret for the masters of one test\n")
-    secret.chmod(0o600)
-    text = (
-        '[server]\nrest = "127.0.0.1:0"\nclient_rpc = ""\nscheduler_rpc = ""\nadmin_rpc = ""\n'
-        f'[store]\nurl = "{store}"\n[masters]\nsecret_file = "{secret}"\n'
-        f'[security]\nallow_anonymous = true\n[poll]\ninterval_s = {poll_s}\n[log]\nlevel = "info"\n'
-        f'audit_file = "{folder}/audit.log"\n'
-    )
-    text += "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{conf}"\n' for id_, (conf, _) in clusters.items())
+    """Masters over the clusters of a lab; none is started yet.
+
+    Args:
+        nursery: Starts them.
+        folder: For their configuration, secrets and logs.
+        store: URL of the store that they share.
+        lab: Whose clusters.
+        poll: Lines of that section of the configuration.
+        spanning: Sections for queues that span; with any, Global Masters have a door for ApplicationMasters.
+    """
     configuration = folder / "heddle.toml"
-    configuration.write_text(text)
+    configuration.write_text(_configuration(folder, store, lab, poll, spanning))
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
-        urls = {id_: url for id_, (_, url) in clusters.items()}
+        urls = {id_: cluster.url for id_, cluster in lab.clusters.items()}
         masters = Masters(folder, configuration, nursery, urls, session)
         try:
             yield masters
         finally:
             await masters.end_all()
+
+
+def _configuration(folder: Path, store: str, lab: Lab, poll: str, spanning: str) -> str:
+    between_masters = _secret(folder / "masters.secret", "a secret for the masters of one test\n")
+    of_tokens = f'secret_file = "{_secret(folder / "secret", secrets.token_hex(32))}"\n' if spanning else ""
+    return (
+        f'[server]\nrest = "127.0.0.1:0"\nclient_rpc = ""\nscheduler_rpc = "{"127.0.0.1:0" if spanning else ""}"\n'
+        f'admin_rpc = ""\n[store]\nurl = "{store}"\n[masters]\nsecret_file = "{between_masters}"\n'
+        f'[security]\nallow_anonymous = true\n{of_tokens}[poll]\n{poll}\n[log]\nlevel = "info"\n'
+        f'audit_file = "{folder}/audit.log"\n'
+        + "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
+        + spanning
+    )
+
+
+def _secret(file: Path, text: str) -> Path:
+    file.write_text(text)
+    file.chmod(0o600)
+    return file
