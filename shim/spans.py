@@ -23,6 +23,7 @@ from shim.protocol.rest.submission_context import keeps_containers as keeps_by_r
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.protocol.yarn.submissions import keeps_containers as keeps_by_rpc
 from shim.services.epochs import Epochs
+from shim.services.home_containers import HomeContainers
 from shim.services.span import SpanTools
 from shim.services.span_rooms import SpanRooms
 from shim.services.span_splitters import SpanMatching
@@ -84,6 +85,7 @@ async def open_spans(world: SpanWorld) -> Spans:
             clock=clock,
             settings=SpanSettings(beat_s=config.span.beat_s, lost_after_s=config.span.lost_after_s),
             keeps_containers=lambda application: _keeps_containers(world.store, application),
+            at_home=HomeContainers(world.rpcs, clock).of,
         )
     )
     return Spans(desk, SpanWatch(desk, masters, world.spans, view, world.managers, epochs, clock))

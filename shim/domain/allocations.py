@@ -23,6 +23,7 @@ __all__ = [
     "Grant",
     "NodeNews",
     "NodeToken",
+    "Running",
     "SessionRequest",
     "UpdateRequest",
 ]
@@ -134,6 +135,19 @@ class Grant:
     allocation_request_id: int
     resource: ResourceVector
     raw: bytes = b""
+
+
+@dataclass(frozen=True, slots=True)
+class Running:
+    """A container that runs, as its ResourceManager tells whoever asks; it does not tell whether its master has it.
+
+    Attributes:
+        grant: As it was given, without what only its master is told.
+        since_s: When it was given; seconds since the epoch, by the ResourceManager's clock.
+    """
+
+    grant: Grant
+    since_s: float
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,6 +48,7 @@ class HeldContainer:
         queue: Path of its queue in the policy.
         since_s: When it was first seen; seconds since the epoch.
         is_given: Whether its ApplicationMaster has been told of it.
+        is_home: Whether its ApplicationMaster runs in the same sub-cluster: elsewhere it has no container of its own.
     """
 
     id: ContainerId
@@ -57,11 +58,12 @@ class HeldContainer:
     resource: ResourceVector
     since_s: float
     is_given: bool = True
+    is_home: bool = True
 
     @property
     def is_master(self) -> bool:
         """Whether it is the ApplicationMaster's own, whose loss would be that of the whole attempt."""
-        return self.id.is_first
+        return self.id.is_first and self.is_home
 
 
 @dataclass(frozen=True, slots=True)

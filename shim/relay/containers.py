@@ -55,6 +55,8 @@ class Container:
         key: The asks that it was granted for; None if an earlier ledger was granted it.
         grant: As its scheduler gave it; None if an earlier ledger passed it on.
         ended: How it ended, once it has.
+        since_s: When it was given, if its ResourceManager was asked; seconds since the epoch.
+        is_hearsay: Whether this ledger knows it by asking alone: its scheduler may yet grant it.
     """
 
     id: ContainerId
@@ -63,6 +65,8 @@ class Container:
     key: AskKey | None = None
     grant: Grant | None = None
     ended: Ended | None = None
+    since_s: float | None = None
+    is_hearsay: bool = False
 
     def move(self, state: ContainerState) -> None:
         """Go on to another state.
@@ -96,6 +100,12 @@ class ContainerBook:
     def add(self, container: Container) -> None:
         """A container that was not known."""
         self._containers[container.id] = container
+
+    def drop_hearsay(self, container: ContainerId) -> None:
+        """Its scheduler grants it now, so that nobody had been given it."""
+        known = self._containers.get(container)
+        if known is not None and known.is_hearsay and known.state is ContainerState.GIVEN:
+            del self._containers[container]
 
     def in_state(self, *states: ContainerState) -> list[Container]:
         """Containers in any of the states, in the order in which they came."""

@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 from enum import Enum
 
-from shim.domain.allocations import AllocateAnswer, AllocateCall, Grant, NodeToken, SessionRequest
+from shim.domain.allocations import AllocateAnswer, AllocateCall, Grant, NodeToken, Running, SessionRequest
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.relay.splitter import Room
@@ -20,6 +20,7 @@ __all__ = [
     "Event",
     "Fate",
     "Finished",
+    "FoundAtHome",
     "OpenSession",
     "Recall",
     "RefuseAM",
@@ -99,6 +100,13 @@ class SessionOpened(Event):
     live: tuple[Grant, ...] = ()
     node_tokens: tuple[NodeToken, ...] = ()
     known: frozenset[ContainerId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAtHome(Event):
+    """What runs at home for an attempt that registered there before this ledger existed."""
+
+    running: tuple[Running, ...]
 
 
 @dataclass(frozen=True, slots=True)

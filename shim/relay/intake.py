@@ -1,8 +1,8 @@
 """What a scheduler answers, booked: containers that are wanted or not, and containers that are no more."""
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
-from shim.domain.allocations import LOST_EXIT_STATUS, AllocateAnswer, AskKey, Ended, Grant, SessionRequest
+from shim.domain.allocations import LOST_EXIT_STATUS, AllocateAnswer, AskKey, Ended, Grant, Running, SessionRequest
 from shim.relay.asks import AskBook
 from shim.relay.containers import Container, ContainerBook, ContainerState
 from shim.relay.conversations import Conversations
@@ -36,10 +36,28 @@ class Intake:
             self._take_end(session, Ended(name, LOST_EXIT_STATUS, "its ResourceManager does not know it any more"))
             session.releases[name] = None
 
+    def adopt(self, session: Session, running: Iterable[Running]) -> None:
+        """Book containers that an earlier ledger was granted; the ApplicationMaster has them, or had them.
+
+        Its own container is left out, as its scheduler never grants it to it.
+
+        Args:
+            session: Whose scheduler gave them.
+            running: What its ResourceManager told when it was asked.
+        """
+        for each in running:
+            name = each.grant.container
+            if name.is_first or self._containers.find(name) is not None or self._containers.is_done(name):
+                continue
+            adopted = Container(name, session.subcluster, ContainerState.GIVEN, grant=each.grant, is_hearsay=True)
+            adopted.since_s = each.since_s
+            self._containers.add(adopted)
+
     def _take_grants(self, session: Session, request: SessionRequest, grants: Sequence[Grant]) -> None:
         said = {ask.key for ask in request.asks}
         lucky: set[AskKey] = set()
         for grant in grants:
+            self._containers.drop_hearsay(grant.container)
             if self._containers.find(grant.container) is not None or self._containers.is_done(grant.container):
                 continue  # said again
             rack = self._talk.rack(session.subcluster, grant.node)

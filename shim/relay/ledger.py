@@ -30,6 +30,7 @@ from shim.relay.events import (
     Event,
     Fate,
     Finished,
+    FoundAtHome,
     OpenSession,
     Recall,
     RefuseAM,
@@ -104,7 +105,7 @@ class AskLedger:
         """What the attempt has and wants."""
         return self._recalls.standing()
 
-    def handle(self, event: Event) -> list[Effect]:  # noqa: C901 - a table of events
+    def handle(self, event: Event) -> list[Effect]:  # noqa: C901, PLR0912 - a table of events
         """Take in an event; return what is to be done, in this order."""
         effects: list[Effect] = []
         match event:
@@ -118,6 +119,8 @@ class AskLedger:
                 self._beat(event, effects)
             case SessionOpened():
                 self._session_opened(event, effects)
+            case FoundAtHome(running):
+                self._intake.adopt(self._home, running)
             case SessionAnswered():
                 self._session_answered(event, effects)
             case SessionRefused():
@@ -247,10 +250,11 @@ class AskLedger:
             return
         self._outbox.tell_of(session.places if session.is_lost else (), is_lost=False)
         session.reopen(0)
+        live = {grant.container: grant for grant in event.live}
         for name in event.known:
             if self._containers.find(name) is None and not self._containers.is_done(name):
-                self._containers.add(Container(name, event.subcluster, ContainerState.GIVEN))
-        live = {grant.container for grant in event.live}
+                known = Container(name, event.subcluster, ContainerState.GIVEN, grant=live.get(name))
+                self._containers.add(known)
         for name in sorted(live):
             if self._containers.find(name) is None:
                 self._containers.add(Container(name, event.subcluster, ContainerState.SURPLUS))

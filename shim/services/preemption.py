@@ -85,8 +85,8 @@ class PreemptionService:
             return
         relayed = [RelayedAttempt(span.attempt, span.standing) for span in spans.values()]
         at_s = self._world.clock.now_s()
-        held = [each.id for one in relayed for each in one.standing.held]
-        self._seen_s = {name: self._seen_s.get(name, at_s) for name in held}
+        held = [each for one in relayed for each in one.standing.held]
+        self._seen_s = {each.id: self._seen_s.get(each.id, min(at_s, each.since_s or at_s)) for each in held}
         for effect in self._core.handle(take_snapshot(self._now(at_s), relayed, self._seen_s)):
             self._carry_out(effect, spans, at_s)
 

@@ -82,6 +82,7 @@ def take_snapshot(
                 resource=held.grant.resource,
                 since_s=seen_s.get(held.id, now.at_s),
                 is_given=held.state is ContainerState.GIVEN and held.subcluster in usable,
+                is_home=held.subcluster == each.attempt.home_subcluster,
             )
             for each, queue in found
             for held in each.standing.held

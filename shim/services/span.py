@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 
 import structlog
 
-from shim.domain.allocations import NodeToken
+from shim.domain.allocations import NodeToken, Running
 from shim.domain.ids import ApplicationId, ContainerId, SubClusterId
 from shim.errors import HeddleError, InvariantViolationError
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, Attempt, HomeSession
@@ -38,6 +38,7 @@ from shim.relay import (
     Event,
     Fate,
     Finished,
+    FoundAtHome,
     OpenSession,
     Recall,
     RefuseAM,
@@ -67,6 +68,7 @@ class SpanTools:
 
     Attributes:
         keeps_containers: Whether an application asked for its containers to outlive its attempts.
+        at_home: What runs at home for an attempt that registered there before this Heddle started.
     """
 
     masters: UnmanagedMasters
@@ -76,6 +78,7 @@ class SpanTools:
     clock: Clock
     settings: SpanSettings
     keeps_containers: Callable[[ApplicationId], Awaitable[bool]]
+    at_home: Callable[[Attempt], Awaitable[tuple[Running, ...]]]
 
 
 class Span:
@@ -97,6 +100,7 @@ class Span:
         self._sessions: dict[SubClusterId, SpanSession] = {}
         self._notes: deque[Remember] = deque()
         self._notary: asyncio.Task[None] | None = None
+        self._recollection: asyncio.Task[None] | None = None
 
     # ------------------------------------------------------------------ what the ApplicationMaster calls
 
@@ -132,6 +136,8 @@ class Span:
             self._tell(AMRegistered(at, is_resumed=not is_new))
             registration = saved.registration if is_new else with_containers(saved.registration, (), (), instead=True)
             if is_first:
+                if not is_new or read_registration(registration)[0]:
+                    self._recollection = asyncio.create_task(self._recollect(), name="what runs at home")
                 registration = await self._resume(registration, is_new=is_new)
             return RPCAnswer(registration)
 
@@ -165,8 +171,9 @@ class Span:
             if opened is not None:
                 await opened.login.close()
         self._workers.clear()
-        if self._notary is not None:
-            self._notary.cancel()
+        for task in (self._notary, self._recollection):
+            if task is not None:
+                task.cancel()
 
     # ------------------------------------------------------------------ where there is room
 
@@ -319,6 +326,10 @@ class Span:
             await self._tools.masters.finish(session, opened.login, payload)
         else:
             await self._tools.masters.end(session, "its application has ended")
+
+    async def _recollect(self) -> None:
+        """Learn what an earlier ledger was granted at home, or an earlier attempt whose containers were kept."""
+        self._tell(FoundAtHome(await self._tools.at_home(self.attempt)))
 
     async def _find(self) -> SpanAttempt | None:
         if self._saved is None:

@@ -20,10 +20,14 @@ from shim.protocol.proto.messages import (
     ApplicationReportProto,
     ContainerIdProto,
     ContainerProto,
+    ContainerReportProto,
+    ContainerStateProto,
     ContainerStatusProto,
     FinishApplicationMasterResponseProto,
     GetApplicationReportRequestProto,
     GetApplicationReportResponseProto,
+    GetContainersRequestProto,
+    GetContainersResponseProto,
     KillApplicationRequestProto,
     KillApplicationResponseProto,
     NMTokenProto,
@@ -42,6 +46,7 @@ __all__ = ["HomeLogin", "SpanCluster", "SpanClusters"]
 _ACCEPTED, _RUNNING = YarnApplicationStateProto.Value("ACCEPTED"), YarnApplicationStateProto.Value("RUNNING")
 _FINISHED, _KILLED = YarnApplicationStateProto.Value("FINISHED"), YarnApplicationStateProto.Value("KILLED")
 _EPOCH_SHIFT = 40
+_CREATED_MS = 1_700_000_123_000
 
 
 @dataclass
@@ -77,7 +82,7 @@ class SpanCluster:
     calls: list[str] = field(default_factory=list)
     submissions: list[SubmitApplicationRequestProto] = field(default_factory=list)
     applications: dict[ApplicationId, _Application] = field(default_factory=dict)
-    _count: int = 0
+    _count: int = 1  # of containers that it gave: an ApplicationMaster's own is the first
 
     @property
     def subcluster(self) -> SubClusterId:
@@ -147,6 +152,24 @@ class SpanCluster:
             token = TokenProto(identifier=str(application).encode(), password=b"p", kind="k", service="")
             report.am_rm_token.CopyFrom(token)
         return RPCAnswer(GetApplicationReportResponseProto(application_report=report).SerializeToString())
+
+    def _getContainers(self, payload: bytes) -> RPCAnswer:  # noqa: N802 - the method's name
+        """What runs, with the master's own container, whether or not the master has been given it."""
+        attempt = GetContainersRequestProto.FromString(payload).application_attempt_id
+        first = ContainerProto(id=ContainerIdProto(app_attempt_id=attempt, id=(self.epoch << _EPOCH_SHIFT) | 1))
+        live = self.applications[application_of(attempt.application_id)].live.values()
+        reports = [
+            ContainerReportProto(
+                container_id=each.id,
+                node_id=each.nodeId,
+                priority=each.priority,
+                resource=each.resource,
+                creation_time=_CREATED_MS,
+                container_state=ContainerStateProto.C_RUNNING,
+            )
+            for each in (first, *live)
+        ]
+        return RPCAnswer(GetContainersResponseProto(containers=reports).SerializeToString())
 
     def _forceKillApplication(self, payload: bytes) -> RPCAnswer:  # noqa: N802 - the method's name
         application = application_of(KillApplicationRequestProto.FromString(payload).application_id)

@@ -21,6 +21,7 @@ from shim.domain.allocations import (
     AskKey,
     Ended,
     Grant,
+    Running,
 )
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.preemption import PREEMPTED_EXIT_STATUS
@@ -35,6 +36,7 @@ from shim.relay import (
     CallSession,
     CapacitySplitter,
     Fate,
+    FoundAtHome,
     OpenSession,
     RefuseAM,
     Remember,
@@ -78,7 +80,7 @@ class Scheduler:
     fresh: list[Grant] = field(default_factory=list)
     gone: list[Ended] = field(default_factory=list)
     cached: AllocateAnswer | None = None
-    number: int = 0
+    number: int = 1  # the first is the ApplicationMaster's own
 
     def register(self):
         self.is_registered, self.response_id, self.cached = True, 0, None
@@ -208,6 +210,7 @@ class Relay(RuleBasedStateMachine):
         self.remembered = {name: set() for name in OTHERS}
         self.home_id = 0
         self.ledger = AskLedger(ATTEMPT, HOME, self.a_splitter())
+        self.found = None
         self._register()
 
     def a_splitter(self):
@@ -361,6 +364,17 @@ class Relay(RuleBasedStateMachine):
         name, serial, answer = self.old_answers[pick % len(self.old_answers)]
         self.tell(SessionAnswered(name, serial, answer))
 
+    @rule()
+    def home_is_asked_what_runs(self):
+        home = self.schedulers[HOME]
+        self.found = None if self.must_register else tuple(Running(grant, 1.0) for grant in home.live.values())
+
+    @rule()
+    def home_tells_what_runs(self):
+        """Maybe late, maybe of what the ApplicationMaster has not been given, and never will be."""
+        if self.found is not None:
+            self.tell(FoundAtHome(self.found))
+
     @rule(name=st.sampled_from(OTHERS))
     def beats(self, name):
         self.tell(Beat(name))
@@ -419,6 +433,7 @@ class Relay(RuleBasedStateMachine):
         """
         self.master.may_hear_twice = True
         self.ledger = AskLedger(ATTEMPT, HOME, self.a_splitter())
+        self.found = None
         self.home_id = self.home_offset + self.master.response_id
         self.wires.clear()
         self.old_answers.clear()
@@ -440,6 +455,7 @@ class Relay(RuleBasedStateMachine):
             for known in self.remembered.values():
                 known.clear()
         self.ledger = AskLedger(ATTEMPT, HOME, self.a_splitter())
+        self.found = None
         self.wires.clear()
         self.old_answers.clear()
         for answers in self.answers.values():
@@ -476,6 +492,10 @@ class Relay(RuleBasedStateMachine):
         live = {container for scheduler in self.schedulers.values() for container in scheduler.live}
         assert live == self.master.running
         assert not live & self.master.preempted
+        self.home_is_asked_what_runs()
+        self.home_tells_what_runs()
+        held = {each.id for each in self.ledger.standing.held}
+        assert self.schedulers[HOME].live.keys() <= held, "whatever runs at home may be taken back"
 
     def _settle(self):
         """A round in which everything arrives and nobody grants."""

@@ -10,6 +10,7 @@ from shim.domain.allocations import (
     AskKey,
     Ended,
     Grant,
+    Running,
 )
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.preemption import PREEMPTED_DIAGNOSTICS, PREEMPTED_EXIT_STATUS
@@ -22,6 +23,7 @@ from shim.relay import (
     AskLedger,
     CallSession,
     CapacitySplitter,
+    FoundAtHome,
     Restrained,
     Room,
     SessionAnswered,
@@ -136,3 +138,41 @@ def test_what_has_ended_before_it_is_taken_keeps_its_own_end(attempt: AtHome) ->
     attempt.calls()
     assert attempt.answer.ended == ()
     assert attempt.released == ()
+
+
+def a_later_ledger(*running: Grant) -> AtHome:
+    """Of another Heddle, whose home was asked what runs."""
+    later = AtHome()
+    later.ledger.handle(FoundAtHome(tuple(Running(grant, 900.0) for grant in running)))
+    return later
+
+
+def test_what_an_earlier_ledger_was_granted_is_held_and_may_be_taken_back() -> None:
+    later = a_later_ledger(a_grant(1), a_grant(2), a_grant(3))
+    assert [(each.id.number, each.since_s) for each in later.ledger.standing.held] == [(2, 900.0), (3, 900.0)]
+    later.calls(want=1)
+    later.ledger.handle(AskedBackNow((a_grant(1).container, a_grant(2).container), is_strict=True))
+    later.calls()
+    assert [each.container.number for each in later.answer.asked_back] == [2], "never the ApplicationMaster's own"
+    later.ledger.handle(TakenBack((a_grant(1).container, a_grant(2).container)))
+    later.calls()
+    assert later.released == (a_grant(2).container,)
+    assert [each.exit_status for each in later.answer.ended] == [PREEMPTED_EXIT_STATUS]
+    assert [each.id.number for each in later.ledger.standing.held] == [3]
+
+
+def test_what_the_master_was_not_given_after_all_is_given_when_it_is_granted() -> None:
+    later = a_later_ledger(a_grant(2))
+    later.calls(a_grant(2), want=1)
+    assert [grant.container.number for grant in later.answer.grants] == [2]
+    assert later.calls() == [0], "it is wanted no more"
+    assert [each.id.number for each in later.ledger.standing.held] == [2]
+
+
+def test_what_has_ended_since_the_home_was_asked_is_not_held() -> None:
+    later = AtHome()
+    later.calls(want=1)
+    later.calls(ended=(Ended(a_grant(2).container, 0),))
+    later.calls()
+    later.ledger.handle(FoundAtHome((Running(a_grant(2), 900.0),)))
+    assert later.ledger.standing.held == ()

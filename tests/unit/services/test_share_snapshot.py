@@ -97,3 +97,17 @@ def test_a_cluster_that_is_late_makes_everything_stale_until_it_does_not_count()
     assert not take_snapshot(now(east, west, late=frozenset({WEST})), (), {}).is_fresh
     absent = a_cluster(WEST, 0, 0, 8, age_s=90.0)
     assert take_snapshot(now(east, absent, late=frozenset({WEST})), (), {}).is_fresh
+
+
+def test_the_first_container_is_the_masters_own_at_home_alone():
+    """Elsewhere Heddle's own master has none, so that the first is one like the others."""
+
+    def a_first(subcluster: SubClusterId) -> Container:
+        grant = Grant(ContainerId(ATTEMPT, 1), NodeId("n1", 45454), 1, -1, gib(1))
+        return Container(grant.container, subcluster, ContainerState.GIVEN, None, grant)
+
+    relayed = RelayedAttempt(
+        Attempt(ATTEMPT, EAST, "root.dev", "alice"), Standing((a_first(EAST), a_first(WEST)), gib(3))
+    )
+    taken = take_snapshot(now(a_cluster(EAST, 0, 8, 8), a_cluster(WEST, 0, 0, 8)), [relayed], {})
+    assert [(each.subcluster, each.is_master) for each in taken.containers] == [(EAST, True), (WEST, False)]

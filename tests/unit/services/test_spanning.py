@@ -6,6 +6,7 @@ from collections.abc import AsyncIterator, Callable, Mapping
 import pytest
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
+from shim.domain.preemption import PREEMPTED_EXIT_STATUS
 from shim.domain.resources import ResourceVector
 from shim.machine import SystemClock
 from shim.ports.attempt_calls import Attempt
@@ -23,8 +24,9 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     ResourceRequestProto,
 )
-from shim.relay import Room
+from shim.relay import Room, TakenBack
 from shim.relay.matching import MatchSettings
+from shim.services.home_containers import HomeContainers
 from shim.services.span import SpanTools
 from shim.services.span_splitters import SpanMatching
 from shim.services.span_worker import SpanSettings
@@ -88,6 +90,7 @@ class World:
                 clock=SystemClock(),
                 settings=SETTINGS,
                 keeps_containers=self._keeps,
+                at_home=HomeContainers(self.clusters, SystemClock(), retry_s=0.01).of,
             )
         )
 
@@ -221,6 +224,41 @@ async def test_another_heddle_takes_over_and_nothing_is_granted_twice(world):
     assert len({each.id for each in master.has}) == len(master.has)
     assert len(world.clusters[WEST].submissions) == 1
     assert not master.ended
+
+
+async def test_another_heddle_knows_what_an_attempt_holds_and_may_take_it_back(world):
+    master = await a_spanning_master(world)
+    await asyncio.sleep(0.03)  # what was given is kept behind the answer
+    await world.restart()
+    master.calls = world.log_in().calls
+    await master.calls.allocate(master.request().SerializeToString())
+    world.clusters[EAST].is_away = True  # it is asked again
+    await master.register()
+    world.clusters[EAST].is_away = False
+    (span,) = world.heddle.spans
+    await master.until(lambda: len(span.standing.held) == 6)
+    held = {each.id: each for each in span.standing.held}
+    assert sorted(each.number for each in held) == sorted(each.id for each in master.has), "and not the master's own"
+    assert {each.grant.resource for each in held.values() if each.grant} == {ResourceVector(1024, 1)}
+    assert {each.grant.priority for each in held.values() if each.grant} == {20}
+    assert {each.since_s for each in held.values() if each.subcluster == EAST} == {1_700_000_123.0}
+    taken = [next(each.id for each in held.values() if each.subcluster == name) for name in (EAST, WEST)]
+    span.tell(TakenBack(tuple(taken)))
+    await master.until(lambda: len(master.ended) == 2)
+    assert master.ended == {each.number: PREEMPTED_EXIT_STATUS for each in taken}
+    await master.until(lambda: len(world.clusters[WEST].applications[APPLICATION].live) == 2)
+    assert len(world.clusters[EAST].applications[APPLICATION].live) == 2
+
+
+async def test_a_kept_container_of_an_earlier_attempt_is_known_as_held(world):
+    await a_spanning_master(world)
+    world.clusters[EAST].applications[APPLICATION].is_registered = False
+    await world.restart()
+    second = world.log_in(ApplicationAttemptId(APPLICATION, 2))
+    assert len((await second.register()).containers_from_previous_attempts) == 3
+    (span,) = world.heddle.spans
+    await second.allocate(0)
+    await second.until(lambda: len([each for each in span.standing.held if each.subcluster == EAST]) == 3)
 
 
 async def test_an_answer_of_the_home_that_died_with_heddle_arrives_by_the_next(world):
