@@ -13,6 +13,7 @@ from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
 from shim.server.rpc import ClientDoor, ClientUseCases, RPCDoor, RPCServer
 from shim.server.rpc.exchanges import Witness
+from shim.server.rpc.kept_answers import KeptAnswers
 from shim.services.client_calls import CallSettings, ClientCalls
 from shim.services.delegation_tokens import DelegationTokens
 from shim.services.identity import IdentityService
@@ -85,6 +86,7 @@ async def serve_clients(
         submissions=backend.submissions,
         identity=identity,
         tokens=DelegationTokens(secret, backend.clock),
+        kept=KeptAnswers(backend.view, backend.clock, staleness_s=server.staleness_s),
         maximum_allocation=backend.maximum_allocation,
         max_submission_bytes=server.max_body_bytes,
     )

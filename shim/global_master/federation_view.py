@@ -17,6 +17,7 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport, SubClusterState
 from shim.global_master.application_index import ApplicationIndex
+from shim.global_master.grants import largest_grant
 from shim.global_master.subcluster_view import Part, PartDocument, Placement, PlacementKind, SubClusterView
 
 __all__ = ["Applied", "FederationView", "Part", "PartDocument", "Placement", "SubClusterView", "ViewSettings"]
@@ -103,6 +104,7 @@ class FederationView:
         self._subclusters = {subcluster: _SubCluster() for subcluster in subclusters}
         self._index = ApplicationIndex(subclusters, self._settings.final_documents)
         self._versions = dict.fromkeys(Part, 1)
+        self._largest_grant: ResourceVector | None = None
 
     @property
     def subclusters(self) -> tuple[SubClusterId, ...]:
@@ -120,6 +122,7 @@ class FederationView:
         known = self._subclusters[report.subcluster]
         if not known.is_newer(report):
             return _STALE
+        self._largest_grant = None
         before, known.report = known.report, report
         known.heard_at_s = max(known.heard_at_s, report.polled_at_s)
         if report.polled_at_s >= known.failed_at_s:
@@ -286,6 +289,13 @@ class FederationView:
         if now_s - known.heard_at_s > self._settings.late_after_s:
             return SubClusterState.LOST
         return SubClusterState.RUNNING if report.ha_state is HaState.ACTIVE else SubClusterState.RECOVERING
+
+    def largest_grant(self) -> ResourceVector:
+        """The largest container that some sub-cluster grants, and that one of its nodes could hold."""
+        if self._largest_grant is None:
+            told = self._subclusters.values()
+            self._largest_grant = largest_grant((known.maximum_allocation, known.nodes) for known in told)
+        return self._largest_grant
 
     def late(self, now_s: float) -> tuple[SubClusterId, ...]:
         """Sub-clusters whose part in an answer is old or absent: not RUNNING, or the last poll failed."""

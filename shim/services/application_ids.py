@@ -10,17 +10,22 @@ from shim.ports.state_store import StateStore
 __all__ = ["ApplicationIds"]
 
 _BLOCK = 100
+_LARGEST_BLOCK = (
+    1600  # a burst of thousands then waits for the disk a few times, and a restart wastes no more than this
+)
 
 
 class ApplicationIds:
     """Issues ids. The next block is fetched while the last one is used up, so that callers seldom wait.
 
-    A restart leaves the rest of its block unused; a ResourceManager's restart starts its numbers anew.
+    Each block is twice as large as the one before, up to a limit. A restart leaves the rest of its block unused; a
+    ResourceManager's restart starts its numbers anew.
     """
 
     def __init__(self, store: StateStore, *, block: int = _BLOCK) -> None:
         self._store = store
         self._block = block
+        self._few = block // 2
         self._timestamp_ms: int | None = None
         self._numbers: deque[int] = deque()
         self._fetch: asyncio.Task[None] | None = None
@@ -31,12 +36,16 @@ class ApplicationIds:
         Raises:
             UnavailableError: If none is left and the store does not reserve more.
         """
-        if len(self._numbers) <= self._block // 2:
-            self._start_fetching()
-        while not self._numbers:
+        while (issued := self.issue_at_once()) is None:
             await self._wait_for_more()
-        if self._timestamp_ms is None:
-            raise UnavailableError("the federation's time stamp is not known yet")
+        return issued
+
+    def issue_at_once(self) -> ApplicationId | None:
+        """A new id as `issue` gives it, if one is there without waiting for the store."""
+        if len(self._numbers) <= self._few:
+            self._start_fetching()
+        if self._timestamp_ms is None or not self._numbers:
+            return None
         return ApplicationId(self._timestamp_ms, self._numbers.popleft())
 
     def _start_fetching(self) -> None:
@@ -56,6 +65,8 @@ class ApplicationIds:
         if self._timestamp_ms is None:
             self._timestamp_ms = await self._store.federation_timestamp_ms()
         self._numbers.extend(await self._store.reserve_sequences(self._block))
+        self._few = self._block // 2
+        self._block = max(self._block, min(2 * self._block, _LARGEST_BLOCK))
 
 
 def _hear(task: "asyncio.Task[None]") -> None:

@@ -64,6 +64,7 @@ class Metrics:
         self._clock = clock
         self._registry = CollectorRegistry()
         self._scrape: tuple[float, bytes] | None = None
+        self._answered: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         registry = self._registry
         self._requests = Counter(
             "heddle_http_requests", "Requests that were answered", ("endpoint", "method", "status"), registry=registry
@@ -96,8 +97,13 @@ class Metrics:
 
     def request(self, endpoint: str, method: str, status: int, duration_s: float) -> None:
         """Count an answered request; `endpoint` is a path pattern, never a path with ids."""
-        self._requests.labels(endpoint, method, str(status)).inc()
-        self._request_seconds.labels(endpoint).observe(duration_s)
+        key = (endpoint, method, status)
+        series = self._answered.get(key)
+        if series is None:  # to find them by their labels costs as much as to count
+            requests = self._requests.labels(endpoint, method, str(status))
+            series = self._answered[key] = (requests, self._request_seconds.labels(endpoint))
+        series[0].inc()
+        series[1].observe(duration_s)
 
     def exchange(self, subcluster: str, outcome: str, duration_s: float) -> None:
         """Count an exchange with a ResourceManager: `answered`, or the name of the error."""

@@ -1,7 +1,7 @@
 """What stands behind the door: the use cases, and the view that they keep."""
 
 import asyncio
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
 from shim.domain.ids import SubClusterId
@@ -66,10 +66,7 @@ class Backend:
 
     def maximum_allocation(self) -> ResourceVector:
         """The largest container that some sub-cluster grants, and that one of its nodes could hold."""
-        now_s = self.clock.now_s()
-        looks = [self.view.look(item, now_s) for item in self.view.subclusters]
-        limits = [_largest_grant(look.maximum_allocation, [node.total for node in look.nodes]) for look in looks]
-        return max(limits, key=lambda limit: (limit.memory_mib, limit.vcores), default=ResourceVector())
+        return self.view.largest_grant()
 
     def skews_ms(self) -> dict[SubClusterId, int]:
         """How far each sub-cluster's clock is ahead of ours."""
@@ -111,20 +108,3 @@ class Backend:
         except (ResourceManagerError, TimeoutError) as exc:
             reason = str(exc) or f"no answer within {self.answer_within_s:g} s"
             raise HomeUnreachableError(f"sub-cluster {subcluster} does not answer: {reason}") from exc
-
-
-def _largest_grant(configured: ResourceVector, nodes: Sequence[ResourceVector]) -> ResourceVector:
-    """The configured maximum, capped by the largest node; the maximum itself without nodes.
-
-    Source: `ClusterNodeTracker.getMaxAllowedAllocation`.
-    """
-    if not nodes:
-        return configured
-    return ResourceVector(
-        min(configured.memory_mib, max(node.memory_mib for node in nodes)),
-        min(configured.vcores, max(node.vcores for node in nodes)),
-        {
-            name: min(amount, max(node.others.get(name, 0) for node in nodes))
-            for name, amount in configured.others.items()
-        },
-    )

@@ -17,6 +17,7 @@ from shim.protocol.yarn.merges import Part
 from shim.server.rpc.asked import Asked, MethodAnswer, failure_of, passed_on, problem_of, told
 from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
 from shim.server.rpc.exchanges import RPCExchange, Witness
+from shim.server.rpc.kept_answers import KeptAnswers, Merged
 from shim.server.rpc.logins import Logins
 from shim.server.rpc.own_methods import OwnMethods
 from shim.services.application_ids import ApplicationIds
@@ -35,6 +36,7 @@ class ClientUseCases:
     """What stands behind the client door.
 
     Attributes:
+        kept: Merged answers.
         maximum_allocation: The largest container that some sub-cluster grants.
         max_submission_bytes: A larger submission is refused: each is kept in the store.
     """
@@ -44,6 +46,7 @@ class ClientUseCases:
     submissions: TakesSubmissions
     identity: IdentityService
     tokens: DelegationTokens
+    kept: KeptAnswers
     maximum_allocation: Callable[[], ResourceVector]
     max_submission_bytes: int = 1024 * 1024
 
@@ -60,8 +63,9 @@ class ClientDoor:
         self._calls = use_cases.calls
         self._identity = use_cases.identity
         self._logins = Logins(use_cases.identity, use_cases.tokens)
+        self._kept = use_cases.kept
         self._witness = witness
-        self._own = OwnMethods(
+        own = OwnMethods(
             calls=use_cases.calls,
             ids=use_cases.ids,
             submissions=use_cases.submissions,
@@ -69,7 +73,8 @@ class ClientDoor:
             tokens=use_cases.tokens,
             maximum_allocation=use_cases.maximum_allocation,
             max_submission_bytes=use_cases.max_submission_bytes,
-        ).table
+        )
+        self._own, self._own_at_once = own.table, own.at_once
         self._ways: Mapping[Way, Callable[[Asked], Awaitable[MethodAnswer]]] = {
             Way.OWN: lambda asked: self._own[asked.call.method](asked),
             Way.ROUTE: lambda asked: self._routes[asked.row.key](asked),
@@ -96,9 +101,14 @@ class ClientDoor:
     # -- answers -----------------------------------------------------------------------------------------------------
 
     def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:  # noqa: ARG002 - the door's signature
-        """What is wrong with a call needs no waiting."""
+        """What is wrong with a call needs no waiting, nor does what is kept or at hand."""
         method = method_of(call, _PROTOCOLS)
-        return method if isinstance(method, Failure) else None
+        if isinstance(method, Failure):
+            return method
+        if CLIENT_METHODS[call.method].tells is not None:
+            return self._kept.find(call)
+        own = self._own_at_once.get(call.method)
+        return own(call) if own is not None else None
 
     async def answer(self, call: Call, caller: Caller) -> bytes | Failure:
         """Answer a call by its row."""
@@ -161,9 +171,18 @@ class ClientDoor:
         return told(home) if home.refusal else b"".join(answer.payload for answer in (home, *others))
 
     async def _merge(self, asked: Asked) -> MethodAnswer:
+        part = asked.row.tells
+        if part is None:
+            return (await self._merged(asked)).answer
+        return await self._kept.ask(asked.call, part, lambda: self._merged(asked))
+
+    async def _merged(self, asked: Asked) -> Merged:
         gathered = await self._calls.ask_all(asked.passed_on())
         problem = problem_of(gathered)
-        return problem if problem is not None else MERGES[asked.call.method](self._parts(gathered))
+        if problem is not None:
+            return Merged(problem, gathered.missing)
+        merged = MERGES[asked.call.method](self._parts(gathered))
+        return Merged(merged.SerializeToString(), gathered.missing)
 
     async def _carry(self, asked: Asked) -> MethodAnswer:
         return told(await self._calls.ask_any(asked.passed_on()))

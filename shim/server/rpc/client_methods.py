@@ -15,6 +15,7 @@ from enum import Enum
 from google.protobuf.message import Message
 
 from shim.domain.ids import ApplicationId
+from shim.global_master.federation_view import Part
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.proto.messages import (
     ApplicationAttemptIdProto,
@@ -54,6 +55,7 @@ class Row:
         writes: Whether it changes something: then it is never sent twice, and what Heddle shows is fetched again.
         unknown: Exception for an application that nobody knows.
         owners: Whether it is for the application's owner and Heddle's admins alone, as at the REST door.
+        tells: What of the sub-clusters a merged answer tells, the same to every caller: it is kept until that changes.
     """
 
     way: Way
@@ -62,6 +64,7 @@ class Row:
     writes: bool = False
     unknown: JavaClass = JavaClass.APPLICATION_NOT_FOUND
     owners: bool = False
+    tells: Part | None = None
 
     def application(self, request: Message) -> ApplicationId:
         """The application that a request belongs to: its own field, an attempt's, a container's or a context's."""
@@ -97,6 +100,7 @@ def _reserved(*, writes: bool = True) -> Row:
 
 
 _OWN, _MERGE, _CARRY = Row(Way.OWN), Row(Way.MERGE), Row(Way.CARRY)
+_OF_NODES = Row(Way.MERGE, tells=Part.NODES)
 _OWN_CHANGE = Row(Way.OWN, writes=True)
 
 CLIENT_METHODS: Mapping[str, Row] = {
@@ -122,17 +126,17 @@ CLIENT_METHODS: Mapping[str, Row] = {
     "deleteReservation": _reserved(),
     "getNewReservation": _CARRY,
     "listReservations": _MERGE,
-    "getClusterMetrics": _MERGE,
-    "getClusterNodes": _MERGE,
+    "getClusterMetrics": _OF_NODES,
+    "getClusterNodes": _OF_NODES,
     "getQueueInfo": _MERGE,
     "getQueueUserAcls": _MERGE,
-    "getNodeToLabels": _MERGE,
-    "getLabelsToNodes": _MERGE,
-    "getClusterNodeLabels": _MERGE,
-    "getResourceTypeInfo": _MERGE,
-    "getClusterNodeAttributes": _MERGE,
-    "getAttributesToNodes": _MERGE,
-    "getNodesToAttributes": _MERGE,
+    "getNodeToLabels": _OF_NODES,
+    "getLabelsToNodes": _OF_NODES,
+    "getClusterNodeLabels": _OF_NODES,
+    "getResourceTypeInfo": _OF_NODES,
+    "getClusterNodeAttributes": _OF_NODES,
+    "getAttributesToNodes": _OF_NODES,
+    "getNodesToAttributes": _OF_NODES,
     "getResourceProfiles": _CARRY,
     "getResourceProfile": _CARRY,
 }

@@ -174,9 +174,12 @@ class RPCConnection(asyncio.Protocol):
         caller = self._caller
         if caller is None:
             return  # the context was refused: what came behind it is for nobody
+        began_s = self._loop.time()
         ready = self._door.answer_at_once(call, caller)
         if ready is not None:
             self._queue(call, ready)
+            if not isinstance(ready, Failure):  # such a one names no method that could be counted
+                self._door.tell(RPCExchange(call, caller, self._peer, None, self._loop.time() - began_s))
             return
         self._start(self._run(call, caller))
         self._pace()

@@ -89,6 +89,15 @@ async def test_many_calls_of_many_users_get_their_own_answers():
     assert [answer.payload for answer in answers] == [call.payload for call in calls]
 
 
+async def test_an_answer_that_is_ready_is_told_like_any_other():
+    door = EchoDoor()
+    async with serving(door) as server, calling(server.port) as rpc:
+        await rpc.call(a_call("echo"))
+        await rpc.call(a_call("other"))
+
+    assert door.told == [("echo", None), ("other", None)]
+
+
 async def test_a_large_payload_comes_back_whole():
     payload = bytes(range(256)) * 8192
     async with serving() as server, calling(server.port) as rpc:

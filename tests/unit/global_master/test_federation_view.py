@@ -4,7 +4,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState, SubClusterState
 from shim.global_master.federation_view import FederationView, Part, PartDocument, Placement, ViewSettings
-from shim.testing.reports import a_document, a_report
+from shim.testing.reports import a_document, a_node_report, a_report
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ONE = ApplicationId(1, 1)
@@ -34,6 +34,19 @@ def test_state_of_a_sub_cluster_is_told_by_its_age_and_its_word(view, now_s, ha_
     view.apply(a_report("east", polled_at_s=100.0, ha_state=ha_state))
     assert view.state(EAST, now_s) is state
     assert view.state(WEST, now_s) is SubClusterState.NEW
+
+
+def test_the_largest_grant_is_that_of_the_newest_reports(view):
+    assert view.largest_grant() == ResourceVector()
+    scheduler = {"scheduler": b"{}", "nodes": b"{}"}
+    small, large = ResourceVector(1024, 1), ResourceVector(4096, 4)
+    view.apply(a_report("east", documents=scheduler, maximum_allocation=small))
+    assert view.largest_grant() == small
+    view.apply(a_report("west", documents=scheduler, maximum_allocation=large))
+    assert view.largest_grant() == large
+    node = a_node_report(total=ResourceVector(2048, 8))
+    view.apply(a_report("west", 2, documents=scheduler, maximum_allocation=large, nodes=[node]))
+    assert view.largest_grant() == ResourceVector(2048, 4)
 
 
 def test_applications_of_a_lost_sub_cluster_stay_listed_and_live(view):

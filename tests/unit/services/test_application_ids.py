@@ -4,6 +4,7 @@ import asyncio
 
 import pytest
 
+from shim.domain.ids import ApplicationId
 from shim.errors import UnavailableError
 from shim.services.application_ids import ApplicationIds
 from shim.testing.state_stores import SwitchableStore
@@ -27,13 +28,15 @@ async def test_many_at_once_get_different_ones(store: SwitchableStore) -> None:
     assert len(set(issued)) == 200
 
 
-async def test_the_next_block_is_there_before_the_last_one_is_used_up(store: SwitchableStore) -> None:
+async def test_the_next_block_is_there_before_the_last_one_is_used_up_and_twice_as_large(
+    store: SwitchableStore,
+) -> None:
     ids = ApplicationIds(store, block=10)
     for _ in range(6):
         await ids.issue()
     await asyncio.sleep(0)
     store.writes_fail = True
-    assert [(await ids.issue()).sequence for _ in range(14)] == list(range(7, 21))
+    assert [(await ids.issue()).sequence for _ in range(24)] == list(range(7, 31))
     with pytest.raises(UnavailableError):
         await ids.issue()
 
@@ -54,3 +57,22 @@ async def test_a_client_that_goes_away_does_not_lose_the_block_for_others(store:
     await asyncio.sleep(0)
     gone.cancel()
     assert (await waits).sequence == 1
+
+
+async def test_what_is_there_is_issued_without_waiting(store: SwitchableStore) -> None:
+    ids = ApplicationIds(store, block=4)
+    assert ids.issue_at_once() is None
+    assert (await ids.issue()).sequence == 1
+    assert [ids.issue_at_once() for _ in range(4)] == [*(ApplicationId(5000, number) for number in (2, 3, 4)), None]
+    assert (await ids.issue()).sequence == 5
+
+
+async def test_blocks_grow_to_a_limit(store: SwitchableStore) -> None:
+    ids = ApplicationIds(store, block=600)
+    for _ in range(10_000):
+        await ids.issue()
+    before = await store.reserve_sequences(1)
+    for _ in range(10_000):
+        await ids.issue()
+    after = await store.reserve_sequences(1)
+    assert after.start - before.start <= 10_000 + 2 * 1600

@@ -1,10 +1,14 @@
 """The client door over a federation in memory: every method has its way, and what is away is not hidden."""
 
+import asyncio
+from dataclasses import replace
+
 import pytest
 
 from adapters.yarn.rm_doors import BothDoors
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.global_master.federation_view import Part
 from shim.protocol.hrpc import (
     AuthMethod,
     Call,
@@ -38,12 +42,13 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import application_message, application_of
 from shim.server.rpc import ClientDoor, ClientUseCases
 from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
+from shim.server.rpc.kept_answers import KeptAnswers
 from shim.services.application_ids import ApplicationIds
 from shim.services.client_calls import ClientCalls
 from shim.services.delegation_tokens import DelegationTokens
 from shim.services.identity import Caller, IdentityRules, IdentityService, ProxyRule
 from shim.testing.federation import ScriptedFederation
-from shim.testing.resource_manager import IsNeverReached, IsPaused, RejectsSubmissions
+from shim.testing.misbehaviours import IsNeverReached, IsPaused, RejectsSubmissions
 from shim.testing.resource_manager_rpc import ScriptedRPC
 
 ALICE = Caller("alice", "alice")
@@ -80,6 +85,7 @@ class Door:
                 submissions=heddle.submissions,
                 identity=identity,
                 tokens=DelegationTokens(b"s" * 32, clock),
+                kept=KeptAnswers(heddle.view, clock, staleness_s=1.0),
                 maximum_allocation=lambda: ResourceVector(4096, 4),
             )
         )
@@ -92,6 +98,10 @@ class Door:
         )
         told = await self.federation.wait_for(self.door.answer(call, caller))
         return told if isinstance(told, Failure) else APPLICATION_CLIENT.methods[method].answer.FromString(told)
+
+    def asked(self, method):
+        """How often sub-clusters were called so."""
+        return sum(call.method == method for rpc in self.rpcs.values() for call in rpc.calls)
 
     def manager(self, name):
         return self.rpcs[SubClusterId(name)]._manager
@@ -312,6 +322,81 @@ async def test_counts_are_added(door):
     answer = await door.ask("getClusterMetrics", GetApplicationsRequestProto())
 
     assert answer.cluster_metrics.num_node_managers == 2
+
+
+METRICS = Call(1, b"", 0, None, APPLICATION_CLIENT.name, "getClusterMetrics", 1, b"")
+NEW = Call(1, b"", 0, None, APPLICATION_CLIENT.name, "getNewApplication", 1, b"")
+
+
+async def test_a_merged_answer_is_kept_and_given_at_once(door):
+    assert door.door.answer_at_once(METRICS, ALICE) is None
+    told = await door.federation.wait_for(door.door.answer(METRICS, ALICE))
+
+    assert door.door.answer_at_once(METRICS, Caller("bob", "bob")) == told
+    assert door.asked("getClusterMetrics") == 2
+
+
+async def test_an_answer_is_not_kept_for_another_request(door):
+    await door.federation.wait_for(door.door.answer(METRICS, ALICE))
+
+    assert door.door.answer_at_once(replace(METRICS, payload_untrusted=b"\x7a\x00"), ALICE) is None
+    assert door.door.answer_at_once(replace(METRICS, method="getClusterNodes"), ALICE) is None
+
+
+async def test_who_asks_meanwhile_gets_the_same_answer(door):
+    asking = [asyncio.create_task(door.door.answer(METRICS, ALICE)) for _ in range(8)]
+    told = [await door.federation.wait_for(asyncio.wait_for(each, None)) for each in asking]
+
+    assert len(set(told)) == 1
+    assert door.asked("getClusterMetrics") == 2
+
+
+async def test_a_kept_answer_ends_when_it_is_too_old(door):
+    await door.federation.wait_for(door.door.answer(METRICS, ALICE))
+    await door.federation.clock.advance(0.99)
+    assert door.door.answer_at_once(METRICS, ALICE) is not None
+    await door.federation.clock.advance(0.02)
+    assert door.door.answer_at_once(METRICS, ALICE) is None
+
+
+async def test_a_kept_answer_ends_with_a_change_made_through_heddle(door):
+    await door.federation.wait_for(door.door.answer(METRICS, ALICE))
+    door.heddle.view.mark_touched(SubClusterId("east"), Part.NODES, at_s=door.federation.clock.now_s())
+    assert door.door.answer_at_once(METRICS, ALICE) is None
+
+
+async def test_a_kept_answer_ends_when_a_cluster_goes_missing(door):
+    await door.federation.wait_for(door.door.answer(METRICS, ALICE))
+    door.heddle.view.note_failure(SubClusterId("east"), "is away", at_s=door.federation.clock.now_s())
+    assert door.door.answer_at_once(METRICS, ALICE) is None
+
+
+async def test_an_answer_that_lacks_a_cluster_unexpectedly_is_not_kept(door):
+    door.manager("east").behave(IsNeverReached())
+    await door.federation.wait_for(door.door.answer(METRICS, ALICE))
+    assert door.door.answer_at_once(METRICS, ALICE) is None
+
+
+@pytest.mark.parametrize("method", ["getQueueUserAcls", "getQueueInfo", "listReservations", "getApplications"])
+def test_what_depends_on_the_caller_is_not_kept(method):
+    assert CLIENT_METHODS[method].tells is None
+
+
+async def test_an_id_that_is_there_is_given_at_once(door):
+    assert door.door.answer_at_once(NEW, ALICE) is None
+    slow = await door.federation.wait_for(door.door.answer(NEW, ALICE))
+    ready = door.door.answer_at_once(NEW, ALICE)
+
+    first, second = (GetNewApplicationResponseProto.FromString(told) for told in (slow, ready))
+    assert second.application_id.id == first.application_id.id + 1
+    assert second.maximumCapability == first.maximumCapability
+
+
+async def test_a_request_that_is_not_empty_is_decoded_before_an_id_is_given(door):
+    await door.federation.wait_for(door.door.answer(NEW, ALICE))
+
+    assert door.door.answer_at_once(replace(NEW, payload_untrusted=b"\xff\xff"), ALICE) is None
+    assert door.door.answer_at_once(replace(NEW, payload_untrusted=None), ALICE) is None
 
 
 async def test_the_caller_context_travels_to_the_audit_of_the_home(door):
