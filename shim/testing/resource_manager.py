@@ -1,7 +1,7 @@
-"""A ResourceManager in memory, and the ways in which one misbehaves.
+"""A ResourceManager in memory.
 
 `ScriptedResourceManager` answers as a healthy one does, for the requests that Heddle makes of itself. What it does
-instead is a *behaviour*, an object with a telling name, set by `behave`.
+instead is a *behaviour*, an object with a telling name, set by `behave`: see `shim.testing.misbehaviours`.
 
 Limits: no queues' admission, no scheduling (applications change their state when a test says so), no negotiation (JSON
 only), no access control, and of the filters of `/apps` only those that polls use.
@@ -10,37 +10,20 @@ only), no access control, and of the filters of `/apps` only those that polls us
 import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from typing import Any, Protocol
 from urllib.parse import parse_qsl
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, StandbyError
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.testing import rm_documents as build
 
-__all__ = [
-    "AnswersEndlessly",
-    "AnswersGarbage",
-    "AnswersProperly",
-    "Behaviour",
-    "FailsInternally",
-    "IsNeverReached",
-    "IsPaused",
-    "IsRecovering",
-    "IsStandby",
-    "LosesTheAnswer",
-    "MisbehavesFor",
-    "RejectsSubmissions",
-    "ScriptedResourceManager",
-]
+__all__ = ["BASE", "AnswersProperly", "Behaviour", "ScriptedResourceManager", "error_answer", "ok_answer"]
 
-_BASE = "/ws/v1/cluster"
+BASE = "/ws/v1/cluster"
 _JSON = ("Content-Type", "application/json;charset=utf-8")
 _FINAL = frozenset({"FINISHED", "FAILED", "KILLED"})
-_DEFAULT_TIMEOUT_S = 2.0
 
 
 class Behaviour(Protocol):
@@ -137,12 +120,12 @@ class ScriptedResourceManager:
     def take(self, request: RestRequest) -> RestAnswer:
         """Carry a request out as a healthy ResourceManager would."""
         self.taken.append(request)
-        path = request.path.removeprefix(_BASE).strip("/")
+        path = request.path.removeprefix(BASE).strip("/")
         for method, shape, answer in self._table():
             arguments = _match(shape, path)
             if method == request.method and arguments is not None:
                 return answer(request, *arguments)
-        return _error(404, "NotFoundException", f"null for uri: {request.path}")
+        return error_answer(404, "NotFoundException", f"null for uri: {request.path}")
 
     def _table(self) -> tuple[tuple[str, str, Callable[..., RestAnswer]], ...]:
         return (
@@ -160,19 +143,19 @@ class ScriptedResourceManager:
         )
 
     def _info(self, _: RestRequest) -> RestAnswer:
-        return _ok(build.info_document(started_on_ms=self.started_on_ms, version=self.version))
+        return ok_answer(build.info_document(started_on_ms=self.started_on_ms, version=self.version))
 
     def _metrics(self, _: RestRequest) -> RestAnswer:
         total = sum((_vector(node["totalResource"]) for node in self.nodes), ResourceVector())
         used = sum((_vector(node["usedResource"]) for node in self.nodes), ResourceVector())
         running = sum(app["state"] == "RUNNING" for app in self.applications.values())
-        return _ok(build.metrics_document(total, used, nodes=len(self.nodes), running=running))
+        return ok_answer(build.metrics_document(total, used, nodes=len(self.nodes), running=running))
 
     def _nodes(self, _: RestRequest) -> RestAnswer:
-        return _ok(build.nodes_document(self.nodes))
+        return ok_answer(build.nodes_document(self.nodes))
 
     def _scheduler(self, _: RestRequest) -> RestAnswer:
-        return _ok(build.scheduler_document(self.queues, maximum_allocation=self.maximum_allocation))
+        return ok_answer(build.scheduler_document(self.queues, maximum_allocation=self.maximum_allocation))
 
     def _apps(self, request: RestRequest) -> RestAnswer:
         query = dict(parse_qsl(request.query))
@@ -183,19 +166,19 @@ class ScriptedResourceManager:
             for app in self.applications.values()
             if (not states or app["state"] in states) and app["finishedTime"] >= begin_ms
         ]
-        return _ok(build.apps_document(chosen))
+        return ok_answer(build.apps_document(chosen))
 
     def _app(self, _: RestRequest, name: str) -> RestAnswer:
         app = self.applications.get(ApplicationId.parse(name))
         if app is None:
-            return _error(404, "NotFoundException", f"java.lang.Exception: app with id: {name} not found")
-        return _ok(json.dumps({"app": app}, separators=(",", ":")).encode())
+            return error_answer(404, "NotFoundException", f"java.lang.Exception: app with id: {name} not found")
+        return ok_answer(json.dumps({"app": app}, separators=(",", ":")).encode())
 
     def _state(self, _: RestRequest, name: str) -> RestAnswer:
         app = self.applications.get(ApplicationId.parse(name))
         if app is None:
-            return _error(404, "NotFoundException", f"java.lang.Exception: app with id: {name} not found")
-        return _ok(json.dumps({"state": app["state"]}, separators=(",", ":")).encode())
+            return error_answer(404, "NotFoundException", f"java.lang.Exception: app with id: {name} not found")
+        return ok_answer(json.dumps({"state": app["state"]}, separators=(",", ":")).encode())
 
     def _kill(self, request: RestRequest, name: str) -> RestAnswer:
         answer = self._state(request, name)
@@ -209,7 +192,7 @@ class ScriptedResourceManager:
         self._next_sequence += 1
         most = {"memory": self.maximum_allocation.memory_mib, "vCores": self.maximum_allocation.vcores}
         answer = {"application-id": str(application_id), "maximum-resource-capability": most}
-        return _ok(json.dumps(answer, separators=(",", ":")).encode())
+        return ok_answer(json.dumps(answer, separators=(",", ":")).encode())
 
     def _submit(self, request: RestRequest) -> RestAnswer:
         context = json.loads(request.body)
@@ -242,162 +225,6 @@ class AnswersProperly:
         return manager.take(request)
 
 
-class IsNeverReached:
-    """Its port refuses connections."""
-
-    async def __call__(
-        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
-    ) -> RestAnswer:
-        """Raise `NeverReachedError`."""
-        del request, timeout_s
-        raise NeverReachedError(manager.subcluster, "connection refused")
-
-
-class IsPaused:
-    """Stopped by a signal: connections open, requests wait in its socket, and are carried out when it wakes."""
-
-    def __init__(self) -> None:
-        self._waiting: list[tuple[ScriptedResourceManager, RestRequest]] = []
-
-    async def __call__(
-        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
-    ) -> RestAnswer:
-        """Keep the request, let the time-out pass, raise `NoAnswerError`."""
-        self._waiting.append((manager, request))
-        await manager.clock.sleep(_DEFAULT_TIMEOUT_S if timeout_s is None else timeout_s)
-        raise NoAnswerError(manager.subcluster, "no answer in time")
-
-    def wake(self) -> None:
-        """Carry out, in their order, what has been waiting, and answer properly from now on."""
-        for manager, request in self._waiting:
-            manager.take(request)
-            manager.behave(AnswersProperly())
-        self._waiting.clear()
-
-
-class LosesTheAnswer:
-    """Carries out what it is asked, and the connection breaks before the answer."""
-
-    async def __call__(
-        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
-    ) -> RestAnswer:
-        """Carry it out, raise `NoAnswerError`."""
-        del timeout_s
-        manager.take(request)
-        raise NoAnswerError(manager.subcluster, "the connection broke")
-
-
-class IsStandby:
-    """No ResourceManager of the sub-cluster is active."""
-
-    async def __call__(
-        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
-    ) -> RestAnswer:
-        """Answer `/info`, raise `StandbyError` for everything else."""
-        del timeout_s
-        if request.path == f"{_BASE}/info":
-            return _ok(build.info_document(started_on_ms=manager.started_on_ms, ha_state="STANDBY"))
-        raise StandbyError(manager.subcluster, "no active ResourceManager")
-
-
-class IsRecovering:
-    """Has just started: says INITIALIZING, lists nothing with status 200, and counts submissions that would end it.
-
-    Attributes:
-        harmful: Submissions that arrived while it recovered; a real one may die of "already present".
-    """
-
-    def __init__(self) -> None:
-        self.harmful: list[RestRequest] = []
-
-    async def __call__(
-        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
-    ) -> RestAnswer:
-        """Answer with empty lists, and 404 for every application."""
-        del timeout_s
-        path = request.path.removeprefix(_BASE).strip("/")
-        if request.method != "GET":
-            self.harmful.append(request)
-            raise NoAnswerError(manager.subcluster, "the connection broke")
-        if path == "info":
-            return _ok(build.info_document(started_on_ms=manager.started_on_ms, ha_state="INITIALIZING"))
-        if path.startswith("apps/"):
-            return _error(404, "NotFoundException", "java.lang.Exception: app not found")
-        if path == "apps":
-            return _ok(build.apps_document([]))
-        return _ok(build.nodes_document([])) if path == "nodes" else manager.take(request)
-
-
-class AnswersGarbage:
-    """Status 200 and bytes that mean nothing."""
-
-    def __init__(self, body: bytes = b'{"apps":[[[') -> None:
-        self._body = body
-
-    async def __call__(
-        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
-    ) -> RestAnswer:
-        """Answer the garbage."""
-        del manager, request, timeout_s
-        return _ok(self._body)
-
-
-class AnswersEndlessly:
-    """Its answer grows beyond every limit, or never ends."""
-
-    async def __call__(
-        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
-    ) -> RestAnswer:
-        """Raise `MalformedAnswerError`, as the adapter does when it cuts the answer."""
-        del request, timeout_s
-        raise MalformedAnswerError(manager.subcluster, "the answer is larger than the limit")
-
-
-class FailsInternally:
-    """Answers 500 to everything."""
-
-    async def __call__(
-        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
-    ) -> RestAnswer:
-        """Answer 500."""
-        del manager, request, timeout_s
-        return _error(500, "RuntimeException", "boom")
-
-
-class RejectsSubmissions:
-    """Healthy, but refuses every submission with 400."""
-
-    def __init__(self, message: str = "Requested more memory than configured max") -> None:
-        self._message = message
-
-    async def __call__(
-        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
-    ) -> RestAnswer:
-        """Refuse POST /apps."""
-        del timeout_s
-        if request.method == "POST" and request.path.rstrip("/") == f"{_BASE}/apps":
-            return _error(400, "BadRequestException", f"java.lang.Exception: {self._message}")
-        return manager.take(request)
-
-
-@dataclass
-class MisbehavesFor:
-    """Shows a behaviour to the first `times` requests that `applies` is true of, and is healthy otherwise."""
-
-    behaviour: Behaviour
-    times: int = 1
-    applies: Callable[[RestRequest], bool] = lambda _: True
-
-    async def __call__(
-        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
-    ) -> RestAnswer:
-        """Misbehave while there are times left."""
-        if self.times > 0 and self.applies(request):
-            self.times -= 1
-            return await self.behaviour(manager, request, timeout_s)
-        return manager.take(request)
-
-
 def _match(shape: str, path: str) -> tuple[str, ...] | None:
     wanted, given = shape.split("/"), path.split("/")
     if len(wanted) != len(given) or any(want not in ("*", got) for want, got in zip(wanted, given, strict=True)):
@@ -409,10 +236,12 @@ def _vector(resource: Mapping[str, Any]) -> ResourceVector:
     return ResourceVector(resource["memory"], resource["vCores"])
 
 
-def _ok(body: bytes) -> RestAnswer:
+def ok_answer(body: bytes) -> RestAnswer:
+    """Status 200 and a JSON document."""
     return RestAnswer(200, (_JSON,), body)
 
 
-def _error(status: int, exception: str, message: str) -> RestAnswer:
+def error_answer(status: int, exception: str, message: str) -> RestAnswer:
+    """An error as a ResourceManager words it."""
     error = {"exception": exception, "message": message, "javaClassName": f"org.apache.hadoop.yarn.webapp.{exception}"}
     return RestAnswer(status, (_JSON,), json.dumps({"RemoteException": error}, separators=(",", ":")).encode())

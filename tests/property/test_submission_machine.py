@@ -20,9 +20,7 @@ from shim.services.crash_points import CrashPoint
 from shim.services.submission import Accepted
 from shim.testing.builders import a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.resource_manager import (
-    AnswersProperly,
-    Behaviour,
+from shim.testing.misbehaviours import (
     IsNeverReached,
     IsPaused,
     IsRecovering,
@@ -30,6 +28,7 @@ from shim.testing.resource_manager import (
     LosesTheAnswer,
     MisbehavesFor,
 )
+from shim.testing.resource_manager import AnswersProperly, Behaviour
 from shim.testing.state_stores import SwitchableStore
 
 NAMES = ("east", "west", "north")

@@ -8,7 +8,7 @@ from shim.domain.ids import ApplicationId
 from shim.protocol.rest.negotiation import Representation
 from shim.server.rest.messages import Request
 from shim.services.identity import IdentityRules
-from shim.testing.resource_manager import (
+from shim.testing.misbehaviours import (
     AnswersGarbage,
     FailsInternally,
     IsNeverReached,

@@ -11,7 +11,7 @@ from shim.ports.attempt_calls import Attempt
 from shim.services.attempts import Attempts
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
 from shim.testing.federation import ScriptedFederation
-from shim.testing.resource_manager import IsNeverReached, IsPaused
+from shim.testing.misbehaviours import IsNeverReached, IsPaused
 
 WEST = SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)

@@ -9,7 +9,7 @@ from shim.errors import HomeUnreachableError
 from shim.services.control import kill_request
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.federation import ScriptedFederation
-from shim.testing.resource_manager import IsNeverReached, IsPaused
+from shim.testing.misbehaviours import IsNeverReached, IsPaused
 from shim.testing.state_stores import SwitchableStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

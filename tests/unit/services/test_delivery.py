@@ -11,15 +11,15 @@ from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.services.delivery import HomeKnows, Life, NotSent, Refused, Taken, Uncertain, ask_home, ask_life, deliver
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from shim.testing.clock import FakeClock
-from shim.testing.resource_manager import (
+from shim.testing.misbehaviours import (
     AnswersGarbage,
     FailsInternally,
     IsNeverReached,
     IsRecovering,
     IsStandby,
     MisbehavesFor,
-    ScriptedResourceManager,
 )
+from shim.testing.resource_manager import ScriptedResourceManager
 
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)
 

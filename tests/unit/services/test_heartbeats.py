@@ -12,18 +12,17 @@ from shim.global_master.federation_view import FederationView, Part, ViewSetting
 from shim.services.heartbeats import Heartbeats, HeartbeatSettings, LocalMaster
 from shim.services.polling import PollSettings
 from shim.testing.clock import FakeClock
-from shim.testing.resource_manager import (
+from shim.testing.misbehaviours import (
     AnswersEndlessly,
     AnswersGarbage,
-    AnswersProperly,
     FailsInternally,
     IsNeverReached,
     IsPaused,
     IsRecovering,
     IsStandby,
     LosesTheAnswer,
-    ScriptedResourceManager,
 )
+from shim.testing.resource_manager import AnswersProperly, ScriptedResourceManager
 
 EAST = SubClusterId("east")
 

@@ -13,14 +13,13 @@ from shim.services.heartbeats import HeartbeatSettings, LocalMaster
 from shim.services.reading import ApplicationReading, ReadingSettings
 from shim.testing.builders import a_record, a_submission
 from shim.testing.clock import FakeClock
-from shim.testing.resource_manager import (
-    AnswersProperly,
+from shim.testing.misbehaviours import (
     FailsInternally,
     IsNeverReached,
     IsPaused,
     IsRecovering,
-    ScriptedResourceManager,
 )
+from shim.testing.resource_manager import AnswersProperly, ScriptedResourceManager
 from shim.testing.state_stores import InMemoryStateStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

@@ -11,8 +11,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionRecord, SubmissionState
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.resource_manager import (
-    AnswersProperly,
+from shim.testing.misbehaviours import (
     IsNeverReached,
     IsPaused,
     IsRecovering,
@@ -20,6 +19,7 @@ from shim.testing.resource_manager import (
     MisbehavesFor,
     RejectsSubmissions,
 )
+from shim.testing.resource_manager import AnswersProperly
 from shim.testing.state_stores import SwitchableStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

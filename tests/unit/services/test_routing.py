@@ -12,7 +12,7 @@ from shim.services.routing import Routing
 from shim.services.span_places import SpanPlaces
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record
 from shim.testing.federation import ScriptedFederation
-from shim.testing.resource_manager import IsNeverReached, IsPaused, IsRecovering
+from shim.testing.misbehaviours import IsNeverReached, IsPaused, IsRecovering
 from shim.testing.span_stores import InMemorySpanStore
 from shim.testing.state_stores import AwayStore, SwitchableStore
 

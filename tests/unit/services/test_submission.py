@@ -14,9 +14,8 @@ from shim.services.crash_points import CrashPoint
 from shim.services.submission import Accepted, Rejected
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.resource_manager import (
+from shim.testing.misbehaviours import (
     AnswersGarbage,
-    Behaviour,
     FailsInternally,
     IsNeverReached,
     IsPaused,
@@ -26,6 +25,7 @@ from shim.testing.resource_manager import (
     MisbehavesFor,
     RejectsSubmissions,
 )
+from shim.testing.resource_manager import Behaviour
 from shim.testing.state_stores import AwayStore, LockedStore, LosesTheAnswerToCommits, SwitchableStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

@@ -21,7 +21,7 @@ from shim.services.submission import Accepted, SubmissionService
 from shim.services.waiting_room import Kills, WaitingRoom
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
-from shim.testing.resource_manager import RejectsSubmissions
+from shim.testing.misbehaviours import RejectsSubmissions
 from shim.testing.state_stores import SwitchableStore
 
 ONE_AT_A_TIME = SharePolicy((FederatedQueue("root.prod", weight=1, max_running=1),))

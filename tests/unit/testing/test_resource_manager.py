@@ -8,8 +8,9 @@ import pytest
 from shim.domain.ids import ApplicationId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, StandbyError
 from shim.ports.resource_manager import RestRequest
-from shim.testing import resource_manager as doubles
+from shim.testing import misbehaviours
 from shim.testing.clock import FakeClock
+from shim.testing.resource_manager import ScriptedResourceManager
 
 ONE = ApplicationId(1, 1)
 BASE = "/ws/v1/cluster"
@@ -17,7 +18,7 @@ BASE = "/ws/v1/cluster"
 
 @pytest.fixture
 def manager():
-    return doubles.ScriptedResourceManager("east", clock=FakeClock())
+    return ScriptedResourceManager("east", clock=FakeClock())
 
 
 def get(path, query=""):
@@ -80,11 +81,11 @@ async def test_a_restart_shows_in_the_start_time_and_may_forget(manager):
 @pytest.mark.parametrize(
     ("behaviour", "error", "is_taken"),
     [
-        (doubles.IsNeverReached(), NeverReachedError, False),
-        (doubles.LosesTheAnswer(), NoAnswerError, True),
-        (doubles.IsStandby(), StandbyError, False),
-        (doubles.AnswersEndlessly(), MalformedAnswerError, False),
-        (doubles.IsRecovering(), NoAnswerError, False),
+        (misbehaviours.IsNeverReached(), NeverReachedError, False),
+        (misbehaviours.LosesTheAnswer(), NoAnswerError, True),
+        (misbehaviours.IsStandby(), StandbyError, False),
+        (misbehaviours.AnswersEndlessly(), MalformedAnswerError, False),
+        (misbehaviours.IsRecovering(), NoAnswerError, False),
     ],
     ids=lambda value: type(value).__name__,
 )
@@ -96,7 +97,7 @@ async def test_what_becomes_of_a_submission_when_it_misbehaves(manager, behaviou
 
 
 async def test_a_paused_one_takes_what_waited_when_it_wakes(manager):
-    paused = doubles.IsPaused()
+    paused = misbehaviours.IsPaused()
     manager.behave(paused)
     waiting = asyncio.create_task(manager.exchange(submission(ONE), timeout_s=2.0))
     await manager.clock.advance(2.0)
@@ -110,7 +111,7 @@ async def test_a_paused_one_takes_what_waited_when_it_wakes(manager):
 
 async def test_one_that_recovers_lists_nothing_with_status_200(manager):
     manager.add_application(ONE)
-    recovering = doubles.IsRecovering()
+    recovering = misbehaviours.IsRecovering()
     manager.behave(recovering)
     assert json.loads((await manager.exchange(get("apps"))).body) == {"apps": {}}
     assert (await manager.exchange(get(f"apps/{ONE}"))).status == 404
@@ -121,14 +122,16 @@ async def test_one_that_recovers_lists_nothing_with_status_200(manager):
 
 
 async def test_misbehaviour_may_be_for_some_requests_only(manager):
-    only_once = doubles.MisbehavesFor(doubles.FailsInternally(), 1, lambda request: request.path.endswith("nodes"))
+    only_once = misbehaviours.MisbehavesFor(
+        misbehaviours.FailsInternally(), 1, lambda request: request.path.endswith("nodes")
+    )
     manager.behave(only_once)
     paths = ("info", "nodes", "nodes")
     assert [(await manager.exchange(get(path))).status for path in paths] == [200, 500, 200]
 
 
 async def test_a_refused_submission_is_400_and_changes_nothing(manager):
-    manager.behave(doubles.RejectsSubmissions("too much"))
+    manager.behave(misbehaviours.RejectsSubmissions("too much"))
     answer = await manager.exchange(submission(ONE))
     assert (answer.status, ONE in manager.applications) == (400, False)
     assert b"too much" in answer.body
