@@ -14,7 +14,6 @@ verdicts (`settle`): free = reported - launches on their way.
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,51 +21,12 @@ from numpy.typing import NDArray
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import Need, NodeState
 from shim.errors import InvariantViolationError
+from shim.global_master.partition import Partition, pack_bits
 
-__all__ = ["GlobalView", "Partition", "pack_bits"]
+__all__ = ["GlobalView"]
 
 _MOST_SHAPES = 64
 _MOST_NEEDS = 4096
-
-
-@dataclass(slots=True)
-class Partition:
-    """The nodes of one Local Master that belong to one Global Master.
-
-    Attributes:
-        start: First row.
-        size: Number of rows.
-        vectors: For each property, the bits of the nodes that have it.
-        fits: For each shape, the bits of the nodes where it fits.
-    """
-
-    owner: GlobalMasterId
-    local_master: LocalMasterId
-    start: int
-    size: int
-    vectors: dict[str, int] = field(default_factory=dict)
-    fits: list[int] = field(default_factory=list)
-
-    @property
-    def all_bits(self) -> int:
-        """One bit for each node."""
-        return (1 << self.size) - 1
-
-
-def pack_bits(flags: NDArray[np.bool_]) -> int:
-    """Bit-vector of some flags.
-
-    Parameters
-    ----------
-    flags : bool array of shape (n_nodes,)
-        Empty gives 0.
-
-    Returns:
-    -------
-    int
-        Bit i is ``flags[i]``.
-    """
-    return int.from_bytes(np.packbits(flags, bitorder="little").tobytes(), "little")
 
 
 class GlobalView:

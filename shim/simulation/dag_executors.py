@@ -10,20 +10,19 @@ Source of the model: the simulator of Decima (Mao et al., SIGCOMM 2019), `spark_
 import bisect
 import heapq
 import itertools
-import math
-from collections import deque
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from functools import partial
 from random import Random
 from statistics import fmean
 
 from fairness import jain_index
-from shim.simulation.dag_jobs import DagJob, Stage
+from shim.simulation.dag_jobs import DagJob
 from shim.simulation.dag_results import DagOutcome
+from shim.simulation.executor_policies import EXECUTOR_POLICIES, Goal, Policy, RunningJob, RunningStage
 from shim.simulation.parallel import OnJobEnd
 
-__all__ = ["EXECUTOR_POLICIES", "ExecutorSettings", "run_on_executors"]
+__all__ = ["ExecutorSettings", "run_on_executors"]
 
 _SAMPLE_MS = 5000.0
 _MEASURED_AT = (5, 10, 20, 40, 50, 60, 80, 100)
@@ -45,111 +44,10 @@ class ExecutorSettings:
 
 
 @dataclass(slots=True, eq=False)
-class _Stage:
-    spec: Stage
-    launched: int = 0
-    ended: int = 0
-    index: int = 0
-    expected: int = 0  # executors that are on their way to it, or will be
-    holders: set[int] = field(default_factory=set)
-    plans: "deque[_Goal | None]" = field(default_factory=deque)
-
-    @property
-    def has_tasks(self) -> bool:
-        return self.launched < self.spec.tasks
-
-    @property
-    def is_saturated(self) -> bool:
-        return self.launched + self.expected >= self.spec.tasks
-
-    @property
-    def is_done(self) -> bool:
-        return self.ended == self.spec.tasks
-
-
-@dataclass(slots=True, eq=False)
-class _Job:
-    index: int
-    spec: DagJob
-    stages: list[_Stage]
-    executors: set[int] = field(default_factory=set)
-    coming: int = 0
-    granted: int = 0
-
-    def can_run(self, stage: _Stage) -> bool:
-        return stage.has_tasks and all(self.stages[need].is_done for need in stage.spec.needs)
-
-    def next_stage(self) -> _Stage | None:
-        """The first that can run now, else the first that will when what is launched has ended."""
-        open_ = [
-            stage
-            for stage in self.stages
-            if not stage.is_saturated and all(self.stages[need].is_saturated for need in stage.spec.needs)
-        ]
-        return next((stage for stage in open_ if self.can_run(stage)), open_[0] if open_ else None)
-
-    @property
-    def is_done(self) -> bool:
-        return all(stage.is_done for stage in self.stages)
-
-    @property
-    def left_ms(self) -> float:
-        """Work that is not launched, by the means."""
-        return sum((stage.spec.tasks - stage.launched) * stage.spec.mean_ms for stage in self.stages)
-
-    def held(self, policy: "Policy") -> int:
-        """What counts against the most that a policy gives: what it has, or, as in Spark's FIFO there, ever got."""
-        return self.granted if policy is _fifo else len(self.executors) + self.coming
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Goal:
-    """Where an executor goes next."""
-
-    job: _Job
-    stage: _Stage
-    is_move: bool
-
-
-@dataclass(slots=True, eq=False)
 class _Executor:
     number: int
-    job: _Job | None = None
-    stage: _Stage | None = None  # whose task it last ran; None if it is new to its job
-
-
-Policy = Callable[[Sequence[_Job], int], Sequence[tuple[_Job, int]]]
-"""From the jobs that are there, by arrival, and the number of executors: who may have more, and how many in all."""
-
-
-def _fair(jobs: Sequence[_Job], executors: int) -> Sequence[tuple[_Job, int]]:
-    """An equal part for every job that has something to launch."""
-    hungry = sum(any(not stage.is_saturated for stage in job.stages) for job in jobs)
-    part = math.ceil(executors / max(1, hungry))
-    return [(job, part) for job in jobs]
-
-
-def _fifo(jobs: Sequence[_Job], executors: int) -> Sequence[tuple[_Job, int]]:
-    """All for the first, as far as it can use them."""
-    return [(job, executors) for job in jobs]
-
-
-def _least_share(jobs: Sequence[_Job], executors: int) -> Sequence[tuple[_Job, int]]:
-    """One at a time to whoever holds least: dominant resource fairness of one resource."""
-    return [(job, executors) for job in sorted(jobs, key=lambda job: len(job.executors) + job.coming)]
-
-
-def _least_work(jobs: Sequence[_Job], executors: int) -> Sequence[tuple[_Job, int]]:
-    """All for the one with the least work left, which is known."""
-    return [(job, executors) for job in sorted(jobs, key=lambda job: job.left_ms)]
-
-
-EXECUTOR_POLICIES: dict[str, Policy] = {
-    "fair": _fair,
-    "fifo": _fifo,
-    "drf": _least_share,
-    "srtf": _least_work,
-}
+    job: RunningJob | None = None
+    stage: RunningStage | None = None  # whose task it last ran; None if it is new to its job
 
 
 def run_on_executors(
@@ -176,10 +74,10 @@ class _Run:
         self._rng = rng
         self._settings = settings
         self._jobs = [
-            _Job(index, job, [_Stage(stage, index=number) for number, stage in enumerate(job.stages)])
+            RunningJob(index, job, [RunningStage(stage, index=number) for number, stage in enumerate(job.stages)])
             for index, job in enumerate(jobs)
         ]
-        self._here: list[_Job] = []
+        self._here: list[RunningJob] = []
         self._idle: list[_Executor] = [_Executor(number) for number in range(settings.executors)]
         self._at_job: dict[int, list[_Executor]] = {job.index: [] for job in self._jobs}
         self._events: list[tuple[float, int, Callable[[], None]]] = []
@@ -210,13 +108,13 @@ class _Run:
 
     # -- events ------------------------------------------------------------------------------------------------------
 
-    def _arrive(self, jobs: list[_Job]) -> None:
+    def _arrive(self, jobs: list[RunningJob]) -> None:
         self._here.extend(jobs)
         waiting, self._idle = self._idle, []
         for executor in waiting:
             self._go(executor, self._choose(None))
 
-    def _end_task(self, executor: _Executor, job: _Job, stage: _Stage) -> None:
+    def _end_task(self, executor: _Executor, job: RunningJob, stage: RunningStage) -> None:
         stage.ended += 1
         if stage.has_tasks:
             self._launch(executor, job, stage)
@@ -236,12 +134,12 @@ class _Run:
         if job.is_done:
             self._finish(job)
 
-    def _plan(self, job: _Job, stage: _Stage) -> None:
+    def _plan(self, job: RunningJob, stage: RunningStage) -> None:
         """The first executor that runs out of tasks decides for all that still run one of the same stage."""
         for _ in range(len(stage.holders)):
             stage.plans.append(self._choose(job))
 
-    def _finish(self, job: _Job) -> None:
+    def _finish(self, job: RunningJob) -> None:
         """Whoever waited in the job waits for the next one to arrive."""
         self._ends_ms[job.index] = self._now_ms
         self._here.remove(job)
@@ -252,7 +150,7 @@ class _Run:
         self._at_job[job.index] = []
         self._on_job_end()
 
-    def _come(self, executor: _Executor, goal: _Goal) -> None:
+    def _come(self, executor: _Executor, goal: Goal) -> None:
         """An executor arrives at its new job."""
         goal.job.coming -= 1
         goal.stage.expected -= 1
@@ -263,7 +161,7 @@ class _Run:
         goal.job.executors.add(executor.number)
         self._take_up(executor, goal)
 
-    def _take_up(self, executor: _Executor, goal: _Goal) -> None:
+    def _take_up(self, executor: _Executor, goal: Goal) -> None:
         """Run the goal's stage with an executor of its job, unless nothing of it is left or its turn has not come."""
         if not goal.stage.has_tasks:
             self._fall_back(executor)
@@ -274,23 +172,23 @@ class _Run:
 
     # -- decisions ---------------------------------------------------------------------------------------------------
 
-    def _choose(self, source: _Job | None) -> _Goal | None:
+    def _choose(self, source: RunningJob | None) -> Goal | None:
         """Where the next executor of a job goes: its own job first. The goal expects it from now on."""
         if source is not None and not source.is_done:
             stage = source.next_stage()
             if stage is not None:
                 stage.expected += 1
-                return _Goal(source, stage, is_move=False)
+                return Goal(source, stage, is_move=False)
         for job, most in self._policy(self._here, self._settings.executors):
             stage = job.next_stage() if job is not source and job.held(self._policy) < most else None
             if stage is not None:
                 stage.expected += 1
                 job.coming += 1
                 job.granted += 1
-                return _Goal(job, stage, is_move=True)
+                return Goal(job, stage, is_move=True)
         return None
 
-    def _go(self, executor: _Executor, goal: _Goal | None) -> None:
+    def _go(self, executor: _Executor, goal: Goal | None) -> None:
         if goal is None:
             self._rest(executor)
         elif goal.is_move:
@@ -299,7 +197,7 @@ class _Run:
             goal.stage.expected -= 1
             self._take_up(executor, goal)
 
-    def _move(self, executor: _Executor, goal: _Goal) -> None:
+    def _move(self, executor: _Executor, goal: Goal) -> None:
         if not goal.stage.has_tasks or goal.job.is_done:
             goal.stage.expected -= 1
             goal.job.coming -= 1
@@ -320,7 +218,7 @@ class _Run:
             if stage is not None:
                 stage.expected += 1
                 other.coming += 1
-                self._move(executor, _Goal(other, stage, is_move=True))
+                self._move(executor, Goal(other, stage, is_move=True))
                 return
         self._rest(executor)
 
@@ -333,7 +231,7 @@ class _Run:
         self._leave(executor)
         self._idle.append(executor)
 
-    def _park(self, executor: _Executor, job: _Job) -> None:
+    def _park(self, executor: _Executor, job: RunningJob) -> None:
         """It waits in its job, and has to warm up again."""
         executor.stage = None
         self._at_job[job.index].append(executor)
@@ -345,14 +243,14 @@ class _Run:
 
     # -- tasks -------------------------------------------------------------------------------------------------------
 
-    def _launch(self, executor: _Executor, job: _Job, stage: _Stage) -> None:
+    def _launch(self, executor: _Executor, job: RunningJob, stage: RunningStage) -> None:
         duration_ms = self._duration_ms(executor, job, stage)
         stage.launched += 1
         stage.holders.add(executor.number)
         executor.stage = stage
         self._at(self._now_ms + duration_ms, lambda: self._end_task(executor, job, stage))
 
-    def _duration_ms(self, executor: _Executor, job: _Job, stage: _Stage) -> float:
+    def _duration_ms(self, executor: _Executor, job: RunningJob, stage: RunningStage) -> float:
         measured = stage.spec.measured
         key = self._key(len(job.executors), measured.first)
         fresh, first, rest = (wave.get(key, ()) for wave in (measured.fresh, measured.first, measured.rest))

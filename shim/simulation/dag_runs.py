@@ -8,14 +8,16 @@ and batch jobs of Alibaba's trace (`*.csv.gz`) on machines with cores and memory
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Protocol
 
 from shim.errors import BadRequestError
-from shim.simulation.dag_executors import EXECUTOR_POLICIES, ExecutorSettings, run_on_executors
-from shim.simulation.dag_jobs import DagJob, ResourceJob, read_alibaba, read_arrivals, read_tpch
+from shim.simulation.dag_executors import ExecutorSettings, run_on_executors
+from shim.simulation.dag_jobs import read_alibaba, read_arrivals, read_tpch
 from shim.simulation.dag_machines import MACHINE_ORDERINGS, MachineSettings, run_on_machines
 from shim.simulation.dag_results import DagOutcome
+from shim.simulation.executor_policies import EXECUTOR_POLICIES
 from shim.simulation.parallel import OnJobEnd, run_all
 
 __all__ = ["ORDERINGS", "DagRun", "DagSettings", "DagWorkload", "make_runs", "open_workloads", "plan_runs"]
@@ -52,67 +54,27 @@ class DagSettings:
     machines: MachineSettings = field(default_factory=MachineSettings)
 
 
-class DagWorkload(Protocol):
-    """Jobs, and a cluster for them."""
+class _Run(Protocol):
+    """Runs jobs to their end."""
 
-    @property
-    def name(self) -> str:
-        """What tables call it."""
-        ...
-
-    @property
-    def n_jobs(self) -> int:
-        """How many jobs it has."""
-        ...
-
-    @property
-    def orderings(self) -> Sequence[str]:
-        """Those that it can be run with."""
-        ...
-
-    def run(self, ordering: str, seed: int, on_job_end: OnJobEnd) -> DagOutcome:
-        """Run it to its end."""
-        ...
+    def __call__(self, ordering: str, *, seed: int, on_job_end: OnJobEnd) -> DagOutcome: ...
 
 
 @dataclass(frozen=True, slots=True)
-class _Queries:
-    """TPC-H on executors."""
+class DagWorkload:
+    """Jobs, and a cluster for them.
+
+    Attributes:
+        name: What tables call it.
+        n_jobs: How many jobs it has.
+        orderings: Those that it can be run with.
+        run: Runs it.
+    """
 
     name: str
-    jobs: Sequence[DagJob]
-    settings: ExecutorSettings
-
-    @property
-    def n_jobs(self) -> int:
-        return len(self.jobs)
-
-    @property
-    def orderings(self) -> Sequence[str]:
-        return tuple(EXECUTOR_POLICIES)
-
-    def run(self, ordering: str, seed: int, on_job_end: OnJobEnd) -> DagOutcome:
-        return run_on_executors(self.jobs, ordering, seed=seed, settings=self.settings, on_job_end=on_job_end)
-
-
-@dataclass(frozen=True, slots=True)
-class _BatchJobs:
-    """Alibaba's jobs on machines."""
-
-    name: str
-    jobs: Sequence[ResourceJob]
-    settings: MachineSettings
-
-    @property
-    def n_jobs(self) -> int:
-        return len(self.jobs)
-
-    @property
-    def orderings(self) -> Sequence[str]:
-        return tuple(MACHINE_ORDERINGS)
-
-    def run(self, ordering: str, seed: int, on_job_end: OnJobEnd) -> DagOutcome:
-        return run_on_machines(self.jobs, ordering, seed=seed, settings=self.settings, on_job_end=on_job_end)
+    n_jobs: int
+    orderings: Sequence[str]
+    run: _Run
 
 
 def open_workloads(paths: Sequence[Path], settings: DagSettings) -> list[DagWorkload]:
@@ -150,12 +112,15 @@ def _open(file: Path, settings: DagSettings) -> DagWorkload:
 
 
 def _read_queries(name: str, file: Path, settings: DagSettings) -> DagWorkload:
-    jobs = read_arrivals(file, settings.draw, read_tpch(file.parent / _GRAPHS))
-    return _Queries(name, jobs[: settings.first_jobs], settings.executors)
+    jobs = read_arrivals(file, settings.draw, read_tpch(file.parent / _GRAPHS))[: settings.first_jobs]
+    run = partial(run_on_executors, jobs, settings=settings.executors)
+    return DagWorkload(name, len(jobs), tuple(EXECUTOR_POLICIES), run)
 
 
 def _read_trace(name: str, file: Path, settings: DagSettings) -> DagWorkload:
-    return _BatchJobs(name, read_alibaba(file, settings.first_jobs), settings.machines)
+    jobs = read_alibaba(file, settings.first_jobs)
+    run = partial(run_on_machines, jobs, settings=settings.machines)
+    return DagWorkload(name, len(jobs), tuple(MACHINE_ORDERINGS), run)
 
 
 _READERS: Mapping[str, Callable[[str, Path, DagSettings], DagWorkload]] = {
@@ -175,7 +140,7 @@ class DagRun:
     def make(self, on_job_end: OnJobEnd) -> DagOutcome:
         """Make it; `on_job_end` is called at the end of each job."""
         began_s = time.perf_counter()
-        outcome = self.workload.run(self.ordering, self.seed, on_job_end)
+        outcome = self.workload.run(self.ordering, seed=self.seed, on_job_end=on_job_end)
         wall_s = time.perf_counter() - began_s
         return replace(outcome, workload=self.workload.name, ordering=self.ordering, seed=self.seed, wall_s=wall_s)
 

@@ -5,7 +5,8 @@ from hypothesis import strategies as st
 
 from shim.domain.messages import Need, NodeState
 from shim.errors import InvariantViolationError
-from shim.global_master.view import GlobalView, pack_bits
+from shim.global_master.partition import pack_bits
+from shim.global_master.view import GlobalView
 
 GPU = frozenset({"label:gpu"})
 BIG = frozenset({"label:gpu", "rack:r1"})
