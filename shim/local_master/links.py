@@ -61,3 +61,8 @@ class Link:
         self.seen_beyond.clear()
         self.outbox.clear()
         self.fresh.clear()
+
+    def say_again(self) -> None:
+        """Have the next report carry everything that was not acknowledged."""
+        self.fresh = [entry for _, entry in self.outbox] + self.fresh
+        self.outbox.clear()

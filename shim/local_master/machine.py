@@ -8,6 +8,7 @@ everybody else by piggybacked reports and heartbeats.
 """
 
 from collections.abc import Iterable, Sequence
+from itertools import starmap
 
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import (
@@ -18,13 +19,10 @@ from shim.domain.messages import (
     Launch,
     LaunchRejected,
     LaunchRequest,
-    LocalMasterReport,
-    NodeState,
     Occasion,
     Offer,
     Preemption,
     ReportRequest,
-    RunningLaunch,
 )
 from shim.errors import InvariantViolationError
 from shim.local_master.events import (
@@ -44,6 +42,7 @@ from shim.local_master.events import (
 from shim.local_master.links import Link
 from shim.local_master.offers import BidBook, Reservation
 from shim.local_master.partition import divide_nodes
+from shim.local_master.reporter import Reporter
 from shim.local_master.verify import LaunchKey, Truth
 
 __all__ = ["LocalMaster"]
@@ -83,13 +82,11 @@ class LocalMaster:
         self.truth = Truth(nodes, divide_nodes(len(nodes), global_masters), n_resources)
         self._offers_freed = offers_freed
         self._answer_within_s = answer_within_s
-        self._links: dict[GlobalMasterId, Link] = {global_master: Link() for global_master in global_masters}
         self._bids = BidBook()
+        self._reporter = Reporter(local_master, incarnation, self.truth, self._bids, global_masters)
         self._reservations: dict[int, Reservation] = {}
         self._next_offer = 1
         self._at_s = 0.0
-        self._told: dict[GlobalMasterId, Occasion] = {}
-        self._offered: dict[GlobalMasterId, list[Offer]] = {}
         self._effects: list[Effect] = []
         self._handlers = {
             TaskEnded: self._on_task_ended,
@@ -108,7 +105,7 @@ class LocalMaster:
             self._on_message(event.message)
         else:
             self._handlers[type(event)](event)  # type: ignore[operator]  # the table pairs each type with its handler
-        self._send_reports()
+        self._effects.extend(starmap(SendReport, self._reporter.take_reports()))
         return self._effects
 
     def check_invariants(self) -> None:
@@ -123,7 +120,7 @@ class LocalMaster:
                 raise InvariantViolationError(f"an offer keeps {kept.room} of node {kept.node}")
 
     def _on_message(self, message: LaunchRequest | Bid | ReportRequest) -> None:
-        link = self._links.get(message.global_master)
+        link = self._reporter.links.get(message.global_master)
         if link is None or message.incarnation < link.incarnation:
             return
         if message.incarnation > link.incarnation:
@@ -147,13 +144,12 @@ class LocalMaster:
         if request.bid is not None:
             self._bids.place(request.bid)
         if link.has_seen(request.sequence):
-            link.fresh = [entry for _, entry in link.outbox] + link.fresh
-            link.outbox.clear()
-            self._tell(sender, Occasion.VERDICT)
+            link.say_again()
+            self._reporter.tell(sender, Occasion.VERDICT)
             return
         link.see(request.sequence)
         if request.learnt:
-            self._pass_on(request.learnt, sender)
+            self._reporter.pass_on(request.learnt, sender)
         freed = self._unkeep(request.declined, sender)
         freed += self._release([(sender, number) for number in request.cancels])
         self._start_held(sender, request)
@@ -164,12 +160,6 @@ class LocalMaster:
             self._put_back(freed, sender)
         if request.bid is not None and request.bid.lines and self.truth.vacant:
             self._offer_vacant(sender)
-
-    def _pass_on(self, learnt: tuple[float, ...], sender: GlobalMasterId) -> None:
-        """What one Global Master learnt rides along with the next reports to the others."""
-        for global_master, link in self._links.items():
-            if global_master != sender and link.incarnation:
-                link.learnt.extend(learnt)
 
     def _verify(self, request: LaunchRequest, link: Link) -> list[int]:
         """Accept or reject each launch; gives the nodes of offers that were used, in case something is left of them."""
@@ -186,7 +176,7 @@ class LocalMaster:
             if 0 <= launch.node < len(truth):
                 link.changed[launch.node] = None
         if is_rejected or request.wants_verdict:
-            self._tell(sender, Occasion.VERDICT)
+            self._reporter.tell(sender, Occasion.VERDICT)
         return freed
 
     def _offers_of(self, request: LaunchRequest) -> list[int]:
@@ -204,7 +194,7 @@ class LocalMaster:
     def _accept(self, launch: Launch, request: LaunchRequest) -> None:
         sender = request.global_master
         self.truth.take((sender, launch.number), launch, self._at_s)
-        self._mark(launch.node)
+        self._reporter.mark(launch.node)
         if not launch.is_held:
             self._effects.append(StartTask(sender, launch))
 
@@ -221,9 +211,8 @@ class LocalMaster:
             self._offer_vacant(bid.global_master)
 
     def _on_report_request(self, request: ReportRequest, link: Link) -> None:
-        link.fresh = [entry for _, entry in link.outbox] + link.fresh
-        link.outbox.clear()
-        self._tell(request.global_master, Occasion.ANSWER)
+        link.say_again()
+        self._reporter.tell(request.global_master, Occasion.ANSWER)
 
     def _on_task_ended(self, event: TaskEnded) -> None:
         self._end((event.global_master, event.number), EndingKind.FINISHED)
@@ -233,15 +222,14 @@ class LocalMaster:
         ended = self.truth.release(key)
         if ended is None:
             return
-        launch, link = ended.launch, self._links.get(key[0])
-        if link is not None:
-            link.fresh.append(Ending(launch.number, launch.task, kind, self._at_s - ended.started_at_s))
-            self._tell(key[0], Occasion.COMPLETION)
+        launch = ended.launch
+        ending = Ending(launch.number, launch.task, kind, self._at_s - ended.started_at_s)
+        self._reporter.say(key[0], ending, Occasion.COMPLETION)
         self._put_back([launch.node], key[0])
 
     def _on_heartbeat_due(self, event: HeartbeatDue) -> None:  # noqa: ARG002 - every handler gets its event
-        for global_master in self._links:
-            self._tell(global_master, Occasion.HEARTBEAT)
+        for global_master in self._reporter.links:
+            self._reporter.tell(global_master, Occasion.HEARTBEAT)
 
     def _on_tick(self, event: Tick) -> None:
         limit_s = event.at_s - self._answer_within_s
@@ -251,8 +239,8 @@ class LocalMaster:
             freed += self._unkeep([number], self._reservations[number].global_master)
         for key, running in list(self.truth.running.items()):
             if running.is_held and running.started_at_s < limit_s:
-                self._links[key[0]].fresh.append(LaunchRejected(running.launch.number, InconsistencyKind.INTERNAL))
-                self._tell(key[0], Occasion.VERDICT)
+                rejected = LaunchRejected(running.launch.number, InconsistencyKind.INTERNAL)
+                self._reporter.say(key[0], rejected, Occasion.VERDICT)
                 freed += self._release([key])
         self._put_back(freed, None)
 
@@ -265,18 +253,18 @@ class LocalMaster:
             for key in truth.running_on(node):
                 self._end(key, EndingKind.LOST)
         truth.resize(node, spec)
-        for link in self._links.values():
+        for link in self._reporter.links.values():
             link.properties_changed.add(node)
         self._put_back([node], None)
 
     def _on_global_masters_changed(self, event: GlobalMastersChanged) -> None:
         self.truth.owners = divide_nodes(len(self.truth), event.global_masters)
-        for gone in self._links.keys() - set(event.global_masters):
+        for gone in self._reporter.links.keys() - set(event.global_masters):
             self._forget_life(gone)
-            del self._links[gone]
+            del self._reporter.links[gone]
         for global_master in event.global_masters:
-            self._links.setdefault(global_master, Link())
-            self._tell(global_master, Occasion.ANSWER)
+            self._reporter.links.setdefault(global_master, Link())
+            self._reporter.tell(global_master, Occasion.ANSWER)
 
     def _preempt(self, wish: Preemption, sender: GlobalMasterId) -> None:
         """Take back the youngest task of the victim queue whose node then has room, and offer the sender that."""
@@ -294,9 +282,8 @@ class LocalMaster:
         launch = truth.running[key].launch
         self._effects.append(StopTask(key[0], key[1], launch.node))
         truth.release(key)
-        if key[0] in self._links:
-            self._links[key[0]].fresh.append(Ending(launch.number, launch.task, EndingKind.PREEMPTED, 0.0))
-            self._tell(key[0], Occasion.COMPLETION)
+        ending = Ending(launch.number, launch.task, EndingKind.PREEMPTED, 0.0)
+        self._reporter.say(key[0], ending, Occasion.COMPLETION)
         self._keep(launch.node, sender, None)
 
     def _makes_room(self, victim: Launch, wish: Preemption) -> bool:
@@ -326,14 +313,14 @@ class LocalMaster:
         """Pass free capacity of nodes on: to the best bidder, or to the knowledge of the owner."""
         truth = self.truth
         for node in nodes:
-            self._mark(node)
+            self._reporter.mark(node)
             if not self._offers_freed or not truth.vacant >> node & 1:
                 continue
             winner = None if self._bids.is_empty else self._bids.best_for(truth, node, released_by)
             if winner is not None:
                 self._keep(node, winner.global_master, winner.runner_up)
-            elif truth.owners[node] in self._links:
-                self._tell(truth.owners[node], Occasion.CHANGE)
+            elif truth.owners[node] in self._reporter.links:
+                self._reporter.tell(truth.owners[node], Occasion.CHANGE)
 
     def _offer_vacant(self, bidder: GlobalMasterId) -> None:
         """Offer what is free now to a new bid, nodes of the bidder's own partition first."""
@@ -358,82 +345,5 @@ class LocalMaster:
         self.truth.shift(node, room, -1)
         self._reservations[number] = Reservation(global_master, node, room, self._at_s)
         self._bids.unanswered[global_master] += 1
-        self._offered.setdefault(global_master, []).append(Offer(number, node, room, runner_up))
-        self._mark(node)
-        self._tell(global_master, Occasion.OFFER)
-
-    def _mark(self, node: int) -> None:
-        """Note that a node changed, for everybody's next report."""
-        for link in self._links.values():
-            link.changed[node] = None
-
-    def _tell(self, global_master: GlobalMasterId, occasion: Occasion) -> None:
-        """Have a report sent when the event is done; the first occasion names it, but an answer is always an answer.
-
-        Nothing is said to a Global Master that has never been heard of.
-        """
-        if not self._links[global_master].incarnation:
-            return
-        if occasion is Occasion.ANSWER:
-            self._told[global_master] = occasion
-        else:
-            self._told.setdefault(global_master, occasion)
-
-    def _send_reports(self) -> None:
-        for global_master, occasion in self._told.items():
-            self._effects.append(SendReport(global_master, self._report(global_master, occasion)))
-        self._told.clear()
-        self._offered.clear()
-
-    def _report(self, global_master: GlobalMasterId, occasion: Occasion) -> LocalMasterReport:
-        link = self._links[global_master]
-        link.sequence += 1
-        is_full = occasion is Occasion.ANSWER or link.sequence == 1
-        fresh = link.fresh
-        link.outbox.extend((link.sequence, entry) for entry in fresh)
-        link.fresh = []
-        report = LocalMasterReport(
-            local_master=self.local_master,
-            incarnation=self.incarnation,
-            to_incarnation=link.incarnation,
-            sequence=link.sequence,
-            occasion=occasion,
-            is_full=is_full,
-            seen_to=link.seen_to,
-            seen_beyond=tuple(sorted(link.seen_beyond)),
-            nodes=self._node_states(link, is_full=is_full),
-            rejected=tuple(entry for entry in fresh if isinstance(entry, LaunchRejected)),
-            ended=tuple(entry for entry in fresh if isinstance(entry, Ending)),
-            offers=tuple(self._offered.get(global_master, ())),
-            learnt=tuple(link.learnt),
-            bid_version=self._bids.version_of(global_master),
-            owners=self.truth.owners if is_full else (),
-            running=self._running_of(global_master) if is_full else (),
-            queue_usage=self._usage() if is_full or occasion is Occasion.HEARTBEAT else (),
-        )
-        link.learnt.clear()
-        link.changed.clear()
-        link.properties_changed.clear()
-        return report
-
-    def _node_states(self, link: Link, *, is_full: bool) -> tuple[NodeState, ...]:
-        truth = self.truth
-        if is_full:
-            return tuple(NodeState(node, truth.free_of(node), truth.properties[node]) for node in range(len(truth)))
-        renamed = link.properties_changed
-        if renamed:
-            link.changed.update(dict.fromkeys(renamed))
-        return tuple(
-            NodeState(node, truth.free_of(node), truth.properties[node] if node in renamed else None)
-            for node in link.changed
-        )
-
-    def _running_of(self, global_master: GlobalMasterId) -> tuple[RunningLaunch, ...]:
-        return tuple(
-            RunningLaunch(number, run.launch.node, run.launch.need, run.launch.task, run.launch.queue, run.started_at_s)
-            for (owner, number), run in self.truth.running.items()
-            if owner == global_master
-        )
-
-    def _usage(self) -> tuple[tuple[str, tuple[int, ...]], ...]:
-        return tuple((queue, tuple(held)) for queue, held in self.truth.usage.items() if any(held))
+        self._reporter.mark(node)
+        self._reporter.offer(global_master, Offer(number, node, room, runner_up))
