@@ -169,7 +169,7 @@ class Heddle:
         store = ObservedStateStore(opened, metrics, clock)
         stack.push_async_callback(store.close)
         kept = opened.spans(read_secret(config.security.secret_file))
-        world = World(config, clock, subclusters, managers, store, opened.policies, kept, view, metrics)
+        world = World(config, clock, subclusters, managers, store, opened.policies, kept, opened.acts, view, metrics)
         master = await self._open_master(world, opened.leases, audit, stack)
         use_cases = await assemble(world, self._crash_points, master)
         inspections.append(use_cases.inspection)

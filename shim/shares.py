@@ -12,6 +12,7 @@ from shim.global_master.entitle import ShareSettings
 from shim.global_master.federation_view import FederationView
 from shim.global_master.preemption_effects import PreemptionSettings
 from shim.machine import groups_of
+from shim.ports.act_store import ActStore
 from shim.ports.clock import Clock
 from shim.ports.policy_store import PolicyStore
 from shim.ports.state_store import StateStore
@@ -112,6 +113,7 @@ def open_shares(
     admissions: Mapping[SubClusterId, Admission],
     store: StateStore,
     policies: PolicyStore,
+    acts: ActStore,
     clock: Clock,
 ) -> SharesOfQueues:
     """Put the parts together; nothing runs yet, and the policy of the configuration file holds."""
@@ -139,4 +141,4 @@ def open_shares(
         groups_of=groups_of,
         settings=ShareSettings(ahead=config.shares.ahead, absent_after_s=config.shares.absent_after_s),
     )
-    return SharesOfQueues(service, room, PreemptionLog(), config, view, store, clock)
+    return SharesOfQueues(service, room, PreemptionLog(acts), config, view, store, clock)

@@ -12,6 +12,7 @@ from shim.global_master.federation_view import Applied, FederationView
 from shim.global_master.home import HomeSettings
 from shim.machine import current_user, groups_of, read_secret
 from shim.masters import GlobalMaster
+from shim.ports.act_store import ActStore
 from shim.ports.clock import Clock
 from shim.ports.policy_store import PolicyStore
 from shim.ports.resource_manager import ResourceManager
@@ -64,6 +65,7 @@ class World:
     store: StateStore
     policies: PolicyStore
     spans: SpanStore
+    acts: ActStore
     view: FederationView
     metrics: Metrics
 
@@ -117,7 +119,7 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
     applications = ApplicationReading(view, managers, store, clock, reading)
     administration = AdministrationService(view=view, store=store, clock=clock)
     following = None if global_master is None else global_master.following
-    shares = open_shares(world.config, view, administration.current, store, world.policies, clock)
+    shares = open_shares(world.config, view, administration.current, store, world.policies, world.acts, clock)
     homes = Homes(view, clock, HomeSettings(name_at=shares.name_at), administration.current, following)
     tools = SubmissionTools(homes, view, managers, store, applications, clock, crash_points)
     submissions = SubmissionService(

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 
-from shim.domain.ids import ApplicationAttemptId, ContainerId, NodeId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 
 __all__ = [
@@ -13,6 +13,7 @@ __all__ = [
     "PREEMPTED_EXIT_STATUS",
     "AskingAttempt",
     "HeldContainer",
+    "PreemptionAct",
     "PreemptionStage",
     "QueueShare",
     "ShareSnapshot",
@@ -38,6 +39,38 @@ class PreemptionStage(Enum):
     RELEASED = "released"
     SPARED = "spared"
     """Whoever waited has got its share otherwise, or wants it no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreemptionAct:
+    """Something that was done so that queues get their shares.
+
+    Attributes:
+        at_ms: When; milliseconds since the epoch.
+        application: Whose asks or container it was.
+        queue: Path of its queue.
+        stage: What was done; None if asks go out again.
+        reason: For people.
+        container: Which; None where it concerns asks.
+        subcluster: Where that is.
+        taker: The queue that waits for its share; empty where it concerns asks.
+        room: Names the containers that go together, to make room for one of the taker's.
+    """
+
+    at_ms: int
+    application: ApplicationId
+    queue: str
+    stage: PreemptionStage | None
+    reason: str
+    container: ContainerId | None = None
+    subcluster: SubClusterId | None = None
+    taker: str = ""
+    room: str = ""
+
+    @property
+    def done(self) -> str:
+        """In one or two words."""
+        return "passed on again" if self.stage is None else self.stage.value
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,14 +12,15 @@ back counts as given, so that nothing is asked back twice. While a sub-cluster d
 Source: Megha, algorithm 2; `PreemptionMessage` and the waits of YARN's ProportionalCapacityPreemptionPolicy.
 """
 
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 
-from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.preemption import AskingAttempt, HeldContainer, PreemptionStage, QueueShare, ShareSnapshot
 from shim.domain.resources import ResourceVector
-from shim.global_master.preemption_effects import PreemptionEffect, PreemptionSettings, Restrain, Step
+from shim.global_master.preemption_effects import PreemptionEffect, PreemptionSettings, Remind, Restrain, Step
+from shim.global_master.preemption_memory import Begun, Memory, Taken
 from shim.global_master.preemption_sizes import (
     NOTHING,
     Fleet,
@@ -35,6 +36,7 @@ from shim.global_master.preemption_sizes import (
 __all__ = ["Preemption"]
 
 _MINUTE_S = 60.0
+_MS = 1000
 _WELL = "nobody else waits for its share any more"
 _STALE = "a sub-cluster does not tell how it is: who waits for its share is not known"
 _FINAL = frozenset({PreemptionStage.RELEASED, PreemptionStage.SPARED})
@@ -45,7 +47,7 @@ class _Victim:
     """A container that is asked back.
 
     Attributes:
-        group: Counts what makes room for one container; the victims of a group are asked for together.
+        group: Names what makes room for one container; the victims of a group are asked for together.
         at: Where that container waits.
         since_s: When it was asked back.
         changed_s: When it entered its stage.
@@ -54,7 +56,7 @@ class _Victim:
 
     container: HeldContainer
     taker: str
-    group: int
+    group: str
     at: SubClusterId
     since_s: float
     changed_s: float
@@ -71,8 +73,11 @@ class Preemption:
         self._idle: dict[str, tuple[float, ResourceVector]] = {}
         self._victims: dict[ContainerId, _Victim] = {}
         self._groups = 0
-        self._taken_s: dict[str, deque[float]] = {}
+        self._taken: dict[str, set[Taken]] = {}
         self._restrained: dict[ApplicationAttemptId, ResourceVector] = {}
+        self._begun: dict[ContainerId, tuple[float, Begun]] = {}
+        self._held_back: set[ApplicationId] = set()
+        self._reminders: list[Remind] = []
         self._fresh_s = float("-inf")
 
     @property
@@ -83,7 +88,14 @@ class Preemption:
     @property
     def is_busy(self) -> bool:
         """Whether anything is held back or on its way back."""
-        return bool(self._restrained or self._victims)
+        return bool(self._restrained or self._victims or self._begun or self._held_back)
+
+    def recall(self, memory: Memory, at_s: float) -> None:
+        """Go on with what an earlier process had begun, when the containers are seen; budgets count what it took."""
+        self._begun |= {each.container: (at_s, each) for each in memory.begun if each.container not in self._victims}
+        self._held_back |= memory.held_back
+        for queue, taken in memory.taken.items():
+            self._taken.setdefault(queue, set()).update(taken)
 
     def handle(self, now: ShareSnapshot) -> list[PreemptionEffect]:
         """Look at the federation; return what is to be done, in this order."""
@@ -94,6 +106,8 @@ class Preemption:
         effects: list[PreemptionEffect] = list(self._restrain(now, owed))
         if now.is_fresh:
             self._fresh_s = now.at_s
+            effects += self._reminders
+            self._reminders = []
             effects += self._spare(now)
             effects += self._advance(now)
             effects += self._choose(now, owed)
@@ -104,12 +118,25 @@ class Preemption:
     def _follow(self, now: ShareSnapshot) -> None:
         """Which victims have gone by now."""
         held = {each.id for each in now.containers}
+        for each in now.containers:
+            if each.id in self._begun:
+                self._go_on(each, self._begun.pop(each.id)[1], now.at_s)
+        self._begun = {
+            name: known for name, known in self._begun.items() if now.at_s - known[0] < self.settings.stuck_s
+        }
         for name, victim in list(self._victims.items()):
             if name in held:
                 continue
             victim.gone_s = now.at_s if victim.gone_s is None else victim.gone_s
             if now.at_s - victim.gone_s >= self.settings.settle_s:
                 del self._victims[name]
+
+    def _go_on(self, held: HeldContainer, begun: Begun, at_s: float) -> None:
+        """What was released, and still is there, is released once more."""
+        self._victims[held.id] = _Victim(
+            held, begun.taker, begun.room, held.subcluster, begun.since_s, at_s, begun.stage
+        )
+        self._reminders.append(Remind(held, begun.stage))
 
     def _owed(self, now: ShareSnapshot) -> list[QueueShare]:
         """Queues below their entitlement with work that they could have, the largest violation first."""
@@ -167,14 +194,16 @@ class Preemption:
         before, self._restrained = self._restrained, {}
         for attempt in sorted(now.attempts, key=lambda each: each.id):
             left = room.get(attempt.queue)
+            is_known = attempt.id in before or attempt.id.application in self._held_back
+            self._held_back.discard(attempt.id.application)
             if left is None or not _competes(attempt, owed):
-                if attempt.id in before:
+                if is_known:
                     yield Restrain(attempt.id, None, _WELL if now.is_fresh else _STALE)
                 continue
             amount = smaller(left, attempt.wants)
             room[attempt.queue] = left - amount
             self._restrained[attempt.id] = amount
-            reason = "" if attempt.id in before else self._why_held_back(now, attempt, owed)
+            reason = "" if is_known else self._why_held_back(now, attempt, owed)
             yield Restrain(attempt.id, amount, reason)
 
     @staticmethod
@@ -223,10 +252,10 @@ class Preemption:
         standing = [each for each in self._active() if each.stage not in _FINAL]
         return sorted(standing, key=lambda each: (-_lost(each.container, now.at_s), each.container.id))
 
-    def _spare_group(self, group: int, now: ShareSnapshot, reason: str) -> Iterable[Step]:
+    def _spare_group(self, group: str, now: ShareSnapshot, reason: str) -> Iterable[Step]:
         for each in [each for each in self._dearest(now) if each.group == group]:
             del self._victims[each.container.id]
-            yield Step(each.container, PreemptionStage.SPARED, each.taker, reason)
+            yield Step(each.container, PreemptionStage.SPARED, each.taker, reason, group)
 
     def _advance(self, now: ShareSnapshot) -> Iterable[Step]:
         """One stage at a time, when it is due."""
@@ -240,7 +269,8 @@ class Preemption:
             else:
                 continue
             each.stage, each.changed_s = stage, now.at_s
-            yield Step(each.container, stage, each.taker, f"{reason}, while {each.taker} waits for its share")
+            said = f"{reason}, while {each.taker} waits for its share"
+            yield Step(each.container, stage, each.taker, said, each.group)
 
     def _choose(self, now: ShareSnapshot, owed: list[QueueShare]) -> Iterable[Step]:
         """Ask back what is still lacking, container by container, within the budgets."""
@@ -277,23 +307,24 @@ class Preemption:
         budget: dict[str, int],
     ) -> Iterable[Step]:
         self._groups += 1
+        at_ms = int(now.at_s * _MS)
+        group = f"{at_ms}.{self._groups}"  # no process names another so
         shares = {each.path: each for each in now.queues}
         for held in plan:
             budget[held.queue] -= 1
-            self._taken_s.setdefault(held.queue, deque()).append(now.at_s)
-            self._victims[held.id] = _Victim(held, queue.path, self._groups, at, now.at_s, now.at_s)
+            self._taken.setdefault(held.queue, set()).add((at_ms, held.id))
+            self._victims[held.id] = _Victim(held, queue.path, group, at, now.at_s, now.at_s)
             waited_s = now.at_s - self._owed_since[queue.path]
             reason = f"{_standing(now, shares[held.queue])}; {_standing(now, queue)} and has waited {waited_s:.0f} s"
-            yield Step(held, PreemptionStage.ASKED, queue.path, reason)
+            yield Step(held, PreemptionStage.ASKED, queue.path, reason, group)
 
     def _budget(self, now: ShareSnapshot) -> dict[str, int]:
         """How many containers of each queue may be asked back now."""
         left = {}
         for queue in now.queues:
-            taken = self._taken_s.setdefault(queue.path, deque())
-            while taken and now.at_s - taken[0] >= _MINUTE_S:
-                taken.popleft()
-            left[queue.path] = max(0, queue.budget - len(taken)) if queue.may_be_taken_from else 0
+            taken = self._taken.get(queue.path, set())
+            self._taken[queue.path] = {each for each in taken if now.at_s - each[0] / _MS < _MINUTE_S}
+            left[queue.path] = max(0, queue.budget - len(self._taken[queue.path])) if queue.may_be_taken_from else 0
         return left
 
 

@@ -6,7 +6,7 @@ from shim.domain.ids import ApplicationAttemptId
 from shim.domain.preemption import HeldContainer, PreemptionStage
 from shim.domain.resources import ResourceVector
 
-__all__ = ["PreemptionEffect", "PreemptionSettings", "Restrain", "Step"]
+__all__ = ["PreemptionEffect", "PreemptionSettings", "Remind", "Restrain", "Step"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,7 +19,8 @@ class PreemptionSettings:
         settle_s: What has gone counts as on its way for this long, until reports show who has it now.
         idle_s: A queue that leaves what is free for it for this long cannot use it, and nothing is kept for it.
         stale_s: While a sub-cluster does not tell how it is, asks that are held back stay so for this long.
-        stuck_s: A release that takes longer does not count as on its way any more.
+        stuck_s: A release that takes longer does not count as on its way any more; nor does what was begun before this
+            process, and was not seen since.
     """
 
     persist_s: float = 10.0
@@ -51,9 +52,22 @@ class Restrain(PreemptionEffect):
 
 @dataclass(frozen=True, slots=True)
 class Step(PreemptionEffect):
-    """A container enters a stage; `reason` is for people."""
+    """A container enters a stage; `reason` is for people.
+
+    Attributes:
+        room: Of the containers that go together.
+    """
 
     container: HeldContainer
     stage: PreemptionStage
     taker: str
     reason: str
+    room: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Remind(PreemptionEffect):
+    """A container is in a stage that an earlier process has begun: its attempt is told, and nobody else."""
+
+    container: HeldContainer
+    stage: PreemptionStage

@@ -5,17 +5,17 @@ from dataclasses import dataclass
 
 import structlog
 
-from shim.domain.ids import ApplicationAttemptId, ContainerId
-from shim.domain.preemption import PreemptionStage
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from shim.domain.preemption import PreemptionAct, PreemptionStage
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import SharePolicy
 from shim.global_master.federation_view import FederationView
 from shim.global_master.preemption import Preemption
-from shim.global_master.preemption_effects import PreemptionEffect, PreemptionSettings, Restrain, Step
+from shim.global_master.preemption_effects import PreemptionEffect, PreemptionSettings, Remind, Restrain, Step
 from shim.global_master.preemption_sizes import NOTHING
 from shim.ports.clock import Clock
 from shim.relay import AskedBackNow, Recall, Restrained, Spared, TakenBack
-from shim.services.preemption_log import PreemptionAct, PreemptionLog
+from shim.services.preemption_log import PreemptionLog
 from shim.services.share_snapshot import FederationNow, RelayedAttempt, take_snapshot
 from shim.services.span import Span
 from shim.services.waiting_room import WaitingRoom
@@ -70,25 +70,48 @@ class PreemptionService:
         self._spans = spans
         self._core = Preemption(settings)
         self._seen_s: dict[ContainerId, float] = {}
+        self._known: set[ApplicationId] = set()
         world.room.count_withheld(self._withheld)
 
     async def run(self) -> None:
         """Look until cancelled."""
         while True:
-            self.round()
+            await self.round()
             await self._world.clock.sleep(self._world.interval_s)
 
-    def round(self) -> None:
-        """Look once, and do what is to be done."""
+    async def round(self) -> None:
+        """Look once, write down what is to be done, and do it."""
+        has_begun = await self._world.log.begin()
         spans = {span.attempt.id: span for span in self._spans()}
-        if not self._core.is_busy and not any(queue.preemptable for queue in self._world.policy().sharing):
+        may_take = any(queue.preemptable for queue in self._world.policy().sharing)
+        if not has_begun or not (may_take or self._core.is_busy):
             return
-        relayed = [RelayedAttempt(span.attempt, span.standing) for span in spans.values()]
         at_s = self._world.clock.now_s()
+        await self._recollect(spans, at_s)
+        relayed = [
+            RelayedAttempt(span.attempt, span.standing)
+            for attempt, span in spans.items()
+            if attempt.application in self._known
+        ]
         held = [each for one in relayed for each in one.standing.held]
         self._seen_s = {each.id: self._seen_s.get(each.id, min(at_s, each.since_s or at_s)) for each in held}
-        for effect in self._core.handle(take_snapshot(self._now(at_s), relayed, self._seen_s)):
-            self._carry_out(effect, spans, at_s)
+        effects = self._core.handle(take_snapshot(self._now(at_s), relayed, self._seen_s))
+        acts = [act for effect in effects if (act := _act(effect, spans, at_s)) is not None]
+        await self._world.log.note(acts)
+        for act in acts:
+            _say(act)
+        for effect in effects:
+            _carry_out(effect, spans)
+
+    async def _recollect(self, spans: Mapping[ApplicationAttemptId, Span], at_s: float) -> None:
+        """Learn what an earlier Heddle had begun with applications; of one that is not known nothing is taken."""
+        applications = {attempt.application for attempt in spans}
+        self._known &= applications
+        new = applications - self._known
+        memory = await self._world.log.recall(sorted(new), int(at_s * _MS)) if new else None
+        if memory is not None:
+            self._core.recall(memory, at_s)
+            self._known |= new
 
     def _now(self, at_s: float) -> FederationNow:
         world, policy = self._world, self._world.policy()
@@ -109,42 +132,41 @@ class PreemptionService:
             amounts[queue] = amounts.get(queue, NOTHING) + withheld
         return amounts
 
-    def _carry_out(self, effect: PreemptionEffect, spans: Mapping[ApplicationAttemptId, Span], at_s: float) -> None:
-        match effect:
-            case Restrain(attempt, amount, reason):
-                span = spans[attempt]
-                span.tell(Restrained(amount))
-                if reason:
-                    stage = PreemptionStage.HELD_BACK if amount is not None else None
-                    self._note(PreemptionAct(int(at_s * _MS), attempt.application, span.attempt.queue, stage, reason))
-            case Step(held, stage, taker, reason):
-                span_of_it = spans.get(held.id.attempt) or _of_application(spans, held.id)
-                if span_of_it is not None:
-                    span_of_it.tell(_RECALLS[stage]((held.id,)))
-                self._note(
-                    PreemptionAct(
-                        int(at_s * _MS),
-                        held.id.attempt.application,
-                        held.queue,
-                        stage,
-                        reason,
-                        held.id,
-                        held.subcluster,
-                        taker,
-                    )
-                )
 
-    def _note(self, act: PreemptionAct) -> None:
-        self._world.log.note(act)
-        _log.info(
-            "a queue holds more than its share" if act.stage is not None else "a queue's asks go out again",
-            application=str(act.application),
-            queue=act.queue,
-            done=act.done,
-            container="" if act.container is None else str(act.container),
-            taker=act.taker,
-            reason=act.reason,
-        )
+def _act(effect: PreemptionEffect, spans: Mapping[ApplicationAttemptId, Span], at_s: float) -> PreemptionAct | None:
+    """What is written down of an effect; None where nothing new is done."""
+    at_ms = int(at_s * _MS)
+    match effect:
+        case Restrain(attempt, amount, reason) if reason:
+            stage = PreemptionStage.HELD_BACK if amount is not None else None
+            return PreemptionAct(at_ms, attempt.application, spans[attempt].attempt.queue, stage, reason)
+        case Step(held, stage, taker, reason, room):
+            application = held.id.attempt.application
+            return PreemptionAct(at_ms, application, held.queue, stage, reason, held.id, held.subcluster, taker, room)
+        case _:
+            return None
+
+
+def _carry_out(effect: PreemptionEffect, spans: Mapping[ApplicationAttemptId, Span]) -> None:
+    match effect:
+        case Restrain(attempt, amount):
+            spans[attempt].tell(Restrained(amount))
+        case Step(held, stage) | Remind(held, stage):
+            span = spans.get(held.id.attempt) or _of_application(spans, held.id)
+            if span is not None:
+                span.tell(_RECALLS[stage]((held.id,)))
+
+
+def _say(act: PreemptionAct) -> None:
+    _log.info(
+        "a queue holds more than its share" if act.stage is not None else "a queue's asks go out again",
+        application=str(act.application),
+        queue=act.queue,
+        done=act.done,
+        container="" if act.container is None else str(act.container),
+        taker=act.taker,
+        reason=act.reason,
+    )
 
 
 def _of_application(spans: Mapping[ApplicationAttemptId, Span], container: ContainerId) -> Span | None:

@@ -17,6 +17,7 @@ from shim.store import operations
 from shim.store.executors import Executor
 from shim.store.group_commit import GroupCommitExecutor
 from shim.store.schema import upgrade
+from shim.store.sql_act_store import SqlActStore
 from shim.store.sql_lease_store import SqlLeaseStore
 from shim.store.sql_policy_store import SqlPolicyStore
 from shim.store.sql_span_store import SqlSpanStore
@@ -89,6 +90,7 @@ class SqlStateStore:
     Attributes:
         leases: The leases in the same database; closed with it.
         policies: The policies in the same database; closed with it.
+        acts: What was done so that queues get their shares, in the same database; closed with it.
     """
 
     def __init__(self, executor: Executor, *, now_s: Callable[[], float]) -> None:
@@ -96,6 +98,7 @@ class SqlStateStore:
         self._now_s = now_s
         self.leases = SqlLeaseStore(executor)
         self.policies = SqlPolicyStore(executor, now_s=now_s)
+        self.acts = SqlActStore(executor)
 
     def spans(self, secret: bytes) -> SqlSpanStore:
         """What spans, in the same database; closed with it.

@@ -21,6 +21,8 @@ __all__ = [
     "leases",
     "metadata",
     "policies",
+    "preemption_acts",
+    "preemption_counts",
     "span_attempts",
     "span_containers",
     "span_sessions",
@@ -130,4 +132,38 @@ span_containers = Table(  # given to the ApplicationMaster, and not known to it 
     Column("sequence", Integer, primary_key=True, autoincrement=False),
     Column("container", Text, primary_key=True),
     Column("subcluster", String(63), nullable=False),
+)
+
+preemption_acts = Table(
+    "preemption_acts",
+    metadata,
+    Column("number", BigInteger().with_variant(Integer, "sqlite"), primary_key=True, autoincrement=True),  # their order
+    Column("cluster_timestamp", BigInteger, nullable=False),
+    Column("sequence", Integer, nullable=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("container", Text, nullable=False),  # empty where an act concerns asks
+    Column("stage", String(16), nullable=False),  # empty where asks go out again
+    Column("queue", Text, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("subcluster", String(63), nullable=False),
+    Column("taker", Text, nullable=False),
+    Column("room", Text, nullable=False),
+)
+Index(
+    "ix_preemption_acts_once",
+    preemption_acts.c.cluster_timestamp,
+    preemption_acts.c.sequence,
+    preemption_acts.c.at_ms,
+    preemption_acts.c.container,
+    preemption_acts.c.stage,
+    unique=True,
+)
+Index("ix_preemption_acts_at_ms", preemption_acts.c.at_ms)
+
+preemption_counts = Table(  # of all acts, also of those that are not kept any more
+    "preemption_counts",
+    metadata,
+    Column("queue", Text, primary_key=True),
+    Column("stage", String(16), primary_key=True),
+    Column("acts", BigInteger, nullable=False),
 )

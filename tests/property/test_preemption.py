@@ -15,6 +15,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, No
 from shim.domain.preemption import (
     AskingAttempt,
     HeldContainer,
+    PreemptionAct,
     PreemptionStage,
     QueueShare,
     ShareSnapshot,
@@ -22,7 +23,8 @@ from shim.domain.preemption import (
 )
 from shim.domain.resources import ResourceVector
 from shim.global_master.preemption import Preemption
-from shim.global_master.preemption_effects import PreemptionSettings, Restrain, Step
+from shim.global_master.preemption_effects import PreemptionSettings, Remind, Restrain, Step
+from shim.global_master.preemption_memory import memory_of
 from shim.global_master.preemption_sizes import lacking
 
 CLUSTERS = (SubClusterId("east"), SubClusterId("west"))
@@ -93,6 +95,10 @@ class GivingBack(RuleBasedStateMachine):
                 id_ = ApplicationAttemptId(ApplicationId(1, 1 + number + 10 * place), 1)
                 self.attempts[id_] = Attempt(id_, queue, cluster)
         self.stages = {}
+        self.acts = []
+        self.began_s = {}
+        self.told = {}
+        self.dies_at = None
         self.asked_s = {queue: deque() for queue in WEIGHTS}
         self.owed_since = {}
 
@@ -123,6 +129,45 @@ class GivingBack(RuleBasedStateMachine):
     @rule(seconds=st.sampled_from([1, 20]))
     def nobody_tells(self, seconds):
         self._look(seconds, is_fresh=False)
+
+    @rule(
+        borrower=st.sampled_from(sorted(TAKEABLE)),
+        cluster=st.sampled_from(CLUSTERS),
+        script=st.lists(st.sampled_from(["", "", "", "", "", "restart", "die", "ends"]), min_size=4, max_size=24),
+    )
+    def somebody_wants_its_share_back(self, borrower, cluster, script):
+        """Rules drawn one by one seldom get that far: somebody borrows everything, and then another queue wants some.
+
+        Second by second, and nobody gets anything meanwhile.
+        """
+        for each in CLUSTERS:
+            self._attempt(borrower, each).wanted += SLOTS
+        self._grant()
+        self._attempt("root.prod", cluster).wanted += SLOTS
+        for number, step in enumerate(script):
+            match step:
+                case "restart":
+                    self.heddle_restarts()
+                case "die":
+                    self.heddle_dies_in_its_next_look(number % 3)
+                case "ends":
+                    self.one_ends(number)
+            self._look(1)
+
+    @rule(after=st.integers(0, 3))
+    def heddle_dies_in_its_next_look(self, after):
+        """Its acts are kept before they are carried out, and only some are carried out."""
+        self.dies_at = after
+
+    @rule()
+    def heddle_restarts(self):
+        """Of what was begun the acts are left; schedulers and attempts know of nothing but what was carried out."""
+        self.core = Preemption(PATIENCE)
+        lately = [act for act in self.acts if act.at_ms >= (self.at_s - 60) * 1000]
+        self.core.recall(memory_of(self.acts, lately), self.at_s)
+        self.told = {}
+        for attempt in self.attempts.values():
+            attempt.may_ask = None
 
     # ------------------------------------------------------------ the model
 
@@ -190,15 +235,50 @@ class GivingBack(RuleBasedStateMachine):
         self.at_s += seconds
         now = self._snapshot(is_fresh=is_fresh)
         self._watch_owed(now)
-        for effect in self.core.handle(now):
+        effects = self.core.handle(now)
+        for effect in effects:
             if isinstance(effect, Restrain):
-                allowed = None if effect.amount is None else int(effect.amount.memory_mib / 1024 + 0.499)
-                self.attempts[effect.attempt].may_ask = allowed
+                self._note_restrained(effect)
             else:
-                assert isinstance(effect, Step)
                 assert is_fresh, "on stale data"
                 self._check(effect, now)
         self._check_entitlements(now)
+        self._check_told(effects, now)
+        left, self.dies_at = effects if self.dies_at is None else effects[: self.dies_at], None
+        for effect in left:
+            self._carry_out(effect)
+        if len(left) < len(effects):
+            self.heddle_restarts()
+
+    def _check_told(self, effects, now):
+        """Whoever has a container that is on its way back is told of the stage, also after a restart."""
+        news = {each.container.id: each.stage for each in effects if isinstance(each, Step | Remind)}
+        known = self.told | news
+        for name, stage in self.core.victims.items():
+            if now.is_fresh and name in {each.id for each in now.containers}:
+                assert known.get(name) is stage, f"{name} is {stage}, and its attempt was told {known.get(name)}"
+
+    def _note_restrained(self, effect):
+        application, is_free = effect.attempt.application, effect.amount is None
+        is_news = bool(effect.reason)
+        told = [act for act in self.acts if act.application == application and act.container is None]
+        is_held_back = bool(told) and told[-1].stage is PreemptionStage.HELD_BACK
+        assert is_news == (is_held_back == is_free), "said twice, or not at all"
+        if is_news:
+            stage = None if is_free else PreemptionStage.HELD_BACK
+            queue = self.attempts[effect.attempt].queue
+            self.acts.append(PreemptionAct(int(self.at_s * 1000), application, queue, stage, effect.reason))
+
+    def _carry_out(self, effect):
+        match effect:
+            case Restrain(attempt, amount, _):
+                allowed = None if amount is None else int(amount.memory_mib / 1024 + 0.499)
+                self.attempts[attempt].may_ask = allowed
+            case Step(held, stage) | Remind(held, stage):
+                self.told[held.id] = stage
+                if stage is PreemptionStage.RELEASED:
+                    for attempt in self.attempts.values():
+                        attempt.held.pop(held.id, None)
 
     def _watch_owed(self, now):
         owed = {queue.path for queue in now.queues if self._is_owed(queue)}
@@ -210,6 +290,13 @@ class GivingBack(RuleBasedStateMachine):
 
     def _check(self, step, now):
         name, queue = step.container.id, step.container.queue
+        if isinstance(step, Remind):
+            assert step.stage is self.stages[name], "it was further, or not so far"
+            return
+        at_ms = int(now.at_s * 1000)
+        self.acts.append(
+            PreemptionAct(at_ms, name.attempt.application, queue, step.stage, "", name, None, step.taker, step.room)
+        )
         assert not name.is_first, "an ApplicationMaster's own container"
         assert queue in TAKEABLE
         assert step.stage in NEXT[self.stages.get(name)], f"{self.stages.get(name)} and then {step.stage}"
@@ -220,9 +307,10 @@ class GivingBack(RuleBasedStateMachine):
             asked = self.asked_s[queue]
             asked.append(now.at_s)
             assert sum(at_s > now.at_s - 60 for at_s in asked) <= BUDGET
-        if step.stage is PreemptionStage.RELEASED:
-            for attempt in self.attempts.values():
-                attempt.held.pop(name, None)
+            self.began_s[name] = now.at_s
+        if step.stage in (PreemptionStage.DEMANDED, PreemptionStage.RELEASED):
+            of_grace = 0.5 if step.stage is PreemptionStage.DEMANDED else 1
+            assert now.at_s - self.began_s[name] >= of_grace * PATIENCE.grace_s
 
     def _check_entitlements(self, now):
         """What is asked back leaves each queue what it is entitled to."""

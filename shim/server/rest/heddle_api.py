@@ -264,7 +264,7 @@ class HeddleAPI:
             home = await self._backend.routing.home_of(application_id)
             reason = "not submitted through this federation: no choice was made"
             told = {"application_id": str(application_id), "home": home, "reason": reason, "candidates": []}
-            return _json({**told, **self._acts_on(application_id)})
+            return _json({**told, **await self._acts_on(application_id)})
         return _json(
             {
                 "application_id": str(application_id),
@@ -273,13 +273,13 @@ class HeddleAPI:
                 "decided_at_ms": record.intended_at_ms,
                 "rejection": record.rejection,
                 **_shown_decision(record.decision),
-                **self._acts_on(application_id),
+                **await self._acts_on(application_id),
             }
         )
 
-    def _acts_on(self, application_id: ApplicationId) -> dict[str, Any]:
+    async def _acts_on(self, application_id: ApplicationId) -> dict[str, Any]:
         """What was done to it so that queues get their shares, and where its containers were asked for."""
-        acts = {} if self._shares is None else {"preemption": self._shares.shown_acts(application_id)}
+        acts = {} if self._shares is None else {"preemption": await self._shares.shown_acts(application_id)}
         asks = () if self._matching is None else self._matching.decisions(application_id)
         return acts | {"asks": shown_asks(asks)}
 

@@ -13,7 +13,7 @@ A policy is sent as `{"text": TOML, "source": NAME, "note": WHY, "expected": VER
 """
 
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Annotated, Any
 
 import msgspec
@@ -62,7 +62,7 @@ class SharesAPI:
     room: WaitingRoom
     policies: PolicyService
     identity: IdentityService
-    acts: PreemptionLog = field(default_factory=PreemptionLog)
+    acts: PreemptionLog
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Method, path and operation of each."""
@@ -97,7 +97,7 @@ class SharesAPI:
         ]
         return _json({"version": self.policies.newest.version, "queues": rows})
 
-    def shown_acts(self, application_id: ApplicationId) -> list[dict[str, Any]]:
+    async def shown_acts(self, application_id: ApplicationId) -> list[dict[str, Any]]:
         """What was done to an application so that queues get their shares, oldest first."""
         return [
             {
@@ -108,7 +108,7 @@ class SharesAPI:
                 "for": act.taker,
                 "reason": act.reason,
             }
-            for act in self.acts.of(application_id)
+            for act in await self.acts.of(application_id)
         ]
 
     async def what_if(self, request: HTTPRequest) -> Response:

@@ -15,7 +15,9 @@ from shim.server.rest.messages import Request
 from shim.server.rest.shares_api import SharesAPI
 from shim.services.identity import Caller, IdentityRules, IdentityService
 from shim.services.policies import PolicyService
+from shim.services.preemption_log import PreemptionLog
 from shim.services.waiting_room import WaitingRoom
+from shim.testing.act_stores import InMemoryActStore
 from shim.testing.clock import FakeClock
 from shim.testing.policy_stores import InMemoryPolicyStore
 from shim.testing.state_stores import InMemoryStateStore
@@ -41,7 +43,8 @@ class Asked:
             settings=ShareSettings(),
         )
         rules = IdentityRules(admins=("queen",))
-        api = SharesAPI(room, self.policies, IdentityService(rules, secret=bytes(32), clock=clock))
+        identity = IdentityService(rules, secret=bytes(32), clock=clock)
+        api = SharesAPI(room, self.policies, identity, PreemptionLog(InMemoryActStore()))
         self._app = FastAPI(openapi_url=None)
         for method, path, operation in api.endpoints():
             self._app.add_api_route(f"/{path}", operation, methods=[method])
