@@ -30,6 +30,11 @@ class ApplicationIds:
         self._numbers: deque[int] = deque()
         self._fetch: asyncio.Task[None] | None = None
 
+    @property
+    def are_there(self) -> bool:
+        """Whether `issue` would not wait."""
+        return bool(self._numbers)
+
     async def issue(self) -> ApplicationId:
         """A new id, larger than those that this process has issued before.
 

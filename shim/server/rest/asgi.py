@@ -1,12 +1,24 @@
 """The ASGI application around the door: reads a request whole, so that nothing behind it waits for a slow client."""
 
-from collections.abc import Awaitable, Callable, Iterable, MutableMapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Awaitable, Callable, Coroutine, Iterable, MutableMapping, Sequence
+from http import HTTPStatus
+from typing import Any, Protocol, TypeVar, cast
 
+from shim.errors import InvariantViolationError
 from shim.server.rest.messages import Answer, Headers, Request
 
-__all__ = ["Door", "application", "has_body", "raw_headers", "rendered_headers", "request_of"]
+__all__ = [
+    "Door",
+    "application",
+    "completed",
+    "has_body",
+    "raw_headers",
+    "rendered_answer",
+    "rendered_headers",
+    "request_of",
+]
 
+T = TypeVar("T")
 RawHeaders = list[tuple[bytes, bytes]]
 
 _Receive = Callable[[], Awaitable[MutableMapping[str, Any]]]
@@ -75,9 +87,34 @@ def _encoded(headers: Headers) -> RawHeaders:
     ]
 
 
+def rendered_answer(answer: Answer) -> bytes:
+    """An answer as it goes out."""
+    status, length = HTTPStatus(answer.status), len(answer.body)
+    line = f"HTTP/1.1 {answer.status} {status.phrase}\r\n".encode()
+    end = b"Content-Length: %d\r\n\r\n" % length
+    return b"".join((line, rendered_headers(answer.headers), end, answer.body))
+
+
+def completed(work: Coroutine[Any, Any, T]) -> T:
+    """The outcome of what does not wait, without a task.
+
+    Raises:
+        InvariantViolationError: If it waits all the same.
+    """
+    try:
+        work.send(None)
+    except StopIteration as done:
+        return cast("T", done.value)
+    work.close()
+    raise InvariantViolationError("what was at hand had to wait")
+
+
 def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether a body follows these headers."""
-    return any(name in (b"content-length", b"transfer-encoding") for name, _ in headers)
+    """Whether a body follows these headers, an empty one not counted."""
+    return any(
+        name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0") != b"")
+        for name, value in headers
+    )
 
 
 async def _read(receive: _Receive) -> bytes | None:

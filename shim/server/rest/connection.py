@@ -21,6 +21,9 @@ from shim.server.rest.messages import Request
 __all__ = ["ConnectionLimits", "GuardedProtocol"]
 
 
+_AT_ONCE = frozenset({b"GET", b"POST"})
+
+
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
     """What one client may take.
@@ -141,7 +144,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def _is_answered_at_once(self) -> bool:
         """Write the answer if it is ready, nothing stands before it, and uvicorn has nothing to decide."""
-        if self._http.get_method() != b"GET" or has_body(self.headers) or not self._http.should_keep_alive():
+        method = self._http.get_method()
+        if method not in _AT_ONCE or has_body(self.headers) or not self._http.should_keep_alive():
             return False
         before: RequestResponseCycle | None = self.cycle
         if before is not None and not before.response_complete:
@@ -149,9 +153,11 @@ class GuardedProtocol(HttpToolsProtocol):
         path, _, query = self.url.partition(b"?")
         if not path.startswith(b"/") or b"#" in query or self._http.get_http_version() != "1.1":
             return False
-        scope = {"method": "GET", "raw_path": path, "query_string": query, "headers": self.headers}
+        scope = {"method": method.decode(), "raw_path": path, "query_string": query, "headers": self.headers}
+        if self.flow.write_paused:
+            return False
         ready = self._answer_at_once(request_of({**scope, "client": self.client}, b""))
-        if ready is None or self.flow.write_paused:
+        if ready is None:
             return False
         self.transport.writelines(ready)
         return True

@@ -27,7 +27,7 @@ from shim.protocol.rest.negotiation import (
 )
 from shim.protocol.rest.queries import Query, parse_query
 from shim.server.rest.answers import AnswerWriter, compressed
-from shim.server.rest.asgi import rendered_headers
+from shim.server.rest.asgi import completed, rendered_answer, rendered_headers
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheKey, Kept, ResponseCache, cache_key
 from shim.server.rest.endpoints import BASE, Endpoint, Match, allowed_methods, find, has_broken_escape
@@ -142,9 +142,18 @@ class RestDoor:
     # -- answers that are ready --------------------------------------------------------------------------------------
 
     def answer_at_once(self, request: Request) -> Sequence[bytes] | None:
-        """A kept answer as it goes out, in one piece or several, if it is still good."""
-        if request.method != "GET":
+        """An answer as it goes out, in one piece or several, if there is one without waiting for anything."""
+        return self._kept_answer(request) if request.method == "GET" else self._made_at_once(request)
+
+    def _made_at_once(self, request: Request) -> Sequence[bytes] | None:
+        """What needs no waiting is made as any other answer is, but without a task of its own."""
+        match = find(request.raw_path)
+        endpoint = match.endpoints.get(request.method) if match is not None else None
+        if endpoint is None or not self._operations.is_at_hand(endpoint.operation):
             return None
+        return (rendered_answer(completed(self.answer(request))),)
+
+    def _kept_answer(self, request: Request) -> Sequence[bytes] | None:
         key = cache_key(request)
         kept = self._cache.find(key)
         if kept is None:

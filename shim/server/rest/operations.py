@@ -128,6 +128,10 @@ class Operations:
         """Whether the operation is one of these."""
         return operation in self._table
 
+    def is_at_hand(self, operation: Operation) -> bool:
+        """Whether the operation's answer takes no waiting now."""
+        return operation is Operation.NEW_APPLICATION and self._backend.ids.are_there
+
     @staticmethod
     def part_of(operation: Operation) -> Part | None:
         """The part of the view that an operation's answers are made of."""

@@ -20,8 +20,6 @@ _SUBMIT = f"POST {BASE}/apps"
 
 HomeOf = Callable[[ApplicationId], SubClusterId | None]
 
-_log = structlog.get_logger("heddle.rest")
-
 
 class Witness:
     """Sees every answer of the door that was not given from its cache.
@@ -33,6 +31,7 @@ class Witness:
     """
 
     def __init__(self, metrics: Metrics, audit: AuditTrail, home_of: HomeOf) -> None:
+        self._log = structlog.get_logger("heddle.rest").bind()  # once: to find the settings costs more than not to log
         self._metrics = metrics
         self._audit = audit
         self._home_of = home_of
@@ -48,7 +47,7 @@ class Witness:
             self._metrics.submission(_RESULTS[exchange.status // 100], subcluster)
         if exchange.is_change:
             self._audit.record(_entry(exchange, subcluster))
-        _log.debug(
+        self._log.debug(
             "answered",
             request_id=exchange.request_id,
             operation=exchange.operation,

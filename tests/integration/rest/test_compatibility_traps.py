@@ -6,6 +6,7 @@ import pytest
 
 from shim.domain.ids import ApplicationId
 from shim.protocol.rest.negotiation import Representation
+from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rest.messages import Request
 from shim.services.identity import IdentityRules
 from shim.testing.misbehaviours import (
@@ -364,11 +365,73 @@ async def test_changes_are_reported_with_their_callers(door):
 # -- the cache ---------------------------------------------------------------------------------------------------------
 
 
-def at_once(door, path, **named):
+def at_once(door, path, method="GET", **named):
     target, _, query = f"{BASE}{path}".partition("?")
-    shown = tuple({"host": "front:8088", **named}.items())
-    ready = door.door.answer_at_once(Request("GET", target, query, shown, b"", "127.0.0.1"))
+    shown = tuple({"host": "front:8088", **{name.replace("_", "-"): value for name, value in named.items()}}.items())
+    ready = door.door.answer_at_once(Request(method, target, query, shown, b"", "127.0.0.1"))
     return None if ready is None else b"".join(ready)
+
+
+NEW_ID = "/apps/new-application?user.name=alice"
+
+
+async def test_an_id_that_is_there_is_given_at_once_as_any_other(door):
+    assert at_once(door, NEW_ID, "POST") is None
+    made = await door.ask("POST", BASE + NEW_ID)
+    head, _, body = at_once(door, NEW_ID, "POST").partition(b"\r\n\r\n")
+    shown, before = json.loads(body), body_of(made)
+    assert head.startswith(b"HTTP/1.1 200 OK\r\n")
+    names = [line.partition(b":")[0].decode() for line in head.split(b"\r\n")[1:]]
+    assert sorted(names) == sorted([*(name for name, _ in made.headers), "Content-Length"])
+    assert b"Content-Length: %d" % len(body) in head
+    assert shown["maximum-resource-capability"] == before["maximum-resource-capability"]
+    first, second = (ApplicationId.parse(told["application-id"]) for told in (before, shown))
+    assert second.sequence == first.sequence + 1
+
+
+async def test_what_is_given_at_once_is_reported_as_a_change(door):
+    await door.ask("POST", BASE + NEW_ID)
+    before = len(door.exchanges)
+    at_once(door, NEW_ID, "POST")
+    (told,) = door.exchanges[before:]
+    assert (told.operation, told.is_change, told.caller.user, told.status) == (
+        f"POST {BASE}/apps/new-application",
+        True,
+        "alice",
+        200,
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "named"),
+    [
+        (NEW_ID, {"accept": "application/xml"}),
+        (NEW_ID, {"accept": "image/png"}),
+        (NEW_ID, {"accept_encoding": "gzip"}),
+        (NEW_ID, {"origin": "http://evil.example"}),
+        ("/apps/new-application?user.name=bad%20name", {}),
+        ("/apps/new-application", {}),
+    ],
+)
+@pytest.mark.parametrize("anonymous", [True, False])
+async def test_every_guard_stands_before_what_is_given_at_once(path, named, anonymous):
+    door = ScriptedDoor(rules=IdentityRules(allow_anonymous=anonymous))
+    await door.poll()
+    await door.ask("POST", BASE + NEW_ID)
+    made = await door.ask("POST", BASE + path, **named)
+    head, _, body = at_once(door, path, "POST", **named).partition(b"\r\n\r\n")
+    assert head.startswith(b"HTTP/1.1 %d " % made.status)
+    names = [line.partition(b":")[0].decode() for line in head.split(b"\r\n")[1:]]
+    assert names == [*(name for name, _ in made.headers), "Content-Length"]
+    assert body[:2] == made.body[:2]
+
+
+async def test_nothing_else_is_made_at_once(door):
+    await door.ask("POST", BASE + NEW_ID)
+    posts = [endpoint for endpoint in ENDPOINTS if endpoint.method == "POST" and "new-application" not in endpoint.path]
+    assert posts
+    for endpoint in posts:
+        assert at_once(door, endpoint.path.replace("{", "").replace("}", ""), "POST") is None
 
 
 @pytest.mark.parametrize(

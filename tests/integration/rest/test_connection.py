@@ -112,6 +112,27 @@ async def test_a_ready_answer_waits_for_the_one_before_it():
     assert answer.count(b"200 OK") == 3
 
 
+@pytest.mark.parametrize(
+    ("head", "body", "is_ready"),
+    [
+        (b"", b"", True),
+        (b"Content-Length: 0\r\n", b"", True),
+        (b"Content-Length: 3\r\n", b"abc", False),
+        (b"Transfer-Encoding: chunked\r\n", b"0\r\n\r\n", False),
+        (b"Connection: close\r\n", b"", False),
+    ],
+)
+async def test_a_change_without_a_body_may_be_answered_at_once(head, body, is_ready):
+    door = EchoesRequests()
+    asked = b"POST /ready HTTP/1.1\r\nHost: a\r\n" + head + b"\r\n" + body
+    async with serving(door) as server:
+        answer = await exchange(server, asked)
+    (request,) = door.requests
+    assert request.method == "POST"
+    assert (b"X-Ready: yes" in answer) == is_ready
+    assert answer.count(b"200 OK") == 1
+
+
 SMUGGLING = {
     "two lengths": POST + b"Content-Length: 1\r\nContent-Length: 5\r\n\r\nabcde",
     "a list of lengths": POST + b"Content-Length: 1, 5\r\n\r\nabcde",
