@@ -58,8 +58,9 @@ def lm(
 ) -> None:
     """Run the Local Master of one sub-cluster, until SIGTERM or Ctrl-C.
 
-    It polls the sub-cluster's ResourceManager, tells every Global Master what it finds, and verifies the homes that
-    they choose. Run two: the second one stands by, and takes over when the first one's lease has ended.
+    It polls the sub-cluster's ResourceManager, tells every Global Master what it finds, and verifies the homes and the
+    places of containers that they choose. Run two: the second one stands by, and takes over when the first one's lease
+    has ended.
     """
 
     async def run(settings: Config) -> None:

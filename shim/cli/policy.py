@@ -14,10 +14,12 @@ from shim.telemetry import escape
 __all__ = ["app", "policy_body"]
 
 app = typer.Typer(
-    help="The policy of shares: validate, diff, apply, history, rollback.", no_args_is_help=True, epilog=EXIT_CODES
+    help="The policy of shares: show, validate, diff, apply, history, rollback.",
+    no_args_is_help=True,
+    epilog=EXIT_CODES,
 )
 
-PolicyFile = Annotated[Path, typer.Argument(help="A policy file: [[queue]] and [[mapping]] tables", metavar="FILE")]
+PolicyFile = Annotated[Path, typer.Argument(help=r"A policy file: [\[queue]] and [\[mapping]] tables", metavar="FILE")]
 Version = Annotated[int, typer.Argument(help="As `heddle policy history` tells it", metavar="VERSION", min=0)]
 
 _HISTORY = (("VERSION", "version"), ("APPLIED AT ms", "applied_at_ms"), ("BY", "applied_by"), ("NOTE", "note"))

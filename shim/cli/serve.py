@@ -26,16 +26,17 @@ def serve(
         bool, typer.Option("--check", help="Read the configuration, say what is wrong with it, and end")
     ] = False,
 ) -> None:
-    r"""Serve one ResourceManager's REST interface in front of many YARN clusters, until SIGTERM or Ctrl-C.
+    r"""Serve as one ResourceManager in front of many YARN clusters, until SIGTERM or Ctrl-C.
 
     The least configuration is one sub-cluster:
 
         [\[subcluster]]
         id = "east"
-        conf = "/etc/hadoop/east"       # the folder with that cluster's yarn-site.xml; or web = "http://rm.east:8088"
+        conf = "/etc/hadoop/east"     # the folder with that cluster's yarn-site.xml
 
     Every key can be overridden: HEDDLE_SERVER_REST=127.0.0.1:9088 sets rest of \[server]. By default Heddle listens on
-    127.0.0.1:8088 only, keeps its state in ./heddle.db, and refuses changing calls without a user.
+    this machine only, on a ResourceManager's ports (8088, and 8032, 8030 and 8033 for Hadoop RPC), keeps its state in
+    ./heddle.db, and refuses changing calls without a user.
 
     When it runs: `heddle cluster list`, `heddle doctor`, and http://127.0.0.1:8088/cluster in a browser.
     """
