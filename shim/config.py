@@ -316,6 +316,14 @@ class SpanConfig:
     oldest_view_s: float = key(
         5.0, about=Key("With a view older than this, asks are split by capacity and not matched.", least=0.1)
     )
+    overtaken_s: float = key(
+        60.0,
+        about=Key(
+            "In a queue whose `containers` are in an order: an application that got nothing for so long, while others "
+            "went first, goes before them.",
+            least=1,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ _ROUNDING = 1e-9
 _SAME = (
     *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
     *("max_user_running", "user_maximum", "order", "submit", "administer"),
-    *("span", "preemptable", "preempted_per_minute"),
+    *("span", "preemptable", "preempted_per_minute", "containers"),
 )
 """Keys of a queue that mean the same in the core."""
 
@@ -72,6 +72,15 @@ class QueueConfig:
         Key(
             "How much its applications prefer a sub-cluster when they span: `prefers.east = 2.0`; 1 without a word, "
             "0 for never."
+        ),
+    )
+    containers: str = key(
+        "unordered",
+        about=Key(
+            "Which of its applications has containers first, where Heddle reads their asks: `unordered` leaves it to "
+            "the scheduler of each sub-cluster; `fifo` who came first; `fewest-tasks` who has and wants the fewest "
+            'containers. Needs `span.placement = "heddle"`.',
+            choices=("unordered", "fifo", "fewest-tasks"),
         ),
     )
     weight: float | None = key(

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shim.config import Config
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import SharePolicy
+from shim.domain.shares import UNORDERED, ContainerOrder, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
 from shim.global_master.entitle import ShareSettings
@@ -49,6 +49,11 @@ class SharesOfQueues:
         """What a sub-cluster calls a queue."""
         found = self.policies.current.find(queue)
         return queue if found is None or found.path != queue else found.name_at(subcluster)
+
+    def container_order(self, queue: str) -> ContainerOrder:
+        """Which of a queue's applications has containers first."""
+        found = next((each for each in self.policies.current.queues if each.path == queue), None)
+        return UNORDERED if found is None else found.containers
 
     def gauges(self) -> Iterator[QueueGauges]:
         """How each queue stood when it was last decided who starts."""

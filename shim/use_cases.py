@@ -29,6 +29,7 @@ from shim.services.heartbeats import Heartbeats, HeartbeatSettings
 from shim.services.homes import Homes
 from shim.services.identity import IdentityRules, IdentityService, ProxyRule
 from shim.services.inspection import Inspection, InspectionSettings
+from shim.services.masters.container_order import ContainerOrders
 from shim.services.masters.following import Following
 from shim.services.masters.launches import LaunchDesk
 from shim.services.masters.overview import MastersOverview
@@ -137,7 +138,7 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
         masters=None if global_master is None else global_master.overview,
         shares=shares,
         starting=shares.starting(submissions, _decider(global_master)),
-        matching=_matching(world, following),
+        matching=_matching(world, following, shares),
     )
 
 
@@ -190,12 +191,13 @@ async def _backend(
     )
 
 
-def _matching(world: World, following: Following | None) -> SpanMatching:
+def _matching(world: World, following: Following | None, shares: SharesOfQueues) -> SpanMatching:
     """How asks of spanning applications find their sub-clusters."""
     span = world.config.span
     has_masters = span.placement == "heddle"
     desk = LaunchDesk(world.view, world.clock, span.promise_s, following) if has_masters else None
-    return SpanMatching(desk, MatchSettings(span.patience, span.oldest_view_s))
+    orders = ContainerOrders(shares.container_order, world.clock, span.overtaken_s)
+    return SpanMatching(desk, MatchSettings(span.patience, span.oldest_view_s), orders)
 
 
 def _decider(global_master: GlobalMaster | None) -> Callable[[str], bool]:

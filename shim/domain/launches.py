@@ -6,7 +6,7 @@ from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.verdicts import Verdict
 
-__all__ = ["ContainerKind", "LaunchNews", "LaunchProposal", "LaunchVerdict", "Promised"]
+__all__ = ["ContainerKind", "LaunchNews", "LaunchProposal", "LaunchVerdict", "Promised", "Waiting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -78,3 +78,22 @@ class LaunchVerdict:
     reason: str = ""
     age_s: float | None = None
     promised: tuple[Promised, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Containers that can stand for each other and that an attempt wants.
+
+    Attributes:
+        wanted: Those that no scheduler has granted.
+        unpromised: Those of them that nobody has promised either.
+        withheld: Those of them that no scheduler is asked for, as other attempts go first.
+        places: Where they could be had.
+        held: Containers that the attempt has, of whatever kind.
+    """
+
+    wanted: int = 0
+    unpromised: int = 0
+    withheld: int = 0
+    places: frozenset[SubClusterId] = frozenset()
+    held: int = 0

@@ -7,11 +7,23 @@ from types import MappingProxyType
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import is_same_queue
 
-__all__ = ["EVERYBODY", "FederatedQueue", "QueueMapping", "QueueOrder", "SharePolicy", "parent_of"]
+__all__ = [
+    "EVERYBODY",
+    "UNORDERED",
+    "ContainerOrder",
+    "FederatedQueue",
+    "QueueMapping",
+    "QueueOrder",
+    "SharePolicy",
+    "parent_of",
+]
 
 EVERYBODY = ("*",)
 QueueOrder = str
 """`fifo`, or `users`: the user who holds least goes first."""
+UNORDERED = "unordered"
+ContainerOrder = str
+"""`UNORDERED` leaves it to the sub-clusters; else one of `shim.global_master.waiting_table.CONTAINER_ORDERS`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +45,7 @@ class FederatedQueue:
         names: What sub-clusters call it that call it otherwise.
         span: Whether one application of it may hold containers of several sub-clusters.
         prefers: How much its applications prefer a sub-cluster then; 1 for those that are not in here.
+        containers: Which of its applications has containers first, of those whose asks Heddle reads.
     """
 
     path: str
@@ -52,6 +65,7 @@ class FederatedQueue:
     names: Mapping[SubClusterId, str] = field(default_factory=lambda: MappingProxyType({}))
     span: bool = False
     prefers: Mapping[SubClusterId, float] = field(default_factory=lambda: MappingProxyType({}))
+    containers: ContainerOrder = UNORDERED
 
     @property
     def is_sharing(self) -> bool:

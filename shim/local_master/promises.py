@@ -23,11 +23,12 @@ from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.errors import InvariantViolationError
 
-__all__ = ["PromiseBook"]
+__all__ = ["Kinds", "PromiseBook"]
 
 _MEMORY, _VCORES = "memory-mb", "vcores"
 _RUNNING = "RUNNING"
 _OTHERS = ""
+_BEFORE = "before"
 _MOST_ANSWERS = 8192
 _MOST_TOLD = 256
 _NO_BOUND = 1 << 31
@@ -35,6 +36,8 @@ _UNLABELLED: frozenset[str] = frozenset()
 
 ProposalKey = tuple[str, int]
 """Who proposed, and the number of the proposal."""
+Kinds = tuple[tuple[ContainerKind, int], ...]
+"""Containers of several kinds, and how many of each."""
 
 
 @dataclass(slots=True)
@@ -83,7 +86,7 @@ class PromiseBook:
         self._promises: dict[ProposalKey, _Promise] = {}
         self._granted: list[_Promise] = []
         self._answers: OrderedDict[ProposalKey, _Answer] = OrderedDict()
-        self._rooms: dict[ContainerKind, int] = {}
+        self._rooms: dict[tuple[ContainerKind, Kinds], int] = {}
         self.reported_at_s = float("-inf")
 
     # ------------------------------------------------------------------ what reports tell
@@ -121,14 +124,39 @@ class PromiseBook:
 
     # ------------------------------------------------------------------ proposals
 
-    def room(self, kind: ContainerKind) -> int:
-        """How many containers of a kind could be promised now."""
-        known = self._rooms.get(kind)
-        if known is None:
+    def room(self, kind: ContainerKind, before: Kinds = ()) -> int:
+        """How many containers of a kind could be promised now.
+
+        Args:
+            kind: Which.
+            before: What others are to have first, as far as they could: room that they cannot use is left.
+        """
+        known = self._rooms.get((kind, before))
+        if known is not None:
+            return known
+        if any(other != kind for other, _ in before):
+            known = self._room_behind(kind, before)
+        elif before:
+            known = max(0, self.room(kind) - sum(count for _, count in before))
+        else:
             need, columns = self._need(kind)
             on_nodes = self._slots(kind, need, columns).sum() if columns and self._left.size else 0
-            known = self._rooms[kind] = int(min(self._queue_room(kind), on_nodes))
+            known = int(min(self._queue_room(kind), on_nodes))
+        self._rooms[kind, before] = known
         return known
+
+    def _room_behind(self, kind: ContainerKind, before: Kinds) -> int:
+        """What is left of the room if others were promised what they wait for: it is, and taken back."""
+        for number, (other, wanted) in enumerate(before):
+            count = min(wanted, self.room(other))
+            if count:
+                self._promises[_BEFORE, number] = promise = _Promise(_BEFORE, other, count, self.reported_at_s)
+                self._place(promise)
+        left = self.room(kind)
+        for number in range(len(before)):
+            self._release((_BEFORE, number), _NO_BOUND)
+        self._rooms.clear()
+        return left
 
     def propose(self, sender: str, proposal: LaunchProposal, at_s: float) -> LaunchVerdict:
         """Promise as much of a proposal as there is room for. A repeated proposal has the answer of the first."""

@@ -6,7 +6,7 @@ are taken off. From then on each grant takes one off, as a scheduler does it.
 Source: `AppSchedulingInfo`, `LocalityAppPlacementAllocator` of the ResourceManager.
 """
 
-from collections.abc import Container, Iterable, Mapping, Sequence
+from collections.abc import Container, Iterable, Mapping, Sequence, Sized
 from dataclasses import dataclass, field, replace
 
 from shim.domain.allocations import ANY, Ask, AskKey, Grant
@@ -54,12 +54,16 @@ class AskGroup:
 class AskBook:
     """The groups of an attempt.
 
+    Args:
+        containers: Those that the attempt has.
+
     Attributes:
         allowance: How much of what is wanted schedulers may be asked for; None for all of it. Falls with the grants.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, containers: Sized = ()) -> None:
         self.allowance: ResourceVector | None = None
+        self._containers = containers
         self._groups: dict[AskKey, AskGroup] = {}
 
     @property
@@ -168,6 +172,7 @@ class AskBook:
                 standing=dict(group.targets),
                 starved=dict(group.starved),
                 refused=frozenset(group.refused),
+                held=len(self._containers),
             )
             group.targets = dict(splitter.split(demand, rooms))
 

@@ -86,6 +86,9 @@ class ContainerBook:
         self._containers: dict[ContainerId, Container] = {}
         self._done: OrderedDict[ContainerId, None] = OrderedDict()
 
+    def __len__(self) -> int:
+        return len(self._containers)
+
     def __iter__(self) -> Iterator[Container]:
         return iter(tuple(self._containers.values()))
 

@@ -8,6 +8,7 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import LaunchVerdict
 from shim.domain.verdicts import Verdict
+from shim.relay.splitter import Demand
 
 __all__ = ["AskDecision", "Launch", "LaunchGroup", "Weighed"]
 
@@ -39,6 +40,7 @@ class AskDecision:
         by: Which splitter decided; `reason` says why it was not the matching one.
         verdicts: The newest of these asks, each with how many were proposed.
         repairs: Promises that were not kept in time, and taken back.
+        withheld: Containers that nobody is asked for, as other attempts go first; `behind` names those.
     """
 
     key: AskKey
@@ -50,6 +52,8 @@ class AskDecision:
     candidates: tuple[Weighed, ...]
     verdicts: tuple[tuple[int, LaunchVerdict], ...]
     repairs: int
+    withheld: int = 0
+    behind: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)
@@ -82,12 +86,25 @@ class LaunchGroup:
 
     Attributes:
         taken_back: What was asked for before its verdict, which rejected it.
+        forgiven: Beats without a grant that do not count any more, as nothing is asked for there since then.
+        deaf: For how many splits each sub-cluster has granted nothing though it has room.
     """
 
     launches: list[Launch] = field(default_factory=list)
     taken_back: Counter[SubClusterId] = field(default_factory=Counter)
     verdicts: list[tuple[int, LaunchVerdict]] = field(default_factory=list)
     repairs: int = 0
+    forgiven: dict[SubClusterId, int] = field(default_factory=dict)
+    deaf: Counter[SubClusterId] = field(default_factory=Counter)
+
+    def starved(self, subcluster: SubClusterId, demand: Demand) -> int:
+        """For how many beats a sub-cluster has granted nothing of what it is asked for."""
+        return max(0, demand.starved.get(subcluster, 0) - self.forgiven.get(subcluster, 0))
+
+    def hears(self, subcluster: SubClusterId) -> None:
+        """A sub-cluster granted something."""
+        self.forgiven.pop(subcluster, None)
+        self.deaf.pop(subcluster, None)
 
     def at(self, subcluster: SubClusterId) -> list[Launch]:
         """Those that the ledger asks a sub-cluster for."""

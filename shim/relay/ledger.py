@@ -69,10 +69,10 @@ class AskLedger:
     def __init__(self, attempt: ApplicationAttemptId, home: SubClusterId, splitter: AskSplitter) -> None:
         self._master = MasterSide(attempt)
         self._splitter = splitter
-        self._asks = AskBook()
+        self._containers = ContainerBook()
+        self._asks = AskBook(self._containers)
         self._talk = Conversations(home, self._asks)
         self._home = self._talk.home
-        self._containers = ContainerBook()
         self._outbox = Outbox(self._containers)
         self._intake = Intake(self._asks, self._containers, self._talk, splitter)
         self._recalls = Recalls(self._asks, self._containers, self._talk)

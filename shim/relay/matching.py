@@ -11,16 +11,18 @@ home go along with the call that is under way, as the next one may be a second a
 What nobody promises room for waits in the queues of the sub-clusters, in proportion to their sizes, as it would without
 Heddle; it is promised as soon as there is room. What starves where it was promised is promised elsewhere, and taken
 back. Where the view is too old to match on, `CapacitySplitter` splits.
+
+Where the attempts of a queue have containers in an order, what has no promise is asked for only where no other attempt
+goes first: the ResourceManager would serve by its own order. It waits in the ledger.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Protocol
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import LaunchVerdict
+from shim.domain.launches import LaunchVerdict, Waiting
 from shim.relay.launch_groups import AskDecision, Launch, LaunchGroup, Weighed
+from shim.relay.match_turn import Counts, Launches, MatchSettings, MatchTurn
 from shim.relay.splitter import (
     CapacitySplitter,
     Demand,
@@ -36,67 +38,6 @@ __all__ = ["Launches", "MatchSettings", "MatchingSplitter"]
 _ROUNDS = 3
 _MOST_DECISIONS = 32
 _IMPATIENT_AFTER = 2
-
-Counts = dict[SubClusterId, int]
-
-
-class Launches(Protocol):
-    """Proposals for the containers of one attempt."""
-
-    def room(self, subcluster: SubClusterId, key: AskKey) -> int:
-        """How many such containers could be had there, as far as is known: less what was promised to whomever."""
-        ...
-
-    def propose(self, subcluster: SubClusterId, key: AskKey, count: int) -> tuple[int, LaunchVerdict | None]:
-        """Ask for a promise; gives the proposal's number, and the verdict if it is there at once."""
-        ...
-
-    def tell(self, subcluster: SubClusterId, number: int, *, honoured: int, withdrawn: int) -> None:
-        """Say what became of a proposal so far."""
-        ...
-
-
-@dataclass(frozen=True, slots=True)
-class MatchSettings:
-    """How asks are matched.
-
-    Attributes:
-        patience: Beats without a grant after which an ask may move.
-        oldest_s: A view that is older is not matched on.
-    """
-
-    patience: int = 10
-    oldest_s: float = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class _Turn:
-    """One demand while it is split.
-
-    Attributes:
-        kept: How many each eligible sub-cluster is asked for; changes.
-        starving: Sub-clusters that have granted nothing for too long: nothing moves there before they grant something.
-        local: How many are wanted at each one's hosts.
-    """
-
-    demand: Demand
-    group: LaunchGroup
-    rooms: Mapping[SubClusterId, Room]
-    home: SubClusterId
-    kept: Counts
-    starving: frozenset[SubClusterId]
-    local: Mapping[SubClusterId, int]
-
-    @property
-    def is_settled(self) -> bool:
-        """Whether all that is wanted has a promise, and nobody starves."""
-        kept = self.kept
-        is_whole = sum(kept.values()) + self.group.awaited() == self.demand.total
-        return is_whole and not any(kept[name] and (name in self.starving or self.waiting(name)) for name in kept)
-
-    def waiting(self, subcluster: SubClusterId) -> int:
-        """How many a sub-cluster is asked for without having promised them."""
-        return max(0, self.kept[subcluster] - self.group.matched(subcluster))
 
 
 class MatchingSplitter:
@@ -134,21 +75,26 @@ class MatchingSplitter:
         why_not = self._why_not(demand, eligible)
         if why_not:
             asked = dict(self._fallback.split(demand, rooms))
+            self._launches.wait(demand.key, Waiting())
             self._withdraw_surplus(group, asked)
             self._decide(demand, group, self._weigh(demand, eligible), asked, reason=why_not)
             return asked
         turn = self._begin(demand, group, eligible, home)
         if turn.is_settled:  # most calls: nothing is looked at, nothing decided
+            self._line_up(turn)
             return {subcluster: count for subcluster, count in turn.kept.items() if count}
-        weighed = self._weigh(demand, eligible)
         self._take_back(turn)
+        self._line_up(turn)
+        weighed = self._weigh(demand, eligible)
+        self._step_back(turn, weighed)
         self._promise_what_waits(turn)
         self._move(turn)
         self._cut(turn)
         self._launch(turn)
         self._wait(turn)
+        self._line_up(turn)
         asked = {subcluster: count for subcluster, count in turn.kept.items() if count}
-        self._decide(demand, group, weighed, asked, reason="")
+        self._decide(demand, group, weighed, asked, behind=turn.behind(), withheld=turn.missing())
         return asked
 
     def _weigh(self, demand: Demand, eligible: Mapping[SubClusterId, Room]) -> tuple[Weighed, ...]:
@@ -158,7 +104,10 @@ class MatchingSplitter:
 
     def granted(self, key: AskKey, subcluster: SubClusterId) -> None:
         """See `AskSplitter`: the oldest promise there is honoured."""
+        self._launches.granted()
         group = self._groups.get(key)
+        if group is not None:
+            group.hears(subcluster)
         found = None if group is None else next((each for each in group.at(subcluster) if each.count), None)
         if group is not None and found is not None:
             found.count -= 1
@@ -170,6 +119,7 @@ class MatchingSplitter:
         """See `AskSplitter`."""
         group = self._groups.pop(key, None)
         if group is not None:
+            self._launches.wait(key, Waiting())
             for launch in group.launches:
                 self._withdraw(launch, launch.count)
 
@@ -177,6 +127,7 @@ class MatchingSplitter:
         """See `AskSplitter`."""
         for key in tuple(self._groups):
             self.drop(key)
+        self._launches.leave()
 
     # ------------------------------------------------------------------ what Local Masters tell
 
@@ -208,7 +159,7 @@ class MatchingSplitter:
 
     def _begin(
         self, demand: Demand, group: LaunchGroup, eligible: Mapping[SubClusterId, Room], home: SubClusterId
-    ) -> _Turn:
+    ) -> MatchTurn:
         """Where everything stands: grants and verdicts since the last split are in."""
         kept: Counts = {}
         for name in eligible:
@@ -219,9 +170,9 @@ class MatchingSplitter:
                     kept[name] += launch.count
         group.taken_back.clear()
         self._withdraw_surplus(group, kept)
-        starving = {name for name in kept if demand.starved.get(name, 0) >= self._settings.patience}
+        starving = {name for name in kept if group.starved(name, demand) >= self._settings.patience}
         local = {name: named_there(room, demand) for name, room in eligible.items()}
-        return _Turn(demand, group, eligible, home, kept, frozenset(starving), local)
+        return MatchTurn(demand, group, eligible, home, kept, frozenset(starving), local)
 
     def _withdraw_surplus(self, group: LaunchGroup, asked: Mapping[SubClusterId, int]) -> None:
         """Launches that are not asked for any more, the newest first."""
@@ -233,17 +184,40 @@ class MatchingSplitter:
                 self._withdraw(launch, taken)
         group.tidy()
 
-    def _take_back(self, turn: _Turn) -> None:
+    def _take_back(self, turn: MatchTurn) -> None:
         """What was promised and not granted in time is promised no longer; it goes on waiting, or elsewhere."""
         for name in turn.starving:
             for launch in turn.group.at(name):
                 if not launch.is_pending:
                     turn.group.repairs += launch.count
+                    turn.group.deaf[name] = self._settings.patience
                     self.repairs += launch.count
                     self._withdraw(launch, launch.count)
         turn.group.tidy()
 
-    def _promise_what_waits(self, turn: _Turn) -> None:
+    def _line_up(self, turn: MatchTurn) -> None:
+        """Say what has no promise, and where it could be had: not where nothing is granted though there is room."""
+        if not self._launches.is_ordered:
+            return
+        demand, deaf = turn.demand, turn.group.deaf
+        places = frozenset(name for name in turn.kept if deaf[name] < self._settings.patience)
+        self._launches.wait(
+            demand.key, Waiting(demand.total, turn.unpromised(), max(0, turn.missing()), places, demand.held)
+        )
+
+    def _step_back(self, turn: MatchTurn, weighed: Sequence[Weighed]) -> None:
+        """What has no promise is asked for nowhere where others go first."""
+        group, deaf = turn.group, turn.group.deaf
+        for each in weighed:
+            name = each.subcluster
+            is_heard = not turn.starved(name) or not each.room
+            deaf[name] = 0 if is_heard else deaf[name] + bool(turn.kept[name])
+            turn.before[name] = self._launches.before(name, turn.demand.key)
+            if turn.before[name] and turn.waiting(name):
+                turn.kept[name] -= turn.waiting(name)
+                group.forgiven[name] = turn.demand.starved.get(name, 0)
+
+    def _promise_what_waits(self, turn: MatchTurn) -> None:
         """What waits in a queue is promised where it waits, once there is room."""
         for name in turn.kept:
             waiting = 0 if name in turn.starving else turn.waiting(name)
@@ -251,17 +225,18 @@ class MatchingSplitter:
                 count = min(waiting, self._launches.room(name, turn.demand.key))
                 self._propose(turn, name, count, stands=True)
 
-    def _move(self, turn: _Turn) -> None:
+    def _move(self, turn: MatchTurn) -> None:
         """Ask elsewhere for what starves, or waits where nothing is free; what is promised there is cut here next."""
         movable = -turn.group.awaited()
+        impatient_after = 0 if self._launches.is_ordered else _IMPATIENT_AFTER
         for name in turn.kept:
             if name in turn.starving:
                 movable += turn.kept[name]
-            elif turn.demand.starved.get(name, 0) >= _IMPATIENT_AFTER:
+            elif turn.starved(name) >= impatient_after:
                 movable += max(0, turn.waiting(name) - turn.local[name])
         self._spread(turn, movable)
 
-    def _cut(self, turn: _Turn) -> None:
+    def _cut(self, turn: MatchTurn) -> None:
         """Ask for no more than is wanted: what starves goes first, then what waits, then what has the least room."""
         group, kept = turn.group, turn.kept
         surplus = sum(kept.values()) - turn.demand.total
@@ -277,16 +252,17 @@ class MatchingSplitter:
             surplus -= taken
         self._withdraw_surplus(group, kept)
 
-    def _launch(self, turn: _Turn) -> None:
+    def _launch(self, turn: MatchTurn) -> None:
         """Ask for more: first where the named hosts are, then wherever there is room."""
         for name, named in turn.local.items():
-            count = min(self._missing(turn), max(0, named - turn.kept[name]))
+            count = min(turn.missing(), max(0, named - turn.kept[name]))
             if count and name not in turn.starving:
                 self._propose(turn, name, min(count, self._launches.room(name, turn.demand.key)))
-                turn.kept[name] += min(self._missing(turn), max(0, named - turn.kept[name] - self._awaited(turn, name)))
-        self._spread(turn, self._missing(turn))
+            if count and name not in turn.starving and not turn.before.get(name):
+                turn.kept[name] += min(turn.missing(), max(0, named - turn.kept[name] - self._awaited(turn, name)))
+        self._spread(turn, turn.missing())
 
-    def _spread(self, turn: _Turn, count: int) -> None:
+    def _spread(self, turn: MatchTurn, count: int) -> None:
         """Propose so many by room and weight; what is rejected is matched again on what the rejection told."""
         for _ in range(_ROUNDS):
             if count <= 0:
@@ -297,28 +273,26 @@ class MatchingSplitter:
             shares = shares_of(count, room, lambda name: turn.rooms[name].weight)
             count -= sum(self._propose(turn, name, share) for name, share in shares.items())
 
-    def _wait(self, turn: _Turn) -> None:
-        """What nobody promised room for waits where it would without Heddle."""
-        missing = self._missing(turn)
-        if missing <= 0:
+    def _wait(self, turn: MatchTurn) -> None:
+        """What nobody promised room for waits where it would without Heddle, but for where others go first."""
+        missing = turn.missing()
+        rooms = [room for name, room in turn.rooms.items() if not turn.before.get(name)]
+        if missing <= 0 or not rooms:
             return
-        sizes = sizes_of(tuple(turn.rooms.values()), turn.demand)
+        sizes = sizes_of(rooms, turn.demand)
         left = {name: max(0, size - turn.kept[name]) for name, size in sizes.items()}
         for name, share in shares_of(missing, left, lambda name: turn.rooms[name].weight).items():
             turn.kept[name] += share
         largest = max(sizes, key=lambda name: sizes[name])
-        turn.kept[largest] += max(0, self._missing(turn))
+        turn.kept[largest] += max(0, turn.missing())
 
     # ------------------------------------------------------------------ proposals
 
-    def _missing(self, turn: _Turn) -> int:
-        return turn.demand.total - sum(turn.kept.values()) - turn.group.awaited()
-
-    def _awaited(self, turn: _Turn, name: SubClusterId) -> int:
+    def _awaited(self, turn: MatchTurn, name: SubClusterId) -> int:
         launches = turn.group.launches
         return sum(each.count for each in launches if each.subcluster == name and not each.is_told)
 
-    def _propose(self, turn: _Turn, name: SubClusterId, count: int, *, stands: bool = False) -> int:
+    def _propose(self, turn: MatchTurn, name: SubClusterId, count: int, *, stands: bool = False) -> int:
         """Propose; return how many containers are promised, or may yet be.
 
         Args:
@@ -359,7 +333,9 @@ class MatchingSplitter:
         weighed: tuple[Weighed, ...],
         asked: Mapping[SubClusterId, int],
         *,
-        reason: str,
+        reason: str = "",
+        withheld: int = 0,
+        behind: tuple[str, ...] = (),
     ) -> None:
         key = demand.key
         self._decisions.pop(key, None)
@@ -373,6 +349,8 @@ class MatchingSplitter:
             candidates=weighed,
             verdicts=tuple(group.verdicts),
             repairs=group.repairs,
+            withheld=max(0, withheld),
+            behind=behind,
         )
         while len(self._decisions) > _MOST_DECISIONS:
             del self._decisions[next(iter(self._decisions))]

@@ -91,6 +91,7 @@ class Demand:
         standing: How many each session is asked for by now.
         starved: For how many beats each session has granted none of them.
         refused: Sub-clusters whose scheduler refused such an ask.
+        held: Containers that the attempt has, of whatever kind.
     """
 
     key: AskKey
@@ -100,13 +101,18 @@ class Demand:
     standing: Mapping[SubClusterId, int] = field(default_factory=dict)
     starved: Mapping[SubClusterId, int] = field(default_factory=dict)
     refused: frozenset[SubClusterId] = frozenset()
+    held: int = 0
 
 
 class AskSplitter(Protocol):
     """Decides how many of a demand each sub-cluster is asked for."""
 
     def split(self, demand: Demand, rooms: Sequence[Room]) -> Mapping[SubClusterId, int]:
-        """Counts by sub-cluster; they add up to the demand's total, less what somebody is still asked about."""
+        """Counts by sub-cluster.
+
+        They add up to the demand's total, less what somebody is still asked about, and what is withheld as others go
+        first.
+        """
         ...
 
     def granted(self, key: AskKey, subcluster: SubClusterId) -> None:

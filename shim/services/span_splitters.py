@@ -11,6 +11,7 @@ from shim.ports.attempt_calls import Attempt
 from shim.relay import AskSplitter, CapacitySplitter
 from shim.relay.launch_groups import AskDecision
 from shim.relay.matching import MatchingSplitter, MatchSettings
+from shim.services.masters.container_order import ContainerOrders
 from shim.services.masters.launches import AttemptLaunches, LaunchDesk
 
 __all__ = ["MatchingStatus", "SpanMatching", "SpanSplitters"]
@@ -44,12 +45,14 @@ class SpanMatching:
     """The matching of every attempt, with its decisions.
 
     Args:
-        desk: Where matches are verified; None to split by free capacity alone.
+        desk: Where matches are verified.
         settings: How asks are matched.
+        orders: Who of a queue has containers first; without it or a desk, asks are split by free capacity alone.
     """
 
-    def __init__(self, desk: LaunchDesk | None, settings: MatchSettings) -> None:
+    def __init__(self, desk: LaunchDesk | None, settings: MatchSettings, orders: ContainerOrders | None = None) -> None:
         self._desk = desk
+        self._orders = orders
         self._settings = settings
         self._splitters: OrderedDict[ApplicationId, MatchingSplitter] = OrderedDict()
         self._before = MatchingStatus()
@@ -64,7 +67,7 @@ class SpanMatching:
             queue_at: What a sub-cluster calls its queue.
             changed: Called when its asks are to be split again.
         """
-        if self._desk is None:
+        if self._desk is None or self._orders is None:
             return CapacitySplitter(self._settings.patience)
         made: list[MatchingSplitter] = []
 
@@ -73,7 +76,8 @@ class SpanMatching:
             if waited_for:
                 changed()
 
-        launches = AttemptLaunches(self._desk, str(attempt.id), queue_at, judge)
+        turn = self._orders.turn_of(attempt)
+        launches = AttemptLaunches(self._desk, str(attempt.id), queue_at, judge, turn)
         made.append(MatchingSplitter(launches, self._settings))
         self._remember(attempt.id.application, made[0])
         return made[0]

@@ -20,6 +20,7 @@ from shim.local_master.promises import PromiseBook
 from shim.relay import Demand, Room, RoomsChanged
 from shim.relay.matching import MatchingSplitter, MatchSettings
 from tests.property.test_relay_ledger import NAMES, ROOMS, Relay
+from tests.support.launches import Unordered
 
 LASTS_S = 30.0
 
@@ -28,7 +29,7 @@ def a_node(host, total, used):
     return NodeReport(NodeId(host, 1), "/r", "RUNNING", total, used)
 
 
-class LateLaunches:
+class LateLaunches(Unordered):
     """Implements `Launches` with books of promises; verdicts come at once, late or never, as it is told."""
 
     def __init__(self, books, now_s):

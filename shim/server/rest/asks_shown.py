@@ -10,6 +10,8 @@ from shim.services.span_splitters import MatchingStatus
 
 __all__ = ["shown_asks", "shown_matching"]
 
+_MOST_NAMED = 3
+
 
 def shown_matching(status: MatchingStatus) -> dict[str, Any]:
     """The part `asks` of `GET /heddle/v1/masters`."""
@@ -40,8 +42,10 @@ def _shown(decision: AskDecision) -> dict[str, Any]:
         "label": key.label,
         "wanted": decision.wanted,
         "by": decision.by,
-        "reason": decision.reason,
+        "reason": decision.reason or _who_is_first(decision),
         "repairs": decision.repairs,
+        "withheld": decision.withheld,
+        "behind": list(decision.behind),
         "candidates": [
             {
                 "cluster": each.subcluster,
@@ -64,3 +68,11 @@ def _shown(decision: AskDecision) -> dict[str, Any]:
             for proposed, each in decision.verdicts
         ],
     }
+
+
+def _who_is_first(decision: AskDecision) -> str:
+    if not decision.withheld:
+        return ""
+    more = len(decision.behind) - _MOST_NAMED
+    names = [*decision.behind[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
+    return f"{decision.withheld} wait in Heddle, as others of the queue go first: {', '.join(names)}"

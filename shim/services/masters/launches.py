@@ -15,11 +15,12 @@ from typing import Protocol
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Waiting
 from shim.domain.verdicts import Verdict
 from shim.global_master.federation_view import FederationView, Part
-from shim.local_master.promises import PromiseBook
+from shim.local_master.promises import Kinds, PromiseBook
 from shim.ports.clock import Clock
+from shim.services.masters.container_order import AttemptTurn
 
 __all__ = ["AttemptLaunches", "LaunchDesk", "LaunchVerification", "VerifiesLaunches"]
 
@@ -118,9 +119,9 @@ class LaunchDesk:
         """Containers that are promised and not granted, as far as is known here."""
         return {name: verification.open for name, verification in self._books.items()}
 
-    def room(self, subcluster: SubClusterId, kind: ContainerKind) -> int:
-        """How many containers of a kind could be had, as far as is known."""
-        return self._books[subcluster].book.room(kind)
+    def room(self, subcluster: SubClusterId, kind: ContainerKind, before: Kinds = ()) -> int:
+        """How many containers of a kind could be had, as far as is known, if others had theirs first."""
+        return self._books[subcluster].book.room(kind, before)
 
     def propose(
         self,
@@ -189,6 +190,7 @@ class AttemptLaunches:
         holder: The attempt, for people.
         queue_at: What a sub-cluster calls the attempt's queue; None if it has no such queue.
         judge: Given verdicts that were not there at once.
+        turn: The attempt's place among those of its queue.
     """
 
     def __init__(
@@ -197,16 +199,44 @@ class AttemptLaunches:
         holder: str,
         queue_at: Callable[[SubClusterId], str | None],
         judge: Callable[[Sequence[LaunchVerdict]], None],
+        turn: AttemptTurn,
     ) -> None:
         self._desk = desk
         self._holder = holder
         self._queue_at = queue_at
         self._judge = judge
+        self._turn = turn
         self._queues: dict[SubClusterId, str] = {}
 
     def room(self, subcluster: SubClusterId, key: AskKey) -> int:
         """See `Launches`."""
-        return self._desk.room(subcluster, self._kind(subcluster, key))
+        counts: dict[ContainerKind, int] = {}
+        for each in self._turn.before(subcluster):
+            kind = ContainerKind(self._queue(subcluster), each.resource, each.label)
+            counts[kind] = counts.get(kind, 0) + each.count
+        return self._desk.room(subcluster, self._kind(subcluster, key), tuple(counts.items()))
+
+    @property
+    def is_ordered(self) -> bool:
+        """See `Launches`."""
+        return self._turn.is_ordered
+
+    def before(self, subcluster: SubClusterId, key: AskKey) -> Sequence[str]:
+        """See `Launches`: nodes of another label are no one's who does not ask for it."""
+        ahead = self._turn.before(subcluster)
+        return tuple(dict.fromkeys(str(each.attempt.application) for each in ahead if each.label == key.label))
+
+    def wait(self, key: AskKey, waiting: Waiting) -> None:
+        """See `Launches`."""
+        self._turn.wait(key, waiting)
+
+    def granted(self) -> None:
+        """See `Launches`."""
+        self._turn.granted()
+
+    def leave(self) -> None:
+        """See `Launches`."""
+        self._turn.leave()
 
     def propose(self, subcluster: SubClusterId, key: AskKey, count: int) -> tuple[int, LaunchVerdict | None]:
         """See `Launches`."""
@@ -217,7 +247,10 @@ class AttemptLaunches:
         self._desk.tell(subcluster, LaunchNews(number, honoured, withdrawn))
 
     def _kind(self, subcluster: SubClusterId, key: AskKey) -> ContainerKind:
+        return ContainerKind(self._queue(subcluster), key.resource, key.label)
+
+    def _queue(self, subcluster: SubClusterId) -> str:
         queue = self._queues.get(subcluster) or self._queue_at(subcluster) or ""
         if queue:
             self._queues[subcluster] = queue
-        return ContainerKind(queue, key.resource, key.label)
+        return queue

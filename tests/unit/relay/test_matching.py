@@ -11,6 +11,7 @@ from shim.domain.verdicts import Verdict
 from shim.local_master.promises import PromiseBook
 from shim.relay import Demand, Room
 from shim.relay.matching import MatchingSplitter, MatchSettings
+from tests.support.launches import Unordered
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
@@ -20,7 +21,7 @@ def gib(count):
     return ResourceVector(1024 * count, count)
 
 
-class Books:
+class Books(Unordered):
     """Implements `Launches` by books of promises that the test looks into; `waiting` are verdicts that are late."""
 
     def __init__(self, free, sender="gm", books=None):

@@ -8,6 +8,7 @@ from prometheus_client import CollectorRegistry, generate_latest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
 from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict
 from shim.domain.resources import ResourceVector
+from shim.domain.shares import UNORDERED
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.global_master.federation_view import FederationView
@@ -17,6 +18,7 @@ from shim.relay import Demand, Room
 from shim.relay.matching import MatchSettings
 from shim.server.masters import MatchingCollector
 from shim.server.rest.asks_shown import shown_asks, shown_matching
+from shim.services.masters.container_order import ContainerOrders
 from shim.services.masters.launches import LaunchDesk
 from shim.services.span_splitters import MatchingStatus, SpanMatching
 from shim.testing.clock import FakeClock
@@ -121,7 +123,8 @@ async def test_a_local_master_that_is_silent_or_away_is_done_without(story):
 
 
 async def test_a_splitter_over_links_thinks_again_when_the_verdict_comes(story):
-    matching = SpanMatching(LaunchDesk(story.view, story.clock, 30.0, story.following), MatchSettings())
+    desk = LaunchDesk(story.view, story.clock, 30.0, story.following)
+    matching = SpanMatching(desk, MatchSettings(), ContainerOrders(lambda _: UNORDERED, story.clock, 60.0))
     changed = []
     splitter = matching.splitter(ATTEMPT, lambda _: "root.default", lambda: changed.append(1))
     assert splitter.split(Demand(KEY, 3), ROOMS) == {EAST: 3}, "for the home"

@@ -1,0 +1,159 @@
+"""Two spanning applications on two full clusters: who gets what comes free is for the order of their queue to say."""
+
+import asyncio
+import getpass
+import secrets
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from shim.bootstrap import Heddle
+from shim.config import parse
+from shim.lab import Lab
+from tests.faults.conftest import Client, Federation
+from tests.faults.test_matched_asks import AM
+from tests.faults.test_passing_on import rpc_to, token_of
+from tests.support.masters import until
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+
+_MIB = 1024
+_BEYOND = 6
+_SMALL = 2
+_FREED = 2
+_WITHIN_S = 180
+
+_QUEUE = """
+[[queue]]
+name = "root.default"
+span = true
+containers = "{order}"
+"""
+
+# on a busy machine views may be old and nodes slow to take containers: nothing is given up, and nobody is impatient
+_SECTIONS = """
+[span]
+beat_s = 0.2
+patience = 1000
+oldest_view_s = 300
+promise_s = 120
+overtaken_s = 3600
+[poll]
+interval_s = 0.5
+late_after_s = 300
+[log]
+level = "warning"
+"""
+
+
+@asynccontextmanager
+async def a_federation(lab: Lab, folder: Path, order: str) -> AsyncIterator[tuple[Federation, str]]:
+    """A Heddle whose queue has its containers in an order, and the address of its door for ApplicationMasters."""
+    secret = folder / "secret"
+    secret.write_text(secrets.token_hex(32))
+    secret.chmod(0o600)
+    store = folder / "heddle.db"
+    text = (
+        '[server]\nrest = "127.0.0.1:0"\nclient_rpc = ""\nadmin_rpc = ""\nscheduler_rpc = "127.0.0.1:0"\n'
+        f'[store]\nurl = "sqlite:///{store}"\n[security]\nallow_anonymous = true\nsecret_file = "{secret}"\n'
+        + "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
+        + _QUEUE.format(order=order)
+        + _SECTIONS
+    )
+    async with (
+        aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as session,
+        Heddle(parse(text, source="heddle.toml", environment={})) as heddle,
+    ):
+        assert heddle.scheduler_rpc is not None
+        managers = {id_: Client(session, each.url) for id_, each in lab.clusters.items()}
+        yield Federation(lab, Client(session, heddle.url), managers, store), heddle.scheduler_rpc
+
+
+async def begin(federation: Federation, door: str) -> tuple[str, AM]:
+    """An application, with its ApplicationMaster registered."""
+    client = federation.heddle
+    assert (await client.submit()).status == 202
+    application = client.acknowledged[-1]
+
+    async def has_a_home() -> bool:
+        return bool(await federation.homes(application))
+
+    await until(has_a_home)
+    (home,) = await federation.homes(application)
+    am = AM(rpc_to(door, await token_of(federation.lab, home, application)))
+    await am.register()
+    return application, am
+
+
+async def why(federation: Federation, application: str) -> Any:
+    """What is told of the only asks of an application."""
+    url = f"{federation.heddle.url}/heddle/v1/apps/{application}/why?user.name=alice"
+    async with federation.heddle.session.get(url) as answer:
+        asks = (await answer.json())["asks"]
+    return asks[0] if asks else {"withheld": 0}
+
+
+async def room_of(federation: Federation) -> int:
+    """How many containers both clusters could hold now."""
+    replies = [await manager.ask("metrics") for manager in federation.managers.values()]
+    return sum(reply.body["clusterMetrics"]["availableMB"] // _MIB for reply in replies)
+
+
+async def test_what_comes_free_goes_to_whom_the_order_says(fault_lab: Lab, tmp_path: Path) -> None:
+    async with a_federation(fault_lab, tmp_path, "fifo") as (federation, door):
+        (large_id, large), (small_id, small) = [await begin(federation, door) for _ in range(2)]
+        room = await room_of(federation)
+        await large.want(room + _BEYOND)
+
+        async def both_call() -> None:
+            await asyncio.gather(large.allocate(), small.allocate())
+
+        async def fills_both() -> bool:
+            await both_call()
+            return len(large.held) + len(small.held) == room
+
+        async def release(count: int) -> None:
+            await large.allocate(releases={large.held.pop() for _ in range(count)})
+            await until(fills_both, within_s=_WITHIN_S)
+
+        await until(fills_both, within_s=_WITHIN_S)
+        await small.want(_SMALL)
+        await all_wait_behind(federation, small_id, large_id, _SMALL, both_call)
+        await release(_FREED)
+        assert (large.wanted, small.wanted) == (_BEYOND - _FREED, _SMALL), "who came first"
+
+        await apply_order(federation, "fewest-tasks")
+        await all_wait_behind(federation, large_id, small_id, _BEYOND - _FREED, both_call)
+        await release(_SMALL + 1)
+        assert (large.wanted, small.wanted) == (_BEYOND - _FREED - 1, 0), "who wants the fewest, then the other"
+
+        await large.want(0)
+        await asyncio.gather(large.give_back(), small.give_back())
+        await asyncio.gather(large.finish(), small.finish())
+
+
+async def all_wait_behind(
+    federation: Federation, last: str, first: str, count: int, call: Callable[[], Awaitable[None]]
+) -> None:
+    """Wait until all that an application lacks is asked for nowhere, and it is told why."""
+
+    async def is_withheld() -> bool:
+        await call()
+        return bool((await why(federation, last))["withheld"] == count)
+
+    await until(is_withheld, within_s=_WITHIN_S)
+    told = await why(federation, last)
+    assert told["behind"] == [first]
+    assert f"{count} wait in Heddle" in told["reason"]
+
+
+async def apply_order(federation: Federation, order: str) -> None:
+    """Let another order hold from now on."""
+    body = {"text": _QUEUE.format(order=order), "source": "order.toml", "note": "the other order"}
+    url = f"{federation.heddle.url}/heddle/v1/policy?user.name={getpass.getuser()}"
+    async with federation.heddle.session.post(url, json=body) as answer:
+        assert answer.status == 200, await answer.text()

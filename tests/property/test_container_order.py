@@ -1,0 +1,256 @@
+"""Containers in an order among applications of a queue, though ResourceManagers serve by an order of their own.
+
+The model: two clusters whose ResourceManagers grant by the age of applications, reports that come every second, and
+ApplicationMasters that call every second. *Safety*: who is first is served first, as long as nobody was overtaken for
+too long. *Liveness*: everybody is served in the end, and no room is idle for long that somebody withheld could use.
+"""
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import NodeReport
+from shim.global_master.federation_view import FederationView
+from shim.ports.attempt_calls import Attempt
+from shim.relay import Demand, Room
+from shim.relay.matching import MatchSettings
+from shim.services.masters.container_order import ContainerOrders
+from shim.services.masters.launches import LaunchDesk
+from shim.services.span_splitters import SpanMatching
+from shim.testing.clock import FakeClock
+from shim.testing.reports import a_queue_report, a_report
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+QUEUE = "root.default"
+GIB = 1024
+NODE_GIB = 4
+NODES = {EAST: ("", "", "gpu"), WEST: ("", "")}
+DOCUMENTS = {"nodes": b"{}", "scheduler": b"{}"}
+OVERTAKEN_S = 25.0
+MOST_IDLE = 4
+"""Beats: a report tells of the room, those before take what they want of it, then it is another's."""
+
+
+def gib(count):
+    return ResourceVector(GIB * count, count)
+
+
+def a_key(size, label=""):
+    return AskKey(20, -1, is_opportunistic=False, resource=gib(size), label=label)
+
+
+@dataclass
+class ResourceManager:
+    """Serves the oldest application first, where it fits.
+
+    Attributes:
+        running: Who, on which node, how large, until which beat.
+        most: What its queue may use, in GiB.
+    """
+
+    name: SubClusterId
+    most: int
+    asked: dict[int, tuple[AskKey, int]] = field(default_factory=dict)
+    running: list[tuple[int, int, int, int]] = field(default_factory=list)
+
+    def free(self, node):
+        return NODE_GIB - sum(size for _, where, size, _ in self.running if where == node)
+
+    @property
+    def used(self):
+        return sum(size for _, _, size, _ in self.running)
+
+    def place_for(self, key):
+        size = key.resource.memory_mib // GIB
+        if self.used + size > self.most:
+            return None
+        nodes = (node for node, label in enumerate(NODES[self.name]) if label == key.label)
+        return next((node for node in nodes if self.free(node) >= size), None)
+
+    def grant_next(self, until):
+        """Grant one container; whose it is, or None if nothing that is asked for fits."""
+        for who, (key, count) in sorted(self.asked.items()):
+            node = self.place_for(key) if count else None
+            if node is not None:
+                self.running.append((who, node, key.resource.memory_mib // GIB, until))
+                self.asked[who] = (key, count - 1)
+                return who
+        return None
+
+    def report(self, number, at_s):
+        nodes = tuple(
+            NodeReport(
+                NodeId(f"{self.name}{node}", 1),
+                "/r",
+                "RUNNING",
+                gib(NODE_GIB),
+                gib(NODE_GIB - self.free(node)),
+                (label,) if label else (),
+            )
+            for node, label in enumerate(NODES[self.name])
+        )
+        queue = a_queue_report(QUEUE, maximum=gib(self.most), used=gib(self.used))
+        return a_report(self.name, number, polled_at_s=at_s, nodes=nodes, queues=(queue,), documents=DOCUMENTS)
+
+
+@dataclass
+class Application:
+    """One ApplicationMaster, with its splitter."""
+
+    number: int
+    key: AskKey
+    wanted: int
+    for_beats: int = 1
+    asked: dict[SubClusterId, int] = field(default_factory=dict)
+    starved: Counter[SubClusterId] = field(default_factory=Counter)
+
+    @property
+    def attempt(self):
+        return Attempt(ApplicationAttemptId(ApplicationId(1, self.number), 1), EAST, QUEUE, "ada")
+
+
+class World:
+    """Two clusters, and one Global Master with its Local Masters inside."""
+
+    def __init__(self, order, applications, most=NODE_GIB * 3):
+        self.clock = FakeClock()
+        self.view = FederationView((EAST, WEST))
+        self.managers = {name: ResourceManager(name, most if name == EAST else 99) for name in (EAST, WEST)}
+        orders = ContainerOrders(lambda _: order, self.clock, OVERTAKEN_S)
+        self.matching = SpanMatching(LaunchDesk(self.view, self.clock, 30.0), MatchSettings(patience=3), orders)
+        self.applications = applications
+        self.splitters = {
+            each.number: self.matching.splitter(each.attempt, lambda _: QUEUE, lambda: None) for each in applications
+        }
+        self.beats = 0
+        self.served = []
+        self.idle = Counter()
+
+    def beat(self):
+        """A second: containers end, reports, calls of all ApplicationMasters, grants."""
+        self.beats += 1
+        self.clock.wall_s += 1.0
+        for manager in self.managers.values():
+            manager.running = [each for each in manager.running if each[3] > self.beats]
+            self.view.apply(manager.report(self.beats, self.clock.wall_s))
+        for each in self.applications:
+            self.call(each)
+        for name, manager in self.managers.items():
+            self.grant(name, manager)
+
+    def call(self, application):
+        splitter = self.splitters[application.number]
+        if not application.wanted:
+            splitter.drop(application.key)
+            asked = {}
+        else:
+            held = sum(who == application.number for each in self.managers.values() for who, *_ in each.running)
+            demand = Demand(
+                application.key,
+                application.wanted,
+                standing=dict(application.asked),
+                starved=dict(application.starved),
+                held=held,
+            )
+            asked = dict(splitter.split(demand, self.rooms()))
+            assert sum(asked.values()) <= application.wanted
+        application.asked = asked
+        for name, manager in self.managers.items():
+            manager.asked[application.number] = (application.key, asked.get(name, 0))
+
+    def rooms(self):
+        labels = frozenset({"gpu"})
+        return [
+            Room(name, is_home=name == EAST, size=gib(12), largest=gib(NODE_GIB), labels=labels if name == EAST else ())
+            for name in (EAST, WEST)
+        ]
+
+    def grant(self, name, manager):
+        by_number = {each.number: each for each in self.applications}
+        lucky = set()
+        while True:
+            who = manager.grant_next(0)
+            if who is None:
+                break
+            application = by_number[who]
+            manager.running[-1] = (*manager.running[-1][:3], self.beats + application.for_beats)
+            application.wanted -= 1
+            application.asked[name] -= 1
+            self.splitters[who].granted(application.key, name)
+            self.served.append(who)
+            lucky.add(who)
+        for each in self.applications:
+            each.starved[name] = 0 if each.number in lucky else each.starved[name] + bool(each.asked.get(name))
+        withheld = (each for each in self.applications if each.wanted > sum(each.asked.values()))
+        could = any(manager.place_for(each.key) is not None for each in withheld)
+        self.idle[name] = self.idle[name] + 1 if could and not lucky else 0
+
+
+SIZES = st.lists(st.integers(1, 6), min_size=2, max_size=5)
+
+
+@settings(max_examples=60, deadline=None)
+@given(order=st.sampled_from(["fifo", "fewest-tasks"]), sizes=SIZES)
+def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(order, sizes):
+    applications = [Application(number, a_key(1), count, 99) for number, count in enumerate(sizes, start=1)]
+    world = World(order, applications)
+    for manager in world.managers.values():  # full of what others run
+        manager.running = [(0, node, 1, 9999) for node in range(len(NODES[manager.name])) for _ in range(NODE_GIB)]
+    manager = world.managers[WEST]
+    world.beat()
+    for _ in range(8):
+        manager.running.remove((0, *next(each[1:] for each in manager.running if each[0] == 0)))
+        world.beat()
+    in_turn = sorted(applications, key=lambda each: (sizes[each.number - 1], each.number))
+    expected = [each.number for each in (in_turn if order == "fewest-tasks" else applications)]
+    expected = [number for number in expected for _ in range(sizes[number - 1])]
+    assert world.served
+    assert world.served == expected[: len(world.served)]
+
+
+@settings(max_examples=100, deadline=None)
+@given(
+    order=st.sampled_from(["fifo", "fewest-tasks"]),
+    wanted=st.lists(
+        st.tuples(st.sampled_from([(1, ""), (3, ""), (2, "gpu")]), st.integers(1, 9), st.integers(1, 6)),
+        min_size=1,
+        max_size=6,
+    ),
+    most=st.sampled_from([3, 6, 12]),
+)
+def test_everybody_is_served_in_the_end_and_nobody_is_withheld_from_room_that_nobody_takes(order, wanted, most):
+    applications = [
+        Application(number, a_key(*kind), count, for_beats)
+        for number, (kind, count, for_beats) in enumerate(wanted, start=1)
+    ]
+    world = World(order, applications, most)
+    for _ in range(600):
+        world.beat()
+        assert max(world.idle.values(), default=0) <= MOST_IDLE, world.idle
+        if not any(each.wanted for each in applications):
+            break
+    assert not any(each.wanted for each in applications)
+    world.beat()
+    world.beat()
+    assert sum(world.matching.status().promised.values()) == 0
+
+
+def test_an_application_that_was_overtaken_for_too_long_goes_first():
+    applications = [Application(1, a_key(4), 3, 99), *(Application(n, a_key(4), 1, 2) for n in range(2, 60))]
+    world = World("fewest-tasks", applications[:1], most=0)
+    later = applications[1:]
+    for manager in world.managers.values():
+        manager.running = [(0, node, NODE_GIB, 2) for node in range(len(NODES[manager.name]))]
+    while applications[0].wanted == 3:
+        fresh, later = later[:2], later[2:]
+        for each in fresh:  # always somebody smaller
+            world.applications.append(each)
+            world.splitters[each.number] = world.matching.splitter(each.attempt, lambda _: QUEUE, lambda: None)
+        world.beat()
+        assert world.beats < 2 * OVERTAKEN_S
+    assert world.beats > OVERTAKEN_S

@@ -1,0 +1,21 @@
+"""What doubles of `shim.relay.matching.Launches` share."""
+
+__all__ = ["Unordered"]
+
+
+class Unordered:
+    """The part of `Launches` that tells of others: there are none."""
+
+    is_ordered = False
+
+    def before(self, subcluster, key):  # noqa: ARG002 - the protocol's signature
+        return ()
+
+    def wait(self, key, waiting):
+        pass
+
+    def granted(self):
+        pass
+
+    def leave(self):
+        pass

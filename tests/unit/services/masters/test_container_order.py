@@ -1,0 +1,132 @@
+"""The order of containers in a queue: as its policy says now, among those who can stand in each other's way."""
+
+from dataclasses import replace
+
+import pytest
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
+from shim.domain.launches import Waiting
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import NodeReport
+from shim.global_master.federation_view import FederationView
+from shim.ports.attempt_calls import Attempt
+from shim.relay import Demand, Room
+from shim.relay.matching import MatchSettings
+from shim.server.rest.asks_shown import shown_asks
+from shim.services.masters.container_order import ContainerOrders
+from shim.services.masters.launches import AttemptLaunches, LaunchDesk
+from shim.services.span_splitters import SpanMatching
+from shim.testing.clock import FakeClock
+from shim.testing.reports import a_report
+from tests.unit.relay.test_matching import KEY
+
+EAST = SubClusterId("east")
+DOCUMENTS = {"nodes": b"{}", "scheduler": b"{}"}
+SIZE = ResourceVector(8 * 1024, 8)
+ROOMS = (Room(EAST, is_home=True, free=SIZE, size=SIZE, largest=SIZE, labels=frozenset({"gpu"})),)
+GPU = replace(KEY, label="gpu")
+WAITS = Waiting(wanted=2, unpromised=2, places=frozenset({EAST}))
+
+
+def an_attempt(number, queue="root.default"):
+    return Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, queue, "ada")
+
+
+class Federation:
+    """A cluster with as much room as the test says, and two applications of one queue, or of two."""
+
+    def __init__(self, order="fewest-tasks", free=8):
+        self.clock = FakeClock()
+        self.order = order
+        self.view = FederationView((EAST,))
+        self.report(1, free)
+        self.desk = LaunchDesk(self.view, self.clock, 30.0)
+        self.orders = ContainerOrders(lambda _: self.order, self.clock, 60.0)
+        self.matching = SpanMatching(self.desk, MatchSettings(), self.orders)
+
+    def report(self, number, free):
+        used = ResourceVector(1024 * (8 - free), 8 - free)
+        nodes = tuple(
+            NodeReport(NodeId(name, 1), "/r", "RUNNING", SIZE, used, labels)
+            for name, labels in (("e1", ()), ("e2", ("gpu",)))
+        )
+        report = a_report("east", number, polled_at_s=self.clock.now_s(), nodes=nodes, documents=DOCUMENTS, queues=())
+        self.view.apply(report)
+
+    def splitter(self, attempt):
+        return self.matching.splitter(attempt, lambda _: attempt.queue, lambda: None)
+
+    def launches(self, attempt):
+        turn = self.orders.turn_of(attempt)
+        return AttemptLaunches(self.desk, str(attempt.id), lambda _: attempt.queue, lambda _: None, turn)
+
+
+@pytest.fixture
+def federation():
+    return Federation()
+
+
+def test_what_those_before_wait_for_is_not_free_for_others_of_the_queue(federation):
+    first, second, stranger = (
+        federation.launches(each) for each in (an_attempt(1), an_attempt(2), an_attempt(3, "root.prod"))
+    )
+    first.wait(KEY, WAITS)
+    second.wait(KEY, replace(WAITS, wanted=9, unpromised=9))
+    assert (first.room(EAST, KEY), second.room(EAST, KEY), stranger.room(EAST, KEY)) == (8, 6, 8)
+    assert second.before(EAST, KEY) == ("application_1_0001",)
+    assert stranger.before(EAST, KEY) == ()
+
+
+def test_those_who_need_another_label_are_in_nobodys_way(federation):
+    first, second = (federation.launches(an_attempt(number)) for number in (1, 2))
+    first.wait(GPU, WAITS)
+    second.wait(KEY, replace(WAITS, wanted=9, unpromised=9))
+    assert second.room(EAST, KEY) == 8
+    assert second.before(EAST, KEY) == ()
+    assert second.room(EAST, GPU) == 6
+
+
+def test_without_an_order_everybody_is_served_as_the_sub_clusters_see_fit(federation):
+    first, second = (federation.launches(an_attempt(number)) for number in (1, 2))
+    first.wait(KEY, WAITS)
+    second.wait(KEY, replace(WAITS, wanted=9, unpromised=9))
+    federation.order = "unordered"
+    assert not second.is_ordered
+    assert (second.room(EAST, KEY), second.before(EAST, KEY)) == (8, ())
+    federation.order = "fifo"
+    assert (second.room(EAST, KEY), second.is_ordered) == (6, True), "a policy was applied"
+    first.leave()
+    assert second.room(EAST, KEY) == 8
+
+
+def test_what_stands_in_a_scheduler_is_taken_back_when_somebody_goes_first_and_says_so():
+    federation = Federation(free=0)
+    large, small = an_attempt(1), an_attempt(2)
+    of_large, of_small = federation.splitter(large), federation.splitter(small)
+    standing = of_large.split(Demand(KEY, 6), ROOMS)
+    assert standing == {EAST: 6}
+    assert of_small.split(Demand(KEY, 2), ROOMS) == {EAST: 2}, "it is first"
+    assert of_large.split(Demand(KEY, 6, standing=standing, starved={EAST: 12}), ROOMS) == {}
+    (shown,) = shown_asks(federation.matching.decisions(large.id.application))
+    assert (shown["withheld"], shown["behind"]) == (6, ["application_1_0002"])
+    assert shown["reason"] == "6 wait in Heddle, as others of the queue go first: application_1_0002"
+
+    federation.clock.wall_s += 1.0
+    federation.report(2, 5)
+    assert of_large.split(Demand(KEY, 6, starved={EAST: 12}), ROOMS) == {EAST: 3}, "two of five are the other's"
+    assert of_small.split(Demand(KEY, 2, standing={EAST: 2}), ROOMS) == {EAST: 2}
+    of_small.drop(KEY)
+    assert of_large.split(Demand(KEY, 6, standing={EAST: 3}), ROOMS) == {EAST: 6}
+
+
+def test_who_is_first_and_is_granted_nothing_though_there_is_room_holds_nobody_up():
+    federation = Federation(free=4)
+    of_first = federation.splitter(an_attempt(1))
+    of_second = federation.splitter(an_attempt(2))
+    assert of_first.split(Demand(KEY, 2), ROOMS) == {EAST: 2}
+    assert of_second.split(Demand(KEY, 9), ROOMS) == {EAST: 9}, "the first has its promises"
+    of_first.split(Demand(KEY, 2, standing={EAST: 2}, starved={EAST: 10}), ROOMS)
+    assert of_second.split(Demand(KEY, 9, standing={EAST: 2}), ROOMS) == {EAST: 9}, "its user may have no more"
+    of_first.granted(KEY, EAST)
+    of_first.split(Demand(KEY, 5, standing={EAST: 1}, starved={EAST: 0}, held=1), ROOMS)
+    assert of_second.split(Demand(KEY, 9, standing={EAST: 9}), ROOMS)[EAST] < 9, "its user may again"
