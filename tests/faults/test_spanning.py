@@ -116,7 +116,7 @@ def test_a_job_goes_on_when_a_whole_cluster_elsewhere_dies(fault_lab, heddle, tm
     assert len(spanned.attempts()) == 1
 
 
-def test_a_second_attempt_takes_over_what_the_first_had_elsewhere(fault_lab, heddle, tmp_path):
+def test_a_second_attempt_succeeds_and_nothing_of_the_first_stays_anywhere(fault_lab, heddle, tmp_path):
     with a_spanning_job(fault_lab, heddle, tmp_path, "barbara") as spanned:
         end_master(spanned)
         until(lambda: len(spanned.attempts()) == 2, "a second attempt")
