@@ -124,6 +124,9 @@ def test_a_queue_gets_its_share_back_and_the_borrowers_job_succeeds_nevertheless
     borrower = divided.borrow(program, borrowers_gate, maps=9)
     until(lambda: divided.containers("dev") == 8, "dev has borrowed everything", within_s=WITHIN_S)
 
+    divided.heddle.kill()
+    divided.heddle.start()  # what the borrower has it was given before: its home and the store tell the next Heddle
+
     # no more than there is beside the borrower's ApplicationMaster, which nobody takes, in either cluster
     claimant = divided.claim(claimants_gate, containers=2)
     until(lambda: divided.containers("prod") == 3, "prod has all that it wants of its share", within_s=WITHIN_S)
