@@ -1,11 +1,13 @@
 """How old an answer is, and whose part of it is late: the headers `Heddle-As-Of` and `Heddle-Missing`."""
 
+import datetime as dt
 from dataclasses import dataclass
+from functools import lru_cache
 
 from shim.domain.ids import SubClusterId
 from shim.global_master.federation_view import FederationView, Part
 
-__all__ = ["Freshness", "freshness_of"]
+__all__ = ["Freshness", "freshness_of", "instant"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,3 +35,10 @@ def freshness_of(view: FederationView, part: Part, now_s: float) -> Freshness:
     known = {subcluster: as_of_s for subcluster, as_of_s in told.items() if as_of_s is not None}
     in_time = [as_of_s for subcluster, as_of_s in known.items() if subcluster not in missing]
     return Freshness(min(in_time or known.values(), default=now_s), missing)
+
+
+@lru_cache(maxsize=256)
+def instant(time_s: float) -> str:
+    """A moment as RFC 3339 has it, in milliseconds."""
+    moment = dt.datetime.fromtimestamp(time_s, dt.UTC)
+    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"

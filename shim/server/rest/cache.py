@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shim.domain.ids import SubClusterId
 from shim.global_master.federation_view import Part
-from shim.server.rest.messages import Request
+from shim.server.rest.messages import Headers, Request
 
 __all__ = ["CacheKey", "Kept", "ResponseCache", "cache_key"]
 
@@ -25,8 +25,8 @@ class Kept:
         missing: The sub-clusters that were missing.
         good_until_s: When it is too old whatever the view says; seconds since the epoch.
         as_of_s: When it was true, for what is no list; None for as old as the part of the view.
-        status_line: With its line end.
-        tail: The rest of the headers, the empty line, and the body.
+        headers: Those that last.
+        head: The same as they go out, with the length and the empty line.
     """
 
     part: Part
@@ -34,8 +34,9 @@ class Kept:
     missing: tuple[SubClusterId, ...]
     good_until_s: float
     as_of_s: float | None
-    status_line: bytes
-    tail: bytes
+    headers: Headers
+    head: bytes
+    body: bytes
 
 
 def cache_key(request: Request) -> CacheKey:
@@ -63,10 +64,10 @@ class ResponseCache:
     def keep(self, key: CacheKey, kept: Kept) -> None:
         """Keep an answer; the ones that were made first give way when there is no room."""
         self.drop(key)
-        if len(kept.tail) > _MOST_BYTES // 4:
+        if len(kept.body) > _MOST_BYTES // 4:
             return
         self._entries[key] = kept
-        self._bytes += len(kept.tail)
+        self._bytes += len(kept.body)
         while len(self._entries) > _MOST_ENTRIES or self._bytes > _MOST_BYTES:
             self.drop(next(iter(self._entries)))
 
@@ -74,4 +75,4 @@ class ResponseCache:
         """Forget what is kept under a key."""
         kept = self._entries.pop(key, None)
         if kept is not None:
-            self._bytes -= len(kept.tail)
+            self._bytes -= len(kept.body)

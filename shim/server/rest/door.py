@@ -3,13 +3,11 @@
 The order of the steps is that of a ResourceManager's filters: path, identity, method, content negotiation, resource.
 """
 
-import datetime as dt
 import itertools
 import re
 import zlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from functools import lru_cache
 from typing import Protocol
 from urllib.parse import urlsplit
 
@@ -27,17 +25,18 @@ from shim.protocol.rest.negotiation import (
 )
 from shim.protocol.rest.queries import Query, parse_query
 from shim.server.rest.answers import AnswerWriter, compressed
-from shim.server.rest.asgi import completed, rendered_answer, rendered_headers
+from shim.server.rest.asgi import completed, rendered_answer
 from shim.server.rest.backend import Backend
-from shim.server.rest.cache import CacheKey, Kept, ResponseCache, cache_key
+from shim.server.rest.cache import cache_key
 from shim.server.rest.endpoints import BASE, Endpoint, Match, allowed_methods, find, has_broken_escape
 from shim.server.rest.forwarding import answer_of
 from shim.server.rest.held_back import HeldBack
+from shim.server.rest.kept_answers import KeptAnswers
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.operations import Call, Operations, Outcome
 from shim.server.rest.routes import Routes
 from shim.server.rest.wadl import describe
-from shim.services.freshness import Freshness
+from shim.services.freshness import Freshness, instant
 from shim.services.identity import COOKIE_NAME, Caller, ForeignTokenError, IdentityService, ImpersonationError
 
 __all__ = ["AuditSink", "Exchange", "RestDoor", "Site"]
@@ -49,8 +48,6 @@ _MOST_INFLATED = 1024 * 1024
 _ENTITY_TYPES = frozenset({"application/json", "application/xml"})
 _TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~*-]+")
 _READS = frozenset({"GET", "HEAD"})
-_OK = 200
-_LARGE = 64 * 1024  # in bytes: to copy more than this costs more than a second piece
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,18 +129,20 @@ class RestDoor:
         self._site = site
         self._report = report
         self._writer = AnswerWriter(backend.clock.now_s)
-        self._cache = ResponseCache()
+        self._kept = KeptAnswers(backend, self._writer)
         self._numbers = itertools.count(1)
         self._prefix = request_prefix
         self._is_shared = is_shared
         self._max_body_bytes = max_body_bytes
-        self._head: tuple[int, bytes] = (-1, b"")
 
     # -- answers that are ready --------------------------------------------------------------------------------------
 
     def answer_at_once(self, request: Request) -> Sequence[bytes] | None:
         """An answer as it goes out, in one piece or several, if there is one without waiting for anything."""
-        return self._kept_answer(request) if request.method == "GET" else self._made_at_once(request)
+        if request.method != "GET":
+            return self._made_at_once(request)
+        kept = self._kept.find(request)
+        return None if kept is None else self._kept.as_it_goes_out(kept, self._request_id(request))
 
     def _made_at_once(self, request: Request) -> Sequence[bytes] | None:
         """What needs no waiting is made as any other answer is, but without a task of its own."""
@@ -153,52 +152,14 @@ class RestDoor:
             return None
         return (rendered_answer(completed(self.answer(request))),)
 
-    def _kept_answer(self, request: Request) -> Sequence[bytes] | None:
-        key = cache_key(request)
-        kept = self._cache.find(key)
-        if kept is None:
-            return None
-        backend = self._backend
-        now_s = backend.clock.now_s()
-        if (
-            kept.version != backend.view.version(kept.part)
-            or kept.good_until_s <= now_s
-            or kept.missing != backend.view.late(now_s)
-        ):
-            self._cache.drop(key)
-            return None
-        as_of_s = backend.as_of_s(kept.part, kept.missing) if kept.as_of_s is None else kept.as_of_s
-        own = f"Heddle-As-Of: {_instant(as_of_s)}\r\nX-Request-Id: {self._request_id(request)}\r\n".encode()
-        head = b"".join((kept.status_line, self._dated_head(now_s), own))
-        return (head, kept.tail) if len(kept.tail) > _LARGE else (head + kept.tail,)
-
-    def _dated_head(self, now_s: float) -> bytes:
-        second = int(now_s)
-        if self._head[0] != second:
-            self._head = (second, rendered_headers(self._writer.opening()))
-        return self._head[1]
-
-    def _keep(self, key: CacheKey, outcome: Outcome, answer: Answer, version: int) -> None:
-        part = outcome.part
-        if part is None or not self._is_shared or outcome.document.status != _OK:
-            return
-        lasting = answer.headers[len(self._writer.opening()) :]
-        length = f"Content-Length: {len(answer.body)}\r\n\r\n".encode()
-        kept = Kept(
-            part,
-            version,
-            outcome.freshness.missing,
-            outcome.good_until_s,
-            outcome.freshness.as_of_s if outcome.is_single else None,
-            b"HTTP/1.1 200 OK\r\n",
-            b"".join((rendered_headers(lasting), length, answer.body)),
-        )
-        self._cache.keep(key, kept)
-
     # -- answers that have to be made --------------------------------------------------------------------------------
 
     async def answer(self, request: Request) -> Answer:
         """The answer; an error that nobody expected is a 500 that names its request id."""
+        # while this one waited for its turn, the same may have been made for another
+        kept = self._kept.find(request) if request.method == "GET" else None
+        if kept is not None:
+            return self._kept.as_answer(kept, self._request_id(request))
         story = _Story(self._request_id(request))
         began_s = self._backend.clock.monotonic_s()
         try:
@@ -295,12 +256,12 @@ class RestDoor:
         answer = self._writer.document(outcome.document, representation, extra=own, cookie=call.caller.new_cookie)
         if call.request.method == "HEAD":
             return replace(answer, body=b"")
-        if call.request.method == "GET" and outcome.part is not None and not _names_somebody(call.query):
+        if call.request.method == "GET" and self._is_shared and not _names_somebody(call.query):
             key = cache_key(call.request)
             # what changes with each answer is left out and put in when it is given
             missing = self._missing_header(outcome.freshness)
             kept = self._writer.document(outcome.document, representation, extra=missing)
-            self._keep(key, outcome, _zipped(kept, call.request), version)
+            self._kept.keep(key, outcome, _zipped(kept, call.request), version)
         return answer
 
     async def _carry(self, call: Call, subcluster: SubClusterId, story: _Story) -> Answer:
@@ -385,7 +346,7 @@ class RestDoor:
     def _own_headers(self, story: _Story, freshness: Freshness | None = None) -> Headers:
         age = freshness or self._now()
         return (
-            ("Heddle-As-Of", _instant(age.as_of_s)),
+            ("Heddle-As-Of", instant(age.as_of_s)),
             ("X-Request-Id", story.request_id),
             *self._missing_header(age),
         )
@@ -393,13 +354,6 @@ class RestDoor:
     @staticmethod
     def _missing_header(freshness: Freshness) -> Headers:
         return (("Heddle-Missing", ", ".join(freshness.missing)),) if freshness.missing else ()
-
-
-@lru_cache(maxsize=256)
-def _instant(time_s: float) -> str:
-    """A moment as RFC 3339 has it, in milliseconds."""
-    moment = dt.datetime.fromtimestamp(time_s, dt.UTC)
-    return f"{moment:%Y-%m-%dT%H:%M:%S}.{moment.microsecond // 1000:03d}Z"
 
 
 def _representation(request: Request) -> Representation:

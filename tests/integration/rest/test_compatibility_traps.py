@@ -464,6 +464,14 @@ async def test_one_asks_no_resource_manager_for_what_is_kept(door):
     assert [len(manager.requests) for manager in door.federation.managers.values()] == before
 
 
+async def test_what_many_ask_for_meanwhile_is_made_once(door):
+    made = [await door.get("/scheduler") for _ in range(5)]
+    assert [told.operation for told in door.exchanges] == [f"GET {BASE}/scheduler"]
+    assert len({answer.body for answer in made}) == 1
+    assert len({frozenset(name for name, _ in answer.headers) for answer in made}) == 1
+    assert len({headers(answer)["x-request-id"] for answer in made}) == 5
+
+
 async def test_a_kept_answer_ends_with_what_it_was_made_of(door):
     await door.get("/apps")
     door.federation["east"].add_application(ApplicationId(2, 2), "RUNNING")

@@ -1,0 +1,92 @@
+"""Answers to reads, given again without being made again: as bytes for a connection, or as an answer."""
+
+from collections.abc import Sequence
+
+from shim.server.rest.answers import AnswerWriter
+from shim.server.rest.asgi import rendered_headers
+from shim.server.rest.backend import Backend
+from shim.server.rest.cache import CacheKey, Kept, ResponseCache, cache_key
+from shim.server.rest.messages import Answer, Request
+from shim.server.rest.operations import Outcome
+from shim.services.freshness import instant
+
+__all__ = ["KeptAnswers"]
+
+_OK = 200
+_STATUS_LINE = b"HTTP/1.1 200 OK\r\n"
+_LARGE = 64 * 1024  # in bytes: to copy more than this costs more than a second piece
+
+
+class KeptAnswers:
+    """Knows which answers are still good, and puts in what changes with each.
+
+    Args:
+        backend: The view that tells when they end.
+        writer: Of the header lines of the current second.
+    """
+
+    def __init__(self, backend: Backend, writer: AnswerWriter) -> None:
+        self._backend = backend
+        self._writer = writer
+        self._cache = ResponseCache()
+        self._head: tuple[int, bytes] = (-1, b"")
+
+    def find(self, request: Request) -> Kept | None:
+        """What is kept for such a read, if it is still good."""
+        key = cache_key(request)
+        kept = self._cache.find(key)
+        if kept is None:
+            return None
+        view, now_s = self._backend.view, self._backend.clock.now_s()
+        is_good = (
+            kept.version == view.version(kept.part) and kept.good_until_s > now_s and kept.missing == view.late(now_s)
+        )
+        if not is_good:
+            self._cache.drop(key)
+        return kept if is_good else None
+
+    def keep(self, key: CacheKey, outcome: Outcome, answer: Answer, version: int) -> None:
+        """Keep an answer, less the header lines that change with each.
+
+        Args:
+            key: Of the read that it answers.
+            outcome: What it tells.
+            answer: As it was written.
+            version: Of the outcome's part when it was begun.
+        """
+        if outcome.part is None or outcome.document.status != _OK:
+            return
+        lasting = answer.headers[len(self._writer.opening()) :]
+        length = f"Content-Length: {len(answer.body)}\r\n\r\n".encode()
+        kept = Kept(
+            part=outcome.part,
+            version=version,
+            missing=outcome.freshness.missing,
+            good_until_s=outcome.good_until_s,
+            as_of_s=outcome.freshness.as_of_s if outcome.is_single else None,
+            headers=lasting,
+            head=rendered_headers(lasting) + length,
+            body=answer.body,
+        )
+        self._cache.keep(key, kept)
+
+    def as_it_goes_out(self, kept: Kept, request_id: str) -> Sequence[bytes]:
+        """Status line, headers and body, in one piece or in two."""
+        own = f"Heddle-As-Of: {self._as_of(kept)}\r\nX-Request-Id: {request_id}\r\n".encode()
+        head = b"".join((_STATUS_LINE, self._dated_head(), own, kept.head))
+        return (head, kept.body) if len(kept.body) > _LARGE else (head + kept.body,)
+
+    def as_answer(self, kept: Kept, request_id: str) -> Answer:
+        """The same for whoever waited for his turn while it was made for another."""
+        own = (("Heddle-As-Of", self._as_of(kept)), ("X-Request-Id", request_id))
+        return Answer(_OK, (*self._writer.opening(), *own, *kept.headers), kept.body)
+
+    def _as_of(self, kept: Kept) -> str:
+        as_of_s = self._backend.as_of_s(kept.part, kept.missing) if kept.as_of_s is None else kept.as_of_s
+        return instant(as_of_s)
+
+    def _dated_head(self) -> bytes:
+        second = int(self._backend.clock.now_s())
+        if self._head[0] != second:
+            self._head = (second, rendered_headers(self._writer.opening()))
+        return self._head[1]
