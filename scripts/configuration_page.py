@@ -14,7 +14,7 @@ PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 
 _HEAD = f"""# Configuration
 
-<!-- written by scripts/configuration_page.py: change the classes in shim/config.py instead -->
+<!-- written by scripts/configuration_page.py: change the classes that shim/config.py puts together instead -->
 
 `heddle serve -c heddle.toml` reads one TOML file. The least that works is one sub-cluster:
 
@@ -107,7 +107,7 @@ def main() -> int:
         return 0
     if PAGE.is_file() and PAGE.read_text("utf-8") == page():
         return 0
-    print(f"{PAGE} is not what shim/config.py says: run python scripts/configuration_page.py")
+    print(f"{PAGE} is not what the classes say: run python scripts/configuration_page.py")
     return 1
 
 

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from shim.client_rpc import connect_rpc, open_door
-from shim.config import ServerConfig
+from shim.config_sections import ServerConfig
 from shim.connections import SubCluster
 from shim.domain.ids import SubClusterId
 from shim.ports.resource_manager_rpc import ResourceManagerRPC

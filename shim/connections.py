@@ -3,7 +3,7 @@
 from dataclasses import dataclass
 
 from adapters.yarn import RestResourceManager, RestSettings, SubClusterConfiguration, read_folder
-from shim.config import PollConfig, SubClusterConfig
+from shim.config_sections import PollConfig, SubClusterConfig
 from shim.domain.ids import SubClusterId
 from shim.ports.resource_manager import RestRequest
 from shim.services.inspection import SubClusterDescription

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 
 import shim
 from adapters.masters import LinkListener, LinkSettings, WebSocketDialer
-from shim.config import Config, MastersConfig, split_address
+from shim.config import Config, split_address
+from shim.config_sections import MastersConfig
 from shim.connections import SubCluster, resolve
 from shim.domain.ids import GlobalMasterId
 from shim.errors import ConfigError, InvariantViolationError

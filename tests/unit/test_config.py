@@ -5,7 +5,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.config import Config, SubClusterConfig, is_loopback, load, parse
+from shim.config import Config, is_loopback, load, parse
+from shim.config_sections import SubClusterConfig
 from shim.config_tree import overlay, read
 from shim.errors import ConfigError
 

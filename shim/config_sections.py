@@ -1,0 +1,329 @@
+"""The sections of the configuration: every key with its default, what it may be, and what it means.
+
+Those about queues are in `shim.queue_config`, as policies have them too.
+"""
+
+# ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from shim.config_tree import Key, key, section
+
+__all__ = [
+    "LogConfig",
+    "MastersConfig",
+    "PollConfig",
+    "ProxyUserConfig",
+    "SecurityConfig",
+    "ServerConfig",
+    "SharesConfig",
+    "SpanConfig",
+    "StoreConfig",
+    "SubClusterConfig",
+]
+
+_ADDRESS = r"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}"
+_ADDRESS_FORM = 'an address; write "host:port"'
+_WEB = r"https?://[^\s/?#@]+/?"
+_USER = r"[^\s/?#&:]+"
+_ID = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_MIB = 1024 * 1024
+
+
+def _address(meaning: str) -> Key:
+    return Key(meaning, pattern=_ADDRESS, form=_ADDRESS_FORM)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """Where clients find Heddle, and how much each may ask for."""
+
+    rest: str = key("127.0.0.1:8088", about=_address("Web services and pages; port 0 takes a free one."))
+    client_rpc: str = key(
+        "127.0.0.1:8032",
+        about=Key(
+            "Where Hadoop clients connect (their `yarn.resourcemanager.address`); empty for none.",
+            pattern=rf"({_ADDRESS})?",
+            form=_ADDRESS_FORM,
+        ),
+    )
+    scheduler_rpc: str = key(
+        "127.0.0.1:8030",
+        about=Key(
+            "Where ApplicationMasters connect (`yarn.resourcemanager.scheduler.address` of whoever submits); empty for "
+            "none: they then need their home's address.",
+            pattern=rf"({_ADDRESS})?",
+            form=_ADDRESS_FORM,
+        ),
+    )
+    admin_rpc: str = key(
+        "127.0.0.1:8033",
+        about=Key(
+            "Where `yarn rmadmin` connects (its `yarn.resourcemanager.admin.address`); empty for none.",
+            pattern=rf"({_ADDRESS})?",
+            form=_ADDRESS_FORM,
+        ),
+    )
+    allow_remote: bool = key(
+        default=False,
+        about=Key("Whether an address that other machines reach may be bound. Without it only loopback is."),
+    )
+    max_body_bytes: int = key(_MIB, about=Key("Largest request body; more is 413.", least=1024))
+    max_header_bytes: int = key(
+        64 * 1024, about=Key("Largest request line and headers together; more is 431.", least=1024)
+    )
+    request_timeout_s: float = key(
+        10.0, about=Key("A client that has not sent its whole request by then is cut off.", least=0.1)
+    )
+    keep_alive_s: float = key(75.0, about=Key("An idle connection is closed after this time.", least=1))
+    staleness_s: float = key(
+        1.0, about=Key("A live application's document older than this is fetched again when asked for.", least=0)
+    )
+    answer_within_s: float = key(
+        2.0, about=Key("How long a client may wait for a sub-cluster that does not answer.", least=0.1, most=60)
+    )
+    shutdown_s: float = key(5.0, about=Key("How long requests under way may go on after a SIGTERM.", least=0))
+
+
+@dataclass(frozen=True, slots=True)
+class StoreConfig:
+    """Where submissions, homes and operators' words survive."""
+
+    url: str = key(
+        "sqlite:///heddle.db",
+        about=Key(
+            "`sqlite:///FILE` (relative to the working folder) or `postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE`.",
+            pattern=r"(sqlite|postgresql)(\+[a-z]+)?://.*",
+            form='a store; write "sqlite:///heddle.db" or "postgresql+asyncpg://user:password@host/database"',
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyUserConfig:
+    """Whom one service user may act for, as Hadoop's `hadoop.proxyuser.USER.*`. `*` allows all, nothing allows none."""
+
+    hosts: tuple[str, ...] = key((), about=Key("Addresses or networks (`10.0.0.0/8`) that it calls from."))
+    users: tuple[str, ...] = key((), about=Key("Users that it may act for."))
+    groups: tuple[str, ...] = key((), about=Key("Groups of this machine whose members it may act for."))
+
+
+def _no_proxy_users() -> Mapping[str, ProxyUserConfig]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityConfig:
+    """Who may do what."""
+
+    allow_anonymous: bool = key(
+        default=False,
+        about=Key("Whether a changing call may come without a user; it then acts as `static_user`."),
+    )
+    static_user: str = key(
+        "dr.who", about=Key("Whom a call without a user counts as.", pattern=_USER, form="a user name")
+    )
+    admins: tuple[str, ...] = key(
+        (), about=Key("Users that may cordon and drain, beside the one that Heddle runs as; `*` for all.")
+    )
+    proxyuser: Mapping[str, ProxyUserConfig] = section(
+        _no_proxy_users, Key("`[security.proxyuser.NAME]`: the users whose `doAs` is believed.")
+    )
+    secret_file: Path | None = key(
+        None,
+        about=Key(
+            "File (mode 0600) with the secret that signs `hadoop.auth` cookies; without it each start makes one."
+        ),
+    )
+    cookie_validity_s: float = key(36000.0, about=Key("How long a `hadoop.auth` cookie is good.", least=1))
+
+
+@dataclass(frozen=True, slots=True)
+class PollConfig:
+    """How the sub-clusters are asked."""
+
+    interval_s: float = key(2.0, about=Key("From the start of one poll of a sub-cluster to the next.", least=0.05))
+    late_after_s: float = key(
+        6.0, about=Key("A sub-cluster that told nothing for this long is LOST: listed, not chosen.", least=0.1)
+    )
+    connect_timeout_s: float = key(1.0, about=Key("For opening a connection to a ResourceManager.", least=0.05))
+    timeout_s: float = key(10.0, about=Key("For a whole answer of a ResourceManager to a poll.", least=0.1))
+    max_answer_bytes: int = key(
+        256 * _MIB, about=Key("A ResourceManager's answer larger than this is cut and not believed.", least=1024)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SubClusterConfig:
+    """One YARN cluster: its id, and its Hadoop configuration folder or its addresses."""
+
+    id: str = key(
+        about=Key(
+            "Its name: stable for ever, as the store refers to it.",
+            pattern=_ID,
+            form="an id; it has lower-case letters, digits and inner dashes, at most 63",
+        )
+    )
+    conf: Path | None = key(
+        None, about=Key("Folder with the cluster's `yarn-site.xml`: addresses, https and HA ids are read from there.")
+    )
+    web: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Web address of its ResourceManager, or a list of them under HA; goes before `conf`.",
+            pattern=_WEB,
+            form='a web address; write "http://host:port"',
+        ),
+    )
+    client_rpc: tuple[str, ...] = key(
+        (), about=_address("Client RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
+    )
+    scheduler_rpc: tuple[str, ...] = key(
+        (), about=_address("Scheduler RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
+    )
+    admin_rpc: tuple[str, ...] = key(
+        (), about=_address("Admin RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
+    )
+    verify_tls: bool = key(default=True, about=Key("Whether the certificate of an https address is checked."))
+    ca_file: Path | None = key(None, about=Key("Certificates to trust for https, instead of the machine's."))
+    auth: str = key(
+        "simple",
+        about=Key(
+            "How its ResourceManager learns the user: `simple` sends `user.name=USER`, "
+            "`proxy` sends `user.name=` Heddle's own user and `doAs=USER`.",
+            choices=("simple", "proxy"),
+        ),
+    )
+    user: str = key(
+        "heddle", about=Key("Heddle's own user there, for polls and for `proxy`.", pattern=_USER, form="a user name")
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MastersConfig:
+    """Masters in processes of their own: `heddle gm` and `heddle lm`. `heddle serve` needs none of it."""
+
+    listen: str = key("127.0.0.1:0", about=_address("Where other masters reach this one; port 0 takes a free one."))
+    advertise: str = key(
+        "",
+        about=Key(
+            "What the others are told instead of `listen`: behind a container's port, say.",
+            pattern=rf"({_ADDRESS})?",
+            form=_ADDRESS_FORM,
+        ),
+    )
+    secret_file: Path | None = key(
+        None, about=Key("File (mode 0600) with the secret that all masters of a federation share; they need one.")
+    )
+    lease_s: float = key(
+        2.5,
+        about=Key("A master that died is replaced when its lease has ended; prolonged four times as often.", least=0.5),
+    )
+    verify_within_s: float = key(
+        0.3, about=Key("How long a submission waits for a Local Master's word on its home.", least=0.01, most=5)
+    )
+    silent_after_s: float = key(5.0, about=Key("A link on which nothing came for this long is made anew.", least=0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class SharesConfig:
+    """How queues with a weight share the federation."""
+
+    interval_s: float = key(
+        1.0, about=Key("From one look at who may start to the next; a submission looks at once.", least=0.05)
+    )
+    absent_after_s: float = key(
+        60.0,
+        about=Key("What a sub-cluster has that told nothing for this long is not divided any more.", least=1),
+    )
+    ahead: int = key(
+        2,
+        about=Key(
+            "Applications of a queue, for each sub-cluster, that may wait there for their ApplicationMaster while "
+            "the federation is full and no other queue wants more.",
+            least=1,
+        ),
+    )
+    preempt_after_s: float = key(
+        10.0,
+        about=Key(
+            "A queue must have waited for its share for this long before containers of `preemptable` queues are asked "
+            "back; their asks are held back at once.",
+            least=0,
+        ),
+    )
+    preempt_grace_s: float = key(
+        15.0,
+        about=Key(
+            "From asking an ApplicationMaster for a container to taking it; in the second half it is told that there "
+            "is no choice.",
+            least=0,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SpanConfig:
+    """Applications of queues with `span = true`: how Heddle speaks for them in further sub-clusters."""
+
+    beat_s: float = key(1.0, about=Key("From one call to a sub-cluster's scheduler to the next.", least=0.05, most=60))
+    lost_after_s: float = key(
+        60.0,
+        about=Key(
+            "A sub-cluster that is silent for longer is given up: its containers are reported as lost. Longer than a "
+            "ResourceManager needs to restart or to fail over.",
+            least=1,
+        ),
+    )
+    patience: int = key(
+        10, about=Key("Beats without a container after which an ask moves to where there is room.", least=1)
+    )
+    placement: str = key(
+        "heddle",
+        about=Key(
+            "Who decides which sub-cluster is asked: `heddle` matches asks with free nodes and has each match verified "
+            "by the Local Master of the sub-cluster; `capacity` splits by free capacity as last reported.",
+            choices=("heddle", "capacity"),
+        ),
+    )
+    promise_s: float = key(
+        30.0,
+        about=Key(
+            "How long a Local Master keeps room for containers that it has promised and that are not granted.",
+            least=1,
+            most=600,
+        ),
+    )
+    oldest_view_s: float = key(
+        5.0, about=Key("With a view older than this, asks are split by capacity and not matched.", least=0.1)
+    )
+    overtaken_s: float = key(
+        60.0,
+        about=Key(
+            "In a queue whose `containers` are in an order: an application that got nothing for so long, while others "
+            "went first, goes before them.",
+            least=1,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """What Heddle writes about itself, on standard error."""
+
+    level: str = key(
+        "info", about=Key("Least severe level that is written.", choices=("debug", "info", "warning", "error"))
+    )
+    format: str = key(
+        "auto",
+        about=Key(
+            "`json` a line, `console` for people, or `auto`: console on a terminal, else json.",
+            choices=("auto", "json", "console"),
+        ),
+    )
+    audit_file: Path | None = key(
+        None, about=Key("File to which audit lines are appended; without it they are in the log.")
+    )
