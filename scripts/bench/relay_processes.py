@@ -14,6 +14,7 @@ import uvloop
 from prometheus_client import CollectorRegistry
 
 from scripts.bench.relay_fleets import attempt
+from shim.domain.allocations import Running
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.machine import SystemClock
@@ -230,6 +231,9 @@ def _desk() -> Spanning:
     async def keeps_containers(_: ApplicationId) -> bool:
         return False
 
+    async def at_home(_: Attempt) -> tuple[Running, ...]:
+        return ()
+
     return Spanning(
         SpanTools(
             masters=UnmanagedMasters(clusters, SpanClusters(clusters), store, clock),
@@ -239,6 +243,7 @@ def _desk() -> Spanning:
             clock=clock,
             settings=SpanSettings(beat_s=1.0, lost_after_s=_LATE_S),
             keeps_containers=keeps_containers,
+            at_home=at_home,
         )
     )
 
