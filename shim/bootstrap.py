@@ -22,7 +22,7 @@ from shim.connections import resolve
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.global_master.federation_view import FederationView, ViewSettings
-from shim.machine import SystemClock, allow_many_connections, read_secret
+from shim.machine import SystemClock, allow_many_connections, read_secret, spare_collector
 from shim.masters import GlobalMaster, MasterWorld, open_global_master
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore
@@ -131,6 +131,7 @@ class Heddle:
         for signal_ in (signal.SIGTERM, signal.SIGINT):
             loop.add_signal_handler(signal_, ended.set)
         async with self:
+            spare_collector()
             ids = ", ".join(subcluster.id for subcluster in self._config.subclusters)
             announce(f"Heddle {shim.__version__} serves {ids} at {self.url} (pages: {self.url}/cluster)")
             if self.client_rpc is not None:
