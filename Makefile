@@ -59,8 +59,8 @@ layers: ## Which part may import which
 unit: ## Tests of code alone
 	@$(call pytest,unit,not lab and not containers and not versions,-n auto --dist loadfile tests)
 
-lab-tests: ## Tests on real YARN clusters
-	@$(call pytest,lab-tests,lab and not versions,tests)
+lab-tests: ## Tests on real YARN clusters; two files of them at a time, as most of it is waiting for JVMs
+	@$(call pytest,lab-tests,lab and not versions,-v -n 2 --dist loadfile --no-loadscope-reorder tests)
 
 containers: ## Tests of the images; starts a Docker daemon if none runs and it may
 	@trap 'scripts/docker-daemon.sh stop' EXIT

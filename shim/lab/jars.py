@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shim.errors import LabError
+from shim.lab.allocation import exclusive
 from shim.lab.spec import DEFAULT_VERSION
 
 __all__ = ["JarSet", "cache_folder", "checksum_list", "ensure", "ensure_jars", "verify"]
@@ -105,13 +106,23 @@ def ensure(jars: JarSet, say: Callable[[str], None]) -> Path:
         LabError: If Maven is missing or fails, or a jar is not the one that the checksum list names.
     """
     target, expected = jars.target, jars.expected()
-    if target.is_dir():
-        problems = verify(target, expected)
-        if not problems:
+    if target.is_dir() and not verify(target, expected):
+        return target
+    # whoever comes second finds what the first one fetched; Maven's own cache bears no two at once
+    with exclusive(cache_folder().parent / ".fetching"):
+        problems = verify(target, expected) if target.is_dir() else None
+        if problems == []:
             return target
-        say(f"{jars.name}: {target} is damaged ({problems[0]}), fetching it again")
-    else:
-        say(f"{jars.name}: fetching {len(expected)} jars by Maven (once)")
+        if problems:
+            say(f"{jars.name}: {target} is damaged ({problems[0]}), fetching it again")
+        else:
+            say(f"{jars.name}: fetching {len(expected)} jars by Maven (once)")
+        _fetch(jars, expected)
+    return target
+
+
+def _fetch(jars: JarSet, expected: dict[str, str]) -> None:
+    target = jars.target
     target.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=target.parent, prefix=f".{target.name}-") as scratch:
         fetched = Path(scratch) / "jars"
@@ -120,7 +131,6 @@ def ensure(jars: JarSet, say: Callable[[str], None]) -> Path:
         if problems:
             raise LabError(f"{jars.name}: Maven's jars are not those of the checksum list: {'; '.join(problems[:5])}")
         _move_into_place(fetched, target, Path(scratch) / "old")
-    return target
 
 
 def _move_into_place(fetched: Path, target: Path, old: Path) -> None:

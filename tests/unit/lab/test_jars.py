@@ -1,11 +1,12 @@
 import hashlib
 import os
 import stat
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
 from shim.errors import LabError
-from shim.lab.jars import cache_folder, checksum_list, ensure_jars, verify
+from shim.lab.jars import JarSet, cache_folder, checksum_list, ensure, ensure_jars, verify
 from shim.lab.spec import DEFAULT_VERSION, SUPPORTED_VERSIONS
 
 MESSAGES: list[str] = []
@@ -69,6 +70,16 @@ def test_jars_that_are_not_the_listed_ones_never_reach_the_cache(empty_cache, tm
     with pytest.raises(LabError, match="not those of the checksum list"):
         ensure_jars("3.3.6", MESSAGES.append)
     assert list(empty_cache.iterdir()) == []
+
+
+def test_who_comes_while_another_fetches_waits_and_fetches_nothing(empty_cache, tmp_path, monkeypatch):
+    a_maven(tmp_path, monkeypatch, f'echo x >> "{tmp_path}/runs"; sleep 0.3; mkdir -p "$out"; printf a > "$out/a.jar"')
+    checksums = tmp_path / "sums"
+    checksums.write_text(f"{digest(b'a')}  a.jar\n")
+    jars = JarSet("some jars", tmp_path / "pom.xml", checksums, empty_cache / "some")
+    with ThreadPoolExecutor() as threads:
+        assert set(threads.map(lambda _: ensure(jars, MESSAGES.append), range(3))) == {jars.target}
+    assert (tmp_path / "runs").read_text() == "x\n"
 
 
 def test_a_maven_that_fails_is_quoted(empty_cache, tmp_path, monkeypatch):
