@@ -14,8 +14,10 @@ from shim.machine import current_user, groups_of, read_secret
 from shim.masters import GlobalMaster
 from shim.ports.act_store import ActStore
 from shim.ports.clock import Clock
+from shim.ports.lease_store import LeaseStore
 from shim.ports.policy_store import PolicyStore
 from shim.ports.resource_manager import ResourceManager
+from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.ports.span_store import SpanStore
 from shim.ports.state_store import StateStore
 from shim.relay.matching import MatchSettings
@@ -63,10 +65,12 @@ class World:
     clock: Clock
     subclusters: Mapping[SubClusterId, SubCluster]
     managers: Mapping[SubClusterId, ResourceManager]
+    rpcs: Mapping[SubClusterId, ResourceManagerRPC]
     store: StateStore
     policies: PolicyStore
     spans: SpanStore
     acts: ActStore
+    leases: LeaseStore
     view: FederationView
     metrics: Metrics
 
@@ -122,6 +126,7 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
     following = None if global_master is None else global_master.following
     shares = open_shares(world.config, view, administration.current, store, world.policies, world.acts, clock)
     homes = Homes(view, clock, HomeSettings(name_at=shares.name_at), administration.current, following)
+    heartbeats = following or _heartbeats(world)
     tools = SubmissionTools(homes, view, managers, store, applications, clock, crash_points)
     submissions = SubmissionService(
         tools, settings=SubmissionSettings(answer_within_s=reading.answer_within_s), gate=shares.room
@@ -132,13 +137,13 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
         administration=administration,
         inspection=_inspection(world, administration, shares),
         identity=_identity(world),
-        heartbeats=following or _heartbeats(world),
+        heartbeats=heartbeats,
         reconciliation=Reconciliation(repair=repair, view=view, managers=managers, store=store, clock=clock),
         homes=homes,
         masters=None if global_master is None else global_master.overview,
         shares=shares,
         starting=shares.starting(submissions, _decider(global_master)),
-        matching=_matching(world, following, shares),
+        matching=_matching(world, following, heartbeats, shares),
     )
 
 
@@ -191,11 +196,15 @@ async def _backend(
     )
 
 
-def _matching(world: World, following: Following | None, shares: SharesOfQueues) -> SpanMatching:
+def _matching(
+    world: World, following: Following | None, heartbeats: Heartbeats | Following, shares: SharesOfQueues
+) -> SpanMatching:
     """How asks of spanning applications find their sub-clusters."""
     span = world.config.span
     has_masters = span.placement == "heddle"
     desk = LaunchDesk(world.view, world.clock, span.promise_s, following) if has_masters else None
+    if desk is not None:
+        heartbeats.listen(desk)
     orders = ContainerOrders(shares.container_order, world.clock, span.overtaken_s)
     return SpanMatching(desk, MatchSettings(span.patience, span.oldest_view_s), orders)
 

@@ -32,7 +32,6 @@ _BEFORE = "before"
 _MOST_ANSWERS = 8192
 _MOST_TOLD = 256
 _NO_BOUND = 1 << 31
-_UNLABELLED: frozenset[str] = frozenset()
 
 ProposalKey = tuple[str, int]
 """Who proposed, and the number of the proposal."""
@@ -80,7 +79,7 @@ class PromiseBook:
         self._types: tuple[str, ...] = (_MEMORY, _VCORES)
         self._reported: NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
         self._left = self._reported.copy()
-        self._labels: list[frozenset[str]] = []
+        self._nodes: list[NodeReport] = []
         self._masks: dict[str, NDArray[np.bool_]] = {}
         self._queues: Mapping[str, QueueReport] = {}
         self._promises: dict[ProposalKey, _Promise] = {}
@@ -103,10 +102,10 @@ class PromiseBook:
             return
         self.reported_at_s, self._queues = polled_at_s, queues
         running = [node for node in nodes if node.state == _RUNNING]
-        self._types = (_MEMORY, _VCORES, *sorted({name for node in running for name in node.total.others}))
-        shape = (len(running), len(self._types))
-        self._reported = np.array([self._free(node) for node in running], np.int64).reshape(shape)
-        self._labels = [frozenset(node.labels) if node.labels else _UNLABELLED for node in running]
+        others = {name for node in running if node.total.others for name in node.total.others}
+        self._types = (_MEMORY, _VCORES, *sorted(others))
+        self._reported = _left_on(running, self._types[2:])
+        self._nodes = running
         self._masks.clear()
         self._granted = [each for each in self._granted if each.at_s >= polled_at_s]
         for key in [key for key in self._promises if key[0] == _OTHERS]:
@@ -298,12 +297,6 @@ class PromiseBook:
 
     # ------------------------------------------------------------------ amounts
 
-    def _free(self, node: NodeReport) -> tuple[int, ...]:
-        """What a node has left of each type; 10,000 of them are read at a time, so no vector is made of it."""
-        total, used = node.total, node.used
-        more = (total.others.get(name, 0) - used.others.get(name, 0) for name in self._types[2:])
-        return (total.memory_mib - used.memory_mib, total.vcores - used.vcores, *more)
-
     def _amounts(self, vector: ResourceVector) -> list[int]:
         return [vector.memory_mib, vector.vcores, *(vector.others.get(name, 0) for name in self._types[2:])]
 
@@ -321,7 +314,8 @@ class PromiseBook:
         """Nodes of a label's partition; those without a label are the partition of no label."""
         mask = self._masks.get(label)
         if mask is None:
-            mask = np.array([label in labels if label else not labels for labels in self._labels], dtype=np.bool_)
+            has = [label in node.labels if label else not node.labels for node in self._nodes]
+            mask = np.array(has, dtype=np.bool_)
             self._masks[label] = mask
         return mask
 
@@ -339,3 +333,20 @@ class PromiseBook:
         triples = ((most.memory_mib, left.memory_mib, need.memory_mib), (most.vcores, left.vcores, need.vcores))
         bounds = (max(0, have) // amount for limit, have, amount in triples if amount > 0 and limit > 0)
         return min(bounds, default=_NO_BOUND)
+
+
+def _left_on(nodes: Sequence[NodeReport], others: Sequence[str]) -> NDArray[np.int64]:
+    """What nodes have left: memory, virtual cores, then the other types; int64 array of shape (n_nodes, n_resources).
+
+    Type by type, as 10,000 nodes are read at a time: an array made of rows takes several times as long.
+    """
+    totals, used = [node.total for node in nodes], [node.used for node in nodes]
+    left = np.empty((len(nodes), 2 + len(others)), dtype=np.int64)
+    left[:, 0] = [each.memory_mib for each in totals]
+    left[:, 0] -= np.array([each.memory_mib for each in used], dtype=np.int64)
+    left[:, 1] = [each.vcores for each in totals]
+    left[:, 1] -= np.array([each.vcores for each in used], dtype=np.int64)
+    for column, name in enumerate(others, start=2):
+        left[:, column] = [each.others.get(name, 0) for each in totals]
+        left[:, column] -= np.array([each.others.get(name, 0) for each in used], dtype=np.int64)
+    return left

@@ -158,6 +158,10 @@ class LocalMaster:
             wake.cancel()
         self._wake.clear()
 
+    def listen(self, listener: HeartbeatListener) -> None:
+        """Tell one more of every report and failure."""
+        self._listeners = (*self._listeners, listener)
+
     def _report(self, poll: Poll) -> None:
         report = self._reporter.report(poll)
         applied = self._view.apply(report)
@@ -192,6 +196,11 @@ class Heartbeats:
             subcluster: LocalMaster(manager, view, clock, chosen, listeners) for subcluster, manager in managers.items()
         }
         self._tasks: list[asyncio.Task[None]] = []
+
+    def listen(self, listener: HeartbeatListener) -> None:
+        """Tell one more of every report and failure."""
+        for master in self._masters.values():
+            master.listen(listener)
 
     def start(self) -> None:
         """Begin to poll."""

@@ -7,8 +7,8 @@ from shim.domain.ids import SubClusterId
 from shim.domain.queues import QueueReport, QueueState, is_same_queue
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
-from shim.domain.subclusters import Admission, SubClusterState
-from shim.global_master.federation_view import FederationView, Part
+from shim.domain.subclusters import Admission, NodeReport, SubClusterState
+from shim.global_master.federation_view import FederationView
 from shim.global_master.home import find_queue
 from shim.global_master.subcluster_view import SubClusterView
 from shim.ports.clock import Clock
@@ -21,9 +21,9 @@ _RUNNING = "RUNNING"
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """What a view's nodes amount to; made once for each view of them."""
+    """What a sub-cluster's nodes amount to; made once for each report of them."""
 
-    version: int
+    nodes: tuple[NodeReport, ...]
     racks: Mapping[str, str]
     rack_names: frozenset[str]
     largest: ResourceVector
@@ -125,12 +125,11 @@ class SpanRooms:
         return is_well and is_admitted and has_queue and self._may_span(seen.subcluster)
 
     def _nodes_of(self, seen: SubClusterView) -> _Nodes:
-        version = self._view.version(Part.NODES)
         known = self._nodes.get(seen.subcluster)
-        if known is None or known.version != version:
+        if known is None or known.nodes is not seen.nodes:
             running = [node for node in seen.nodes if node.state == _RUNNING]
             known = _Nodes(
-                version,
+                seen.nodes,
                 {node.node.host: node.rack for node in running},
                 frozenset(node.rack for node in running),
                 max((node.total for node in running), key=lambda total: total.memory_mib, default=ResourceVector()),

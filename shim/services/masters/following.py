@@ -122,6 +122,10 @@ class _Follower:
             self.questions = None
             questions.end(f"the link to the Local Master of {self.subcluster} has ended")
 
+    def listen(self, listener: HeartbeatListener) -> None:
+        """Tell one more of every report and failure."""
+        self._listeners = (*self._listeners, listener)
+
     def _take(self, frame: Frame, questions: Correspondence) -> ResyncFrame | None:
         match frame:
             case ReportFrame() | DeltaFrame():
@@ -193,6 +197,11 @@ class Following:
         self._tasks: list[asyncio.Task[None]] = []
         self.verdicts: Counter[tuple[SubClusterId, Verdict]] = Counter()
         self.repairs = 0
+
+    def listen(self, listener: HeartbeatListener) -> None:
+        """Tell one more of every report and failure."""
+        for follower in self._followers.values():
+            follower.listen(listener)
 
     def start(self) -> None:
         """Begin to follow."""

@@ -16,8 +16,10 @@ from typing import Protocol
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Waiting
+from shim.domain.subclusters import SubClusterReport
 from shim.domain.verdicts import Verdict
-from shim.global_master.federation_view import FederationView, Part
+from shim.errors import HeddleError
+from shim.global_master.federation_view import Applied, FederationView, Part
 from shim.local_master.promises import Kinds, PromiseBook
 from shim.ports.clock import Clock
 from shim.services.masters.container_order import AttemptTurn
@@ -63,6 +65,14 @@ class LaunchVerification:
             seen = self._view.look(self._subcluster, self._clock.now_s())
             self._book.apply(seen.nodes, seen.queues, polled_at_s)
         return self._book
+
+    def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
+        """See `HeartbeatListener`: a book that somebody reads is kept up, so that no reader waits for 10,000 nodes."""
+        if self._book.reported_at_s > float("-inf"):
+            _ = self.book
+
+    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """See `HeartbeatListener`: the book stays as it is."""
 
     @property
     def open(self) -> int:
@@ -114,6 +124,13 @@ class LaunchDesk:
         self._outgoing: dict[SubClusterId, _Outgoing] = {}
         self._sending: set[asyncio.Task[None]] = set()
         self.verdicts: Counter[tuple[SubClusterId, Verdict]] = Counter()
+
+    def reported(self, report: SubClusterReport, applied: Applied) -> None:
+        """See `HeartbeatListener`."""
+        self._books[report.subcluster].reported(report, applied)
+
+    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """See `HeartbeatListener`."""
 
     def open_promises(self) -> Mapping[SubClusterId, int]:
         """Containers that are promised and not granted, as far as is known here."""

@@ -133,7 +133,7 @@ class StandingLocalMaster:
             view,
             self._clock,
             self._settings.heartbeats,
-            (desk, *self._listeners),
+            (desk, launches, *self._listeners),
             incarnation=fence,
         )
         rng = Random()  # noqa: S311 - spreads polls, protects nothing

@@ -327,9 +327,13 @@ async def test_heartbeats_begin_and_end_with_every_sub_cluster():
     view = FederationView(tuple(managers))
     settings = HeartbeatSettings(poll=PollSettings(), jitter=0.1)
     heartbeats = Heartbeats(view, managers, clock, settings, rng=Random(1))  # noqa: S311 - a test's jitter
+    listener = Listener()
+    heartbeats.listen(listener)
     heartbeats.start()
     await heartbeats.first_polls()
     assert view.late(clock.now_s()) == (EAST,)
+    assert [report.subcluster for report, _ in listener.reports] == ["west"]
+    assert [subcluster for subcluster, _ in listener.errors] == [EAST]
     await heartbeats.stop()
     asked = len(managers[EAST].requests)
     await clock.advance(10.0)

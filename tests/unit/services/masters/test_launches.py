@@ -152,3 +152,48 @@ def test_metrics_and_the_document_tell_of_verdicts_repairs_and_promises():
     document = shown_matching(status)
     assert document["verdicts"] == {"accepted": 5, "rejected": 2, "unverified": 0}
     assert (document["inconsistencies"], document["promised"]) == (2, [{"cluster": "east", "containers": 1}])
+
+
+class BlindfoldedView(FederationView):
+    """A view that cannot be looked at while `is_covered`."""
+
+    is_covered = False
+
+    def look(self, subcluster, now_s):
+        assert not self.is_covered, "somebody waits for the nodes of a report"
+        return super().look(subcluster, now_s)
+
+
+def test_a_book_that_is_read_is_kept_up_by_reports_and_not_by_whoever_reads_it():
+    view, clock = BlindfoldedView((EAST,)), FakeClock()
+    desk = LaunchDesk(view, clock, 30.0)
+
+    def polled(sequence, free):
+        report = a_report(
+            "east",
+            sequence,
+            polled_at_s=clock.now_s() + sequence,
+            nodes=nodes(free),
+            documents=DOCUMENTS,
+            queues=(),
+        )
+        applied = view.apply(report)
+        desk.reported(report, applied)
+
+    view.is_covered = True
+    polled(1, 3)  # nobody spans: reports are not read
+    view.is_covered = False
+    assert desk.room(EAST, KIND) == 3
+    polled(2, 5)
+    view.is_covered = True
+    assert desk.room(EAST, KIND) == 5
+
+
+async def test_a_global_masters_book_is_kept_up_by_what_it_follows(story):
+    asker = Asker(story, story.following)
+    assert asker.desk.room(EAST, KIND) == 6
+    story.following.listen(asker.desk)
+    await story.clock.advance(1.0)
+    await story.polled(nodes=nodes(2), documents=DOCUMENTS, queues=())
+    story.view.look = None
+    assert asker.desk.room(EAST, KIND) == 2
