@@ -120,13 +120,15 @@ class WaitingWork:
 
     Attributes:
         unit: Size of one container of it.
-        count: How many of them wait.
+        count: How many of them wait; none where only those could be that wait elsewhere.
         free: How many of them fit into what nobody has there.
+        elsewhere: How many of those that wait could as well be had on each other sub-cluster.
     """
 
     unit: ResourceVector
     count: int
     free: int = 0
+    elsewhere: Mapping[SubClusterId, int] = field(default_factory=lambda: MappingProxyType({}))
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,7 +138,7 @@ class QueueShare:
     Attributes:
         entitled: What it is entitled to now of what is scarce, over all sub-clusters.
         used: What its containers hold of it.
-        waiting: What it waits for, by sub-cluster.
+        waiting: What it waits for, by sub-cluster, with every one on which it could be had.
         may_be_taken_from: Whether its asks are held back and its containers asked back.
         budget: Containers of it that may be taken in a minute.
     """

@@ -24,6 +24,7 @@ from shim.global_master.preemption_memory import Begun, Memory, Taken
 from shim.global_master.preemption_sizes import (
     NOTHING,
     Fleet,
+    easy,
     lacking,
     part_of,
     plenty,
@@ -48,7 +49,7 @@ class _Victim:
 
     Attributes:
         group: Names what makes room for one container; the victims of a group are asked for together.
-        at: Where that container waits.
+        at: Where that container waits, as far as is known; it may be had where its victims are.
         since_s: When it was asked back.
         changed_s: When it entered its stage.
         gone_s: When it was first not held any more.
@@ -153,7 +154,8 @@ class Preemption:
 
     def _leaves_it_idle(self, queue: QueueShare, at_s: float) -> bool:
         """Whether there has been room for everything that it waits for, and it did not take it."""
-        has_room = all(work.free >= work.count for work in queue.waiting.values())
+        with_room = easy(queue)
+        has_room = all(with_room[name] >= work.count for name, work in queue.waiting.items())
         known = self._idle.get(queue.path)
         if not has_room:
             self._idle.pop(queue.path, None)
@@ -288,15 +290,29 @@ class Preemption:
             while True:
                 places = lacking(queue, now.capacity, self._coming(queue.path, now.at_s, with_gone=True))
                 plans = [
-                    (name, plan)
+                    (name, at, plan)
                     for name in sorted(places)
-                    if (plan := fleet.choose(part_of(queue.waiting[name].unit, now.capacity), queue.path, name, budget))
+                    for at in self._could_be(queue, name)
+                    if (plan := fleet.choose(part_of(queue.waiting[name].unit, now.capacity), queue.path, at, budget))
                 ]
                 if not plans:
                     break
-                name, plan = min(plans, key=lambda item: (len(item[1]), fleet.lost(item[1])))
+                name, _, plan = min(plans, key=lambda item: (len(item[2]), fleet.lost(item[2]), item[0] != item[1]))
                 fleet.take(plan)
                 yield from self._ask_back(now, queue, name, plan, budget)
+
+    def _could_be(self, queue: QueueShare, name: SubClusterId) -> list[SubClusterId]:
+        """Where a container that waits on a sub-cluster may be had: there, or where fewer move to than could."""
+        moving = Counter(
+            at
+            for _, at in {
+                (v.group, v.container.subcluster)
+                for v in self._victims.values()
+                if v.taker == queue.path and v.at == name and v.container.subcluster != name
+            }
+        )
+        others = sorted(at for at, count in queue.waiting[name].elsewhere.items() if count > moving[at])
+        return [name, *others]
 
     def _ask_back(
         self,

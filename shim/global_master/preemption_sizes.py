@@ -18,6 +18,7 @@ __all__ = [
     "NOTHING",
     "Fleet",
     "count_fitting",
+    "easy",
     "lacking",
     "part_of",
     "plenty",
@@ -71,8 +72,21 @@ def count_fitting(amount: ResourceVector, unit: ResourceVector, *, slack: float 
     return min((max(0, int(have / each + slack)) for have, each in pairs if each > 0), default=_ENDLESS)
 
 
+def easy(queue: QueueShare) -> dict[SubClusterId, int]:
+    """How many containers there is room for of those that wait on each sub-cluster, there or where they could be."""
+    found = {name: min(work.count, work.free) for name, work in queue.waiting.items()}
+    spare = {name: work.free - found[name] for name, work in queue.waiting.items()}
+    for name, work in queue.waiting.items():
+        for other, count in work.elsewhere.items():
+            moved = min(count, work.count - found[name], spare.get(other, 0))
+            if moved > 0:
+                found[name] += moved
+                spare[other] -= moved
+    return found
+
+
 def lacking(queue: QueueShare, scarce: ResourceVector, on_way: Mapping[SubClusterId, int]) -> dict[SubClusterId, int]:
-    """For how many containers room is to be made on each sub-cluster.
+    """For how many containers that wait on each sub-cluster room is to be made, there or where they could be.
 
     Args:
         queue: Whose share it is.
@@ -80,11 +94,12 @@ def lacking(queue: QueueShare, scarce: ResourceVector, on_way: Mapping[SubCluste
         on_way: Containers for which room is being made already.
     """
     coming = total_of(_times(work.unit, on_way.get(name, 0)) for name, work in queue.waiting.items())
-    easy = total_of(_times(work.unit, min(work.count, work.free)) for work in queue.waiting.values())
-    missing = queue.entitled - queue.used - coming - easy
+    with_room = easy(queue)
+    there = total_of(_times(work.unit, with_room[name]) for name, work in queue.waiting.items())
+    missing = queue.entitled - queue.used - coming - there
     found: dict[SubClusterId, int] = {}
-    for name, work in sorted(queue.waiting.items(), key=lambda item: item[1].free - item[1].count):
-        wanted = max(0, work.count - work.free - on_way.get(name, 0))
+    for name, work in sorted(queue.waiting.items(), key=lambda item: with_room[item[0]] - item[1].count):
+        wanted = max(0, work.count - with_room[name] - on_way.get(name, 0))
         found[name] = min(wanted, count_fitting(missing, part_of(work.unit, scarce)))
         missing -= _times(work.unit, found[name])
     return {name: count for name, count in found.items() if count}

@@ -4,7 +4,8 @@ An ApplicationMaster sees what a ResourceManager that preempts would show it: lo
 at last containers that ended with exit status -102.
 """
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.allocations import AskedBack, Ended
@@ -17,6 +18,7 @@ from shim.relay.containers import Container, ContainerBook, ContainerState
 from shim.relay.conversations import Conversations
 from shim.relay.events import AskedBackNow, Recall, Restrained, Spared, TakenBack
 from shim.relay.session import Session
+from shim.relay.splitter import Demand, may_have
 
 __all__ = ["Recalls", "Standing"]
 
@@ -32,12 +34,14 @@ class Standing:
         wants: What it asks for and no scheduler has granted.
         withheld: The part of it that no scheduler is asked for.
         places: Sub-clusters that may be asked.
+        movable: How many containers the first sub-cluster is asked for that could as well be had on the second.
     """
 
     held: tuple[Container, ...] = ()
     wants: ResourceVector = field(default_factory=ResourceVector)
     withheld: ResourceVector = field(default_factory=ResourceVector)
     places: frozenset[SubClusterId] = frozenset()
+    movable: Mapping[tuple[SubClusterId, SubClusterId], int] = field(default_factory=dict)
 
 
 class Recalls:
@@ -53,7 +57,19 @@ class Recalls:
         """What the attempt has and wants now; containers of unknown size are left out."""
         held = tuple(each for each in self._containers if each.grant is not None and self._is_held(each))
         places = frozenset(room.subcluster for room in self._talk.rooms if room.is_open)
-        return Standing(held, *self._asks.open_amounts(), places)
+        return Standing(held, *self._asks.open_amounts(), places, self._movable())
+
+    def _movable(self) -> Mapping[tuple[SubClusterId, SubClusterId], int]:
+        """What is asked for in one place and could be asked for in another."""
+        found: Counter[tuple[SubClusterId, SubClusterId]] = Counter()
+        for group in self._asks.groups:
+            if group.is_strict or not group.wanted:
+                continue
+            demand = Demand(group.key, group.wanted, refused=frozenset(group.refused))
+            could_be = [room.subcluster for room in self._talk.rooms if may_have(room, demand)]
+            for name, count in group.targets.items():
+                found.update({(name, other): count for other in could_be if other != name})
+        return found
 
     def handle(self, event: Recall) -> None:
         """Take in what the Global Master wants; asks are to be split anew afterwards."""

@@ -1,5 +1,6 @@
 """The federation as preemption needs to know it: what reports say of queues, and what attempts have and want."""
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -20,6 +21,9 @@ __all__ = ["FederationNow", "RelayedAttempt", "take_snapshot"]
 
 _RUNNING = "RUNNING"
 _ASSUMED = ResourceVector(1024, 1)
+
+Movable = Mapping[tuple[SubClusterId, SubClusterId], int]
+"""How many containers wait on the first sub-cluster that could as well be had on the second."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,7 +76,7 @@ def take_snapshot(
     return ShareSnapshot(
         at_s=now.at_s,
         capacity=now.division.scarce,
-        queues=tuple(_share(now, queue) for queue in now.policy.sharing),
+        queues=tuple(_share(now, queue, _movable(found, queue)) for queue in now.policy.sharing),
         containers=tuple(
             HeldContainer(
                 id=held.id,
@@ -97,33 +101,100 @@ def take_snapshot(
     )
 
 
-def _share(now: FederationNow, queue: FederatedQueue) -> QueueShare:
+def _movable(relayed: Iterable[tuple[RelayedAttempt, FederatedQueue]], queue: FederatedQueue) -> Movable:
+    """Containers that attempts of a queue ask one sub-cluster for and could have on another."""
+    found: Counter[tuple[SubClusterId, SubClusterId]] = Counter()
+    for each, its_queue in relayed:
+        if its_queue.path == queue.path:
+            found.update(each.standing.movable)
+    return found
+
+
+def _share(now: FederationNow, queue: FederatedQueue, movable: Movable) -> QueueShare:
     scarce = now.division.scarce
-    waiting = {seen.subcluster: work for seen in now.usable if (work := _waiting(now.policy, queue, seen)) is not None}
     return QueueShare(
         path=queue.path,
         entitled=part_of(now.division.entitled[queue.path], scarce),
         used=part_of(now.division.used[queue.path], scarce),
-        waiting=waiting,
+        waiting=_waiting(now, queue, movable),
         may_be_taken_from=queue.preemptable,
         budget=queue.preempted_per_minute,
     )
 
 
-def _waiting(policy: SharePolicy, queue: FederatedQueue, seen: SubClusterView) -> WaitingWork | None:
-    """What its leaf queues on a sub-cluster wait for, within what the scheduler there lets them have."""
-    unit, count = NOTHING, 0
-    for report in seen.queues.values():
-        is_mine = report.is_leaf and owner_of(policy, seen.subcluster, report.path) is queue
-        if not is_mine or report.pending.memory_mib <= 0:
+@dataclass(frozen=True, slots=True)
+class _Pending:
+    """What a queue waits for on a sub-cluster.
+
+    Attributes:
+        unit: Size of the largest kind of container.
+        count: How many there are.
+        within: How many of them the scheduler there lets it have.
+    """
+
+    unit: ResourceVector
+    count: int
+    within: int
+
+
+def _waiting(now: FederationNow, queue: FederatedQueue, movable: Movable) -> dict[SubClusterId, WaitingWork]:
+    """What a queue waits for, within what schedulers let it have, and where that could be had as well.
+
+    What a scheduler's limits forbid where it waits counts as waiting where it could be.
+    """
+    looks = {seen.subcluster: seen for seen in now.usable}
+    pending = {name: _pending(now.policy, queue, seen) for name, seen in looks.items()}
+    unit = max((each.unit for each in pending.values()), key=lambda unit: unit.memory_mib, default=NOTHING)
+    counts = {name: each.within for name, each in pending.items()}
+    forbidden = {name: each.count - each.within for name, each in pending.items()}
+    elsewhere: dict[SubClusterId, dict[SubClusterId, int]] = {name: {} for name in looks}
+    for (name, other), count in sorted(movable.items()):
+        if name not in looks or other not in looks or not pending[name].count:
             continue
-        size, pending = _containers_of(report)
-        unit = size if size.memory_mib > unit.memory_mib else unit
-        count += min(pending, count_fitting(report.maximum - report.used, size, slack=0.0))
-    if count == 0:
-        return None
-    free = sum(count_fitting(node.total - node.used, unit, slack=0.0) for node in seen.nodes if node.state == _RUNNING)
-    return WaitingWork(unit, count, free)
+        left = max(0, _allowed(now.policy, queue, looks[other], pending[name].unit) - counts[other])
+        moved = min(forbidden[name], count, left)
+        forbidden[name] -= moved
+        counts[other] += moved
+        elsewhere[name][other] = min(pending[name].within, count - moved, left - moved)
+    could_be = {other for others in elsewhere.values() for other, count in others.items() if count}
+    found = {}
+    for name, seen in looks.items():
+        if counts[name] or name in could_be:
+            size = pending[name].unit if pending[name].count else unit
+            others = {other: count for other, count in elsewhere[name].items() if count}
+            found[name] = WaitingWork(size, counts[name], _free(seen, size), others)
+    return found
+
+
+def _pending(policy: SharePolicy, queue: FederatedQueue, seen: SubClusterView) -> _Pending:
+    unit, count, within = NOTHING, 0, 0
+    for report in _leaves(policy, queue, seen):
+        if report.pending.memory_mib > 0:
+            size, pending = _containers_of(report)
+            unit = size if size.memory_mib > unit.memory_mib else unit
+            count += pending
+            within += min(pending, count_fitting(report.maximum - report.used, size, slack=0.0))
+    return _Pending(unit, count, within)
+
+
+def _leaves(policy: SharePolicy, queue: FederatedQueue, seen: SubClusterView) -> list[QueueReport]:
+    return [
+        report
+        for report in seen.queues.values()
+        if report.is_leaf and owner_of(policy, seen.subcluster, report.path) is queue
+    ]
+
+
+def _allowed(policy: SharePolicy, queue: FederatedQueue, seen: SubClusterView, unit: ResourceVector) -> int:
+    """How many containers the scheduler's limits there still let a queue have."""
+    leaves = _leaves(policy, queue, seen)
+    return sum(count_fitting(report.maximum - report.used, unit, slack=0.0) for report in leaves)
+
+
+def _free(seen: SubClusterView, unit: ResourceVector) -> int:
+    """How many containers of a size fit into what nobody has."""
+    running = (node for node in seen.nodes if node.state == _RUNNING)
+    return sum(count_fitting(node.total - node.used, unit, slack=0.0) for node in running)
 
 
 def _containers_of(report: QueueReport) -> tuple[ResourceVector, int]:

@@ -85,8 +85,10 @@ def divide(demands):
 class GivingBack(RuleBasedStateMachine):
     """The core between reports and attempts."""
 
-    @initialize()
-    def start(self):
+    @initialize(spans=st.booleans())
+    def start(self, spans):
+        """Where `prod` spans, what it asks for on one cluster moves to another one that has room for it."""
+        self.spans = spans
         self.core = Preemption(PATIENCE)
         self.at_s = 1000.0
         self.attempts = {}
@@ -179,6 +181,11 @@ class GivingBack(RuleBasedStateMachine):
 
     def _grant(self):
         """Each cluster gives what is free to whoever holds least there."""
+        for cluster, other in (CLUSTERS, CLUSTERS[::-1]) if self.spans else ():
+            here, there = self._attempt("root.prod", cluster), self._attempt("root.prod", other)
+            moved = max(0, min(here.wanted - max(0, self._free(cluster)), self._free(other) - there.wanted))
+            here.wanted -= moved
+            there.wanted += moved
         for cluster in CLUSTERS:
             while self._free(cluster) > 0:
                 asking = [each for each in self.attempts.values() if each.cluster == cluster and each.asked > 0]
@@ -206,11 +213,7 @@ class GivingBack(RuleBasedStateMachine):
                 queue,
                 mib(entitled[queue]),
                 mib(self._used(queue)),
-                {
-                    each.cluster: WaitingWork(UNIT, each.asked, max(0, self._free(each.cluster)))
-                    for each in self.attempts.values()
-                    if each.queue == queue and each.asked
-                },
+                self._waiting(queue),
                 queue in TAKEABLE,
                 BUDGET,
             )
@@ -223,13 +226,33 @@ class GivingBack(RuleBasedStateMachine):
         )
         attempts = tuple(
             AskingAttempt(
-                each.id, each.queue, ResourceVector(1024 * each.wanted, each.wanted), frozenset({each.cluster})
+                each.id,
+                each.queue,
+                ResourceVector(1024 * each.wanted, each.wanted),
+                frozenset(CLUSTERS if self._spans(each.queue) else {each.cluster}),
             )
             for each in self.attempts.values()
         )
         as_of_s = dict.fromkeys(CLUSTERS, self.at_s + 0.001)
         capacity = CAPACITY if is_scarce else ResourceVector()
         return ShareSnapshot(self.at_s, capacity, queues, containers, attempts, as_of_s, is_fresh)
+
+    def _spans(self, queue):
+        return self.spans and queue == "root.prod"
+
+    def _waiting(self, queue):
+        asked = {each.cluster: each.asked for each in self.attempts.values() if each.queue == queue}
+        is_anywhere = self._spans(queue) and any(asked.values())
+        return {
+            cluster: WaitingWork(
+                UNIT,
+                count,
+                max(0, self._free(cluster)),
+                {other: count for other in CLUSTERS if other != cluster and count and self._spans(queue)},
+            )
+            for cluster, count in asked.items()
+            if count or is_anywhere
+        }
 
     def _look(self, seconds, *, is_fresh=True):
         self.at_s += seconds
@@ -348,7 +371,8 @@ class GivingBack(RuleBasedStateMachine):
 
     def _nothing_could_be_taken(self, queue, now):
         shares = {each.path: each for each in now.queues}
-        places = lacking(queue, now.capacity, {})
+        lacks = lacking(queue, now.capacity, {})
+        places = {place for name in lacks for place in (name, *queue.waiting[name].elsewhere)}
         could = [
             each.id
             for each in now.containers

@@ -176,3 +176,24 @@ def test_what_has_ended_since_the_home_was_asked_is_not_held() -> None:
     later.calls()
     later.ledger.handle(FoundAtHome((Running(a_grant(2), 900.0),)))
     assert later.ledger.standing.held == ()
+
+
+def test_what_could_be_had_elsewhere_is_known_unless_only_named_places_will_do() -> None:
+    ledger = AskLedger(ATTEMPT, HOME, CapacitySplitter())
+    ledger.handle(AMRegistered())
+    west, closed = SubClusterId("west"), SubClusterId("north")
+    rooms = (
+        Room(HOME, is_home=True, size=MUCH, largest=MUCH, free=MUCH, nodes=1, racks={"e1": "/r"}),
+        Room(west, size=MUCH, largest=MUCH, nodes=1),
+        Room(closed, is_open=False, size=MUCH, largest=MUCH, nodes=1),
+    )
+    strict = AskKey(30, -1, is_opportunistic=False, resource=UNIT)
+    too_large = AskKey(40, -1, is_opportunistic=False, resource=ResourceVector(65537, 1))
+    asks = (
+        Ask(KEY, ANY, 4),
+        Ask(strict, "e1", 2),
+        Ask(strict, ANY, 2, relaxes=False),
+        Ask(too_large, ANY, 1),
+    )
+    ledger.handle(AMCalled(AllocateCall(0, asks), rooms))
+    assert ledger.standing.movable == {(HOME, west): 4}

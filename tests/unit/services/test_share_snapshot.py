@@ -111,3 +111,28 @@ def test_the_first_container_is_the_masters_own_at_home_alone():
     )
     taken = take_snapshot(now(a_cluster(EAST, 0, 8, 8), a_cluster(WEST, 0, 0, 8)), [relayed], {})
     assert [(each.subcluster, each.is_master) for each in taken.containers] == [(EAST, True), (WEST, False)]
+
+
+def a_span(movable: dict[tuple[SubClusterId, SubClusterId], int], queue: str = "root.prod") -> RelayedAttempt:
+    standing = Standing((), gib(8), ResourceVector(), frozenset({EAST, WEST}), movable)
+    return RelayedAttempt(Attempt(ATTEMPT, EAST, queue, "alice"), standing)
+
+
+def test_what_waits_is_known_with_every_cluster_where_it_could_be():
+    clusters = a_cluster(EAST, 4, 6, 4), a_cluster(WEST, 0, 0, 7)
+    alone, _ = take_snapshot(now(*clusters), [a_span({(EAST, WEST): 2}, "root.dev")], {}).queues
+    assert alone.waiting == {EAST: WaitingWork(gib(2), 2, 0)}, "another queue's asks may move"
+    prod, _ = take_snapshot(now(*clusters), [a_span({(EAST, WEST): 1}), a_span({(EAST, WEST): 3})], {}).queues
+    assert prod.waiting == {
+        EAST: WaitingWork(gib(2), 2, 0, {WEST: 2}),
+        WEST: WaitingWork(gib(2), 1, 0),
+    }, "of three that wait one is more than its scheduler lets it have in the east"
+
+
+def test_where_a_scheduler_forbids_it_or_is_not_known_nothing_could_be():
+    clusters = a_cluster(EAST, 4, 4, 4), a_cluster(WEST, 0, 0, 8, most=2)
+    prod, _ = take_snapshot(now(*clusters), [a_span({(EAST, WEST): 2, (EAST, SubClusterId("north")): 2})], {}).queues
+    assert prod.waiting[EAST].elsewhere == {WEST: 1}
+    late = now(*clusters, late=frozenset({WEST}))
+    prod, _ = take_snapshot(late, [a_span({(EAST, WEST): 2})], {}).queues
+    assert prod.waiting == {EAST: WaitingWork(gib(2), 2, 0)}
