@@ -25,7 +25,6 @@ from shim.global_master.federation_view import FederationView, ViewSettings
 from shim.machine import SystemClock, allow_many_connections, read_secret, spare_collector
 from shim.masters import GlobalMaster, MasterWorld, open_global_master
 from shim.ports.clock import Clock
-from shim.ports.lease_store import LeaseStore
 from shim.rest_door import serve_web
 from shim.scheduler_rpc import serve_masters
 from shim.server.masters import MastersCollector, MatchingCollector, PassedOnWitness
@@ -38,7 +37,7 @@ from shim.services.attempts import never_read
 from shim.services.crash_points import CrashPoints, nothing_happens
 from shim.services.inspection import Inspection
 from shim.services.masters.roster import global_master_role
-from shim.spans import Spans, SpanWorld, open_spans
+from shim.spans import SpanWorld, open_spans
 from shim.store import open_state_store
 from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges
 from shim.telemetry.shares import ShareCollector
@@ -154,10 +153,30 @@ class Heddle:
         self._failed = asyncio.get_running_loop().create_future()
         audit = _open_audit(config, clock)
         stack.callback(audit.close)
-        subclusters = {SubClusterId(each.id): resolve(each, config.poll) for each in config.subclusters}
-        view = FederationView(tuple(subclusters), ViewSettings(late_after_s=config.poll.late_after_s))
         inspections: list[Inspection] = []
         metrics = Metrics(clock, version=shim.__version__, subclusters=lambda: _gauges(inspections))
+        world = await self._open_world(metrics, stack)
+        master = await self._open_master(world, audit, stack)
+        use_cases = await assemble(world, self._crash_points, master)
+        inspections.append(use_cases.inspection)
+        metrics.register(ShareCollector(use_cases.shares.gauges))
+        metrics.register(MatchingCollector(use_cases.matching.status))
+        stack.push_async_callback(use_cases.backend.submissions.finish)
+        await self._start_background(use_cases, stack)
+        home_of = world.view.home_of
+        self._server = await serve_web(world, use_cases, Witness(metrics, audit, home_of), metrics)
+        stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
+        started = f"{int(clock.now_s() * 1000):x}"
+        client_witness = ClientWitness(metrics, audit, home_of, request_prefix=f"c{started}")
+        await self._open_client_door(world, use_cases, client_witness, stack)
+        await self._open_scheduler_door(world, use_cases, master, stack)
+        await self._open_admin_door(world, use_cases, AdminWitness(metrics, audit, request_prefix=f"a{started}"), stack)
+
+    async def _open_world(self, metrics: Metrics, stack: AsyncExitStack) -> World:
+        """Connections to the sub-clusters and the store, and the view, in which nothing is yet."""
+        config, clock = self._config, self._clock
+        subclusters = {SubClusterId(each.id): resolve(each, config.poll) for each in config.subclusters}
+        view = FederationView(tuple(subclusters), ViewSettings(late_after_s=config.poll.late_after_s))
         clients = {id_: connect_rpc(each, each.description.client_rpc) for id_, each in subclusters.items()}
         rpcs = {id_: rpc for id_, rpc in clients.items() if rpc is not None}
         managers = {
@@ -169,57 +188,29 @@ class Heddle:
         opened = await open_state_store(config.store.url, now_s=clock.now_s)
         store = ObservedStateStore(opened, metrics, clock)
         stack.push_async_callback(store.close)
-        kept = opened.spans(read_secret(config.security.secret_file))
-        world = World(config, clock, subclusters, managers, store, opened.policies, kept, opened.acts, view, metrics)
-        master = await self._open_master(world, opened.leases, audit, stack)
-        use_cases = await assemble(world, self._crash_points, master)
-        inspections.append(use_cases.inspection)
-        metrics.register(ShareCollector(use_cases.shares.gauges))
-        metrics.register(MatchingCollector(use_cases.matching.status))
-        stack.push_async_callback(use_cases.backend.submissions.finish)
-        await self._start_background(use_cases, stack)
-        self._server = await serve_web(world, use_cases, Witness(metrics, audit, view.home_of), metrics)
-        stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
-        started = f"{int(clock.now_s() * 1000):x}"
-        self._clients = await serve_clients(
-            config.server,
-            use_cases.backend,
-            use_cases.identity,
+        return World(
+            config,
+            clock,
+            subclusters,
+            managers,
             rpcs,
-            secret=read_secret(config.security.secret_file),
-            witness=ClientWitness(metrics, audit, view.home_of, request_prefix=f"c{started}"),
-            guarded=frozenset(id_ for id_, each in subclusters.items() if each.is_guarded),
+            store,
+            opened.policies,
+            opened.spans(read_secret(config.security.secret_file)),
+            opened.acts,
+            opened.leases,
+            view,
+            metrics,
         )
-        if self._clients is not None:
-            stack.push_async_callback(self._clients.stop, grace_s=config.server.shutdown_s)
-        spans = await open_spans(
-            SpanWorld(
-                config,
-                clock,
-                subclusters,
-                managers,
-                rpcs,
-                view,
-                use_cases.administration.current,
-                store,
-                kept,
-                use_cases.matching,
-                use_cases.shares.policy,
-            )
-        )
-        await self._open_scheduler_door(world, use_cases, spans, master, stack)
-        await self._open_admin_door(world, use_cases, AdminWitness(metrics, audit, request_prefix=f"a{started}"), stack)
 
-    async def _open_master(
-        self, world: World, leases: LeaseStore, audit: AuditTrail, stack: AsyncExitStack
-    ) -> GlobalMaster | None:
+    async def _open_master(self, world: World, audit: AuditTrail, stack: AsyncExitStack) -> GlobalMaster | None:
         """What makes this one of several Global Masters, if it is meant to be."""
         name = self._global_master
         if name is None:
             return None
         master = await open_global_master(
             name,
-            MasterWorld(world.config, world.view, leases, world.clock),
+            MasterWorld(world.config, world.view, world.leases, world.clock),
             stack,
             listeners=(PollCounter(world.metrics),),
             witness=PassedOnWitness(audit, global_master_role(name)),
@@ -227,18 +218,33 @@ class Heddle:
         world.metrics.register(MastersCollector(master.overview.now))
         with suppress(StoreError):  # tried again, for ever
             await master.ownership.round()
-        task = asyncio.create_task(self._watched("ownership", master.ownership.run), name="ownership")
-        stack.push_async_callback(_cancel, task)
+        self._run_beside("ownership", master.ownership.run, stack)
         return master
 
+    async def _open_client_door(
+        self, world: World, use_cases: UseCases, witness: ClientWitness, stack: AsyncExitStack
+    ) -> None:
+        server = world.config.server
+        self._clients = await serve_clients(
+            server,
+            use_cases.backend,
+            use_cases.identity,
+            world.rpcs,
+            secret=read_secret(world.config.security.secret_file),
+            witness=witness,
+            guarded=frozenset(id_ for id_, each in world.subclusters.items() if each.is_guarded),
+        )
+        if self._clients is not None:
+            stack.push_async_callback(self._clients.stop, grace_s=server.shutdown_s)
+
     async def _open_scheduler_door(
-        self, world: World, use_cases: UseCases, spans: Spans, master: GlobalMaster | None, stack: AsyncExitStack
+        self, world: World, use_cases: UseCases, master: GlobalMaster | None, stack: AsyncExitStack
     ) -> None:
         config = world.config
+        spans = await open_spans(_span_world(world, use_cases))
         stack.push_async_callback(use_cases.matching.close)
         stack.push_async_callback(spans.desk.close)
-        task = asyncio.create_task(self._watched("spans", spans.watch.run), name="spans")
-        stack.push_async_callback(_cancel, task)
+        self._run_beside("spans", spans.watch.run, stack)
         self._masters = await serve_masters(
             config.server,
             world.subclusters,
@@ -253,11 +259,9 @@ class Heddle:
             return
         stack.push_async_callback(self._masters.stop)
         preemption = use_cases.shares.preemption(spans.desk)
-        task = asyncio.create_task(self._watched("preemption", preemption.run), name="preemption")
-        stack.push_async_callback(_cancel, task)
+        self._run_beside("preemption", preemption.run, stack)
         if master is not None:
-            telling = self._watched("doors", partial(master.doors.run, master.door_address(self._masters.address)))
-            stack.push_async_callback(_cancel, asyncio.create_task(telling, name="doors"))
+            self._run_beside("doors", partial(master.doors.run, master.door_address(self._masters.address)), stack)
 
     async def _open_admin_door(
         self, world: World, use_cases: UseCases, witness: AdminWitness, stack: AsyncExitStack
@@ -281,10 +285,13 @@ class Heddle:
             ("policies", use_cases.shares.policies.run),
             ("shares", use_cases.starting.run),
         ):
-            task = asyncio.create_task(self._watched(name, work), name=name)
-            stack.push_async_callback(_cancel, task)
+            self._run_beside(name, work, stack)
         with suppress(TimeoutError):
             await asyncio.wait_for(use_cases.heartbeats.first_polls(), _FIRST_POLL_S)
+
+    def _run_beside(self, name: str, work: Callable[[], Coroutine[Any, Any, None]], stack: AsyncExitStack) -> None:
+        """Run a part until the stack is closed."""
+        stack.push_async_callback(_cancel, asyncio.create_task(self._watched(name, work), name=name))
 
     async def _watched(self, name: str, work: Callable[[], Coroutine[Any, Any, None]]) -> None:
         """A part that ends by itself ends Heddle: whoever started it starts it again, whole."""
@@ -301,6 +308,22 @@ def _open_audit(config: Config, clock: Clock) -> AuditTrail:
         return AuditTrail(clock, config.log.audit_file)
     except OSError as exc:
         raise ConfigError("the configuration", "log.audit_file", f"cannot be written: {exc}") from exc
+
+
+def _span_world(world: World, use_cases: UseCases) -> SpanWorld:
+    return SpanWorld(
+        world.config,
+        world.clock,
+        world.subclusters,
+        world.managers,
+        world.rpcs,
+        world.view,
+        use_cases.administration.current,
+        world.store,
+        world.spans,
+        use_cases.matching,
+        use_cases.shares.policy,
+    )
 
 
 def _gauges(inspections: list[Inspection]) -> Iterator[SubClusterGauges]:
