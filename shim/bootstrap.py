@@ -176,7 +176,8 @@ class Heddle:
         """Connections to the sub-clusters and the store, and the view, in which nothing is yet."""
         config, clock = self._config, self._clock
         subclusters = {SubClusterId(each.id): resolve(each, config.poll) for each in config.subclusters}
-        view = FederationView(tuple(subclusters), ViewSettings(late_after_s=config.poll.late_after_s))
+        limits = ViewSettings(config.poll.late_after_s, config.history.final_documents)
+        view = FederationView(tuple(subclusters), limits)
         clients = {id_: connect_rpc(each, each.description.client_rpc) for id_, each in subclusters.items()}
         rpcs = {id_: rpc for id_, rpc in clients.items() if rpc is not None}
         managers = {

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 from shim.config_sections import (
+    HistoryConfig,
     LogConfig,
     MastersConfig,
     PollConfig,
@@ -41,6 +42,7 @@ class Config:
     store: StoreConfig = section(StoreConfig, Key("The database."))
     security: SecurityConfig = section(SecurityConfig, Key("Users."))
     poll: PollConfig = section(PollConfig, Key("Heartbeats."))
+    history: HistoryConfig = section(HistoryConfig, Key("What is over."))
     masters: MastersConfig = section(MastersConfig, Key("Masters in processes of their own."))
     shares: SharesConfig = section(SharesConfig, Key("Shares of queues."))
     span: SpanConfig = section(SpanConfig, Key("Applications beyond their homes."))

@@ -13,6 +13,7 @@ from types import MappingProxyType
 from shim.config_tree import Key, key, section
 
 __all__ = [
+    "HistoryConfig",
     "LogConfig",
     "MastersConfig",
     "PollConfig",
@@ -153,6 +154,32 @@ class PollConfig:
     timeout_s: float = key(10.0, about=Key("For a whole answer of a ResourceManager to a poll.", least=0.1))
     max_answer_bytes: int = key(
         256 * _MIB, about=Key("A ResourceManager's answer larger than this is cut and not believed.", least=1024)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryConfig:
+    """How much of what is over is kept. What lives is kept whatever these say."""
+
+    final_documents: int = key(
+        20_000,
+        about=Key(
+            "Ended applications that lists show, in memory (a few KB each); of one beyond that its home is asked "
+            "when somebody names it.",
+            least=100,
+        ),
+    )
+    records: int = key(
+        100_000, about=Key("Ended submissions that the store remembers: a repeated one is known as such.", least=0)
+    )
+    records_s: float = key(7 * 86_400.0, about=Key("How long the store remembers an ended submission.", least=0))
+    answers: int = key(
+        1024,
+        about=Key("Answers of the web services that are kept until what they tell changes; 0 keeps none.", least=0),
+    )
+    answers_bytes: int = key(
+        256 * _MIB,
+        about=Key("The same in bytes; an answer that needs more than a quarter of it is not kept.", least=0),
     )
 
 

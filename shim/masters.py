@@ -244,7 +244,7 @@ class LocalMasterProcess:
         poll = config.poll
         settings = LocalMasterSettings(
             heartbeats=HeartbeatSettings(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s)),
-            view=ViewSettings(late_after_s=poll.late_after_s),
+            view=ViewSettings(poll.late_after_s, config.history.final_documents),
             promise_s=config.span.promise_s,
         )
         made.append(StandingLocalMaster(manager, keeper, clock, settings, life=life))

@@ -11,6 +11,7 @@ from shim.errors import ConfigError
 from shim.global_master.home import HomeSettings, choose_home
 from shim.machine import current_user
 from shim.server.rest import ConnectionLimits, RestServer
+from shim.server.rest.cache import CacheLimits
 from shim.server.rest.door import RestDoor
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.operations import Operations
@@ -90,6 +91,7 @@ def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics)
         request_prefix=f"{int(world.clock.now_s() * 1000):x}",
         is_shared=not any(each.is_guarded for each in world.subclusters.values()),
         max_body_bytes=server.max_body_bytes,
+        kept=CacheLimits(world.config.history.answers, world.config.history.answers_bytes),
     )
 
 

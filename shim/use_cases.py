@@ -37,7 +37,7 @@ from shim.services.masters.launches import LaunchDesk
 from shim.services.masters.overview import MastersOverview
 from shim.services.polling import PollSettings
 from shim.services.reading import ApplicationReading, ReadingSettings
-from shim.services.reconciliation import Reconciliation
+from shim.services.reconciliation import Reconciliation, ReconciliationSettings
 from shim.services.repair import Repair
 from shim.services.routing import Routing, RoutingSettings
 from shim.services.span_places import SpanPlaces
@@ -138,7 +138,9 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
         inspection=_inspection(world, administration, shares),
         identity=_identity(world),
         heartbeats=heartbeats,
-        reconciliation=Reconciliation(repair=repair, view=view, managers=managers, store=store, clock=clock),
+        reconciliation=Reconciliation(
+            repair=repair, view=view, managers=managers, store=store, clock=clock, settings=_remembers(world.config)
+        ),
         homes=homes,
         masters=None if global_master is None else global_master.overview,
         shares=shares,
@@ -154,6 +156,11 @@ def _reading(world: World) -> ReadingSettings:
         answer_within_s=_SHARE_OF_HOMES * server.answer_within_s,
         guarded=frozenset(id_ for id_, each in world.subclusters.items() if each.is_guarded),
     )
+
+
+def _remembers(config: Config) -> ReconciliationSettings:
+    history = config.history
+    return ReconciliationSettings(history_s=history.records_s, history_count=history.records)
 
 
 async def _backend(

@@ -12,7 +12,11 @@ import pytest
 
 from shim.bootstrap import Heddle
 from shim.config import parse
+from shim.config_sections import HistoryConfig
 from shim.errors import ConfigError, InvariantViolationError, StoreUnavailableError
+from shim.global_master.federation_view import ViewSettings
+from shim.server.rest.cache import CacheLimits
+from shim.services.reconciliation import ReconciliationSettings
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -44,6 +48,23 @@ async def post(url, path):
     """A call of its own: with the last answer's cookie it would be the last caller's."""
     async with httpx.AsyncClient(trust_env=False) as client:
         return await client.post(f"{url}{path}")
+
+
+@pytest.mark.parametrize(("more", "made"), [("", 1), ("[history]\nanswers = 0", 2)])
+async def test_as_many_answers_are_kept_as_is_configured(tmp_path, more, made):
+    async with a_heddle(tmp_path, more=more) as heddle:
+        for _ in range(2):
+            assert (await get(heddle.url, "/ws/v1/cluster/apps")).status_code == 200
+        told = (await get(heddle.url, "/metrics")).text
+    counted = f'heddle_http_requests_total{{endpoint="/ws/v1/cluster/apps",method="GET",status="200"}} {made}.0'
+    assert counted in told
+
+
+def test_what_is_kept_by_default_is_what_each_part_keeps_by_itself():
+    history, reconciliation, cache = HistoryConfig(), ReconciliationSettings(), CacheLimits()
+    assert history.final_documents == ViewSettings().final_documents
+    assert (history.records, history.records_s) == (reconciliation.history_count, reconciliation.history_s)
+    assert (history.answers, history.answers_bytes) == (cache.entries, cache.total_bytes)
 
 
 async def test_it_serves_though_its_only_cluster_is_away_and_says_so(tmp_path):

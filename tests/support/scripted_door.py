@@ -10,6 +10,7 @@ from shim.global_master.entitle import ShareSettings
 from shim.global_master.federation_view import FederationView
 from shim.global_master.home import HomeSettings
 from shim.server.rest.backend import Backend
+from shim.server.rest.cache import CacheLimits
 from shim.server.rest.door import Exchange, RestDoor
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
@@ -51,6 +52,7 @@ class ScriptedDoor:
         rules: IdentityRules | None = None,
         staleness_s: float = 1.0,
         policy: SharePolicy | None = None,
+        kept: CacheLimits | None = None,
     ) -> None:
         self.federation = ScriptedFederation(names)
         clock, store, managers = self.federation.clock, self.federation.store, self.federation.managers
@@ -102,6 +104,7 @@ class ScriptedDoor:
                 webs=webs,
             ),
             report=self.exchanges.append,
+            kept=kept or CacheLimits(),
         )
         self._masters = [LocalMaster(manager, self.view, clock, HeartbeatSettings()) for manager in managers.values()]
 

@@ -7,13 +7,23 @@ from shim.domain.ids import SubClusterId
 from shim.global_master.federation_view import Part
 from shim.server.rest.messages import Headers, Request
 
-__all__ = ["CacheKey", "Kept", "ResponseCache", "cache_key"]
+__all__ = ["CacheKey", "CacheLimits", "Kept", "ResponseCache", "cache_key"]
 
 CacheKey = tuple[str, str, str, bool]
 """Path and query as they stood in the request line, `Accept`, whether compressed."""
 
-_MOST_ENTRIES = 1024
-_MOST_BYTES = 256 * 1024 * 1024
+
+@dataclass(frozen=True, slots=True)
+class CacheLimits:
+    """How much is kept.
+
+    Attributes:
+        entries: Answers; 0 keeps none.
+        total_bytes: Of their bodies; one that needs more than a quarter of it is not kept.
+    """
+
+    entries: int = 1024
+    total_bytes: int = 256 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +63,8 @@ def cache_key(request: Request) -> CacheKey:
 class ResponseCache:
     """Answers to reads that are the same for every caller; bounded by number and by bytes."""
 
-    def __init__(self) -> None:
+    def __init__(self, limits: CacheLimits) -> None:
+        self._limits = limits
         self._entries: OrderedDict[CacheKey, Kept] = OrderedDict()
         self._bytes = 0
 
@@ -64,11 +75,11 @@ class ResponseCache:
     def keep(self, key: CacheKey, kept: Kept) -> None:
         """Keep an answer; the ones that were made first give way when there is no room."""
         self.drop(key)
-        if len(kept.body) > _MOST_BYTES // 4:
+        if len(kept.body) > self._limits.total_bytes // 4:
             return
         self._entries[key] = kept
         self._bytes += len(kept.body)
-        while len(self._entries) > _MOST_ENTRIES or self._bytes > _MOST_BYTES:
+        while len(self._entries) > self._limits.entries or self._bytes > self._limits.total_bytes:
             self.drop(next(iter(self._entries)))
 
     def drop(self, key: CacheKey) -> None:

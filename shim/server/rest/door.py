@@ -27,7 +27,7 @@ from shim.protocol.rest.queries import Query, parse_query
 from shim.server.rest.answers import AnswerWriter, compressed
 from shim.server.rest.asgi import completed, rendered_answer
 from shim.server.rest.backend import Backend
-from shim.server.rest.cache import cache_key
+from shim.server.rest.cache import CacheLimits, cache_key
 from shim.server.rest.endpoints import BASE, Endpoint, Match, allowed_methods, find, has_broken_escape
 from shim.server.rest.forwarding import answer_of
 from shim.server.rest.held_back import HeldBack
@@ -45,6 +45,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _COOKIE = re.compile(rf'(?:^|;)\s*{re.escape(COOKIE_NAME)}=("[^"]*"|[^;]*)')
 _IDENTITY_WORDS = ("user", "doas")
 _MOST_INFLATED = 1024 * 1024
+_KEPT = CacheLimits()
 _ENTITY_TYPES = frozenset({"application/json", "application/xml"})
 _TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~*-]+")
 _READS = frozenset({"GET", "HEAD"})
@@ -107,6 +108,7 @@ class RestDoor:
         request_prefix: Beginning of request ids, different for every process.
         is_shared: Whether reads are the same for every caller; False if a sub-cluster guards its applications.
         max_body_bytes: Largest body after decompression.
+        kept: How many answers are kept.
     """
 
     def __init__(
@@ -120,6 +122,7 @@ class RestDoor:
         request_prefix: str = "r",
         is_shared: bool = True,
         max_body_bytes: int = _MOST_INFLATED,
+        kept: CacheLimits = _KEPT,
     ) -> None:
         self._backend = backend
         self._identity = identity
@@ -129,7 +132,7 @@ class RestDoor:
         self._site = site
         self._report = report
         self._writer = AnswerWriter(backend.clock.now_s)
-        self._kept = KeptAnswers(backend, self._writer)
+        self._kept = KeptAnswers(backend, self._writer, kept)
         self._numbers = itertools.count(1)
         self._prefix = request_prefix
         self._is_shared = is_shared

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.asgi import rendered_headers
 from shim.server.rest.backend import Backend
-from shim.server.rest.cache import CacheKey, Kept, ResponseCache, cache_key
+from shim.server.rest.cache import CacheKey, CacheLimits, Kept, ResponseCache, cache_key
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Outcome
 from shim.services.freshness import instant
@@ -23,12 +23,13 @@ class KeptAnswers:
     Args:
         backend: The view that tells when they end.
         writer: Of the header lines of the current second.
+        limits: How many are kept.
     """
 
-    def __init__(self, backend: Backend, writer: AnswerWriter) -> None:
+    def __init__(self, backend: Backend, writer: AnswerWriter, limits: CacheLimits) -> None:
         self._backend = backend
         self._writer = writer
-        self._cache = ResponseCache()
+        self._cache = ResponseCache(limits)
         self._head: tuple[int, bytes] = (-1, b"")
 
     def find(self, request: Request) -> Kept | None:

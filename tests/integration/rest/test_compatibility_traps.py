@@ -6,6 +6,7 @@ import pytest
 
 from shim.domain.ids import ApplicationId
 from shim.protocol.rest.negotiation import Representation
+from shim.server.rest.cache import CacheLimits
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rest.messages import Request
 from shim.services.identity import IdentityRules
@@ -508,6 +509,23 @@ async def test_a_live_application_is_kept_no_longer_than_the_bound(door):
     assert at_once(door, f"/apps/{OLD}") is not None
     await door.federation.clock.advance(1.1)
     assert at_once(door, f"/apps/{OLD}") is None
+
+
+@pytest.mark.parametrize(
+    ("limits", "kept"),
+    [
+        (CacheLimits(entries=2), ["/nodes", "/scheduler"]),
+        (CacheLimits(entries=0), []),
+        (CacheLimits(total_bytes=8), []),
+    ],
+)
+async def test_no_more_answers_are_kept_than_configured(limits, kept):
+    door = ScriptedDoor(kept=limits)
+    await door.poll()
+    paths = ["/metrics", "/nodes", "/scheduler"]
+    for path in paths:
+        await door.get(path)
+    assert [path for path in paths if at_once(door, path) is not None] == kept
 
 
 async def test_a_compressed_answer_is_kept_apart(door):
