@@ -92,11 +92,13 @@ class LoadMeter:
     def measure(self, policy: SharePolicy) -> FederationLoad:
         """What the queues of a policy hold, whether it is in force or not."""
         now_s = self._clock.now_s()
+        # applications are counted for the queues of the policy: with none, thousands need not be looked at
+        unfinished = self._view.unfinished() if policy.queues else ()
         load = measure(
             policy,
             [self._view.look(item, now_s) for item in self._view.subclusters],
             self._admissions,
-            _live(self._view.unfinished(), needs_amounts=any(queue.user_maximum < 1 for queue in policy.queues)),
+            _live(unfinished, needs_amounts=any(queue.user_maximum < 1 for queue in policy.queues)),
             absent_after_s=self._absent_after_s,
         )
         self._count_on_the_way(load, now_s)
