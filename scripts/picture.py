@@ -4,7 +4,7 @@ from pathlib import Path
 
 TARGET = Path(__file__).resolve().parent.parent / "docs" / "pictures" / "architecture.svg"
 
-_CLIENTS = ("curl, scripts", "notebooks", "workflow engines", "monitors", "browsers")
+_CLIENTS = ("curl, scripts", "yarn, MapReduce", "Spark, Tez", "monitors", "browsers")
 _CLUSTERS = (("east", "Hadoop 2.10"), ("west", "Hadoop 3.3"), ("north", "Hadoop 3.5"))
 _INK, _SOFT, _THREAD, _WARM = "#1f2933", "#f4f1ea", "#b4532a", "#fffaf3"
 
@@ -33,7 +33,7 @@ def picture() -> str:
     parts += [
         _box(290, 50, 300, 316, fill="white"),
         _text(440, 36, "Heddle", size=18, weight="bold"),
-        _text(440, 80, "one ResourceManager's REST, port 8088", size=13),
+        _text(440, 80, "one ResourceManager: REST and RPC", size=13),
         _box(310, 96, 260, 130),
         _text(440, 120, "Global Master", weight="bold"),
         _text(440, 146, "view of every cluster, with its age", size=13),
