@@ -16,11 +16,13 @@ class ContainerKind:
     Attributes:
         queue: In the words of the sub-cluster; empty if it is not known.
         label: Node label expression; empty for nodes without one.
+        places: Hosts and racks that alone will do; empty for any.
     """
 
     queue: str
     resource: ResourceVector
     label: str = ""
+    places: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,12 +90,15 @@ class Waiting:
         wanted: Those that no scheduler has granted.
         unpromised: Those of them that nobody has promised either.
         withheld: Those of them that no scheduler is asked for, as other attempts go first.
-        places: Where they could be had.
+        subclusters: Where they could be had; `places` are the hosts and racks that alone will do there, if not any.
+        promised_at: Where some are promised, and not granted.
         held: Containers that the attempt has, of whatever kind.
     """
 
     wanted: int = 0
     unpromised: int = 0
     withheld: int = 0
-    places: frozenset[SubClusterId] = frozenset()
+    subclusters: frozenset[SubClusterId] = frozenset()
+    places: tuple[str, ...] = ()
+    promised_at: frozenset[SubClusterId] = frozenset()
     held: int = 0

@@ -41,11 +41,16 @@ _SEQUENCES_A_SECOND = 1e6
 
 @dataclass(frozen=True, slots=True)
 class Ahead:
-    """Containers that another attempt waits for, and goes before with."""
+    """What another attempt waits for, and goes before with.
+
+    Attributes:
+        count: Containers that nobody has promised; 0 if all of them are promised, and not granted.
+    """
 
     attempt: ApplicationAttemptId
     resource: ResourceVector
     label: str
+    places: tuple[str, ...]
     count: int
 
 
@@ -122,7 +127,9 @@ class WaitingTable:
     def before(
         self, attempt: ApplicationAttemptId, subcluster: SubClusterId, order: str, at_s: float
     ) -> tuple[Ahead, ...]:
-        """What those before an attempt wait for and could have in a sub-cluster, the first of them first.
+        """What those before an attempt wait for in a sub-cluster, the first of them first.
+
+        What is promised counts until it is granted: else the scheduler could serve others first out of its queue.
 
         Args:
             attempt: Who asks; whoever has not told what it wants is last.
@@ -137,14 +144,14 @@ class WaitingTable:
             if each.heard_at_s + _SILENT_AFTER_S < at_s:
                 continue
             found += [
-                Ahead(each.id, key.resource, key.label, waiting.unpromised)
+                Ahead(each.id, key.resource, key.label, waiting.places, waiting.unpromised)
                 for key, waiting in each.waits.items()
-                if waiting.unpromised and subcluster in waiting.places
+                if subcluster in waiting.promised_at or (waiting.unpromised and subcluster in waiting.subclusters)
             ]
         return tuple(found)
 
     def _in_order(self, order: str, at_s: float) -> list[_Attempt]:
-        """Attempts with something that nobody has promised, by being overtaken, then by key, then by arrival."""
+        """Attempts with something that is not granted, by being overtaken, then by key, then by arrival."""
         known = self._ordered
         if known is not None and known[0] == order and 0.0 <= at_s - known[1] < _HOLDS_FOR_S:
             return known[2]
@@ -178,7 +185,7 @@ class WaitingTable:
             (Column.RUNNING, tasks - waiting),
         ):
             self._table.put(column, known.row, float(value))
-        self._table.set_waiting(known.row, is_waiting=waiting > 0)
+        self._table.set_waiting(known.row, is_waiting=bool(known.waits))
         self._ordered = None
 
 

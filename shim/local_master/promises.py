@@ -80,7 +80,7 @@ class PromiseBook:
         self._reported: NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
         self._left = self._reported.copy()
         self._nodes: list[NodeReport] = []
-        self._masks: dict[str, NDArray[np.bool_]] = {}
+        self._masks: dict[tuple[str, tuple[str, ...]], NDArray[np.bool_]] = {}
         self._queues: Mapping[str, QueueReport] = {}
         self._promises: dict[ProposalKey, _Promise] = {}
         self._granted: list[_Promise] = []
@@ -224,6 +224,8 @@ class PromiseBook:
             need, _ = self._need(promise.kind)
             for row, count in promise.places.items():
                 expected[row] -= need * count
+                if count and not self._mask(promise.kind)[row]:
+                    raise InvariantViolationError(f"{self._subcluster}: {promise.kind} is promised on another's node")
         if (expected != self._left).any():
             raise InvariantViolationError(f"{self._subcluster}: {self._left} left, but {expected} by its promises")
         if ((self._left < 0) & (self._reported >= 0)).any():
@@ -235,13 +237,11 @@ class PromiseBook:
         age_s = at_s - self.reported_at_s
         if accepted >= proposal.count:
             return LaunchVerdict(self._subcluster, proposal.number, Verdict.ACCEPTED, accepted, age_s=age_s)
-        others: dict[tuple[str, ResourceVector, str], int] = {}
+        others: dict[ContainerKind, int] = {}
         for (who, _), promise in self._promises.items():
             if who != sender:
-                kind = promise.kind
-                key = (kind.queue, kind.resource, kind.label)
-                others[key] = others.get(key, 0) + promise.count
-        told = tuple(Promised(ContainerKind(*key), count) for key, count in list(others.items())[:_MOST_TOLD])
+                others[promise.kind] = others.get(promise.kind, 0) + promise.count
+        told = tuple(Promised(kind, count) for kind, count in list(others.items())[:_MOST_TOLD])
         reason = f"room for {accepted} of {proposal.count}; {sum(others.values())} are promised to others"
         return LaunchVerdict(
             self._subcluster, proposal.number, Verdict.REJECTED, accepted, reason, age_s=age_s, promised=told
@@ -308,15 +308,19 @@ class PromiseBook:
     def _slots(self, kind: ContainerKind, need: NDArray[np.int64], columns: list[int]) -> NDArray[np.int64]:
         """How many such containers each node could hold."""
         slots = np.min(self._left[:, columns] // need[columns], axis=1)
-        return np.where(self._mask(kind.label), np.maximum(slots, 0), 0)
+        return np.where(self._mask(kind), np.maximum(slots, 0), 0)
 
-    def _mask(self, label: str) -> NDArray[np.bool_]:
-        """Nodes of a label's partition; those without a label are the partition of no label."""
-        mask = self._masks.get(label)
+    def _mask(self, kind: ContainerKind) -> NDArray[np.bool_]:
+        """Nodes that will do: of a label's partition, which is that of no label for those without; of named places."""
+        label, places = kind.label, frozenset(kind.places)
+        mask = self._masks.get((label, kind.places))
         if mask is None:
-            has = [label in node.labels if label else not node.labels for node in self._nodes]
-            mask = np.array(has, dtype=np.bool_)
-            self._masks[label] = mask
+            fits = (label in node.labels if label else not node.labels for node in self._nodes)
+            mask = np.fromiter(fits, np.bool_, len(self._nodes))
+            if places:
+                named = (node.node.host in places or node.rack in places for node in self._nodes)
+                mask &= np.fromiter(named, np.bool_, len(self._nodes))
+            self._masks[label, kind.places] = mask
         return mask
 
     def _queue_room(self, kind: ContainerKind) -> int:

@@ -45,6 +45,12 @@ class AskGroup:
         return {place: row.count for place, row in self.rows.items() if place != ANY and row.count}
 
     @property
+    def allowed(self) -> tuple[str, ...]:
+        """Where containers may be if only named places will do: at hosts, and in racks that may stand in for hosts."""
+        rows = ((place, row) for place, row in self.rows.items() if place != ANY and row.count)
+        return tuple(sorted(place for place, row in rows if row.relaxes or not place.startswith("/")))
+
+    @property
     def is_strict(self) -> bool:
         """Whether only the named places will do."""
         row = self.rows.get(ANY)
@@ -169,6 +175,7 @@ class AskBook:
                 total=total,
                 places=group.places,
                 is_strict=group.is_strict,
+                allowed=group.allowed if group.is_strict else (),
                 standing=dict(group.targets),
                 starved=dict(group.starved),
                 refused=frozenset(group.refused),

@@ -18,10 +18,15 @@ Counts = dict[SubClusterId, int]
 class Launches(Protocol):
     """Proposals for the containers of one attempt."""
 
-    def room(self, subcluster: SubClusterId, key: AskKey) -> int:
+    def room(self, subcluster: SubClusterId, key: AskKey, places: tuple[str, ...] = ()) -> int:
         """How many such containers could be had there, as far as is known: less what was promised to whomever.
 
         Where containers are in an order, also less what those before this attempt wait for and could have there.
+
+        Args:
+            subcluster: Where.
+            key: Which.
+            places: Hosts and racks that alone will do; empty for any.
         """
         ...
 
@@ -46,7 +51,9 @@ class Launches(Protocol):
         """Say that nothing is wanted any more."""
         ...
 
-    def propose(self, subcluster: SubClusterId, key: AskKey, count: int) -> tuple[int, LaunchVerdict | None]:
+    def propose(
+        self, subcluster: SubClusterId, key: AskKey, count: int, places: tuple[str, ...] = ()
+    ) -> tuple[int, LaunchVerdict | None]:
         """Ask for a promise; gives the proposal's number, and the verdict if it is there at once."""
         ...
 
@@ -98,6 +105,11 @@ class MatchTurn:
     def waiting(self, subcluster: SubClusterId) -> int:
         """How many a sub-cluster is asked for without having promised them."""
         return max(0, self.kept[subcluster] - self.group.matched(subcluster))
+
+    @property
+    def places(self) -> tuple[str, ...]:
+        """Hosts and racks that alone will do; empty for any."""
+        return self.demand.allowed if self.demand.is_strict else ()
 
     def starved(self, subcluster: SubClusterId) -> int:
         """For how many beats a sub-cluster has granted nothing of what it is asked for."""

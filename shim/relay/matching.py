@@ -31,6 +31,7 @@ from shim.relay.splitter import (
     named_there,
     shares_of,
     sizes_of,
+    split_strictly,
 )
 
 __all__ = ["Launches", "MatchSettings", "MatchingSplitter"]
@@ -80,26 +81,33 @@ class MatchingSplitter:
             self._decide(demand, group, self._weigh(demand, eligible), asked, reason=why_not)
             return asked
         turn = self._begin(demand, group, eligible, home)
+        if demand.is_strict:
+            self._stay(turn)
         if turn.is_settled:  # most calls: nothing is looked at, nothing decided
             self._line_up(turn)
             return {subcluster: count for subcluster, count in turn.kept.items() if count}
         self._take_back(turn)
         self._line_up(turn)
         weighed = self._weigh(demand, eligible)
-        self._step_back(turn, weighed)
-        self._promise_what_waits(turn)
-        self._move(turn)
-        self._cut(turn)
-        self._launch(turn)
-        self._wait(turn)
+        if demand.is_strict:
+            self._promise_what_waits(turn)
+            self._step_back(turn, weighed)
+        else:
+            self._step_back(turn, weighed)
+            self._promise_what_waits(turn)
+            self._move(turn)
+            self._cut(turn)
+            self._launch(turn)
+            self._wait(turn)
         self._line_up(turn)
         asked = {subcluster: count for subcluster, count in turn.kept.items() if count}
         self._decide(demand, group, weighed, asked, behind=turn.behind(), withheld=turn.missing())
         return asked
 
     def _weigh(self, demand: Demand, eligible: Mapping[SubClusterId, Room]) -> tuple[Weighed, ...]:
+        places = demand.allowed if demand.is_strict else ()
         return tuple(
-            Weighed(name, self._launches.room(name, demand.key), room.age_s) for name, room in eligible.items()
+            Weighed(name, self._launches.room(name, demand.key, places), room.age_s) for name, room in eligible.items()
         )
 
     def granted(self, key: AskKey, subcluster: SubClusterId) -> None:
@@ -147,8 +155,8 @@ class MatchingSplitter:
         """Why these asks are not matched; empty if they are."""
         if not eligible:
             return "no sub-cluster can have it: the home says so in its own words"
-        if demand.is_strict:
-            return "only the named places will do"
+        if demand.is_strict and not demand.allowed:
+            return "only the named places will do, and none is named"
         if demand.key.is_opportunistic:
             return "such containers queue at nodes"
         old = [room for room in eligible.values() if room.age_s > self._settings.oldest_s]
@@ -200,10 +208,27 @@ class MatchingSplitter:
         if not self._launches.is_ordered:
             return
         demand, deaf = turn.demand, turn.group.deaf
-        places = frozenset(name for name in turn.kept if deaf[name] < self._settings.patience)
-        self._launches.wait(
-            demand.key, Waiting(demand.total, turn.unpromised(), max(0, turn.missing()), places, demand.held)
+        hears = frozenset(
+            name
+            for name, room in turn.rooms.items()
+            if deaf[name] < self._settings.patience and (not turn.places or any(map(room.has_place, turn.places)))
         )
+        waiting = Waiting(
+            wanted=demand.total,
+            unpromised=turn.unpromised(),
+            withheld=max(0, turn.missing()),
+            subclusters=hears,
+            places=turn.places,
+            promised_at=hears & {launch.subcluster for launch in turn.group.launches},
+            held=demand.held,
+        )
+        self._launches.wait(demand.key, waiting)
+
+    def _stay(self, turn: MatchTurn) -> None:
+        """Ask where the only places are that will do: there is nothing to choose, but room may be promised there."""
+        eligible = tuple(turn.rooms.values())
+        turn.kept.update(dict.fromkeys(turn.kept, 0) | dict(split_strictly(turn.demand, eligible, turn.home)))
+        self._withdraw_surplus(turn.group, turn.kept)
 
     def _step_back(self, turn: MatchTurn, weighed: Sequence[Weighed]) -> None:
         """What has no promise is asked for nowhere where others go first."""
@@ -222,7 +247,7 @@ class MatchingSplitter:
         for name in turn.kept:
             waiting = 0 if name in turn.starving else turn.waiting(name)
             if waiting:
-                count = min(waiting, self._launches.room(name, turn.demand.key))
+                count = min(waiting, self._room(turn, name))
                 self._propose(turn, name, count, stands=True)
 
     def _move(self, turn: MatchTurn) -> None:
@@ -246,7 +271,7 @@ class MatchingSplitter:
             taken = min(surplus, kept[name] if name in turn.starving else turn.waiting(name))
             kept[name] -= taken
             surplus -= taken
-        for name in sorted(kept, key=lambda name: self._launches.room(name, turn.demand.key)):
+        for name in sorted(kept, key=lambda name: self._room(turn, name)):
             taken = min(surplus, kept[name])
             kept[name] -= taken
             surplus -= taken
@@ -257,7 +282,7 @@ class MatchingSplitter:
         for name, named in turn.local.items():
             count = min(turn.missing(), max(0, named - turn.kept[name]))
             if count and name not in turn.starving:
-                self._propose(turn, name, min(count, self._launches.room(name, turn.demand.key)))
+                self._propose(turn, name, min(count, self._room(turn, name)))
             if count and name not in turn.starving and not turn.before.get(name):
                 turn.kept[name] += min(turn.missing(), max(0, named - turn.kept[name] - self._awaited(turn, name)))
         self._spread(turn, turn.missing())
@@ -267,7 +292,7 @@ class MatchingSplitter:
         for _ in range(_ROUNDS):
             if count <= 0:
                 return
-            room = {name: self._launches.room(name, turn.demand.key) for name in turn.kept if name not in turn.starving}
+            room = {name: self._room(turn, name) for name in turn.kept if name not in turn.starving}
             if not any(room.values()):
                 return
             shares = shares_of(count, room, lambda name: turn.rooms[name].weight)
@@ -288,6 +313,9 @@ class MatchingSplitter:
 
     # ------------------------------------------------------------------ proposals
 
+    def _room(self, turn: MatchTurn, name: SubClusterId) -> int:
+        return self._launches.room(name, turn.demand.key, turn.places)
+
     def _awaited(self, turn: MatchTurn, name: SubClusterId) -> int:
         launches = turn.group.launches
         return sum(each.count for each in launches if each.subcluster == name and not each.is_told)
@@ -303,7 +331,7 @@ class MatchingSplitter:
         """
         if count <= 0:
             return 0
-        number, verdict = self._launches.propose(name, turn.demand.key, count)
+        number, verdict = self._launches.propose(name, turn.demand.key, count, turn.places)
         is_told = stands or verdict is not None or name == turn.home
         launch = Launch(number, name, count, count, is_pending=verdict is None, is_told=False, stands=stands)
         if verdict is not None:

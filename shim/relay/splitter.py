@@ -87,7 +87,7 @@ class Demand:
     Attributes:
         total: How many.
         places: How many are wanted at each named host or rack.
-        is_strict: Whether they may be at those places alone.
+        is_strict: Whether they may be at those places alone; `allowed` are then the hosts, and the racks that will do.
         standing: How many each session is asked for by now.
         starved: For how many beats each session has granted none of them.
         refused: Sub-clusters whose scheduler refused such an ask.
@@ -98,6 +98,7 @@ class Demand:
     total: int
     places: Mapping[str, int] = field(default_factory=dict)
     is_strict: bool = False
+    allowed: tuple[str, ...] = ()
     standing: Mapping[SubClusterId, int] = field(default_factory=dict)
     starved: Mapping[SubClusterId, int] = field(default_factory=dict)
     refused: frozenset[SubClusterId] = frozenset()

@@ -39,12 +39,12 @@ class LateLaunches(Unordered):
         self.waiting = []
         self.number = 0
 
-    def room(self, subcluster, key):
-        return self.books[subcluster].room(ContainerKind("", key.resource, key.label))
+    def room(self, subcluster, key, places=()):
+        return self.books[subcluster].room(ContainerKind("", key.resource, key.label, places))
 
-    def propose(self, subcluster, key, count):
+    def propose(self, subcluster, key, count, places=()):
         self.number += 1
-        proposal = LaunchProposal(self.number, "", ContainerKind("", key.resource, key.label), count)
+        proposal = LaunchProposal(self.number, "", ContainerKind("", key.resource, key.label, places), count)
         verdict = self.books[subcluster].propose(str(id(self)), proposal, self.now_s())
         if self.is_late:
             self.waiting.append(verdict)
@@ -136,7 +136,10 @@ class World:
 
     def rooms(self, home):
         size = ResourceVector(1024 * SIZE, SIZE)
-        return [Room(name, is_home=name == home, free=size, size=size, largest=size) for name in (EAST, WEST)]
+        return [
+            Room(name, is_home=name == home, free=size, size=size, largest=size, racks={name: "/r"})
+            for name in (EAST, WEST)
+        ]
 
 
 @dataclass
@@ -161,6 +164,7 @@ class Attempt:
             return
         asked = dict(self.splitter.split(self.demand, self.world.rooms(self.home)))
         assert sum(asked.values()) == self.demand.total
+        assert not self.demand.is_strict or set(asked) <= set(self.demand.allowed)
         starved = dict(self.demand.starved) | {name: self.demand.starved.get(name, 0) + 1 for name in asked}
         for name in tuple(asked):
             while asked[name] and name not in self.world.deaf and self.world.used[name] < SIZE:
@@ -168,12 +172,18 @@ class Attempt:
                 asked[name] -= 1
                 starved[name] = 0
                 self.splitter.granted(KEY, name)
-        self.demand = replace(self.demand, total=sum(asked.values()), standing=asked, starved=starved)
+        total = sum(asked.values())
+        places = dict.fromkeys(self.demand.places, total)
+        self.demand = replace(self.demand, total=total, places=places, standing=asked, starved=starved)
 
 
 @settings(max_examples=150, deadline=None)
 @given(
-    wanted=st.lists(st.tuples(st.sampled_from([EAST, WEST]), st.integers(1, 8)), min_size=1, max_size=5),
+    wanted=st.lists(
+        st.tuples(st.sampled_from([EAST, WEST]), st.integers(1, 8), st.sampled_from([None, None, EAST, WEST])),
+        min_size=1,
+        max_size=5,
+    ),
     deaf=st.sampled_from([(), (EAST,), (WEST,)]),
     reports_every=st.integers(1, 5),
 )
@@ -182,11 +192,17 @@ def test_a_satisfiable_ask_is_granted_in_the_end_and_promises_that_are_not_kept_
 ):
     world = World(deaf=set(deaf))
     attempts = []
-    room = SIZE * (2 - len(deaf))
-    for home, count in wanted:
-        if count <= room:
-            room -= count
-            attempts.append(Attempt(world, home, Demand(KEY, count)))
+    is_any_strict = any(place for _, _, place in wanted)  # room for them is left, wherever the others go
+    room = {name: 0 if name in deaf else SIZE // 2 for name in (EAST, WEST)}
+    room[None] = SIZE // 2 if is_any_strict else SIZE * (2 - len(deaf))
+    for home, count, place in wanted:
+        if count > room[place]:
+            continue
+        room[place] -= count
+        demand = Demand(KEY, count)
+        if place is not None:
+            demand = replace(demand, places={place: count}, is_strict=True, allowed=(place,))
+        attempts.append(Attempt(world, home, demand))
     is_repaired = False
     for beat in range(60):
         world.now_s += 1.0

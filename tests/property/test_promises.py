@@ -22,6 +22,10 @@ NODE = ResourceVector(8, 8)
 KINDS = tuple(
     ContainerKind("root.default", ResourceVector(size, size), label) for size in (1, 3, 5) for label in ("", "gpu")
 )
+KINDS += tuple(
+    ContainerKind("root.default", ResourceVector(size, size), label, places)
+    for size, label, places in ((3, "", ("n1",)), (1, "", ("n0", "n2")), (1, "", ("/r",)), (1, "gpu", ("n0",)))
+)
 LABELS = ((), (), ("gpu",))
 
 
@@ -141,7 +145,7 @@ class Promises(RuleBasedStateMachine):
         self._report(self._look())
         self._do("expire", self.now_s)
         assert self.book.open == 0
-        assert [self.book.room(kind) for kind in KINDS] == [16, 8, 4, 2, 2, 1]
+        assert [self.book.room(kind) for kind in KINDS] == [16, 8, 4, 2, 2, 1, 2, 8, 16, 0]
 
     def _replays_alike(self):
         again = PromiseBook(EAST, LASTS_S)

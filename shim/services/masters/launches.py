@@ -225,13 +225,13 @@ class AttemptLaunches:
         self._turn = turn
         self._queues: dict[SubClusterId, str] = {}
 
-    def room(self, subcluster: SubClusterId, key: AskKey) -> int:
+    def room(self, subcluster: SubClusterId, key: AskKey, places: tuple[str, ...] = ()) -> int:
         """See `Launches`."""
-        counts: dict[ContainerKind, int] = {}
+        counts: Counter[ContainerKind] = Counter()
         for each in self._turn.before(subcluster):
-            kind = ContainerKind(self._queue(subcluster), each.resource, each.label)
-            counts[kind] = counts.get(kind, 0) + each.count
-        return self._desk.room(subcluster, self._kind(subcluster, key), tuple(counts.items()))
+            if each.count:  # what is promised is no room anyway
+                counts[ContainerKind(self._queue(subcluster), each.resource, each.label, each.places)] += each.count
+        return self._desk.room(subcluster, self._kind(subcluster, key, places), tuple(counts.items()))
 
     @property
     def is_ordered(self) -> bool:
@@ -255,16 +255,18 @@ class AttemptLaunches:
         """See `Launches`."""
         self._turn.leave()
 
-    def propose(self, subcluster: SubClusterId, key: AskKey, count: int) -> tuple[int, LaunchVerdict | None]:
+    def propose(
+        self, subcluster: SubClusterId, key: AskKey, count: int, places: tuple[str, ...] = ()
+    ) -> tuple[int, LaunchVerdict | None]:
         """See `Launches`."""
-        return self._desk.propose(subcluster, self._holder, self._kind(subcluster, key), count, self._judge)
+        return self._desk.propose(subcluster, self._holder, self._kind(subcluster, key, places), count, self._judge)
 
     def tell(self, subcluster: SubClusterId, number: int, *, honoured: int, withdrawn: int) -> None:
         """See `Launches`."""
         self._desk.tell(subcluster, LaunchNews(number, honoured, withdrawn))
 
-    def _kind(self, subcluster: SubClusterId, key: AskKey) -> ContainerKind:
-        return ContainerKind(self._queue(subcluster), key.resource, key.label)
+    def _kind(self, subcluster: SubClusterId, key: AskKey, places: tuple[str, ...]) -> ContainerKind:
+        return ContainerKind(self._queue(subcluster), key.resource, key.label, places)
 
     def _queue(self, subcluster: SubClusterId) -> str:
         queue = self._queues.get(subcluster) or self._queue_at(subcluster) or ""

@@ -18,7 +18,7 @@ OLD, MIDDLE, YOUNG = (ApplicationAttemptId(ApplicationId(1, number), 1) for numb
 
 
 def waiting(count, **more):
-    return Waiting(**({"wanted": count, "unpromised": count, "places": BOTH} | more))
+    return Waiting(**({"wanted": count, "unpromised": count, "subclusters": BOTH} | more))
 
 
 def a_table(**counts):
@@ -60,10 +60,19 @@ def test_containers_that_an_attempt_holds_count_as_its_tasks():
 
 def test_only_what_nobody_has_promised_and_could_be_had_there_is_in_the_way():
     table = a_table(old=3, young=9)
-    table.tell(OLD, KEY, waiting(3, unpromised=2, places=frozenset({WEST})), 0.0)
+    table.tell(OLD, KEY, waiting(3, unpromised=2, subclusters=frozenset({WEST})), 0.0)
     assert before(table, YOUNG, subcluster=WEST) == [(OLD, 2)]
     assert before(table, YOUNG) == []
     table.tell(OLD, KEY, waiting(3, unpromised=0), 0.0)
+    assert before(table, YOUNG, subcluster=WEST) == []
+
+
+def test_what_is_promised_is_in_the_way_where_it_is_promised_until_it_is_granted():
+    table = a_table(old=3, young=9)
+    table.tell(OLD, KEY, waiting(3, unpromised=0, promised_at=frozenset({WEST})), 0.0)
+    assert before(table, YOUNG, subcluster=WEST) == [(OLD, 0)]
+    assert before(table, YOUNG) == []
+    table.tell(OLD, KEY, Waiting(), 0.0)
     assert before(table, YOUNG, subcluster=WEST) == []
 
 

@@ -37,12 +37,12 @@ class Books(Unordered):
             node = NodeReport(NodeId(f"{name}-1", 1), "/r", "RUNNING", gib(20), gib(20 - left))
             self.books[name].apply((node,), {}, at_s)
 
-    def room(self, subcluster, key):
-        return self.books[subcluster].room(ContainerKind("", key.resource))
+    def room(self, subcluster, key, places=()):
+        return self.books[subcluster].room(ContainerKind("", key.resource, "", places))
 
-    def propose(self, subcluster, key, count):
+    def propose(self, subcluster, key, count, places=()):
         self.number += 1
-        proposal = LaunchProposal(self.number, "a", ContainerKind("", key.resource), count)
+        proposal = LaunchProposal(self.number, "a", ContainerKind("", key.resource, "", places), count)
         verdict = self.books[subcluster].propose(self.sender, proposal, 1.0)
         if self.is_late:
             self.waiting.append(verdict)
@@ -164,12 +164,56 @@ def test_an_old_view_is_not_matched_on_and_the_record_says_so():
     assert (splitter.fallbacks, books.open) == (1, {EAST: 0, WEST: 0})
 
 
-def test_strict_asks_go_to_the_named_places_and_need_no_promise():
+NEAR_WEST = (a_room(EAST, racks={"east-1": "/r"}), a_room(WEST, racks={"west-1": "/r"}))
+
+
+def a_strict(count, place="west-1", **more):
+    return Demand(KEY, count, places={place: count}, is_strict=True, allowed=(place,), **more)
+
+
+def test_strict_asks_go_to_the_named_places_and_are_promised_what_is_free_there():
+    books = Books({EAST: 9, WEST: 4})
+    splitter = a_splitter(books)
+    assert splitter.split(a_strict(6), NEAR_WEST) == {WEST: 6}, "the others wait there"
+    assert books.open == {EAST: 0, WEST: 4}
+    assert books.room(WEST, KEY) == 0, "nobody else counts on it"
+    (told,) = splitter.decisions
+    assert (told.by, [(each.subcluster, each.room) for each in told.candidates]) == ("heddle", [(EAST, 0), (WEST, 4)])
+    books.report(2.0, {WEST: 5})
+    assert splitter.split(a_strict(6, standing={WEST: 6}), NEAR_WEST) == {WEST: 6}
+    assert books.open == {EAST: 0, WEST: 5}
+    assert splitter.split(a_strict(2, standing={WEST: 6}), NEAR_WEST) == {WEST: 2}
+    assert books.open == {EAST: 0, WEST: 2}
+
+
+def test_strict_asks_for_a_host_without_room_are_not_proposed_to_its_neighbours():
+    books = Books({EAST: 9, WEST: 4})
+    splitter = a_splitter(books)
+    rooms = (a_room(EAST), a_room(WEST, racks={"west-9": "/r"}))
+    assert splitter.split(a_strict(3, "west-9"), rooms) == {WEST: 3}
+    assert (splitter.decisions[0].verdicts, books.open) == ((), {EAST: 0, WEST: 0})
+
+
+def test_strict_asks_that_are_rejected_or_starve_stay_at_their_places():
+    books = Books({EAST: 9, WEST: 4})
+    splitter = a_splitter(books)
+    books.is_late = True
+    assert splitter.split(a_strict(4), NEAR_WEST) == {WEST: 4}
+    (verdict,) = books.waiting
+    splitter.judge(replace(verdict, verdict=Verdict.REJECTED, accepted=1))
+    books.is_late = False
+    assert splitter.split(a_strict(4, standing={WEST: 4}), NEAR_WEST) == {WEST: 4}
+    assert splitter.split(a_strict(4, standing={WEST: 4}, starved={WEST: 3}), NEAR_WEST) == {WEST: 4}
+    assert splitter.repairs
+
+
+def test_strict_asks_that_name_nothing_are_the_homes():
     books = Books({EAST: 9, WEST: 9})
     splitter = a_splitter(books)
-    rooms = (a_room(EAST), a_room(WEST, racks={"w1": "/r"}))
-    assert splitter.split(Demand(KEY, 2, places={"w1": 2}, is_strict=True), rooms) == {WEST: 2}
-    assert splitter.decisions[0].reason == "only the named places will do"
+    assert splitter.split(Demand(KEY, 2, is_strict=True), NEAR_WEST) == {EAST: 2}
+    assert splitter.decisions[0].reason == "only the named places will do, and none is named"
+    assert splitter.split(a_strict(2, "nowhere"), NEAR_WEST) == {EAST: 2}, "it says what a ResourceManager says"
+    assert books.open == {EAST: 0, WEST: 0}
 
 
 def test_named_hosts_go_first_and_wait_for_their_hosts():

@@ -25,7 +25,7 @@ DOCUMENTS = {"nodes": b"{}", "scheduler": b"{}"}
 SIZE = ResourceVector(8 * 1024, 8)
 ROOMS = (Room(EAST, is_home=True, free=SIZE, size=SIZE, largest=SIZE, labels=frozenset({"gpu"})),)
 GPU = replace(KEY, label="gpu")
-WAITS = Waiting(wanted=2, unpromised=2, places=frozenset({EAST}))
+WAITS = Waiting(wanted=2, unpromised=2, subclusters=frozenset({EAST}))
 
 
 def an_attempt(number, queue="root.default"):
@@ -86,6 +86,17 @@ def test_those_who_need_another_label_are_in_nobodys_way(federation):
     assert second.room(EAST, GPU) == 6
 
 
+def test_those_who_will_have_other_nodes_alone_leave_the_rest(federation):
+    first, second = (federation.launches(an_attempt(number)) for number in (1, 2))
+    first.wait(KEY, replace(WAITS, places=("e2",)))
+    second.wait(KEY, replace(WAITS, wanted=9, unpromised=9))
+    assert second.room(EAST, KEY) == 8, "of e2 without the label nothing can be had"
+    first.wait(KEY, replace(WAITS, places=("e1",)))
+    assert second.room(EAST, KEY) == 6
+    assert second.room(EAST, KEY, ("e1",)) == 6
+    assert second.room(EAST, KEY, ("e3",)) == 0
+
+
 def test_without_an_order_everybody_is_served_as_the_sub_clusters_see_fit(federation):
     first, second = (federation.launches(an_attempt(number)) for number in (1, 2))
     first.wait(KEY, WAITS)
@@ -124,7 +135,7 @@ def test_who_is_first_and_is_granted_nothing_though_there_is_room_holds_nobody_u
     of_first = federation.splitter(an_attempt(1))
     of_second = federation.splitter(an_attempt(2))
     assert of_first.split(Demand(KEY, 2), ROOMS) == {EAST: 2}
-    assert of_second.split(Demand(KEY, 9), ROOMS) == {EAST: 9}, "the first has its promises"
+    assert of_second.split(Demand(KEY, 9), ROOMS) == {EAST: 2}, "the first has promises, and no container yet"
     of_first.split(Demand(KEY, 2, standing={EAST: 2}, starved={EAST: 10}), ROOMS)
     assert of_second.split(Demand(KEY, 9, standing={EAST: 2}), ROOMS) == {EAST: 9}, "its user may have no more"
     of_first.granted(KEY, EAST)
