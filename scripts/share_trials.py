@@ -50,6 +50,7 @@ _PLAN = Plan(
     container_mib=256,
     seconds=60,
     starts_with=0.95,
+    waits=True,
 )
 
 Begin = Callable[[Lab, Path, Plan], AbstractContextManager[ShareTrial]]

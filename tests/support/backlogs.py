@@ -40,10 +40,11 @@ class Backlogs:
     container_mib: int = 256
     submitted: list[str] = field(default_factory=list)
 
-    def shells(self, queue: str, count: int, *, containers: int, seconds: float) -> None:
-        """DistributedShell jobs of one master and some containers that sleep."""
+    def shells(self, queue: str, count: int, *, containers: int, seconds: float, gate: Path | None = None) -> None:
+        """DistributedShell jobs of one master and some containers that sleep, once there is a file if one is named."""
         user = getpass.getuser()
-        command = f"sleep {seconds:g}"
+        waits = "" if gate is None else f"until [ -e {gate} ]; do sleep 0.5; done; "
+        command = f"{waits}sleep {seconds:g}"
         shell = DistributedShell(
             f"shell of {queue}",
             command,
@@ -61,13 +62,13 @@ class Backlogs:
                 assert answer.status_code == _ACCEPTED, answer.text
                 self.submitted.append(id_)
 
-    def maps(self, queue: str, count: int, *, maps: int, seconds: float) -> None:
-        """MapReduce jobs whose maps sleep, by one run of Hadoop's client."""
+    def maps(self, queue: str, count: int, *, maps: int, seconds: float, gate: Path | None = None) -> None:
+        """MapReduce jobs whose maps sleep, likewise, by one run of Hadoop's client."""
         settings = {
             "mapreduce.job.queuename": queue,
             "yarn.app.mapreduce.am.resource.mb": self.container_mib,
             "mapreduce.map.memory.mb": self.container_mib,
-        }
+        } | ({} if gate is None else {"sleeping.from": gate})
         options = [f"-D{name}={value}" for name, value in settings.items()]
         words = (_MAPS_MAIN, *options, str(count), str(maps), f"{seconds:g}")
         printed = self.client.run(*words, user=getpass.getuser(), class_path=str(self.program))

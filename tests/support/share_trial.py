@@ -80,6 +80,8 @@ class Plan:
         containers: Of each job, beside its master.
         container_mib: Memory of each of them, and of the master.
         seconds: That each container sleeps.
+        waits: Whether the first jobs begin to sleep only when both queues have their backlogs: on a busy machine some
+            may have ended before the last of them begins.
         starts_with: Part of what the first jobs will hold that must be held before the backlogs come.
     """
 
@@ -89,6 +91,7 @@ class Plan:
     container_mib: int
     seconds: float
     starts_with: float = 0.5
+    waits: bool = False
 
     @property
     def fills_mib(self) -> int:
@@ -157,11 +160,12 @@ def through_heddle(lab: Lab, folder: Path, plan: Plan, *, policy: str = POLICY) 
 
         client = StockClient(lab, folder / "client", heddle)
         both = Backlogs(heddle.url, client, _program(lab, folder), container_mib=plan.container_mib)
-        for queue, cluster in reversed(STARTS.items()):
-            for other in lab.clusters:
-                admit("undrain" if other == cluster else "cordon", other)
-            _start(lab, http, both, plan, queue)
-        _submit_backlogs(plan, dict.fromkeys(STARTS, both))
+        with _gate(folder) as gate:
+            for queue, cluster in reversed(STARTS.items()):
+                for other in lab.clusters:
+                    admit("undrain" if other == cluster else "cordon", other)
+                _start(lab, http, both, plan, queue, gate)
+            _submit_backlogs(plan, dict.fromkeys(STARTS, both))
         for cluster in lab.clusters:
             admit("undrain", cluster)
         yield ShareTrial(lab, http)
@@ -182,12 +186,13 @@ def without_heddle(lab: Lab, folder: Path, plan: Plan) -> Iterator[ShareTrial]:
     program = _program(lab, folder)
     with _http() as http:
         own: dict[str, Backlogs] = {}
-        for queue, id_ in reversed(STARTS.items()):
-            cluster = lab.cluster(id_)
-            client = StockClient(lab, folder / id_, cluster)
-            own[queue] = Backlogs(cluster.url, client, program, container_mib=plan.container_mib)
-            _start(lab, http, own[queue], plan, queue)
-        _submit_backlogs(plan, own)
+        with _gate(folder) as gate:
+            for queue, id_ in reversed(STARTS.items()):
+                cluster = lab.cluster(id_)
+                client = StockClient(lab, folder / id_, cluster)
+                own[queue] = Backlogs(cluster.url, client, program, container_mib=plan.container_mib)
+                _start(lab, http, own[queue], plan, queue, gate)
+            _submit_backlogs(plan, own)
         yield ShareTrial(lab, http)
 
 
@@ -200,9 +205,19 @@ def _program(lab: Lab, folder: Path) -> Path:
     return compile_program("SleepingMaps", [jars], folder)
 
 
-def _start(lab: Lab, http: httpx.Client, backlogs: Backlogs, plan: Plan, queue: str) -> None:
-    """Let the first jobs of a queue fill its cluster; on a busy machine some may have ended before the last begins."""
-    _submit(backlogs, plan, queue, plan.first)
+@contextmanager
+def _gate(folder: Path) -> Iterator[Path]:
+    """A file that is there afterwards, whatever happens: jobs wait for it."""
+    gate = folder / "both-have-a-backlog"
+    try:
+        yield gate
+    finally:
+        gate.touch()
+
+
+def _start(lab: Lab, http: httpx.Client, backlogs: Backlogs, plan: Plan, queue: str, gate: Path) -> None:
+    """Let the first jobs of a queue fill its cluster."""
+    _submit(backlogs, plan, queue, plan.first, gate if plan.waits else None)
     cluster = STARTS[queue]
 
     def is_there() -> bool:
@@ -221,8 +236,8 @@ def _submit_backlogs(plan: Plan, doors: Mapping[str, Backlogs]) -> None:
         _submit(doors[queue], plan, queue, Jobs(jobs.shells - head, jobs.maps))
 
 
-def _submit(backlogs: Backlogs, plan: Plan, queue: str, jobs: Jobs) -> None:
+def _submit(backlogs: Backlogs, plan: Plan, queue: str, jobs: Jobs, gate: Path | None = None) -> None:
     if jobs.maps:
-        backlogs.maps(queue, jobs.maps, maps=plan.containers, seconds=plan.seconds)
+        backlogs.maps(queue, jobs.maps, maps=plan.containers, seconds=plan.seconds, gate=gate)
     if jobs.shells:
-        backlogs.shells(queue, jobs.shells, containers=plan.containers, seconds=plan.seconds)
+        backlogs.shells(queue, jobs.shells, containers=plan.containers, seconds=plan.seconds, gate=gate)

@@ -19,17 +19,23 @@ import org.apache.hadoop.util.GenericOptionsParser;
 
 /**
  * Submits MapReduce jobs whose maps sleep, and waits for none of them: SleepingMaps JOBS MAPS SECONDS. Maps end early
- * once there is the file that -Dsleeping.until names.
+ * once there is the file that -Dsleeping.until names, and begin to sleep once there is the one of -Dsleeping.from.
  */
 public final class SleepingMaps {
   private static final String MAPS = "sleeping.maps";
   private static final String SECONDS = "sleeping.seconds";
   private static final String UNTIL = "sleeping.until";
+  private static final String FROM = "sleeping.from";
 
   /** Sleeps a second at a time: a task that reports nothing for long is taken for dead. */
   public static final class Sleeper extends Mapper<NullWritable, NullWritable, NullWritable, NullWritable> {
     @Override
     public void run(Context context) throws java.io.IOException, InterruptedException {
+      File from = new File(context.getConfiguration().get(FROM, "/"));
+      while (!from.exists()) {
+        Thread.sleep(1000);
+        context.progress();
+      }
       File until = new File(context.getConfiguration().get(UNTIL, "/nothing/of/this/name"));
       for (int left = context.getConfiguration().getInt(SECONDS, 1); left > 0 && !until.exists(); left--) {
         Thread.sleep(1000);
