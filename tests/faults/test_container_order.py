@@ -40,7 +40,7 @@ _SECTIONS = """
 beat_s = 0.2
 patience = 1000
 oldest_view_s = 300
-promise_s = 120
+promise_s = 30
 overtaken_s = 3600
 [poll]
 interval_s = 0.5
