@@ -57,7 +57,7 @@ class DagSettings:
 class _Run(Protocol):
     """Runs jobs to their end."""
 
-    def __call__(self, ordering: str, *, seed: int, on_job_end: OnJobEnd) -> DagOutcome: ...
+    def __call__(self, ordering: str, /, *, seed: int, on_job_end: OnJobEnd) -> DagOutcome: ...
 
 
 @dataclass(frozen=True, slots=True)
