@@ -29,7 +29,8 @@ from shim.protocol.hrpc import (
     UserIdentity,
 )
 from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret, identifier_of
-from shim.protocol.hrpc.server import MAX_SET_UP_BYTES, SERVER_TABLE, Received
+from shim.protocol.hrpc.server import MAX_SET_UP_BYTES
+from shim.protocol.hrpc.server_states import SERVER_TABLE, Received
 from shim.protocol.proto import APPLICATION_CLIENT, APPLICATION_MASTER
 from shim.protocol.proto.messages import RpcSaslProto
 from shim.testing.connection_pair import ConnectionPair

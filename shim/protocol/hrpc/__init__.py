@@ -25,7 +25,8 @@ from shim.protocol.hrpc.framing import DEFAULT_MAX_FRAME_BYTES, FrameBuffer
 from shim.protocol.hrpc.headers import AuthMethod, RPCErrorCode, RPCStatus, SASLState
 from shim.protocol.hrpc.negotiation import SIMPLE_OFFER, Offer, SASLAcceptor, SASLInitiator
 from shim.protocol.hrpc.sasl import QualityOfProtection, SASLError, SASLSession
-from shim.protocol.hrpc.server import ServerConnection, ServerState
+from shim.protocol.hrpc.server import ServerConnection
+from shim.protocol.hrpc.server_states import ServerState
 
 __all__ = [
     "DEFAULT_MAX_FRAME_BYTES",

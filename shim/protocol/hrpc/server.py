@@ -1,18 +1,11 @@
 """A server's side of a connection, without input and output: bytes go in, events come out, bytes to send pile up.
 
-What may come when is the table `SERVER_TABLE`: for each state and each kind of message the next state, or the refusal
-that a Hadoop server sends before it hangs up. Pings may come at any time.
-
-    AWAITS_HEADER ──NONE──▶ AWAITS_CONTEXT ──context──▶ OPEN ⟲ calls
-         │                       ▲ SIMPLE
-         └─SASL──▶ NEGOTIATES ⟲ SASL
-                        └─success─▶ AUTHENTICATED ──context──▶ OPEN_AUTHENTICATED ⟲ calls
+What may come when is told by `server_states.py`.
 
 Source: `org.apache.hadoop.ipc.Server.Connection`.
 """
 
-from collections.abc import Mapping, Sequence
-from enum import Enum
+from collections.abc import Sequence
 from typing import TypeVar
 
 from google.protobuf.message import Message
@@ -28,7 +21,7 @@ from shim.protocol.hrpc.envelopes import (
     read_request_header,
     text_of,
 )
-from shim.protocol.hrpc.errors import Failure, FatalRPCError, JavaClass, fatal
+from shim.protocol.hrpc.errors import Failure, FatalRPCError
 from shim.protocol.hrpc.events import (
     CallReceived,
     ConnectionEnded,
@@ -53,89 +46,28 @@ from shim.protocol.hrpc.headers import (
     AuthMethod,
     AuthProtocol,
     ConnectionHeader,
-    RPCErrorCode,
     RPCStatus,
     SASLState,
 )
 from shim.protocol.hrpc.negotiation import Offer, Outcome, SASLAcceptor
 from shim.protocol.hrpc.refusals import refusal_of_header
 from shim.protocol.hrpc.sasl import SASLError, SASLSession
+from shim.protocol.hrpc.server_states import (
+    AFTER_NEGOTIATION,
+    NOT_WRAPPING,
+    SERVER_TABLE,
+    Received,
+    ServerState,
+    refused,
+)
 from shim.protocol.proto.messages import IpcConnectionContextProto, RpcRequestHeaderProto, RpcSaslProto
 
-__all__ = ["MAX_SET_UP_BYTES", "SERVER_TABLE", "Received", "ServerConnection", "ServerState"]
+__all__ = ["MAX_SET_UP_BYTES", "ServerConnection"]
 
 _M = TypeVar("_M", bound=Message)
 
 MAX_SET_UP_BYTES = 1024 * 1024
 """Largest frame before the connection is open: nobody unknown may make a server keep more."""
-
-
-class ServerState(Enum):
-    """Where a connection stands."""
-
-    AWAITS_HEADER = "awaits the header"
-    NEGOTIATES = "negotiates"
-    AWAITS_CONTEXT = "awaits the context"
-    AUTHENTICATED = "authenticated, awaits the context"
-    OPEN = "open"
-    OPEN_AUTHENTICATED = "open, authenticated"
-    ENDED = "ended"
-
-
-class Received(Enum):
-    """Kinds of messages from a client, after the connection header."""
-
-    SASL = "SASL message"
-    WRAPPED = "wrapped frames"
-    CONTEXT = "connection context"
-    CALL = "call"
-
-
-def _refused(text: str, java_class: str = JavaClass.RPC_SERVER) -> Failure:
-    return fatal(text, RPCErrorCode.INVALID_RPC_HEADER, java_class)
-
-
-_NO_CONTEXT = _refused("Connection context not established")
-_CONTEXT_TWICE = _refused("Connection context already processed")
-_CONTEXT_TOO_EARLY = _refused("Connection header sent during SASL negotiation")
-_NO_SASL = _refused("SASL protocol not requested by client")
-_SASL_COMPLETE = _refused("Negotiation is already complete", JavaClass.SASL)
-_NOT_WRAPPING = _refused("Server is not wrapping data", JavaClass.SASL)
-
-SERVER_TABLE: Mapping[ServerState, Mapping[Received, ServerState | Failure]] = {
-    ServerState.NEGOTIATES: {
-        Received.SASL: ServerState.NEGOTIATES,
-        Received.WRAPPED: _NOT_WRAPPING,
-        Received.CONTEXT: _CONTEXT_TOO_EARLY,
-        Received.CALL: _NO_CONTEXT,
-    },
-    ServerState.AWAITS_CONTEXT: {
-        Received.SASL: _NO_SASL,
-        Received.WRAPPED: _NO_SASL,
-        Received.CONTEXT: ServerState.OPEN,
-        Received.CALL: _NO_CONTEXT,
-    },
-    ServerState.AUTHENTICATED: {
-        Received.SASL: _SASL_COMPLETE,
-        Received.WRAPPED: ServerState.AUTHENTICATED,
-        Received.CONTEXT: ServerState.OPEN_AUTHENTICATED,
-        Received.CALL: _NO_CONTEXT,
-    },
-    ServerState.OPEN: {
-        Received.SASL: _NO_SASL,
-        Received.WRAPPED: _NO_SASL,
-        Received.CONTEXT: _CONTEXT_TWICE,
-        Received.CALL: ServerState.OPEN,
-    },
-    ServerState.OPEN_AUTHENTICATED: {
-        Received.SASL: _SASL_COMPLETE,
-        Received.WRAPPED: ServerState.OPEN_AUTHENTICATED,
-        Received.CONTEXT: _CONTEXT_TWICE,
-        Received.CALL: ServerState.OPEN_AUTHENTICATED,
-    },
-}
-_IS_OPEN = frozenset({ServerState.OPEN, ServerState.OPEN_AUTHENTICATED})
-_AFTER = {Outcome.SIMPLE: ServerState.AWAITS_CONTEXT, Outcome.AUTHENTICATED: ServerState.AUTHENTICATED}
 
 
 class ServerConnection:
@@ -271,7 +203,7 @@ class ServerConnection:
             self._take_sasl(header, content, offset, events)
         else:
             raise FatalRPCError(
-                _refused(f"Unknown out of band call #{call_id}"), call_id=call_id, retry_count=header.retryCount
+                refused(f"Unknown out of band call #{call_id}"), call_id=call_id, retry_count=header.retryCount
             )
 
     def _advance(self, received: Received, header: RpcRequestHeaderProto) -> None:
@@ -305,7 +237,7 @@ class ServerConnection:
         reply = self._acceptor.handle(message)
         if reply.message is not None:
             self._out.append(encode_success(reply.message.SerializeToString(), call_id=SASL_CALL_ID))
-        self.state = _AFTER.get(reply.outcome, self.state)
+        self.state = AFTER_NEGOTIATION.get(reply.outcome, self.state)
         session = self._acceptor.session
         if reply.outcome is Outcome.AUTHENTICATED and session is not None:
             self._method, self._identity = self._acceptor.method or AuthMethod.SIMPLE, session.identity
@@ -313,7 +245,7 @@ class ServerConnection:
 
     def _unwrap(self, token: bytes, header: RpcRequestHeaderProto, events: list[ServerEvent]) -> None:
         if self._layer is None or self._is_unwrapping:
-            raise FatalRPCError(_NOT_WRAPPING, call_id=header.callId, retry_count=header.retryCount)
+            raise FatalRPCError(NOT_WRAPPING, call_id=header.callId, retry_count=header.retryCount)
         self._unwrapped.limit = self._max_frame_bytes
         self._unwrapped.feed(self._layer.unwrap(token))
         self._is_unwrapping = True
