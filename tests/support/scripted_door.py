@@ -11,7 +11,8 @@ from shim.global_master.federation_view import FederationView
 from shim.global_master.home import HomeSettings
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheLimits
-from shim.server.rest.door import Exchange, RestDoor
+from shim.server.rest.door import RestDoor
+from shim.server.rest.exchanges import Exchange
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
 from shim.server.rest.site import Site

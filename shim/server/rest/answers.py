@@ -8,13 +8,13 @@ Recorded on Hadoop 3.4.2.
 import gzip
 import json
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from email.utils import formatdate
 
 from shim.protocol.rest.errors import JavaError, RemoteException, jetty_page, not_found_page
-from shim.protocol.rest.negotiation import FailureForm, NegotiationFailure, Representation
+from shim.protocol.rest.negotiation import FailureForm, NegotiationFailure, Representation, accepts_gzip
 from shim.protocol.rest.xml_writer import json_to_xml
-from shim.server.rest.messages import Answer, Headers
+from shim.server.rest.messages import Answer, Headers, Request
 
 __all__ = [
     "HTML",
@@ -22,7 +22,7 @@ __all__ = [
     "TEXT",
     "AnswerWriter",
     "Document",
-    "compressed",
+    "zipped",
 ]
 
 HTML = "text/html;charset=utf-8"
@@ -73,9 +73,18 @@ class Document:
         return json_to_xml(self.body, root=self.xml_root)
 
 
-def compressed(body: bytes) -> bytes:
-    """gzip, the same bytes for the same body."""
-    return gzip.compress(body, _GZIP_LEVEL, mtime=0)
+def zipped(answer: Answer, request: Request) -> Answer:
+    """The answer compressed, if the client says that it understands that and there is something to compress."""
+    if not answer.body or not accepts_gzip(request.joined("accept-encoding")):
+        return answer
+    if any(name == "Content-Encoding" for name, _ in answer.headers) or not any(
+        name == "Vary" for name, _ in answer.headers
+    ):
+        return answer
+    position = next(index for index, (name, _) in enumerate(answer.headers) if name == "Vary") + 1
+    headers = (*answer.headers[:position], ("Content-Encoding", "gzip"), *answer.headers[position:])
+    body = gzip.compress(answer.body, _GZIP_LEVEL, mtime=0)  # the same bytes for the same body
+    return replace(answer, headers=headers, body=body)
 
 
 class AnswerWriter:

@@ -5,74 +5,46 @@ The order of the steps is that of a ResourceManager's filters: path, identity, m
 
 import itertools
 import re
-import zlib
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from shim.domain.ids import SubClusterId
 from shim.errors import HeddleError, InvariantViolationError, StoreUnavailableError, UnavailableError
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.errors import JavaError, RemoteException, remote_exception_of
-from shim.protocol.rest.negotiation import (
-    NegotiationFailure,
-    Representation,
-    accepts_gzip,
-    failure_for,
-    negotiate,
-    page_failure,
-)
+from shim.protocol.rest.negotiation import failure_for
 from shim.protocol.rest.queries import Query, parse_query
-from shim.server.rest.answers import AnswerWriter, compressed
+from shim.server.rest.answers import AnswerWriter, zipped
 from shim.server.rest.asgi import completed, rendered_answer
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheLimits, cache_key
-from shim.server.rest.endpoints import BASE, Endpoint, Match, allowed_methods, find, has_broken_escape
+from shim.server.rest.endpoints import BASE, Match, allowed_methods, find, has_broken_escape
+from shim.server.rest.exchanges import AuditSink, Story
 from shim.server.rest.forwarding import answer_of
 from shim.server.rest.held_back import HeldBack
 from shim.server.rest.kept_answers import KeptAnswers
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.operations import Call, Operations, Outcome
+from shim.server.rest.request_checks import (
+    READS,
+    inflated,
+    names_somebody,
+    negotiation_failure,
+    refuse_other_sites,
+    representation_of,
+)
 from shim.server.rest.routes import Routes
 from shim.server.rest.wadl import describe
 from shim.services.freshness import Freshness, instant
 from shim.services.identity import COOKIE_NAME, Caller, ForeignTokenError, IdentityService, ImpersonationError
 
-__all__ = ["AuditSink", "Exchange", "RestDoor", "Site"]
+__all__ = ["RestDoor", "Site"]
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _COOKIE = re.compile(rf'(?:^|;)\s*{re.escape(COOKIE_NAME)}=("[^"]*"|[^;]*)')
-_IDENTITY_WORDS = ("user", "doas")
 _MOST_INFLATED = 1024 * 1024
 _KEPT = CacheLimits()
-_ENTITY_TYPES = frozenset({"application/json", "application/xml"})
-_TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~*-]+")
-_READS = frozenset({"GET", "HEAD"})
-
-
-@dataclass(frozen=True, slots=True)
-class Exchange:
-    """What there is to say of a request when it is answered: for logs, audit and metrics.
-
-    Attributes:
-        operation: Method and path of the row, or what the path begins with.
-        duration_s: From the whole request to the answer.
-    """
-
-    request_id: str
-    operation: str
-    caller: Caller | None
-    peer: str
-    status: int
-    duration_s: float
-    is_change: bool
-    subcluster: str = ""
-    target: str = ""
-    reason: str = ""
-
-
-AuditSink = Callable[[Exchange], None]
 
 
 class Site(Protocol):
@@ -81,19 +53,6 @@ class Site(Protocol):
     async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
         """The answer; None for a path that it does not know."""
         ...
-
-
-@dataclass(slots=True)
-class _Story:
-    """What is learnt of a request while it is answered."""
-
-    request_id: str
-    operation: str = ""
-    caller: Caller | None = None
-    is_change: bool = False
-    subcluster: str = ""
-    target: str = ""
-    reason: str = ""
 
 
 class RestDoor:
@@ -163,7 +122,7 @@ class RestDoor:
         kept = self._kept.find(request) if request.method == "GET" else None
         if kept is not None:
             return self._kept.as_answer(kept, self._request_id(request))
-        story = _Story(self._request_id(request))
+        story = Story(self._request_id(request))
         began_s = self._backend.clock.monotonic_s()
         try:
             answer = await self._answer(request, story)
@@ -174,27 +133,14 @@ class RestDoor:
             story.reason = f"{type(exc).__name__}: {exc}"
             answer = self._error(InvariantViolationError(story.reason), request, story)
         duration_s = self._backend.clock.monotonic_s() - began_s
-        self._report(
-            Exchange(
-                story.request_id,
-                story.operation,
-                story.caller,
-                request.peer,
-                answer.status,
-                duration_s,
-                story.is_change,
-                story.subcluster,
-                story.target,
-                story.reason,
-            )
-        )
-        return _zipped(answer, request)
+        self._report(story.told(request.peer, answer.status, duration_s))
+        return zipped(answer, request)
 
-    async def _answer(self, request: Request, story: _Story) -> Answer:
+    async def _answer(self, request: Request, story: Story) -> Answer:
         if has_broken_escape(request.raw_path):
             body = b"<h1>Bad Message 400</h1><pre>reason: Bad Request</pre>"
             return Answer(400, (("Content-Type", "text/html;charset=iso-8859-1"),), body, closes=True)
-        _refuse_other_sites(request)
+        refuse_other_sites(request)
         query = parse_query(request.query)
         caller = story.caller = self._caller(request, query)
         match = find(request.raw_path)
@@ -203,7 +149,7 @@ class RestDoor:
         cookie: Headers = (("Set-Cookie", caller.new_cookie),) if caller.new_cookie else ()
         extra = (*cookie, *self._own_headers(story))
         story.operation = f"{request.method} {request.raw_path.split('/', 2)[1][:32]}"
-        story.is_change, story.target = request.method not in _READS, request.raw_path[:200]
+        story.is_change, story.target = request.method not in READS, request.raw_path[:200]
         found = None if request.raw_path.startswith(BASE) else await self._site.answer(request, caller, extra)
         if found is not None:
             return found
@@ -211,7 +157,7 @@ class RestDoor:
             return self._writer.options("GET, POST", b"", extra=extra)
         return self._writer.no_such_path(request.raw_path, extra=extra)
 
-    async def _resource(self, request: Request, query: Query, caller: Caller, match: Match, story: _Story) -> Answer:
+    async def _resource(self, request: Request, query: Query, caller: Caller, match: Match, story: Story) -> Answer:
         if request.method == "OPTIONS":
             return self._writer.options(
                 allowed_methods(match), describe(match, request.raw_path), extra=self._own_headers(story)
@@ -219,7 +165,7 @@ class RestDoor:
         endpoint = match.endpoints.get("GET" if request.method == "HEAD" else request.method)
         accept = request.joined("accept")
         story.operation = f"{request.method} {BASE}{endpoint.path if endpoint else request.raw_path[len(BASE) :]}"
-        failure = failure_for(accept) if endpoint is None else _negotiation_failure(endpoint, request, accept)
+        failure = failure_for(accept) if endpoint is None else negotiation_failure(endpoint, request, accept)
         if failure is not None:
             return self._writer.not_negotiated(
                 failure, path=request.raw_path, extra=self._own_headers(story), cookie=caller.new_cookie
@@ -230,10 +176,10 @@ class RestDoor:
         story.target = next(iter(match.parameters.values()), "")
         if endpoint.changes:
             self._identity.require_user(caller)
-        call = Call(self._inflated(request), endpoint, match.parameters, query, caller)
+        call = Call(inflated(request, max_bytes=self._max_body_bytes), endpoint, match.parameters, query, caller)
         return await self._dispatch(call, story)
 
-    async def _dispatch(self, call: Call, story: _Story) -> Answer:
+    async def _dispatch(self, call: Call, story: Story) -> Answer:
         named = call.query.first("cluster")
         if named is not None and call.endpoint.may_be_carried:
             return await self._carry(call, self._configured(named), story)
@@ -251,29 +197,29 @@ class RestDoor:
             return self._carried(call, outcome, self._now(), story)
         return self._written(call, outcome, version, story)
 
-    def _written(self, call: Call, outcome: Outcome, version: int, story: _Story) -> Answer:
+    def _written(self, call: Call, outcome: Outcome, version: int, story: Story) -> Answer:
         if outcome.document.location:  # of what was made: the application that was submitted
             story.target = outcome.document.location.rpartition("/")[2]
-        representation = _representation(call.request)
+        representation = representation_of(call.request)
         own = self._own_headers(story, outcome.freshness)
         answer = self._writer.document(outcome.document, representation, extra=own, cookie=call.caller.new_cookie)
         if call.request.method == "HEAD":
             return replace(answer, body=b"")
-        if call.request.method == "GET" and self._is_shared and not _names_somebody(call.query):
+        if call.request.method == "GET" and self._is_shared and not names_somebody(call.query):
             key = cache_key(call.request)
             # what changes with each answer is left out and put in when it is given
             missing = self._missing_header(outcome.freshness)
             kept = self._writer.document(outcome.document, representation, extra=missing)
-            self._kept.keep(key, outcome, _zipped(kept, call.request), version)
+            self._kept.keep(key, outcome, zipped(kept, call.request), version)
         return answer
 
-    async def _carry(self, call: Call, subcluster: SubClusterId, story: _Story) -> Answer:
+    async def _carry(self, call: Call, subcluster: SubClusterId, story: Story) -> Answer:
         """One sub-cluster's own answer."""
         story.subcluster = subcluster
         routed = await self._routes.pass_on(call, subcluster)
         return self._carried(call, routed.answer, routed.freshness, story)
 
-    def _carried(self, call: Call, answer: RestAnswer, freshness: Freshness, story: _Story) -> Answer:
+    def _carried(self, call: Call, answer: RestAnswer, freshness: Freshness, story: Story) -> Answer:
         own = self._own_headers(story, freshness)
         carried = answer_of(answer, call.request, cookie=call.caller.new_cookie, extra=own)
         return replace(carried, body=b"") if call.request.method == "HEAD" else carried
@@ -303,24 +249,7 @@ class RestDoor:
         known = ", ".join(self._backend.view.subclusters)
         raise JavaError.bad_request(f"Unknown cluster: {named}. It should be one of [{known}]")
 
-    def _inflated(self, request: Request) -> Request:
-        """The request with its body decompressed.
-
-        Raises:
-            JavaError: If it is no gzip, or too large.
-        """
-        if (request.header("content-encoding") or "").lower() != "gzip":
-            return request
-        inflater = zlib.decompressobj(wbits=31)
-        try:
-            body = inflater.decompress(request.body, self._max_body_bytes + 1)
-        except zlib.error as exc:
-            raise JavaError(400, "java.util.zip.ZipException", str(exc)) from exc
-        if len(body) > self._max_body_bytes:
-            raise JavaError(413, "java.io.IOException", "the body is too large")
-        return replace(request, body=body)
-
-    def _error(self, error: HeddleError, request: Request, story: _Story) -> Answer:
+    def _error(self, error: HeddleError, request: Request, story: Story) -> Answer:
         own = self._own_headers(story)
         cookie = story.caller.new_cookie if story.caller else None
         if isinstance(error, StoreUnavailableError):
@@ -329,7 +258,7 @@ class RestDoor:
             shown = RemoteException(error.http_status, error.java_class, str(error))
             return self._writer.forbidden(shown, extra=own, cookie=cookie)
         shown = remote_exception_of(error)
-        representation = _representation(request)
+        representation = representation_of(request)
         answer = self._writer.error(shown, representation, extra=own, cookie=cookie)
         if request.method == "HEAD":
             return replace(answer, body=b"")
@@ -346,7 +275,7 @@ class RestDoor:
     def _now(self) -> Freshness:
         return Freshness(self._backend.clock.now_s(), self._backend.missing())
 
-    def _own_headers(self, story: _Story, freshness: Freshness | None = None) -> Headers:
+    def _own_headers(self, story: Story, freshness: Freshness | None = None) -> Headers:
         age = freshness or self._now()
         return (
             ("Heddle-As-Of", instant(age.as_of_s)),
@@ -357,69 +286,3 @@ class RestDoor:
     @staticmethod
     def _missing_header(freshness: Freshness) -> Headers:
         return (("Heddle-Missing", ", ".join(freshness.missing)),) if freshness.missing else ()
-
-
-def _representation(request: Request) -> Representation:
-    chosen = negotiate(request.joined("accept"))
-    return chosen if isinstance(chosen, Representation) else Representation.JSON
-
-
-def _names_somebody(query: Query) -> bool:
-    return any(name.lower() in ("user.name", "doas") for name in query.parameters)
-
-
-def _zipped(answer: Answer, request: Request) -> Answer:
-    """The answer compressed, if the client says that it understands that and there is something to compress."""
-    if not answer.body or not accepts_gzip(request.joined("accept-encoding")):
-        return answer
-    if any(name == "Content-Encoding" for name, _ in answer.headers) or not any(
-        name == "Vary" for name, _ in answer.headers
-    ):
-        return answer
-    position = next(index for index, (name, _) in enumerate(answer.headers) if name == "Vary") + 1
-    headers = (*answer.headers[:position], ("Content-Encoding", "gzip"), *answer.headers[position:])
-    return replace(answer, headers=headers, body=compressed(answer.body))
-
-
-def _negotiation_failure(endpoint: Endpoint, request: Request, accept: str) -> NegotiationFailure | None:
-    """Why the row's method does not take the request, if it does not.
-
-    Raises:
-        JavaError: If nothing can read a body of that type.
-    """
-    if endpoint.takes_body:
-        given = request.header("content-type")
-        media_type = (given or "").partition(";")[0].strip().lower()
-        if given is None or media_type == "application/*":
-            shown = media_type or "application/octet-stream"
-            raise JavaError(
-                503,
-                "javax.ws.rs.WebApplicationException",
-                f"com.sun.jersey.api.MessageException: no message body reader for MIME media type {shown} was found.\n",
-            )
-        if not _TYPE.fullmatch(media_type):
-            return page_failure(accept, 400)
-        if media_type not in _ENTITY_TYPES:
-            return failure_for(accept)
-    chosen = negotiate(accept)
-    return chosen if isinstance(chosen, NegotiationFailure) else None
-
-
-def _refuse_other_sites(request: Request) -> None:
-    """Refuse a change that a page of another site makes a browser send.
-
-    Raises:
-        JavaError: 403. Programs send no `Origin`, and are not concerned.
-    """
-    if request.method in _READS or request.method == "OPTIONS":
-        return
-    origin = request.header("origin")
-    site = request.header("sec-fetch-site")
-    if site in ("cross-site", "same-site") or (
-        origin is not None and urlsplit(origin).netloc.lower() != (request.header("host") or "").lower()
-    ):
-        raise JavaError(
-            403,
-            "org.apache.hadoop.yarn.webapp.ForbiddenException",
-            "java.lang.Exception: a page of another site may not",
-        )

@@ -5,8 +5,8 @@ from collections.abc import Callable
 import structlog
 
 from shim.domain.ids import ApplicationId, MalformedIdError, SubClusterId
-from shim.server.rest.door import Exchange
 from shim.server.rest.endpoints import BASE, ENDPOINTS
+from shim.server.rest.exchanges import Exchange
 from shim.telemetry import AuditEntry, AuditTrail, Metrics
 
 __all__ = ["Witness"]

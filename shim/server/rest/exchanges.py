@@ -1,0 +1,60 @@
+"""What there is to say of a request: gathered while it is answered, told when it is."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shim.services.identity import Caller
+
+__all__ = ["AuditSink", "Exchange", "Story"]
+
+
+@dataclass(frozen=True, slots=True)
+class Exchange:
+    """What there is to say of a request when it is answered: for logs, audit and metrics.
+
+    Attributes:
+        operation: Method and path of the row, or what the path begins with.
+        duration_s: From the whole request to the answer.
+    """
+
+    request_id: str
+    operation: str
+    caller: Caller | None
+    peer: str
+    status: int
+    duration_s: float
+    is_change: bool
+    subcluster: str = ""
+    target: str = ""
+    reason: str = ""
+
+
+AuditSink = Callable[[Exchange], None]
+
+
+@dataclass(slots=True)
+class Story:
+    """What is learnt of a request while it is answered."""
+
+    request_id: str
+    operation: str = ""
+    caller: Caller | None = None
+    is_change: bool = False
+    subcluster: str = ""
+    target: str = ""
+    reason: str = ""
+
+    def told(self, peer: str, status: int, duration_s: float) -> Exchange:
+        """All of it, when the request is answered."""
+        return Exchange(
+            self.request_id,
+            self.operation,
+            self.caller,
+            peer,
+            status,
+            duration_s,
+            self.is_change,
+            self.subcluster,
+            self.target,
+            self.reason,
+        )
