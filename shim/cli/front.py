@@ -48,7 +48,7 @@ User = Annotated[
     typer.Option(
         "--user",
         envvar="HADOOP_USER_NAME",
-        help="Whose call it is [default: who you are on this machine]",
+        help=r"Whose call it is \[default: who you are on this machine]",
         show_default=False,
     ),
 ]

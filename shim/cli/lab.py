@@ -33,7 +33,8 @@ app = typer.Typer(
 )
 
 Folder = Annotated[
-    Path | None, typer.Option("--dir", help="The lab's folder [default: ~/.local/state/heddle/lab]", show_default=False)
+    Path | None,
+    typer.Option("--dir", help=r"The lab's folder \[default: ~/.local/state/heddle/lab]", show_default=False),
 ]
 Daemon = Annotated[str, typer.Argument(help="Name of a daemon, such as east-rm or west-nm2 (see `heddle lab status`)")]
 
@@ -68,7 +69,7 @@ def up(
     ] = DEFAULT_VERSION,
     folder: Folder = None,
     base_port: Annotated[
-        int | None, typer.Option(help="First port; each cluster uses the 100 from it on [default: a free block]")
+        int | None, typer.Option(help=r"First port; each cluster uses the 100 from it on \[default: a free block]")
     ] = None,
     standby: Annotated[bool, typer.Option("--ha", help="A standby ResourceManager for each cluster")] = False,
     tuning: Annotated[Tuning, typer.Option(help="Fast boot and little memory, or full speed when warm")] = Tuning.BOOT,

@@ -9,6 +9,7 @@ from shim.cli import application, cluster, demo, lab, policy, queue, simulate
 from shim.cli.doctor import doctor
 from shim.cli.front import EXIT_CODES
 from shim.cli.masters import gm, lm
+from shim.cli.paragraphs import let_help_flow
 from shim.cli.serve import serve
 from shim.cli.submit import submit
 from shim.cli.top import top
@@ -48,6 +49,9 @@ def _root(
     *, _version: Annotated[bool, typer.Option("--version", callback=_print_version, is_eager=True)] = False
 ) -> None:
     """Options that every verb has."""
+
+
+let_help_flow(app)
 
 
 def main() -> None:

@@ -32,7 +32,7 @@ def serve(
 
         [\[subcluster]]
         id = "east"
-        conf = "/etc/hadoop/east"     # the folder with that cluster's yarn-site.xml
+        conf = "/etc/hadoop/east"     # the folder of its yarn-site.xml
 
     Every key can be overridden: HEDDLE_SERVER_REST=127.0.0.1:9088 sets rest of \[server]. By default Heddle listens on
     this machine only, on a ResourceManager's ports (8088, and 8032, 8030 and 8033 for Hadoop RPC), keeps its state in

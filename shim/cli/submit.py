@@ -27,7 +27,7 @@ def submit(
     *,
     command: Annotated[str, typer.Option(help="Instead of a file: the command of the ApplicationMaster")] = "",
     name: Annotated[str, typer.Option(help="Name of the application")] = "",
-    queue: Annotated[str, typer.Option(help="Queue [default: the scheduler's]", show_default=False)] = "",
+    queue: Annotated[str, typer.Option(help=r"Queue \[default: the scheduler's]", show_default=False)] = "",
     memory: Annotated[int, typer.Option(min=1, help="MiB of the ApplicationMaster")] = 512,
     vcores: Annotated[int, typer.Option(min=1, help="Virtual cores of the ApplicationMaster")] = 1,
     application_type: Annotated[str, typer.Option("--type", help="Type of the application")] = "YARN",
