@@ -15,19 +15,18 @@ JSON only; names with underscores, times and ages in seconds. A FastAPI applicat
 makes error bodies of what is raised here, and adds the headers that all of its answers have.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable
 from enum import StrEnum
 from typing import Annotated, Any, Protocol
 
 import msgspec
-from fastapi import Depends, FastAPI, Path, Query, Response
+from fastapi import FastAPI, Path, Response
 from fastapi import Request as HTTPRequest
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 import shim
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission
 from shim.errors import BadRequestError, ForbiddenError, HeddleError, MalformedBodyError, NotFoundError
@@ -39,11 +38,13 @@ from shim.server.rest.answers import Document
 from shim.server.rest.asks_shown import shown_asks, shown_matching
 from shim.server.rest.backend import Backend
 from shim.server.rest.in_process import ask_application, hand_errors_out
+from shim.server.rest.inspection_shown import shown_cluster, shown_decision, shown_queue
 from shim.server.rest.masters_shown import shown_masters
 from shim.server.rest.messages import Request
+from shim.server.rest.own_endpoints import Asker, DryRun, as_json
 from shim.server.rest.shares_api import SharesAPI
 from shim.services.identity import Caller, IdentityService
-from shim.services.inspection import ClusterStatus, Inspection, QueuePart, QueueStatus
+from shim.services.inspection import Inspection
 from shim.services.masters.overview import MastersOverview, MastersStatus
 from shim.services.span_splitters import MatchingStatus, SpanMatching
 
@@ -82,12 +83,6 @@ class Administration(Protocol):
         ...
 
 
-def _identified(request: HTTPRequest) -> Caller:
-    caller: Caller = request.state.caller
-    return caller
-
-
-_Asker = Annotated[Caller, Depends(_identified)]
 _ClusterName = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,63}$")]
 _ApplicationName = Annotated[str, Path(max_length=64)]
 
@@ -178,15 +173,15 @@ class HeddleAPI:
 
     async def _clusters(self) -> Response:
         """How each sub-cluster is."""
-        return _json({"clusters": [_shown_cluster(status) for status in self._inspection.clusters()]})
+        return as_json({"clusters": [shown_cluster(status) for status in self._inspection.clusters()]})
 
     async def _queues(self) -> Response:
         """Leaf queues, on each sub-cluster and together."""
-        return _json({"queues": [_shown_queue(queue) for queue in self._inspection.queues()]})
+        return as_json({"queues": [shown_queue(queue) for queue in self._inspection.queues()]})
 
     async def _doctor(self) -> Response:
         """What is wrong, and what to do about it."""
-        return _json(
+        return as_json(
             {
                 "findings": [
                     {
@@ -205,14 +200,14 @@ class HeddleAPI:
         """The masters, as this one sees them."""
         matching = MatchingStatus() if self._matching is None else self._matching.status()
         status = MastersStatus() if self._overview is None else self._overview.now()
-        return _json({**shown_masters(status), "asks": shown_matching(matching)})
+        return as_json({**shown_masters(status), "asks": shown_matching(matching)})
 
     async def _admit(
         self,
-        asker: _Asker,
+        asker: Asker,
         cluster: _ClusterName,
         verb: _Verb,
-        is_dry_run: Annotated[bool, Query(alias="dryRun")] = False,  # noqa: FBT002 - by name, from the query
+        is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
     ) -> Response:
         """Let new applications into a sub-cluster, or not."""
         caller = self._identity.require_user(asker)
@@ -225,7 +220,7 @@ class HeddleAPI:
             raise NotFoundError(f"no sub-cluster {cluster}; there are {', '.join(statuses)}")
         if not is_dry_run:
             await self._administration.set_admission(status.id, wanted, by=caller.user)
-        return _json(
+        return as_json(
             {
                 "id": status.id,
                 "was": status.admission.value,
@@ -237,7 +232,7 @@ class HeddleAPI:
 
     # -- applications ------------------------------------------------------------------------------------------------
 
-    async def _applications(self, request: HTTPRequest, asker: _Asker, home: str | None = None) -> Response:
+    async def _applications(self, request: HTTPRequest, asker: Asker, home: str | None = None) -> Response:
         """Applications, by the filters of a ResourceManager and by home."""
         read = await self._backend.applications.applications(viewer=asker.user)
         documents = {
@@ -249,12 +244,12 @@ class HeddleAPI:
         wanted = parse_application_filter(query, find_queue=self._backend.find_queue, unknown_queue_is_error=False)
         summaries = [each.summary for each in documents.values()]
         found, _ = wanted.select(summaries, skews_ms=self._backend.skews_ms())
-        return _json({"apps": [_with_cluster(documents[each.application_id]) for each in found]})
+        return as_json({"apps": [_with_cluster(documents[each.application_id]) for each in found]})
 
-    async def _application(self, asker: _Asker, application: _ApplicationName) -> Response:
+    async def _application(self, asker: Asker, application: _ApplicationName) -> Response:
         """One application."""
         read = await self._backend.applications.application(path_application(application), viewer=asker.user)
-        return _json({"app": _with_cluster(read.document)})
+        return as_json({"app": _with_cluster(read.document)})
 
     async def _why(self, application: _ApplicationName) -> Response:
         """Why an application has the home that it has, and what was asked back from it."""
@@ -264,15 +259,15 @@ class HeddleAPI:
             home = await self._backend.routing.home_of(application_id)
             reason = "not submitted through this federation: no choice was made"
             told = {"application_id": str(application_id), "home": home, "reason": reason, "candidates": []}
-            return _json({**told, **await self._acts_on(application_id)})
-        return _json(
+            return as_json({**told, **await self._acts_on(application_id)})
+        return as_json(
             {
                 "application_id": str(application_id),
                 "home": record.home_subcluster,
                 "submission": record.state.value,
                 "decided_at_ms": record.intended_at_ms,
                 "rejection": record.rejection,
-                **_shown_decision(record.decision),
+                **shown_decision(record.decision),
                 **await self._acts_on(application_id),
             }
         )
@@ -283,17 +278,12 @@ class HeddleAPI:
         asks = () if self._matching is None else self._matching.decisions(application_id)
         return acts | {"asks": shown_asks(asks)}
 
-    async def _choose_home(self, request: HTTPRequest, asker: _Asker) -> Response:
+    async def _choose_home(self, request: HTTPRequest, asker: Asker) -> Response:
         """Where a submission context would go now."""
         context = _with_some_id(await request.body())
         submission = decode_submission(context, media_type="application/json", user=asker.user)
         decision = self._preview(submission)
-        return _json({"home": decision.home_subcluster, **_shown_decision(decision)})
-
-
-def _json(document: Mapping[str, Any]) -> Response:
-    """An answer by msgspec, which carries raw objects through."""
-    return Response(msgspec.json.encode(document), media_type="application/json")
+        return as_json({"home": decision.home_subcluster, **shown_decision(decision)})
 
 
 def _with_some_id(body: bytes) -> bytes:
@@ -313,79 +303,3 @@ def _with_cluster(document: ApplicationDocument) -> msgspec.Raw:
     comma = b"" if rest.startswith(b"}") else b","
     cluster = msgspec.json.encode(document.summary.home_subcluster)
     return msgspec.Raw(b'{"cluster":' + cluster + comma + rest)
-
-
-def _shown_decision(decision: HomeDecision) -> dict[str, Any]:
-    return {
-        "reason": decision.reason,
-        "decided_by": decision.decided_by,
-        "candidates": [
-            {
-                "cluster": candidate.subcluster,
-                "score": candidate.score,
-                "reason": candidate.reason,
-                "age_s": _seconds(candidate.age_s),
-            }
-            for candidate in decision.candidates
-        ],
-        "verdicts": [
-            {
-                "cluster": verdict.subcluster,
-                "verdict": verdict.verdict.value,
-                "score": verdict.score,
-                "reason": verdict.reason,
-                "age_s": _seconds(verdict.age_s),
-            }
-            for verdict in decision.verdicts
-        ],
-    }
-
-
-def _shown_cluster(status: ClusterStatus) -> dict[str, Any]:
-    described = status.description
-    return {
-        "id": status.id,
-        "web": ",".join(described.web),
-        "client_rpc": ",".join(described.client_rpc),
-        "scheduler_rpc": ",".join(described.scheduler_rpc),
-        "version": status.version,
-        "state": status.state,
-        "age_s": _seconds(status.age_s),
-        "running": status.running,
-        "nodes": status.nodes,
-        "admission": status.admission.value,
-        "scheduler": status.scheduler,
-        "failure": status.failure,
-    }
-
-
-def _shown_queue(queue: QueueStatus) -> dict[str, Any]:
-    return {
-        "queue": queue.path,
-        **_shown_amounts(
-            queue.total(lambda part: part.capacity),
-            queue.total(lambda part: part.used),
-            queue.total(lambda part: part.pending),
-        ),
-        "applications": sum(part.applications for part in queue.parts),
-        "parts": [_shown_part(part) for part in queue.parts],
-    }
-
-
-def _shown_part(part: QueuePart) -> dict[str, Any]:
-    amounts = _shown_amounts(part.capacity, part.used, part.pending)
-    return {"cluster": part.subcluster, "state": part.state, **amounts, "applications": part.applications}
-
-
-def _shown_amounts(capacity: ResourceVector, used: ResourceVector, pending: ResourceVector) -> dict[str, int]:
-    amounts = (("capacity", capacity), ("used", used), ("pending", pending))
-    return {
-        f"{name}_{unit}": value
-        for name, amount in amounts
-        for unit, value in (("mib", amount.memory_mib), ("vcores", amount.vcores))
-    }
-
-
-def _seconds(age_s: float | None) -> float | None:
-    """An age for people and JSON, which has no infinity."""
-    return None if age_s is None or age_s == float("inf") else round(age_s, 3)

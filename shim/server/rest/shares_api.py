@@ -14,11 +14,11 @@ A policy is sent as `{"text": TOML, "source": NAME, "note": WHY, "expected": VER
 
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import Any
 
 import msgspec
-from fastapi import Depends, Query, Response
 from fastapi import Request as HTTPRequest
+from fastapi import Response
 
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
@@ -27,6 +27,7 @@ from shim.errors import ForbiddenError, MalformedBodyError
 from shim.global_master.entitle import Standing
 from shim.global_master.share_load import QueueLoad
 from shim.ports.policy_store import PolicyVersion
+from shim.server.rest.own_endpoints import Asker, DryRun, as_json
 from shim.services.identity import Caller, IdentityService
 from shim.services.policies import PolicyService
 from shim.services.preemption_log import PreemptionLog
@@ -44,15 +45,6 @@ class _Sent(msgspec.Struct, forbid_unknown_fields=True):
     source: str = "the policy"
     note: str = ""
     expected: int | None = None
-
-
-def _identified(request: HTTPRequest) -> Caller:
-    caller: Caller = request.state.caller
-    return caller
-
-
-_Asker = Annotated[Caller, Depends(_identified)]
-_DryRun = Annotated[bool, Query(alias="dryRun")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +87,7 @@ class SharesAPI:
             for queue in self.policies.current.queues
             if queue.path in load.queues
         ]
-        return _json({"version": self.policies.newest.version, "queues": rows})
+        return as_json({"version": self.policies.newest.version, "queues": rows})
 
     async def shown_acts(self, application_id: ApplicationId) -> list[dict[str, Any]]:
         """What was done to an application so that queues get their shares, oldest first."""
@@ -124,26 +116,26 @@ class SharesAPI:
             }
             for path in sorted({*now, *then})
         ]
-        return _json({"version": self.policies.newest.version, "queues": rows})
+        return as_json({"version": self.policies.newest.version, "queues": rows})
 
     async def policy(self) -> Response:
         """The policy that holds."""
-        return _json(_shown_version(self.policies.newest))
+        return as_json(_shown_version(self.policies.newest))
 
     async def history(self) -> Response:
         """Every policy that ever held."""
-        return _json({"versions": [_shown_version(each) for each in await self.policies.history()]})
+        return as_json({"versions": [_shown_version(each) for each in await self.policies.history()]})
 
     async def version(self, version: int) -> Response:
         """One of them."""
-        return _json(_shown_version(await self.policies.find(version)))
+        return as_json(_shown_version(await self.policies.find(version)))
 
     async def validate(self, request: HTTPRequest) -> Response:
         """Whether a policy is one."""
         sent = await _sent(request)
-        return _json({"source": sent.source, **_shown_policy(self.policies.validate(sent.text, sent.source))})
+        return as_json({"source": sent.source, **_shown_policy(self.policies.validate(sent.text, sent.source))})
 
-    async def apply(self, request: HTTPRequest, asker: _Asker, is_dry_run: _DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
+    async def apply(self, request: HTTPRequest, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
         """Let a policy hold from now on."""
         caller = self._operator(asker)
         sent = await _sent(request)
@@ -153,16 +145,16 @@ class SharesAPI:
             newest = await self.policies.apply(
                 sent.text, source=sent.source, by=caller.user, note=sent.note, expected=sent.expected
             )
-        return _json({**_shown_version(newest), **_shown_policy(policy), **later, "dry_run": is_dry_run})
+        return as_json({**_shown_version(newest), **_shown_policy(policy), **later, "dry_run": is_dry_run})
 
-    async def roll_back(self, version: int, asker: _Asker, is_dry_run: _DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
+    async def roll_back(self, version: int, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
         """Let an old version hold again."""
         caller = self._operator(asker)
         found = await self.policies.find(version)
         later = _not_at_once(self.policies.current, self.policies.validate(found.text, f"version {version}"))
         if not is_dry_run:
             found = await self.policies.roll_back(version, by=caller.user)
-        return _json({**_shown_version(found), **later, "dry_run": is_dry_run})
+        return as_json({**_shown_version(found), **later, "dry_run": is_dry_run})
 
     def _operator(self, asker: Caller) -> Caller:
         caller = self.identity.require_user(asker)
@@ -176,10 +168,6 @@ async def _sent(request: HTTPRequest) -> _Sent:
         return msgspec.json.decode(await request.body(), type=_Sent)
     except (msgspec.MsgspecError, RecursionError) as exc:
         raise MalformedBodyError(f"not a policy as it is sent: {exc}") from exc
-
-
-def _json(document: dict[str, Any]) -> Response:
-    return Response(msgspec.json.encode(document), media_type="application/json")
 
 
 def _shown_standing(standing: Standing | None) -> dict[str, Any]:

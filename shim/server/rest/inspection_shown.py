@@ -1,0 +1,88 @@
+"""What operators inspect, sub-clusters, queues and choices of homes, as documents of Heddle's own web services."""
+
+from typing import Any
+
+from shim.domain.resources import ResourceVector
+from shim.domain.submissions import HomeDecision
+from shim.services.inspection import ClusterStatus, QueuePart, QueueStatus
+
+__all__ = ["shown_cluster", "shown_decision", "shown_queue"]
+
+
+def shown_cluster(status: ClusterStatus) -> dict[str, Any]:
+    """A row of `GET /heddle/v1/clusters`."""
+    described = status.description
+    return {
+        "id": status.id,
+        "web": ",".join(described.web),
+        "client_rpc": ",".join(described.client_rpc),
+        "scheduler_rpc": ",".join(described.scheduler_rpc),
+        "version": status.version,
+        "state": status.state,
+        "age_s": _seconds(status.age_s),
+        "running": status.running,
+        "nodes": status.nodes,
+        "admission": status.admission.value,
+        "scheduler": status.scheduler,
+        "failure": status.failure,
+    }
+
+
+def shown_queue(queue: QueueStatus) -> dict[str, Any]:
+    """A row of `GET /heddle/v1/queues`."""
+    return {
+        "queue": queue.path,
+        **_shown_amounts(
+            queue.total(lambda part: part.capacity),
+            queue.total(lambda part: part.used),
+            queue.total(lambda part: part.pending),
+        ),
+        "applications": sum(part.applications for part in queue.parts),
+        "parts": [_shown_part(part) for part in queue.parts],
+    }
+
+
+def shown_decision(decision: HomeDecision) -> dict[str, Any]:
+    """Why a home was chosen: candidates, and what their Local Masters said."""
+    return {
+        "reason": decision.reason,
+        "decided_by": decision.decided_by,
+        "candidates": [
+            {
+                "cluster": candidate.subcluster,
+                "score": candidate.score,
+                "reason": candidate.reason,
+                "age_s": _seconds(candidate.age_s),
+            }
+            for candidate in decision.candidates
+        ],
+        "verdicts": [
+            {
+                "cluster": verdict.subcluster,
+                "verdict": verdict.verdict.value,
+                "score": verdict.score,
+                "reason": verdict.reason,
+                "age_s": _seconds(verdict.age_s),
+            }
+            for verdict in decision.verdicts
+        ],
+    }
+
+
+def _seconds(age_s: float | None) -> float | None:
+    """An age for people and JSON, which has no infinity."""
+    return None if age_s is None or age_s == float("inf") else round(age_s, 3)
+
+
+def _shown_part(part: QueuePart) -> dict[str, Any]:
+    amounts = _shown_amounts(part.capacity, part.used, part.pending)
+    return {"cluster": part.subcluster, "state": part.state, **amounts, "applications": part.applications}
+
+
+def _shown_amounts(capacity: ResourceVector, used: ResourceVector, pending: ResourceVector) -> dict[str, int]:
+    amounts = (("capacity", capacity), ("used", used), ("pending", pending))
+    return {
+        f"{name}_{unit}": value
+        for name, amount in amounts
+        for unit, value in (("mib", amount.memory_mib), ("vcores", amount.vcores))
+    }
