@@ -11,6 +11,8 @@ duration of its tasks, and what is believed of it is Bayes' rule over a grid of 
 From a few ended tasks on, their mean is good enough. `trial_work` is the other half of not knowing: what the first task
 of a job is worth, since its end tells whether the rest shall follow.
 
+Of jobs that are alike more is known than of all: a model may have a wider one, which it begins from.
+
 Global Masters tell each other what they learn (it rides along with requests and reports): bids are comparable only when
 their bidders expect the same.
 """
@@ -50,17 +52,26 @@ _SIZES: FloatArray = np.exp2(np.arange(0.0, 20.25, 0.25))
 class DurationModel:
     """Histogram of job durations in buckets of a sixth of an octave, from a millisecond to a day and a half.
 
+    Args:
+        wider: What is known of more jobs than those that this one is for. All of that weighs as much as one of these.
+
     Attributes:
-        observed: How many jobs it has learnt from.
+        observed: How many jobs it has learnt from itself.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, wider: "DurationModel | None" = None) -> None:
         self.observed = 0
+        self._wider = wider
         self._count: FloatArray = np.zeros(_BUCKETS)
         self._sum_s: FloatArray = np.zeros(_BUCKETS)
         self._prior_log: FloatArray = np.full(_BUCKETS, math.log(_TRACE_WEIGHT))
         self._trial_work: FloatArray = _SIZES * _SMALLEST_S
-        self._is_stale = False
+        self._derived_from = 0
+
+    @property
+    def evidence(self) -> int:
+        """How many jobs it has learnt from, here or by what is wider; it changes with each."""
+        return self.observed + (0 if self._wider is None else self._wider.evidence)
 
     def observe(self, duration_s: float) -> None:
         """Learn that some job's first task to end ran so long."""
@@ -69,7 +80,6 @@ class DurationModel:
         self._count[bucket] += 1.0
         self._sum_s[bucket] += duration_s
         self.observed += 1
-        self._is_stale = True
 
     def expected(
         self, finished: FloatArray, finished_log2: FloatArray, running: FloatArray, elapsed_s: FloatArray
@@ -127,16 +137,27 @@ class DurationModel:
 
     def _refresh(self) -> None:
         """Derive what follows from the histogram alone."""
-        if not self._is_stale:
+        evidence = self.evidence
+        if self._derived_from == evidence:
             return
-        self._is_stale = False
-        self._prior_log = np.log(self._count + _TRACE_WEIGHT)
-        seen = np.flatnonzero(self._count)
-        completed = self._count[seen].cumsum() / self.observed
-        follow_s = self._sum_s[seen].cumsum() / self.observed
+        self._derived_from = evidence
+        count, sum_s = self._histogram()
+        self._prior_log = np.log(count + _TRACE_WEIGHT)
+        seen = np.flatnonzero(count)
+        jobs = count.sum()
+        completed = count[seen].cumsum() / jobs
+        follow_s = sum_s[seen].cumsum() / jobs
         # limits along the first axis: the trial itself, and for those below the limit everything else
         work = (follow_s[-1] + np.multiply.outer(follow_s, _SIZES - 1.0)) / completed[:, None]
         self._trial_work = work.min(axis=0)
+
+    def _histogram(self) -> tuple[FloatArray, FloatArray]:
+        """Jobs by bucket and the seconds of these, with what is wider as one job more; arrays of shape (_BUCKETS,)."""
+        if self._wider is None or not self._wider.evidence:
+            return self._count, self._sum_s
+        count, sum_s = self._wider._histogram()  # noqa: SLF001 - of the same class
+        jobs = count.sum()
+        return self._count + count / jobs, self._sum_s + sum_s / jobs
 
 
 def log2_of(duration_s: float) -> float:

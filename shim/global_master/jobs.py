@@ -5,13 +5,11 @@ from dataclasses import dataclass
 
 from shim.domain.ids import LocalMasterId
 from shim.domain.messages import EndingKind, Need
-from shim.global_master.durations import DurationModel, log2_of
+from shim.global_master.durations import DurationModel
 from shim.global_master.events import JobRequest
 from shim.global_master.ordering import Column, JobTable
 
 __all__ = ["Group", "Job", "JobBook", "Placed"]
-
-_OUT_OF_DATE = float("-inf")
 
 
 @dataclass(slots=True)
@@ -107,7 +105,7 @@ class JobBook:
         self._hold(placed, +1)
         self._count_waiting(job, group.need, -1)
         if self.table.shift(Column.RUNNING, job.row, +1.0) == 1.0:
-            self.table.put(Column.EXPECTED_UNTIL_S, job.row, _OUT_OF_DATE)
+            self.table.expect_anew(job.row)
         self.table.shift(Column.STARTED_S, job.row, at_s)
         job.unconfirmed += 1
         return placed
@@ -154,10 +152,7 @@ class JobBook:
         job, table = placed.job, self.table
         table.shift(Column.RUNNING, job.row, -1.0)
         table.shift(Column.STARTED_S, job.row, -placed.at_s)
-        table.shift(Column.FINISHED_S, job.row, ran_for_s)
-        table.shift(Column.FINISHED_LOG2, job.row, log2_of(ran_for_s))
-        table.put(Column.EXPECTED_UNTIL_S, job.row, _OUT_OF_DATE)
-        if table.shift(Column.FINISHED, job.row, +1.0) == 1.0:
+        if table.count_ended(job.row, ran_for_s):
             self.durations.observe(ran_for_s)
             self.news.append(ran_for_s)
         self._count_finished(job)

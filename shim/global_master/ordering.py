@@ -9,7 +9,7 @@ from enum import IntEnum
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.global_master.durations import ENOUGH_FINISHED, DurationModel, FloatArray
+from shim.global_master.durations import ENOUGH_FINISHED, DurationModel, FloatArray, log2_of
 
 __all__ = [
     "Column",
@@ -34,6 +34,7 @@ OrderingKernel = Callable[[JobColumns, DurationModel, float], FloatArray]
 _FIRST_ROWS = 64
 _HOLDS_FOR = 0.05
 _HOLDS_AT_LEAST_S = 0.01
+_OUT_OF_DATE = float("-inf")
 
 
 class Column(IntEnum):
@@ -107,6 +108,17 @@ class JobTable:
         total = self._flat[place] + change
         self._flat[place] = total
         return total
+
+    def count_ended(self, row: int, ran_for_s: float) -> bool:
+        """One more task of a job has ended; says whether it is the job's first."""
+        self.shift(Column.FINISHED_S, row, ran_for_s)
+        self.shift(Column.FINISHED_LOG2, row, log2_of(ran_for_s))
+        self.expect_anew(row)
+        return self.shift(Column.FINISHED, row, +1.0) == 1.0
+
+    def expect_anew(self, row: int) -> None:
+        """What is expected of a job's tasks is out of date."""
+        self.put(Column.EXPECTED_UNTIL_S, row, _OUT_OF_DATE)
 
     def set_waiting(self, row: int, *, is_waiting: bool) -> None:
         """Note whether the job has tasks to place."""
@@ -234,13 +246,16 @@ def learnt_work(columns: JobColumns, durations: DurationModel, now_s: float) -> 
     return keys
 
 
-def expect_durations(table: JobTable, durations: DurationModel, now_s: float) -> None:
-    """Bring `EXPECTED_S` up to date for the jobs with waiting tasks.
+def expect_durations(
+    table: JobTable, durations: DurationModel, now_s: float, rows: NDArray[np.intp] | None = None
+) -> None:
+    """Bring `EXPECTED_S` up to date, for the jobs with waiting tasks if no rows are given.
 
     What running tasks tell changes with time, but slowly: an expectation holds until they have run a twentieth longer,
     or one of them ends.
     """
-    rows = table.waiting_rows()
+    if rows is None:
+        rows = table.waiting_rows()
     stale = rows[table.column(Column.EXPECTED_UNTIL_S)[rows] < now_s]
     if not stale.size:
         return
