@@ -12,9 +12,7 @@ back counts as given, so that nothing is asked back twice. While a sub-cluster d
 Source: Megha, algorithm 2; `PreemptionMessage` and the waits of YARN's ProportionalCapacityPreemptionPolicy.
 """
 
-from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.preemption import AskingAttempt, HeldContainer, PreemptionStage, QueueShare, ShareSnapshot
@@ -33,6 +31,7 @@ from shim.global_master.preemption_sizes import (
     total_of,
     within,
 )
+from shim.global_master.preemption_victims import Victim, Victims
 
 __all__ = ["Preemption"]
 
@@ -40,29 +39,6 @@ _MINUTE_S = 60.0
 _MS = 1000
 _WELL = "nobody else waits for its share any more"
 _STALE = "a sub-cluster does not tell how it is: who waits for its share is not known"
-_FINAL = frozenset({PreemptionStage.RELEASED, PreemptionStage.SPARED})
-
-
-@dataclass(slots=True)
-class _Victim:
-    """A container that is asked back.
-
-    Attributes:
-        group: Names what makes room for one container; the victims of a group are asked for together.
-        at: Where that container waits, as far as is known; it may be had where its victims are.
-        since_s: When it was asked back.
-        changed_s: When it entered its stage.
-        gone_s: When it was first not held any more.
-    """
-
-    container: HeldContainer
-    taker: str
-    group: str
-    at: SubClusterId
-    since_s: float
-    changed_s: float
-    stage: PreemptionStage = PreemptionStage.ASKED
-    gone_s: float | None = None
 
 
 class Preemption:
@@ -72,7 +48,7 @@ class Preemption:
         self.settings = settings or PreemptionSettings()
         self._owed_since: dict[str, float] = {}
         self._idle: dict[str, tuple[float, ResourceVector]] = {}
-        self._victims: dict[ContainerId, _Victim] = {}
+        self._victims = Victims(self.settings.settle_s, self.settings.stuck_s)
         self._groups = 0
         self._taken: dict[str, set[Taken]] = {}
         self._restrained: dict[ApplicationAttemptId, ResourceVector] = {}
@@ -84,7 +60,7 @@ class Preemption:
     @property
     def victims(self) -> Mapping[ContainerId, PreemptionStage]:
         """Containers that are on their way back."""
-        return {name: each.stage for name, each in self._victims.items() if each.gone_s is None}
+        return {each.container.id: each.stage for each in self._victims.active()}
 
     @property
     def is_busy(self) -> bool:
@@ -118,25 +94,17 @@ class Preemption:
 
     def _follow(self, now: ShareSnapshot) -> None:
         """Which victims have gone by now."""
-        held = {each.id for each in now.containers}
         for each in now.containers:
             if each.id in self._begun:
                 self._go_on(each, self._begun.pop(each.id)[1], now.at_s)
         self._begun = {
             name: known for name, known in self._begun.items() if now.at_s - known[0] < self.settings.stuck_s
         }
-        for name, victim in list(self._victims.items()):
-            if name in held:
-                continue
-            victim.gone_s = now.at_s if victim.gone_s is None else victim.gone_s
-            if now.at_s - victim.gone_s >= self.settings.settle_s:
-                del self._victims[name]
+        self._victims.follow(now)
 
     def _go_on(self, held: HeldContainer, begun: Begun, at_s: float) -> None:
         """What was released, and still is there, is released once more."""
-        self._victims[held.id] = _Victim(
-            held, begun.taker, begun.room, held.subcluster, begun.since_s, at_s, begun.stage
-        )
+        self._victims.add(Victim(held, begun.taker, begun.room, held.subcluster, begun.since_s, at_s, begun.stage))
         self._reminders.append(Remind(held, begun.stage))
 
     def _owed(self, now: ShareSnapshot) -> list[QueueShare]:
@@ -164,29 +132,6 @@ class Preemption:
             self._idle[queue.path] = (at_s, queue.used)
             return False
         return at_s - known[0] >= self.settings.idle_s
-
-    def _active(self) -> list[_Victim]:
-        return [each for each in self._victims.values() if each.gone_s is None]
-
-    def _coming(self, taker: str, at_s: float, *, with_gone: bool) -> dict[SubClusterId, int]:
-        """For how many containers of a queue room is being made, by sub-cluster."""
-        groups = {
-            (each.at, each.group)
-            for each in self._victims.values()
-            if each.taker == taker
-            and (with_gone or each.gone_s is None)
-            and not (each.stage is PreemptionStage.RELEASED and at_s - each.changed_s >= self.settings.stuck_s)
-        }
-        return Counter(name for name, _ in groups)
-
-    def _leaving(self, now: ShareSnapshot) -> dict[str, ResourceVector]:
-        """What is on its way back from each queue, and is in what the queue is said to use."""
-        amounts: dict[str, ResourceVector] = {}
-        for each in self._victims.values():
-            held = each.container
-            if each.gone_s is None or each.gone_s >= now.as_of_s.get(held.subcluster, 0.0):
-                amounts[held.queue] = amounts.get(held.queue, NOTHING) + held.resource
-        return amounts
 
     # -- the first stage ---------------------------------------------------------------------------------------------
 
@@ -231,38 +176,33 @@ class Preemption:
     def _spare(self, now: ShareSnapshot) -> Iterable[Step]:
         """Whoever waited needs less by now, or a queue would fall below its entitlement: the dearest are spared."""
         queues = {queue.path: queue for queue in now.queues}
-        for each in self._dearest(now):
+        for each in self._victims.dearest(now.at_s):
             giver = queues.get(each.container.queue)
             if each.container.id in self._victims and (giver is None or not giver.may_be_taken_from):
                 yield from self._spare_group(each.group, now, f"nothing is taken from {each.container.queue} any more")
-        for taker in {each.taker for each in self._active()}:
+        for taker in sorted({each.taker for each in self._victims.active()}):
             queue = queues.get(taker)
             needed = 0 if queue is None else sum(lacking(queue, now.capacity, {}).values())
-            surplus = sum(self._coming(taker, now.at_s, with_gone=False).values()) - needed
-            groups = [each.group for each in self._dearest(now) if each.taker == taker]
+            surplus = sum(self._victims.coming(taker, now.at_s, with_gone=False).values()) - needed
+            groups = [each.group for each in self._victims.dearest(now.at_s) if each.taker == taker]
             for group in tuple(dict.fromkeys(groups))[: max(0, surplus)]:
                 yield from self._spare_group(group, now, f"{taker} has its share, or waits no more")
         for queue in now.queues:
-            for each in self._dearest(now):
-                left = queue.used - self._leaving(now).get(queue.path, NOTHING)
+            for each in self._victims.dearest(now.at_s):
+                left = queue.used - self._victims.leaving(now).get(queue.path, NOTHING)
                 is_mine = each.container.queue == queue.path and each.container.id in self._victims
                 if is_mine and _is_below(left, queue, now):
                     yield from self._spare_group(each.group, now, f"{_standing(now, queue)}: no more than that")
 
-    def _dearest(self, now: ShareSnapshot) -> list[_Victim]:
-        """Victims that may still be spared, those whose loss costs most first."""
-        standing = [each for each in self._active() if each.stage not in _FINAL]
-        return sorted(standing, key=lambda each: (-_lost(each.container, now.at_s), each.container.id))
-
     def _spare_group(self, group: str, now: ShareSnapshot, reason: str) -> Iterable[Step]:
-        for each in [each for each in self._dearest(now) if each.group == group]:
-            del self._victims[each.container.id]
+        for each in [each for each in self._victims.dearest(now.at_s) if each.group == group]:
+            self._victims.remove(each.container.id)
             yield Step(each.container, PreemptionStage.SPARED, each.taker, reason, group)
 
     def _advance(self, now: ShareSnapshot) -> Iterable[Step]:
         """One stage at a time, when it is due."""
         grace_s = self.settings.grace_s
-        for each in self._active():
+        for each in self._victims.active():
             waited_s = now.at_s - each.since_s
             if each.stage is PreemptionStage.ASKED and waited_s >= grace_s / 2:
                 stage, reason = PreemptionStage.DEMANDED, f"not given back in {waited_s:.0f} s"
@@ -285,10 +225,10 @@ class Preemption:
             for each in now.containers
             if each.is_given and not each.is_master and each.id not in self._victims and budget.get(each.queue, 0) > 0
         ]
-        fleet = Fleet(now, takeable, self._leaving(now))
+        fleet = Fleet(now, takeable, self._victims.leaving(now))
         for queue in due:
             while True:
-                places = lacking(queue, now.capacity, self._coming(queue.path, now.at_s, with_gone=True))
+                places = lacking(queue, now.capacity, self._victims.coming(queue.path, now.at_s, with_gone=True))
                 plans = [
                     (name, at, plan)
                     for name in sorted(places)
@@ -303,15 +243,8 @@ class Preemption:
 
     def _could_be(self, queue: QueueShare, name: SubClusterId) -> list[SubClusterId]:
         """Where a container that waits on a sub-cluster may be had: there, or where fewer move to than could."""
-        moving = Counter(
-            at
-            for _, at in {
-                (v.group, v.container.subcluster)
-                for v in self._victims.values()
-                if v.taker == queue.path and v.at == name and v.container.subcluster != name
-            }
-        )
-        others = sorted(at for at, count in queue.waiting[name].elsewhere.items() if count > moving[at])
+        moving = self._victims.moving(queue.path, name)
+        others = sorted(at for at, count in queue.waiting[name].elsewhere.items() if count > moving.get(at, 0))
         return [name, *others]
 
     def _ask_back(
@@ -329,7 +262,7 @@ class Preemption:
         for held in plan:
             budget[held.queue] -= 1
             self._taken.setdefault(held.queue, set()).add((at_ms, held.id))
-            self._victims[held.id] = _Victim(held, queue.path, group, at, now.at_s, now.at_s)
+            self._victims.add(Victim(held, queue.path, group, at, now.at_s, now.at_s))
             waited_s = now.at_s - self._owed_since[queue.path]
             reason = f"{_standing(now, shares[held.queue])}; {_standing(now, queue)} and has waited {waited_s:.0f} s"
             yield Step(held, PreemptionStage.ASKED, queue.path, reason, group)
@@ -347,10 +280,6 @@ class Preemption:
 def _competes(attempt: AskingAttempt, owed: Iterable[QueueShare]) -> bool:
     """Whether it could get what another queue waits for."""
     return any(not attempt.places.isdisjoint(queue.waiting) for queue in owed if queue.path != attempt.queue)
-
-
-def _lost(held: HeldContainer, at_s: float) -> float:
-    return max(0.0, at_s - held.since_s) * held.resource.memory_mib
 
 
 def _is_below(left: ResourceVector, queue: QueueShare, now: ShareSnapshot) -> bool:
