@@ -12,26 +12,24 @@ from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-import numpy as np
-from numpy.typing import NDArray
-
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Promised
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.errors import InvariantViolationError
+from shim.local_master.node_room import NodeRoom, Places
 
 __all__ = ["Kinds", "PromiseBook"]
 
-_MEMORY, _VCORES = "memory-mb", "vcores"
-_RUNNING = "RUNNING"
 _OTHERS = ""
 _BEFORE = "before"
 _MOST_ANSWERS = 8192
 _MOST_TOLD = 256
 _NO_BOUND = 1 << 31
+_SHORT_FOR_S = 3.0
+"""A container that was granted and not heard of yet looks as if its promise had no room: a scheduler's client calls
+every second or so."""
 
 ProposalKey = tuple[str, int]
 """Who proposed, and the number of the proposal."""
@@ -46,14 +44,20 @@ class _Promise:
     Attributes:
         count: How many of them.
         at_s: Since when.
-        places: Rows of nodes, and how many are counted there.
+        short_since_s: Since which report nodes lack room for some of them; None if they do not.
     """
 
     holder: str
     kind: ContainerKind
     count: int
     at_s: float
-    places: dict[int, int] = field(default_factory=dict)
+    places: Places = field(default_factory=dict)
+    short_since_s: float | None = None
+
+    @property
+    def short(self) -> int:
+        """How many of them no node has room for."""
+        return self.count - sum(self.places.values())
 
 
 @dataclass(slots=True)
@@ -76,11 +80,7 @@ class PromiseBook:
     def __init__(self, subcluster: SubClusterId, lasts_s: float) -> None:
         self._subcluster = subcluster
         self._lasts_s = lasts_s
-        self._types: tuple[str, ...] = (_MEMORY, _VCORES)
-        self._reported: NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
-        self._left = self._reported.copy()
-        self._nodes: list[NodeReport] = []
-        self._masks: dict[tuple[str, tuple[str, ...]], NDArray[np.bool_]] = {}
+        self._nodes = NodeRoom(subcluster)
         self._queues: Mapping[str, QueueReport] = {}
         self._promises: dict[ProposalKey, _Promise] = {}
         self._granted: list[_Promise] = []
@@ -101,15 +101,11 @@ class PromiseBook:
         if polled_at_s <= self.reported_at_s:
             return
         self.reported_at_s, self._queues = polled_at_s, queues
-        running = [node for node in nodes if node.state == _RUNNING]
-        others = {name for node in running if node.total.others for name in node.total.others}
-        self._types = (_MEMORY, _VCORES, *sorted(others))
-        self._reported = _left_on(running, self._types[2:])
-        self._nodes = running
-        self._masks.clear()
+        self._nodes.apply(nodes)
         self._granted = [each for each in self._granted if each.at_s >= polled_at_s]
         for key in [key for key in self._promises if key[0] == _OTHERS]:
             del self._promises[key]
+        self.expire(polled_at_s)
         self._place_again()
 
     def expire(self, at_s: float) -> None:
@@ -138,9 +134,7 @@ class PromiseBook:
         elif before:
             known = max(0, self.room(kind) - sum(count for _, count in before))
         else:
-            need, columns = self._need(kind)
-            on_nodes = self._slots(kind, need, columns).sum() if columns and self._left.size else 0
-            known = int(min(self._queue_room(kind), on_nodes))
+            known = min(self._queue_room(kind), self._nodes.count(kind))
         self._rooms[kind, before] = known
         return known
 
@@ -191,6 +185,23 @@ class PromiseBook:
             self._granted.append(_Promise(promise.holder, promise.kind, moved, at_s, places))
         self._release(key, withdrawn)
 
+    def took(self, holder: str, kind: ContainerKind, at_s: float) -> None:
+        """A container was granted that nobody had promised: its room is gone, though no report shows it yet."""
+        promise = _Promise(holder, kind, 1, at_s)
+        self._granted.append(promise)
+        self._place(promise)
+
+    def lost(self, sender: str, number: int) -> int:
+        """How many containers of a proposal have a promise no more, though nobody withdrew it.
+
+        It is too old, or reports have shown for a while that there is no room: somebody else was granted that.
+        """
+        promise, answer = self._promises.get((sender, number)), self._answers.get((sender, number))
+        if promise is None:
+            return 0 if answer is None else max(0, answer.accepted - answer.honoured - answer.withdrawn)
+        since_s = promise.short_since_s
+        return promise.short if since_s is not None and self.reported_at_s >= since_s + _SHORT_FOR_S else 0
+
     def correct(self, sender: str, number: int, accepted: int) -> None:
         """A belief was too good: of this proposal only so much was promised."""
         known = self._answers.get((sender, number))
@@ -219,17 +230,8 @@ class PromiseBook:
         Raises:
             InvariantViolationError: If something was promised twice, or got lost.
         """
-        expected = self._reported.copy()
-        for promise in (*self._promises.values(), *self._granted):
-            need, _ = self._need(promise.kind)
-            for row, count in promise.places.items():
-                expected[row] -= need * count
-                if count and not self._mask(promise.kind)[row]:
-                    raise InvariantViolationError(f"{self._subcluster}: {promise.kind} is promised on another's node")
-        if (expected != self._left).any():
-            raise InvariantViolationError(f"{self._subcluster}: {self._left} left, but {expected} by its promises")
-        if ((self._left < 0) & (self._reported >= 0)).any():
-            raise InvariantViolationError(f"{self._subcluster}: more is promised of a node than it has")
+        counted = [(each.kind, each.places) for each in (*self._promises.values(), *self._granted)]
+        self._nodes.check(counted)
 
     # ------------------------------------------------------------------ books
 
@@ -256,22 +258,17 @@ class PromiseBook:
     def _place_again(self) -> None:
         """Lay every promise on the nodes anew, the oldest first; what does not fit any more waits for its time."""
         self._rooms.clear()
-        self._left = self._reported.copy()
+        self._nodes.reset()
         for promise in (*self._granted, *self._promises.values()):
-            promise.places = {}
             self._place(promise)
 
     def _place(self, promise: _Promise) -> None:
         self._rooms.clear()
-        need, columns = self._need(promise.kind)
-        if not columns or not self._left.size:
-            return
-        slots = self._slots(promise.kind, need, columns)
-        before = np.cumsum(slots) - slots
-        taken = np.clip(promise.count - before, 0, slots)
-        rows = np.flatnonzero(taken)
-        promise.places = {int(row): int(taken[row]) for row in rows}
-        self._left[rows] -= np.outer(taken[rows], need)
+        promise.places = self._nodes.take(promise.kind, promise.count)
+        if not promise.short:
+            promise.short_since_s = None
+        elif promise.short_since_s is None:
+            promise.short_since_s = self.reported_at_s
 
     def _release(self, key: ProposalKey, count: int, *, keeps_places: bool = False) -> dict[int, int]:
         """Take containers off a promise; their room is free again, or goes along to whoever takes it over."""
@@ -288,40 +285,10 @@ class PromiseBook:
                 freed[row] = moved
                 promise.places[row] -= moved
         if not keeps_places:
-            need, _ = self._need(promise.kind)
-            for row, moved in freed.items():
-                self._left[row] += need * moved
+            self._nodes.give_back(promise.kind, freed)
         if not promise.count:
             del self._promises[key]
         return freed
-
-    # ------------------------------------------------------------------ amounts
-
-    def _amounts(self, vector: ResourceVector) -> list[int]:
-        return [vector.memory_mib, vector.vcores, *(vector.others.get(name, 0) for name in self._types[2:])]
-
-    def _need(self, kind: ContainerKind) -> tuple[NDArray[np.int64], list[int]]:
-        """What a container takes of each type, and the types that it takes something of."""
-        need = np.array(self._amounts(kind.resource), dtype=np.int64)
-        return need, [int(column) for column in np.flatnonzero(need > 0)]
-
-    def _slots(self, kind: ContainerKind, need: NDArray[np.int64], columns: list[int]) -> NDArray[np.int64]:
-        """How many such containers each node could hold."""
-        slots = np.min(self._left[:, columns] // need[columns], axis=1)
-        return np.where(self._mask(kind), np.maximum(slots, 0), 0)
-
-    def _mask(self, kind: ContainerKind) -> NDArray[np.bool_]:
-        """Nodes that will do: of a label's partition, which is that of no label for those without; of named places."""
-        label, places = kind.label, frozenset(kind.places)
-        mask = self._masks.get((label, kind.places))
-        if mask is None:
-            fits = (label in node.labels if label else not node.labels for node in self._nodes)
-            mask = np.fromiter(fits, np.bool_, len(self._nodes))
-            if places:
-                named = (node.node.host in places or node.rack in places for node in self._nodes)
-                mask &= np.fromiter(named, np.bool_, len(self._nodes))
-            self._masks[label, kind.places] = mask
-        return mask
 
     def _queue_room(self, kind: ContainerKind) -> int:
         """How many more the queue may have; of its part of labelled nodes reports tell nothing."""
@@ -337,20 +304,3 @@ class PromiseBook:
         triples = ((most.memory_mib, left.memory_mib, need.memory_mib), (most.vcores, left.vcores, need.vcores))
         bounds = (max(0, have) // amount for limit, have, amount in triples if amount > 0 and limit > 0)
         return min(bounds, default=_NO_BOUND)
-
-
-def _left_on(nodes: Sequence[NodeReport], others: Sequence[str]) -> NDArray[np.int64]:
-    """What nodes have left: memory, virtual cores, then the other types; int64 array of shape (n_nodes, n_resources).
-
-    Type by type, as 10,000 nodes are read at a time: an array made of rows takes several times as long.
-    """
-    totals, used = [node.total for node in nodes], [node.used for node in nodes]
-    left = np.empty((len(nodes), 2 + len(others)), dtype=np.int64)
-    left[:, 0] = [each.memory_mib for each in totals]
-    left[:, 0] -= np.array([each.memory_mib for each in used], dtype=np.int64)
-    left[:, 1] = [each.vcores for each in totals]
-    left[:, 1] -= np.array([each.vcores for each in used], dtype=np.int64)
-    for column, name in enumerate(others, start=2):
-        left[:, column] = [each.others.get(name, 0) for each in totals]
-        left[:, column] -= np.array([each.others.get(name, 0) for each in used], dtype=np.int64)
-    return left

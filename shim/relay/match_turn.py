@@ -47,6 +47,14 @@ class Launches(Protocol):
         """Say that a scheduler granted a container."""
         ...
 
+    def took(self, subcluster: SubClusterId, key: AskKey) -> None:
+        """Say that a scheduler granted a container that nobody had promised."""
+        ...
+
+    def lost(self, subcluster: SubClusterId, number: int) -> int:
+        """How many containers of a proposal have a promise no more: it is too old, or others were granted the room."""
+        ...
+
     def leave(self) -> None:
         """Say that nothing is wanted any more."""
         ...

@@ -1,7 +1,7 @@
 """Asks matched with room, and each match verified by who knows the sub-cluster best.
 
     match on the view ─ propose ─ accepted ─ asked for there ─ granted
-           ▲               └──── rejected: the view is corrected ──┐     not in time: withdrawn
+           ▲               └──── rejected: the view is corrected ──┐     not in time, or no room left: withdrawn
            └───────────────────────────────────────────────────────┴───────────┘
 
 `Launches` is the other side: in one process the Local Masters' books themselves, else a belief about them and messages.
@@ -21,7 +21,8 @@ from collections.abc import Mapping, Sequence
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
 from shim.domain.launches import LaunchVerdict, Waiting
-from shim.relay.launch_groups import AskDecision, Launch, LaunchGroup, Weighed
+from shim.relay.launch_book import LaunchBook
+from shim.relay.launch_groups import AskDecision, LaunchGroup, Weighed
 from shim.relay.match_turn import Counts, Launches, MatchSettings, MatchTurn
 from shim.relay.splitter import (
     CapacitySplitter,
@@ -49,17 +50,21 @@ class MatchingSplitter:
         settings: How asks are matched.
 
     Attributes:
-        repairs: Promises that were not kept in time; `fallbacks` likewise counts splits that the other one made.
+        fallbacks: Splits that the other splitter made.
     """
 
     def __init__(self, launches: Launches, settings: MatchSettings | None = None) -> None:
         self._launches = launches
         self._settings = settings or MatchSettings()
         self._fallback = CapacitySplitter(self._settings.patience)
-        self._groups: dict[AskKey, LaunchGroup] = {}
+        self._book = LaunchBook(launches, self._settings.patience)
         self._decisions: dict[AskKey, AskDecision] = {}
-        self.repairs = 0
         self.fallbacks = 0
+
+    @property
+    def repairs(self) -> int:
+        """Promises that were not kept."""
+        return self._book.repairs
 
     @property
     def decisions(self) -> Sequence[AskDecision]:
@@ -72,12 +77,12 @@ class MatchingSplitter:
         """See `AskSplitter`."""
         home = next(room.subcluster for room in rooms if room.is_home)
         eligible = {room.subcluster: room for room in rooms if may_have(room, demand)}
-        group = self._groups.setdefault(demand.key, LaunchGroup())
+        group = self._book.group(demand.key)
         why_not = self._why_not(demand, eligible)
         if why_not:
             asked = dict(self._fallback.split(demand, rooms))
             self._launches.wait(demand.key, Waiting())
-            self._withdraw_surplus(group, asked)
+            self._book.withdraw_surplus(group, asked)
             self._decide(demand, group, self._weigh(demand, eligible), asked, reason=why_not)
             return asked
         turn = self._begin(demand, group, eligible, home)
@@ -86,7 +91,7 @@ class MatchingSplitter:
         if turn.is_settled:  # most calls: nothing is looked at, nothing decided
             self._line_up(turn)
             return {subcluster: count for subcluster, count in turn.kept.items() if count}
-        self._take_back(turn)
+        self._book.take_back(turn)
         self._line_up(turn)
         weighed = self._weigh(demand, eligible)
         if demand.is_strict:
@@ -112,42 +117,20 @@ class MatchingSplitter:
 
     def granted(self, key: AskKey, subcluster: SubClusterId) -> None:
         """See `AskSplitter`: the oldest promise there is honoured."""
-        self._launches.granted()
-        group = self._groups.get(key)
-        if group is not None:
-            group.hears(subcluster)
-        found = None if group is None else next((each for each in group.at(subcluster) if each.count), None)
-        if group is not None and found is not None:
-            found.count -= 1
-            found.honoured += 1
-            self._tell(found)
-            group.tidy()
+        self._book.granted(key, subcluster)
 
     def drop(self, key: AskKey) -> None:
         """See `AskSplitter`."""
-        group = self._groups.pop(key, None)
-        if group is not None:
-            self._launches.wait(key, Waiting())
-            for launch in group.launches:
-                self._withdraw(launch, launch.count)
+        self._book.drop(key)
 
     def clear(self) -> None:
         """See `AskSplitter`."""
-        for key in tuple(self._groups):
-            self.drop(key)
+        self._book.clear()
         self._launches.leave()
 
-    # ------------------------------------------------------------------ what Local Masters tell
-
     def judge(self, verdict: LaunchVerdict) -> bool:
-        """Take in the verdict on a proposal; return whether the asks are to be split again."""
-        for group in self._groups.values():
-            for launch in group.launches:
-                if launch.is_pending and (launch.subcluster, launch.number) == (verdict.subcluster, verdict.number):
-                    group.take(launch, verdict)
-                    group.tidy()
-                    return True
-        return False
+        """Take in what a Local Master said to a proposal; return whether the asks are to be split again."""
+        return self._book.judge(verdict)
 
     # ------------------------------------------------------------------ the steps of a split
 
@@ -177,31 +160,11 @@ class MatchingSplitter:
                     launch.is_told = True
                     kept[name] += launch.count
         group.taken_back.clear()
-        self._withdraw_surplus(group, kept)
+        self._book.forget_lost(group)
+        self._book.withdraw_surplus(group, kept)
         starving = {name for name in kept if group.starved(name, demand) >= self._settings.patience}
         local = {name: named_there(room, demand) for name, room in eligible.items()}
         return MatchTurn(demand, group, eligible, home, kept, frozenset(starving), local)
-
-    def _withdraw_surplus(self, group: LaunchGroup, asked: Mapping[SubClusterId, int]) -> None:
-        """Launches that are not asked for any more, the newest first."""
-        for name in {launch.subcluster for launch in group.launches}:
-            surplus = group.matched(name) - asked.get(name, 0)
-            for launch in reversed(group.at(name)):
-                taken = min(launch.count, max(0, surplus))
-                surplus -= taken
-                self._withdraw(launch, taken)
-        group.tidy()
-
-    def _take_back(self, turn: MatchTurn) -> None:
-        """What was promised and not granted in time is promised no longer; it goes on waiting, or elsewhere."""
-        for name in turn.starving:
-            for launch in turn.group.at(name):
-                if not launch.is_pending:
-                    turn.group.repairs += launch.count
-                    turn.group.deaf[name] = self._settings.patience
-                    self.repairs += launch.count
-                    self._withdraw(launch, launch.count)
-        turn.group.tidy()
 
     def _line_up(self, turn: MatchTurn) -> None:
         """Say what has no promise, and where it could be had: not where nothing is granted though there is room."""
@@ -228,7 +191,7 @@ class MatchingSplitter:
         """Ask where the only places are that will do: there is nothing to choose, but room may be promised there."""
         eligible = tuple(turn.rooms.values())
         turn.kept.update(dict.fromkeys(turn.kept, 0) | dict(split_strictly(turn.demand, eligible, turn.home)))
-        self._withdraw_surplus(turn.group, turn.kept)
+        self._book.withdraw_surplus(turn.group, turn.kept)
 
     def _step_back(self, turn: MatchTurn, weighed: Sequence[Weighed]) -> None:
         """What has no promise is asked for nowhere where others go first."""
@@ -248,7 +211,7 @@ class MatchingSplitter:
             waiting = 0 if name in turn.starving else turn.waiting(name)
             if waiting:
                 count = min(waiting, self._room(turn, name))
-                self._propose(turn, name, count, stands=True)
+                self._book.propose(turn, name, count, stands=True)
 
     def _move(self, turn: MatchTurn) -> None:
         """Ask elsewhere for what starves, or waits where nothing is free; what is promised there is cut here next."""
@@ -275,14 +238,14 @@ class MatchingSplitter:
             taken = min(surplus, kept[name])
             kept[name] -= taken
             surplus -= taken
-        self._withdraw_surplus(group, kept)
+        self._book.withdraw_surplus(group, kept)
 
     def _launch(self, turn: MatchTurn) -> None:
         """Ask for more: first where the named hosts are, then wherever there is room."""
         for name, named in turn.local.items():
             count = min(turn.missing(), max(0, named - turn.kept[name]))
             if count and name not in turn.starving:
-                self._propose(turn, name, min(count, self._room(turn, name)))
+                self._book.propose(turn, name, min(count, self._room(turn, name)))
             if count and name not in turn.starving and not turn.before.get(name):
                 turn.kept[name] += min(turn.missing(), max(0, named - turn.kept[name] - self._awaited(turn, name)))
         self._spread(turn, turn.missing())
@@ -296,7 +259,7 @@ class MatchingSplitter:
             if not any(room.values()):
                 return
             shares = shares_of(count, room, lambda name: turn.rooms[name].weight)
-            count -= sum(self._propose(turn, name, share) for name, share in shares.items())
+            count -= sum(self._book.propose(turn, name, share) for name, share in shares.items())
 
     def _wait(self, turn: MatchTurn) -> None:
         """What nobody promised room for waits where it would without Heddle, but for where others go first."""
@@ -311,46 +274,12 @@ class MatchingSplitter:
         largest = max(sizes, key=lambda name: sizes[name])
         turn.kept[largest] += max(0, turn.missing())
 
-    # ------------------------------------------------------------------ proposals
-
     def _room(self, turn: MatchTurn, name: SubClusterId) -> int:
         return self._launches.room(name, turn.demand.key, turn.places)
 
     def _awaited(self, turn: MatchTurn, name: SubClusterId) -> int:
         launches = turn.group.launches
         return sum(each.count for each in launches if each.subcluster == name and not each.is_told)
-
-    def _propose(self, turn: MatchTurn, name: SubClusterId, count: int, *, stands: bool = False) -> int:
-        """Propose; return how many containers are promised, or may yet be.
-
-        Args:
-            turn: Whose.
-            name: Where.
-            count: How many.
-            stands: Whether these are asked for there already.
-        """
-        if count <= 0:
-            return 0
-        number, verdict = self._launches.propose(name, turn.demand.key, count, turn.places)
-        is_told = stands or verdict is not None or name == turn.home
-        launch = Launch(number, name, count, count, is_pending=verdict is None, is_told=False, stands=stands)
-        if verdict is not None:
-            turn.group.take(launch, verdict)
-        launch.is_told = is_told
-        if launch.count:
-            turn.group.launches.append(launch)
-        if is_told and not stands:
-            turn.kept[name] += launch.count
-        return launch.count
-
-    def _withdraw(self, launch: Launch, count: int) -> None:
-        if count:
-            launch.count -= count
-            launch.withdrawn += count
-            self._tell(launch)
-
-    def _tell(self, launch: Launch) -> None:
-        self._launches.tell(launch.subcluster, launch.number, honoured=launch.honoured, withdrawn=launch.withdrawn)
 
     # ------------------------------------------------------------------ for people
 

@@ -54,6 +54,12 @@ class LateLaunches(Unordered):
     def tell(self, subcluster, number, *, honoured, withdrawn):
         self.books[subcluster].tell(str(id(self)), LaunchNews(number, honoured, withdrawn), self.now_s())
 
+    def took(self, subcluster, key):
+        self.books[subcluster].took("", ContainerKind("", key.resource, key.label), self.now_s())
+
+    def lost(self, subcluster, number):
+        return self.books[subcluster].lost(str(id(self)), number)
+
 
 class MatchedRelay(Relay):
     """The ledger as in `test_relay_ledger`, with a splitter that matches."""

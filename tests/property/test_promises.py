@@ -116,6 +116,18 @@ class Promises(RuleBasedStateMachine):
     def others_use_the_cluster(self, node, held):
         self.used[node] = held
 
+    @rule(kind=st.sampled_from(KINDS), node=st.integers(0, 2))
+    def something_is_granted_that_nobody_promised(self, kind, node):
+        room, size = self.book.room(kind), kind.resource.memory_mib
+        self.used[node] = min(NODE.memory_mib, self.used[node] + size)
+        self._do("took", "attempt", kind, self.now_s)
+        assert self.book.room(kind) == max(0, room - 1)
+
+    @invariant()
+    def nothing_is_lost_that_was_not_promised(self):
+        for (master, number), accepted in getattr(self, "promised", {}).items():
+            assert 0 <= self.book.lost(master, number) <= accepted
+
     @rule(late=st.booleans())
     def a_report_arrives(self, late):
         look = self._look()

@@ -17,5 +17,11 @@ class Unordered:
     def granted(self):
         pass
 
+    def took(self, subcluster, key):
+        pass
+
+    def lost(self, subcluster, number):  # noqa: ARG002 - the protocol's signature
+        return 0
+
     def leave(self):
         pass

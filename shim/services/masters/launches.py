@@ -164,6 +164,14 @@ class LaunchDesk:
         if self._elsewhere is not None:
             self._out(subcluster).news[news.number] = news
 
+    def took(self, subcluster: SubClusterId, holder: str, kind: ContainerKind) -> None:
+        """A container was granted that nobody had promised: no report shows it yet."""
+        self._books[subcluster].book.took(holder, kind, self._clock.now_s())
+
+    def lost(self, subcluster: SubClusterId, number: int) -> int:
+        """How many containers of a proposal have a promise no more, though nobody withdrew it."""
+        return self._books[subcluster].book.lost(_ME, number)
+
     async def close(self) -> None:
         """Say nothing more."""
         for task in tuple(self._sending):
@@ -250,6 +258,14 @@ class AttemptLaunches:
     def granted(self) -> None:
         """See `Launches`."""
         self._turn.granted()
+
+    def took(self, subcluster: SubClusterId, key: AskKey) -> None:
+        """See `Launches`."""
+        self._desk.took(subcluster, self._holder, self._kind(subcluster, key, ()))
+
+    def lost(self, subcluster: SubClusterId, number: int) -> int:
+        """See `Launches`."""
+        return self._desk.lost(subcluster, number)
 
     def leave(self) -> None:
         """See `Launches`."""

@@ -51,6 +51,12 @@ class Books(Unordered):
     def tell(self, subcluster, number, *, honoured, withdrawn):
         self.books[subcluster].tell(self.sender, LaunchNews(number, honoured, withdrawn), 1.0)
 
+    def took(self, subcluster, key):
+        self.books[subcluster].took("a", ContainerKind("", key.resource), 1.0)
+
+    def lost(self, subcluster, number):
+        return self.books[subcluster].lost(self.sender, number)
+
     @property
     def open(self):
         return {name: book.open for name, book in self.books.items()}
@@ -94,6 +100,45 @@ def test_a_grant_honours_a_promise_and_the_next_report_shows_it():
     assert books.room(EAST, KEY) == 0
     splitter.drop(KEY)
     assert books.room(EAST, KEY) == 3
+
+
+def test_a_container_that_nobody_had_promised_is_no_room_though_no_report_shows_it():
+    books = Books({EAST: 0, WEST: 0})
+    splitter = a_splitter(books)
+    assert splitter.split(Demand(KEY, 4), ROOMS) == {EAST: 2, WEST: 2}, "both are full: they wait"
+    books.report(2.0, {EAST: 1, WEST: 0})
+    splitter.granted(KEY, EAST)
+    assert books.room(EAST, KEY) == 0, "what the report shows as free is what was granted"
+    assert splitter.split(Demand(KEY, 3, standing={EAST: 1, WEST: 2}), ROOMS) == {EAST: 1, WEST: 2}
+    assert books.open == {EAST: 0, WEST: 0}
+
+
+def test_what_others_were_granted_was_promised_in_vain_and_is_matched_again():
+    books = Books({EAST: 2, WEST: 0})
+    splitter = a_splitter(books, patience=1000)
+    assert splitter.split(Demand(KEY, 2), ROOMS) == {EAST: 2}
+    standing = {"standing": {EAST: 2}, "starved": {EAST: 4}}
+    books.report(2.0, {EAST: 1, WEST: 0})
+    books.report(4.9, {EAST: 1, WEST: 5})
+    assert splitter.split(Demand(KEY, 2, **standing), ROOMS) == {EAST: 2}, "granted to it, and not heard of yet?"
+    books.report(5.0, {EAST: 1, WEST: 5})
+    assert splitter.split(Demand(KEY, 2, **standing), ROOMS) == {EAST: 1, WEST: 1}
+    assert (splitter.repairs, books.open) == (1, {EAST: 1, WEST: 1})
+    books.report(6.0, {EAST: 0, WEST: 5})
+    books.report(7.0, {EAST: 1, WEST: 5})
+    books.report(9.5, {EAST: 0, WEST: 5})
+    splitter.split(Demand(KEY, 2, standing={EAST: 1, WEST: 1}), ROOMS)
+    assert splitter.repairs == 1, "there was room again in between"
+
+
+def test_a_promise_that_is_too_old_is_matched_again():
+    books = Books({EAST: 2, WEST: 0})
+    splitter = a_splitter(books, patience=1000)
+    splitter.split(Demand(KEY, 2), ROOMS)
+    books.report(50.0, {EAST: 2, WEST: 0})
+    assert books.open == {EAST: 0, WEST: 0}
+    assert splitter.split(Demand(KEY, 2, standing={EAST: 2}), ROOMS) == {EAST: 2}
+    assert (splitter.repairs, books.open) == (2, {EAST: 2, WEST: 0})
 
 
 def test_what_waits_is_promised_elsewhere_as_soon_as_there_is_room():

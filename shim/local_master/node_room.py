@@ -1,0 +1,133 @@
+"""What the nodes of a sub-cluster have left: the newest report, less what is counted on since."""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shim.domain.ids import SubClusterId
+from shim.domain.launches import ContainerKind
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import NodeReport
+from shim.errors import InvariantViolationError
+
+__all__ = ["NodeRoom", "Places"]
+
+_MEMORY, _VCORES = "memory-mb", "vcores"
+_RUNNING = "RUNNING"
+
+Places = dict[int, int]
+"""Rows of nodes, and how many containers are counted there."""
+
+
+class NodeRoom:
+    """int64 arrays of shape (n_nodes, n_resources): memory in MiB, virtual cores, then the other types by name.
+
+    Args:
+        subcluster: Whose nodes.
+    """
+
+    def __init__(self, subcluster: SubClusterId) -> None:
+        self._subcluster = subcluster
+        self._types: tuple[str, ...] = (_MEMORY, _VCORES)
+        self._reported: NDArray[np.int64] = np.zeros((0, 2), dtype=np.int64)
+        self._left = self._reported.copy()
+        self._nodes: list[NodeReport] = []
+        self._masks: dict[tuple[str, tuple[str, ...]], NDArray[np.bool_]] = {}
+
+    def apply(self, nodes: Sequence[NodeReport]) -> None:
+        """Take over a report of every node: nothing is counted on any more."""
+        self._nodes = [node for node in nodes if node.state == _RUNNING]
+        others = {name for node in self._nodes if node.total.others for name in node.total.others}
+        self._types = (_MEMORY, _VCORES, *sorted(others))
+        self._reported = _left_on(self._nodes, self._types[2:])
+        self._masks.clear()
+        self.reset()
+
+    def reset(self) -> None:
+        """Nothing is counted on any more."""
+        self._left = self._reported.copy()
+
+    def count(self, kind: ContainerKind) -> int:
+        """How many containers of a kind the nodes could hold."""
+        need, columns = self._need(kind)
+        return int(self._slots(kind, need, columns).sum()) if columns and self._left.size else 0
+
+    def take(self, kind: ContainerKind, count: int) -> Places:
+        """Count containers on nodes that could hold them; fewer, if there are too few such nodes."""
+        need, columns = self._need(kind)
+        if not columns or not self._left.size:
+            return {}
+        slots = self._slots(kind, need, columns)
+        before = np.cumsum(slots) - slots
+        taken = np.clip(count - before, 0, slots)
+        rows = np.flatnonzero(taken)
+        self._left[rows] -= np.outer(taken[rows], need)
+        return {int(row): int(taken[row]) for row in rows}
+
+    def give_back(self, kind: ContainerKind, places: Mapping[int, int]) -> None:
+        """Count on these no longer."""
+        need, _ = self._need(kind)
+        for row, count in places.items():
+            self._left[row] += need * count
+
+    def check(self, counted: Iterable[tuple[ContainerKind, Mapping[int, int]]]) -> None:
+        """Compare what is left with what was reported less what is counted on.
+
+        Raises:
+            InvariantViolationError: If something is counted on twice, or got lost.
+        """
+        expected = self._reported.copy()
+        for kind, places in counted:
+            need, _ = self._need(kind)
+            for row, count in places.items():
+                expected[row] -= need * count
+                if count and not self._mask(kind)[row]:
+                    raise InvariantViolationError(f"{self._subcluster}: {kind} is promised on another's node")
+        if (expected != self._left).any():
+            raise InvariantViolationError(f"{self._subcluster}: {self._left} left, but {expected} by its promises")
+        if ((self._left < 0) & (self._reported >= 0)).any():
+            raise InvariantViolationError(f"{self._subcluster}: more is promised of a node than it has")
+
+    def _amounts(self, vector: ResourceVector) -> list[int]:
+        return [vector.memory_mib, vector.vcores, *(vector.others.get(name, 0) for name in self._types[2:])]
+
+    def _need(self, kind: ContainerKind) -> tuple[NDArray[np.int64], list[int]]:
+        """What a container takes of each type, and the types that it takes something of."""
+        need = np.array(self._amounts(kind.resource), dtype=np.int64)
+        return need, [int(column) for column in np.flatnonzero(need > 0)]
+
+    def _slots(self, kind: ContainerKind, need: NDArray[np.int64], columns: list[int]) -> NDArray[np.int64]:
+        """How many such containers each node could hold."""
+        slots = np.min(self._left[:, columns] // need[columns], axis=1)
+        return np.where(self._mask(kind), np.maximum(slots, 0), 0)
+
+    def _mask(self, kind: ContainerKind) -> NDArray[np.bool_]:
+        """Nodes that will do: of a label's partition, which is that of no label for those without; of named places."""
+        label, places = kind.label, frozenset(kind.places)
+        mask = self._masks.get((label, kind.places))
+        if mask is None:
+            fits = (label in node.labels if label else not node.labels for node in self._nodes)
+            mask = np.fromiter(fits, np.bool_, len(self._nodes))
+            if places:
+                named = (node.node.host in places or node.rack in places for node in self._nodes)
+                mask &= np.fromiter(named, np.bool_, len(self._nodes))
+            self._masks[label, kind.places] = mask
+        return mask
+
+
+def _left_on(nodes: Sequence[NodeReport], others: Sequence[str]) -> NDArray[np.int64]:
+    """What nodes have left: memory, virtual cores, then the other types; int64 array of shape (n_nodes, n_resources).
+
+    Type by type, as 10,000 nodes are read at a time: an array made of rows takes several times as long.
+    """
+    totals, used = [node.total for node in nodes], [node.used for node in nodes]
+    left = np.empty((len(nodes), 2 + len(others)), dtype=np.int64)
+    left[:, 0] = [each.memory_mib for each in totals]
+    left[:, 0] -= np.array([each.memory_mib for each in used], dtype=np.int64)
+    left[:, 1] = [each.vcores for each in totals]
+    left[:, 1] -= np.array([each.vcores for each in used], dtype=np.int64)
+    for column, name in enumerate(others, start=2):
+        left[:, column] = [each.others.get(name, 0) for each in totals]
+        left[:, column] -= np.array([each.others.get(name, 0) for each in used], dtype=np.int64)
+    return left
