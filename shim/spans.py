@@ -24,8 +24,8 @@ from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.protocol.yarn.submissions import keeps_containers as keeps_by_rpc
 from shim.services.epochs import Epochs
 from shim.services.home_containers import HomeContainers
-from shim.services.span import SpanTools
 from shim.services.span_rooms import SpanRooms
+from shim.services.span_sessions import SpanTools
 from shim.services.span_splitters import SpanMatching
 from shim.services.span_watch import SpanWatch
 from shim.services.span_worker import SpanSettings

@@ -29,7 +29,7 @@ from shim.server.rpc.home_dialler import HomeDialler
 from shim.server.rpc.scheduler_connection import SchedulerLimits
 from shim.server.rpc.scheduler_door import SchedulerDoor
 from shim.services.identity import Caller
-from shim.services.span import SpanTools
+from shim.services.span_sessions import SpanTools
 from shim.services.span_splitters import SpanMatching
 from shim.services.span_worker import SpanSettings
 from shim.services.spanning import Spanning

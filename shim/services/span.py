@@ -1,23 +1,21 @@
 """One attempt that may hold containers of several sub-clusters: its ledger's effects, carried out.
 
 The ledger (`shim.relay`) decides. The home is called inside the master's own call, with its own login; each further
-sub-cluster has a worker.
+sub-cluster has a session (`span_sessions.py`).
 """
 
 import asyncio
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 
 import structlog
 
-from shim.domain.allocations import NodeToken, Running
-from shim.domain.ids import ApplicationId, ContainerId, SubClusterId
+from shim.domain.ids import SubClusterId
 from shim.errors import HeddleError, InvariantViolationError
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, Attempt, HomeSession
-from shim.ports.clock import Clock
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
-from shim.ports.span_store import SpanAttempt, SpanSession, SpanStore
+from shim.ports.span_store import SpanAttempt
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.yarn.allocations import (
     read_allocate_answer,
@@ -50,35 +48,12 @@ from shim.relay import (
     SessionRefused,
     Standing,
 )
-from shim.services.span_rooms import SpanRooms
-from shim.services.span_splitters import SpanMatching
-from shim.services.span_worker import SpanSettings, SpanWorker
-from shim.services.unmanaged import Opened, UnmanagedMasters
+from shim.services.span_sessions import SpanSessions, SpanTools
 
-__all__ = ["Span", "SpanTools"]
+__all__ = ["Span"]
 
 _log = structlog.get_logger("heddle.span")
 _ALREADY = "already registered"
-_KEPT_WITHIN_S = 5.0
-
-
-@dataclass(frozen=True, slots=True)
-class SpanTools:
-    """What every span needs.
-
-    Attributes:
-        keeps_containers: Whether an application asked for its containers to outlive its attempts.
-        at_home: What runs at home for an attempt that registered there before this Heddle started.
-    """
-
-    masters: UnmanagedMasters
-    store: SpanStore
-    rooms: SpanRooms
-    matching: SpanMatching
-    clock: Clock
-    settings: SpanSettings
-    keeps_containers: Callable[[ApplicationId], Awaitable[bool]]
-    at_home: Callable[[Attempt], Awaitable[tuple[Running, ...]]]
 
 
 class Span:
@@ -96,8 +71,7 @@ class Span:
         self._splitter = tools.matching.splitter(attempt, self._queue_at, self._think_again)
         self._ledger: AskLedger | None = None
         self._saved: SpanAttempt | None = None
-        self._workers: dict[SubClusterId, SpanWorker] = {}
-        self._sessions: dict[SubClusterId, SpanSession] = {}
+        self._sessions = SpanSessions(attempt, tools, self._tell)
         self._notes: deque[Remember] = deque()
         self._notary: asyncio.Task[None] | None = None
         self._recollection: asyncio.Task[None] | None = None
@@ -138,7 +112,10 @@ class Span:
             if is_first:
                 if not is_new or read_registration(registration)[0]:
                     self._recollection = asyncio.create_task(self._recollect(), name="what runs at home")
-                registration = await self._resume(registration, is_new=is_new)
+                if self.follows is not None:
+                    await self.follows.stop()
+                    self.follows = None
+                registration = await self._sessions.resume(registration, is_new=is_new)
             return RPCAnswer(registration)
 
     async def allocate(self, payload: bytes, home: HomeSession) -> RPCAnswer:
@@ -160,17 +137,13 @@ class Span:
         async with self._lock:
             if self._ledger is not None:
                 self._tell(Finished())
-            await asyncio.gather(*(self._end(name, payload) for name in tuple(self._workers)))
+            await self._sessions.end(payload)
             return await home.call(FINISH, payload)
 
     async def stop(self) -> None:
         """Say nothing more; what is open stays so."""
         self._splitter.clear()
-        for worker in self._workers.values():
-            opened = await worker.stop()
-            if opened is not None:
-                await opened.login.close()
-        self._workers.clear()
+        await self._sessions.stop()
         for task in (self._notary, self._recollection):
             if task is not None:
                 task.cancel()
@@ -179,8 +152,7 @@ class Span:
 
     def _rooms(self) -> tuple[Room, ...]:
         """The sub-clusters as they are known now."""
-        sessions = {name: worker.is_usable for name, worker in self._workers.items()}
-        return self._tools.rooms.look(self.attempt.home_subcluster, self.attempt.queue, sessions)
+        return self._tools.rooms.look(self.attempt.home_subcluster, self.attempt.queue, self._sessions.usable)
 
     def _queue_at(self, subcluster: SubClusterId) -> str | None:
         return self._tools.rooms.queue_at(subcluster, self.attempt.queue)
@@ -223,12 +195,9 @@ class Span:
     def _carry_out(self, effect: Effect) -> None:
         match effect:
             case CallSession(name, request):
-                if name in self._workers:
-                    self._workers[name].say(request)
+                self._sessions.say(name, request)
             case OpenSession(name):
-                self._open(
-                    SpanSession(self.attempt.id.application, name, self.attempt.home_subcluster, self.attempt.user)
-                )
+                self._sessions.open(name)
             case Remember():
                 self._notes.append(effect)
                 if self._notary is None or self._notary.done():
@@ -246,86 +215,6 @@ class Span:
                 await write(application, note.subcluster, note.containers)
             except HeddleError as exc:
                 _log.warning("a note of a span is not kept", application=str(application), reason=str(exc))
-
-    # ------------------------------------------------------------------ sessions
-
-    def _open(self, session: SpanSession, known: frozenset[ContainerId] = frozenset()) -> SpanWorker:
-        name = session.subcluster
-        if name in self._workers:
-            return self._workers[name]
-        self._sessions[name] = session
-
-        async def open_() -> Opened:
-            queue = self._tools.rooms.queue_at(name, self.attempt.queue)
-            newest = await self._tools.store.sessions(session.application)
-            current = next((each for each in newest if each.subcluster == name), session)
-            opened = await self._tools.masters.open(current, queue or self.attempt.queue)
-            self._sessions[name] = opened.session
-            return opened
-
-        async def keep(token: bytes, node_tokens: Sequence[NodeToken]) -> None:
-            current = self._sessions[name]
-            known = {each.node: each for each in read_registration(current.node_tokens)[1]}
-            new = known | {each.node: each for each in node_tokens}
-            kept = replace(current, token=token or current.token, node_tokens=with_containers(b"", (), new.values()))
-            if kept != current:
-                self._sessions[name] = kept
-                await self._tools.store.save_session(kept)
-
-        tools = self._tools
-        worker = SpanWorker(name, open_, self._tell, keep, clock=tools.clock, settings=tools.settings, known=known)
-        self._workers[name] = worker
-        worker.start()
-        return worker
-
-    async def _resume(self, registration: bytes, *, is_new: bool) -> bytes:
-        """Take over the sessions of an earlier attempt, or of an earlier Heddle.
-
-        Returns:
-            The answer to the registration; a new attempt that keeps containers finds those of all sub-clusters in it.
-        """
-        tools, application = self._tools, self.attempt.id.application
-        if self.follows is not None:
-            await self.follows.stop()
-            self.follows = None
-        sessions = await tools.store.sessions(application)
-        if not sessions:
-            return registration
-        given = await tools.store.containers(application)
-        keeps = not is_new or await tools.keeps_containers(application)
-        if not keeps:
-            for name, containers in given.items():  # they are given back: nobody shall miss them later
-                await tools.store.take(application, name, containers)
-            given = {}
-        workers = {each.subcluster: self._open(each, given.get(each.subcluster, frozenset())) for each in sessions}
-        if not keeps or not is_new:
-            return registration
-        return await self._with_kept(registration, workers, given)
-
-    async def _with_kept(
-        self,
-        registration: bytes,
-        workers: Mapping[SubClusterId, SpanWorker],
-        given: Mapping[SubClusterId, frozenset[ContainerId]],
-    ) -> bytes:
-        for name, worker in workers.items():
-            try:
-                opened = await asyncio.wait_for(asyncio.shield(worker.opened), _KEPT_WITHIN_S)
-            except TimeoutError:
-                continue
-            if opened is not None:
-                kept = [grant for grant in opened.live if grant.container in given.get(name, ())]
-                registration = with_containers(registration, kept, opened.node_tokens)
-        return registration
-
-    async def _end(self, name: SubClusterId, payload: bytes) -> None:
-        worker = self._workers.pop(name)
-        opened = await worker.stop()
-        session = self._sessions[name]
-        if opened is not None:
-            await self._tools.masters.finish(session, opened.login, payload)
-        else:
-            await self._tools.masters.end(session, "its application has ended")
 
     async def _recollect(self) -> None:
         """Learn what an earlier ledger was granted at home, or an earlier attempt whose containers were kept."""

@@ -8,7 +8,8 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId
 from shim.errors import StoreError
 from shim.ports.attempt_calls import Attempt, HomeSession
 from shim.ports.resource_manager_rpc import RPCAnswer
-from shim.services.span import Span, SpanTools
+from shim.services.span import Span
+from shim.services.span_sessions import SpanTools
 
 __all__ = ["SpanCalls", "Spanning"]
 

@@ -27,7 +27,7 @@ from shim.protocol.proto.messages import (
 from shim.relay import Room, TakenBack
 from shim.relay.matching import MatchSettings
 from shim.services.home_containers import HomeContainers
-from shim.services.span import SpanTools
+from shim.services.span_sessions import SpanTools
 from shim.services.span_splitters import SpanMatching
 from shim.services.span_worker import SpanSettings
 from shim.services.spanning import SpanCalls, Spanning
