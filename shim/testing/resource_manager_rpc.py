@@ -114,6 +114,7 @@ def _report(app: Mapping[str, Any]) -> ApplicationReportProto:
         queue=app["queue"],
         yarn_application_state=YarnApplicationStateProto.Value(app["state"]),
         startTime=app["startedTime"],
+        finishTime=app["finishedTime"],
         diagnostics="told by its home",
     )
 

@@ -16,7 +16,7 @@ from shim.protocol.yarn.records import (
     resource_message,
     resource_of,
 )
-from shim.protocol.yarn.reports import report_of
+from shim.protocol.yarn.reports import report_of, tells_an_end
 from shim.protocol.yarn.submissions import RPC_SUBMISSION, decode_submission
 from shim.protocol.yarn.tokens import attempt_of_token
 
@@ -39,4 +39,5 @@ __all__ = [
     "resource_of",
     "shows",
     "split_by_node",
+    "tells_an_end",
 ]

@@ -14,15 +14,21 @@ from shim.protocol.proto.messages import (
     ApplicationReportProto,
     ApplicationResourceUsageReportProto,
     FinalApplicationStatusProto,
+    GetApplicationReportResponseProto,
+    LogAggregationStatusProto,
     PriorityProto,
     ResourceProto,
     YarnApplicationStateProto,
 )
 from shim.protocol.yarn.records import application_message
 
-__all__ = ["report_of"]
+__all__ = ["report_of", "tells_an_end"]
 
 _NO_HOST, _NO_PORT, _NONE = "N/A", -1, "N/A"
+_ENDED = frozenset(YarnApplicationStateProto.Value(state.name) for state in YarnApplicationState if state.is_final)
+_LOGS_ARE_THERE = frozenset(
+    LogAggregationStatusProto.Value(name) for name in ("LOG_DISABLED", "LOG_SUCCEEDED", "LOG_FAILED", "LOG_TIME_OUT")
+)
 
 
 class _Document(msgspec.Struct, rename="camel"):
@@ -71,6 +77,17 @@ def report_of(document: ApplicationDocument) -> ApplicationReportProto:
         unmanaged_application=told.unmanaged_application is True,
         priority=PriorityProto(priority=_number(told.priority)),
     )
+
+
+def tells_an_end(answer: bytes) -> bool:
+    """Whether a ResourceManager's answer with a report will not change any more.
+
+    An application is FINISHED as soon as its ApplicationMaster has said goodbye; when that is gone too, there is a time
+    of its end. Its logs may be collected for long after that.
+    """
+    report = GetApplicationReportResponseProto.FromString(answer).application_report
+    are_logs_there = not report.HasField("log_aggregation_status") or report.log_aggregation_status in _LOGS_ARE_THERE
+    return report.yarn_application_state in _ENDED and report.finishTime > 0 and are_logs_there
 
 
 def _state(state: YarnApplicationState) -> int:

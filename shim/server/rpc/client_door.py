@@ -17,7 +17,7 @@ from shim.protocol.yarn.merges import Part
 from shim.server.rpc.asked import Asked, MethodAnswer, failure_of, passed_on, problem_of, told
 from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
 from shim.server.rpc.exchanges import RPCExchange, Witness
-from shim.server.rpc.kept_answers import KeptAnswers, Merged
+from shim.server.rpc.kept_answers import KeptAnswers, Made
 from shim.server.rpc.logins import Logins
 from shim.server.rpc.own_methods import OwnMethods
 from shim.services.application_ids import ApplicationIds
@@ -36,7 +36,7 @@ class ClientUseCases:
     """What stands behind the client door.
 
     Attributes:
-        kept: Merged answers.
+        kept: Lists, counts and reports that are given again.
         maximum_allocation: The largest container that some sub-cluster grants.
         max_submission_bytes: A larger submission is refused: each is kept in the store.
     """
@@ -71,6 +71,7 @@ class ClientDoor:
             submissions=use_cases.submissions,
             identity=use_cases.identity,
             tokens=use_cases.tokens,
+            kept=use_cases.kept,
             maximum_allocation=use_cases.maximum_allocation,
             max_submission_bytes=use_cases.max_submission_bytes,
         )
@@ -100,13 +101,13 @@ class ClientDoor:
 
     # -- answers -----------------------------------------------------------------------------------------------------
 
-    def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:  # noqa: ARG002 - the door's signature
+    def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:
         """What is wrong with a call needs no waiting, nor does what is kept or at hand."""
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
             return method
         if CLIENT_METHODS[call.method].tells is not None:
-            return self._kept.find(call)
+            return self._kept.find(call, caller)
         own = self._own_at_once.get(call.method)
         return own(call) if own is not None else None
 
@@ -174,15 +175,15 @@ class ClientDoor:
         part = asked.row.tells
         if part is None:
             return (await self._merged(asked)).answer
-        return await self._kept.ask(asked.call, part, lambda: self._merged(asked))
+        return await self._kept.ask(asked.call, asked.caller, part, lambda: self._merged(asked))
 
-    async def _merged(self, asked: Asked) -> Merged:
+    async def _merged(self, asked: Asked) -> Made:
         gathered = await self._calls.ask_all(asked.passed_on())
         problem = problem_of(gathered)
         if problem is not None:
-            return Merged(problem, gathered.missing)
+            return Made(problem, gathered.missing)
         merged = MERGES[asked.call.method](self._parts(gathered))
-        return Merged(merged.SerializeToString(), gathered.missing)
+        return Made(merged.SerializeToString(), gathered.missing)
 
     async def _carry(self, asked: Asked) -> MethodAnswer:
         return told(await self._calls.ask_any(asked.passed_on()))

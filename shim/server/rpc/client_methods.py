@@ -55,7 +55,8 @@ class Row:
         writes: Whether it changes something: then it is never sent twice, and what Heddle shows is fetched again.
         unknown: Exception for an application that nobody knows.
         owners: Whether it is for the application's owner and Heddle's admins alone, as at the REST door.
-        tells: What of the sub-clusters a merged answer tells, the same to every caller: it is kept until that changes.
+        tells: What of the sub-clusters an answer tells that is kept until that changes; None keeps none.
+        is_personal: Whether that depends on who asks.
     """
 
     way: Way
@@ -65,6 +66,7 @@ class Row:
     unknown: JavaClass = JavaClass.APPLICATION_NOT_FOUND
     owners: bool = False
     tells: Part | None = None
+    is_personal: bool = False
 
     def application(self, request: Message) -> ApplicationId:
         """The application that a request belongs to: its own field, an attempt's, a container's or a context's."""
@@ -102,12 +104,13 @@ def _reserved(*, writes: bool = True) -> Row:
 _OWN, _MERGE, _CARRY = Row(Way.OWN), Row(Way.MERGE), Row(Way.CARRY)
 _OF_NODES = Row(Way.MERGE, tells=Part.NODES)
 _OWN_CHANGE = Row(Way.OWN, writes=True)
+_OF_APPLICATIONS = Row(Way.OWN, tells=Part.APPLICATIONS, is_personal=True)
 
 CLIENT_METHODS: Mapping[str, Row] = {
     "getNewApplication": _OWN,
     "submitApplication": Row(Way.OWN, field="application_submission_context", writes=True),
-    "getApplications": _OWN,
-    "getApplicationReport": _OWN,
+    "getApplications": _OF_APPLICATIONS,
+    "getApplicationReport": _OF_APPLICATIONS,
     "getDelegationToken": _OWN_CHANGE,
     "renewDelegationToken": _OWN_CHANGE,
     "cancelDelegationToken": _OWN_CHANGE,

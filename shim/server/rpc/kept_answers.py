@@ -1,57 +1,91 @@
-"""Merged answers, kept as bytes until what they tell of may have changed: the rule of the web services' cache.
+"""Answers that are kept as bytes until what they tell of may have changed: the rule of the web services' cache.
 
-An answer is good while the view's part that it tells of has the version that it had when the sub-clusters were asked,
-while the same sub-clusters are late, and no longer than the staleness bound. A change made through Heddle ends it at
-once: that counts the version up.
+A list or a count is good while the view's part that it tells of has the version that it had when the sub-clusters were
+asked, while the same sub-clusters are late, and no longer than the staleness bound. A change made through Heddle ends
+it at once: that counts the version up. The report of an application that has ended is good as long as it stays at the
+home that told it. What depends on who asks is kept for that user alone.
+
+Whoever asks while the same is under way gets that answer, unless something was changed since that began.
 """
 
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from typing import Protocol
 
-from shim.domain.ids import SubClusterId
+from shim.domain.ids import ApplicationId, SubClusterId
 from shim.global_master.federation_view import FederationView, Part
 from shim.ports.clock import Clock
 from shim.protocol.hrpc import Call, Failure
+from shim.server.rpc.client_methods import CLIENT_METHODS
+from shim.services.identity import Caller
 from shim.services.single_flight import SingleFlight
 
-__all__ = ["KeptAnswers", "Merged"]
+__all__ = ["KeptAnswers", "Made"]
 
-_MOST_ENTRIES = 256
+_MOST_ENTRIES = 4096
 _MOST_BYTES = 32 * 1024 * 1024
 _LONGEST_REQUEST = 1024  # in bytes: a longer one is asked anew each time
 
-_Key = tuple[str, bytes]
+_Key = tuple[str, bytes, str]
 _Standing = tuple[int, tuple[SubClusterId, ...]]
 
 
 @dataclass(frozen=True, slots=True)
-class Merged:
-    """What the sub-clusters' answers were made into.
+class Made:
+    """What was made of the sub-clusters' answers.
 
     Attributes:
         missing: Whose answer is not in it.
+        ended: The application that it tells the end of, if it is such a report.
     """
 
     answer: bytes | Failure
-    missing: frozenset[SubClusterId]
+    missing: frozenset[SubClusterId] = frozenset()
+    ended: ApplicationId | None = None
+
+
+class _Kept(Protocol):
+    """An answer, and when it ends."""
+
+    @property
+    def answer(self) -> bytes: ...
+
+    def is_good(self, view: FederationView, now_s: float) -> bool: ...
 
 
 @dataclass(frozen=True, slots=True)
-class _Kept:
+class _OfPart:
+    """Good until the part changes, or the time is over."""
+
+    answer: bytes
     part: Part
     standing: _Standing
     good_until_s: float
+
+    def is_good(self, view: FederationView, now_s: float) -> bool:
+        return now_s < self.good_until_s and self.standing == _standing(view, self.part, now_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _OfEnd:
+    """Good while the home is the same: an id that one has refused may be used again, and go to another."""
+
     answer: bytes
+    application: ApplicationId
+    home: SubClusterId | None
+
+    def is_good(self, view: FederationView, _now_s: float) -> bool:
+        return view.home_of(self.application) == self.home and not view.is_outdated(self.application)
 
 
 class KeptAnswers:
-    """Answers that are the same for every caller; bounded by number and by bytes.
+    """Answers to repeated questions; bounded by number and by bytes.
 
     Args:
         view: Tells when they end.
         clock: Tells how old they are.
-        staleness_s: How long after the sub-clusters were asked an answer may be given; 0 keeps none.
+        staleness_s: How long after the sub-clusters were asked a list or a count may be given; 0 keeps none.
     """
 
     def __init__(self, view: FederationView, clock: Clock, *, staleness_s: float) -> None:
@@ -60,39 +94,44 @@ class KeptAnswers:
         self._staleness_s = staleness_s
         self._entries: OrderedDict[_Key, _Kept] = OrderedDict()
         self._bytes = 0
-        self._flights: SingleFlight[tuple[_Key, _Standing], Merged] = SingleFlight()
+        self._flights: SingleFlight[tuple[_Key, _Standing], Made] = SingleFlight()
 
-    def find(self, call: Call) -> bytes | None:
+    def find(self, call: Call, caller: Caller) -> bytes | None:
         """The answer that is kept for such a call, if it is still good."""
-        key = (call.method, call.payload_untrusted or b"")
+        key = _key(call, caller)
         kept = self._entries.get(key)
         if kept is None:
             return None
-        now_s = self._clock.now_s()
-        if kept.good_until_s <= now_s or kept.standing != self._standing(kept.part, now_s):
+        if not kept.is_good(self._view, self._clock.now_s()):
             self._drop(key)
             return None
         return kept.answer
 
-    async def ask(self, call: Call, part: Part, ask: Callable[[], Awaitable[Merged]]) -> bytes | Failure:
-        """The answer of `ask`, kept; who asks the same meanwhile gets the same one.
+    async def ask(
+        self, call: Call, caller: Caller, part: Part, make: Callable[[], Awaitable[Made]], *, is_live: bool = False
+    ) -> bytes | Failure:
+        """The answer that `make` makes, kept; who asks the same meanwhile gets the same one.
 
         Args:
             call: What is asked.
+            caller: Who asks.
             part: What of the sub-clusters the answer tells of.
-            ask: Asks them, and merges.
+            make: Asks them, and makes one answer of theirs.
+            is_live: Whether an answer is for those alone who ask meanwhile, unless it tells of an end.
         """
-        asked_at_s = self._clock.now_s()
-        key = (call.method, call.payload_untrusted or b"")
-        standing = self._standing(part, asked_at_s)
-        merged = await self._flights.do((key, standing), ask)
-        is_whole = merged.missing == frozenset(standing[1])
-        if is_whole and isinstance(merged.answer, bytes) and len(key[1]) <= _LONGEST_REQUEST:
-            self._keep(key, _Kept(part, standing, asked_at_s + self._staleness_s, merged.answer))
-        return merged.answer
+        key, standing = _key(call, caller), _standing(self._view, part, self._clock.now_s())
 
-    def _standing(self, part: Part, now_s: float) -> _Standing:
-        return self._view.version(part), self._view.late(now_s)
+        async def fly() -> Made:
+            asked_at_s = self._clock.now_s()
+            made = await make()
+            if isinstance(made.answer, bytes) and len(key[1]) <= _LONGEST_REQUEST:
+                if made.ended is not None:
+                    self._keep(key, _OfEnd(made.answer, made.ended, self._view.home_of(made.ended)))
+                elif not is_live and made.missing == frozenset(standing[1]):
+                    self._keep(key, _OfPart(made.answer, part, standing, asked_at_s + self._staleness_s))
+            return made
+
+        return (await self._flights.do((key, standing), fly)).answer
 
     def _keep(self, key: _Key, kept: _Kept) -> None:
         self._drop(key)
@@ -105,3 +144,12 @@ class KeptAnswers:
         kept = self._entries.pop(key, None)
         if kept is not None:
             self._bytes -= len(kept.answer)
+
+
+def _key(call: Call, caller: Caller) -> _Key:
+    viewer = caller.user if CLIENT_METHODS[call.method].is_personal else ""
+    return call.method, call.payload_untrusted or b"", viewer
+
+
+def _standing(view: FederationView, part: Part, now_s: float) -> _Standing:
+    return view.version(part), view.late(now_s)

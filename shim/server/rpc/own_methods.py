@@ -1,6 +1,7 @@
 """The methods that Heddle answers itself: ids, submissions, reports and lists of applications, delegation tokens."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
 
 import msgspec
 from google.protobuf.message import Message
@@ -9,6 +10,7 @@ from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument
 from shim.errors import BodyTooLargeError, HomeUnreachableError, NotFoundError
+from shim.global_master.federation_view import Part
 from shim.protocol.hrpc import Call, Failure, JavaClass
 from shim.protocol.proto.messages import (
     ApplicationReportProto,
@@ -34,9 +36,12 @@ from shim.protocol.yarn import (
     report_of,
     resource_message,
     shows,
+    tells_an_end,
 )
-from shim.protocol.yarn.merges import Part, join_applications, merge_applications
+from shim.protocol.yarn.merges import Part as MergePart
+from shim.protocol.yarn.merges import join_applications, merge_applications
 from shim.server.rpc.asked import Asked, MethodAnswer, problem_of, told
+from shim.server.rpc.kept_answers import KeptAnswers, Made
 from shim.services.application_ids import ApplicationIds
 from shim.services.client_calls import ClientCalls
 from shim.services.delegation_tokens import DelegationTokens
@@ -63,6 +68,7 @@ class OwnMethods:
         submissions: TakesSubmissions,
         identity: IdentityService,
         tokens: DelegationTokens,
+        kept: KeptAnswers,
         maximum_allocation: Callable[[], ResourceVector],
         max_submission_bytes: int,
     ) -> None:
@@ -71,6 +77,7 @@ class OwnMethods:
         self._submissions = submissions
         self._identity = identity
         self._tokens = tokens
+        self._kept = kept
         self._maximum_allocation = maximum_allocation
         self._granted: tuple[ResourceVector, bytes] | None = None
         self._max_submission_bytes = max_submission_bytes
@@ -134,29 +141,41 @@ class OwnMethods:
         return told(await self._calls.change(application_id, asked.passed_on()))
 
     async def _report(self, asked: Asked) -> MethodAnswer:
+        """The home's report, one question for all who ask at the same time; of what has ended it is kept."""
+        return await self._kept.ask(
+            asked.call, asked.caller, Part.APPLICATIONS, lambda: self._reported(asked), is_live=True
+        )
+
+    async def _reported(self, asked: Asked) -> Made:
         """The home's report; what was last known where the home does not answer or has not got it yet."""
         request = asked.request
         assert isinstance(request, GetApplicationReportRequestProto)  # noqa: S101 - the method's own request class
         application_id = application_of(request.application_id)
+        known = partial(self._calls.last_known, application_id, viewer=asked.caller.user)
         try:
             report = told(await self._calls.read(application_id, asked.passed_on()))
         except HomeUnreachableError:
-            known = self._calls.last_known(application_id, viewer=asked.caller.user)
-            if known is None:
+            if (document := known()) is None:
                 raise
-            return _report_of(known)
+            return _report_of(document)
         except NotFoundError:
-            return Failure(
-                JavaClass.APPLICATION_NOT_FOUND,
-                f"Application with id '{application_id}' doesn't exist in RM. Please check that the job submission "
-                f"was successful.",
+            return Made(
+                Failure(
+                    JavaClass.APPLICATION_NOT_FOUND,
+                    f"Application with id '{application_id}' doesn't exist in RM. Please check that the job submission "
+                    f"was successful.",
+                )
             )
-        if isinstance(report, Failure) and report.java_class == JavaClass.APPLICATION_NOT_FOUND:
-            known = self._calls.last_known(application_id, viewer=asked.caller.user)
-            return report if known is None else _report_of(known)
-        return report
+        if isinstance(report, bytes):
+            return Made(report, ended=application_id if tells_an_end(report) else None)
+        document = known() if report.java_class == JavaClass.APPLICATION_NOT_FOUND else None
+        return Made(report) if document is None else _report_of(document)
 
     async def _applications(self, asked: Asked) -> MethodAnswer:
+        """The list as this caller may see it, given again until it changes."""
+        return await self._kept.ask(asked.call, asked.caller, Part.APPLICATIONS, lambda: self._listed(asked))
+
+    async def _listed(self, asked: Asked) -> Made:
         """Every home's reports, and the last known ones of applications that no home told of now."""
         request = asked.request
         assert isinstance(request, GetApplicationsRequestProto)  # noqa: S101 - the method's own request class
@@ -165,14 +184,16 @@ class OwnMethods:
         if gathered.refusal is not None or not absent:
             problem = problem_of(gathered)
             if problem is not None:
-                return problem
+                return Made(problem, gathered.missing)
         own = [report_of(document) for document in absent if shows(request, document.summary)]
-        parts = [Part(payload) for payload in gathered.payloads.values()]
+        parts = [MergePart(payload) for payload in gathered.payloads.values()]
         if own:
-            parts.append(Part(_without_twice(own, parts).SerializeToString()))
-        if request.HasField("limit"):
-            return merge_applications(parts, limit=request.limit)
-        return join_applications(parts) or merge_applications(parts)
+            parts.append(MergePart(_without_twice(own, parts).SerializeToString()))
+        listed = None if request.HasField("limit") else join_applications(parts)
+        if listed is None:
+            limit = request.limit if request.HasField("limit") else None
+            listed = merge_applications(parts, limit=limit).SerializeToString()
+        return Made(listed, gathered.missing)
 
     async def _issue_token(self, asked: Asked) -> Message:
         request = asked.request
@@ -204,11 +225,11 @@ def _refused(body: bytes) -> Failure:
         return Failure(JavaClass.YARN, body.decode("utf-8", "replace")[:1000])
 
 
-def _report_of(document: ApplicationDocument) -> Message:
-    return GetApplicationReportResponseProto(application_report=report_of(document))
+def _report_of(document: ApplicationDocument) -> Made:
+    return Made(GetApplicationReportResponseProto(application_report=report_of(document)).SerializeToString())
 
 
-def _without_twice(own: Sequence[ApplicationReportProto], parts: Sequence[Part]) -> GetApplicationsResponseProto:
+def _without_twice(own: Sequence[ApplicationReportProto], parts: Sequence[MergePart]) -> GetApplicationsResponseProto:
     """Our own reports without those that a home told after all."""
     listed = merge_applications(parts).applications
     told = {(report.applicationId.cluster_timestamp, report.applicationId.id) for report in listed}

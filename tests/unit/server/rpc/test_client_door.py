@@ -325,6 +325,9 @@ async def test_counts_are_added(door):
 
 
 METRICS = Call(1, b"", 0, None, APPLICATION_CLIENT.name, "getClusterMetrics", 1, b"")
+LIST = replace(METRICS, method="getApplications")
+REPORT = replace(METRICS, method="getApplicationReport", payload_untrusted=report_request().SerializeToString())
+BOB = Caller("bob", "bob")
 NEW = Call(1, b"", 0, None, APPLICATION_CLIENT.name, "getNewApplication", 1, b"")
 
 
@@ -377,7 +380,104 @@ async def test_an_answer_that_lacks_a_cluster_unexpectedly_is_not_kept(door):
     assert door.door.answer_at_once(METRICS, ALICE) is None
 
 
-@pytest.mark.parametrize("method", ["getQueueUserAcls", "getQueueInfo", "listReservations", "getApplications"])
+def listed(answer):
+    told = APPLICATION_CLIENT.methods["getApplications"].answer.FromString(answer)
+    return {application_of(report.applicationId) for report in told.applications}
+
+
+async def test_a_list_is_kept_for_who_asked_and_for_nobody_else(door):
+    door.manager("east").add_application(APP)
+    told = await door.federation.wait_for(door.door.answer(LIST, ALICE))
+
+    assert listed(told) == {APP}
+    assert door.door.answer_at_once(LIST, ALICE) == told
+    assert door.door.answer_at_once(LIST, BOB) is None
+    assert door.door.answer_at_once(replace(LIST, payload_untrusted=b"\x12\x01x"), ALICE) is None
+
+
+@pytest.mark.parametrize("change", ["submitApplication", "forceKillApplication"])
+async def test_a_kept_list_ends_with_a_change_made_through_heddle(door, change):
+    door.manager("east").add_application(APP)
+    await door.federation.wait_for(door.heddle.poll())
+    await door.federation.wait_for(door.door.answer(LIST, ALICE))
+    new = ApplicationId(APP.cluster_timestamp, 9)
+    requests = {
+        "submitApplication": submission(new),
+        "forceKillApplication": KillApplicationRequestProto(application_id=application_message(APP)),
+    }
+
+    await door.ask(change, requests[change])
+
+    assert door.door.answer_at_once(LIST, ALICE) is None
+    again = await door.federation.wait_for(door.door.answer(LIST, ALICE))
+    assert listed(again) == ({APP, new} if change == "submitApplication" else {APP})
+
+
+async def test_a_kept_list_ends_when_it_is_too_old(door):
+    await door.federation.wait_for(door.door.answer(LIST, ALICE))
+    await door.federation.clock.advance(1.01)
+
+    assert door.door.answer_at_once(LIST, ALICE) is None
+
+
+async def test_who_asks_for_a_report_meanwhile_shares_the_question_and_nobody_else(door):
+    door.manager("west").add_application(APP, "RUNNING", user="alice")
+    await door.federation.wait_for(door.heddle.poll())
+    callers = [ALICE] * 8 + [BOB] * 8
+
+    told = await asyncio.gather(*(door.door.answer(REPORT, caller) for caller in callers))
+
+    assert len(set(told)) == 1
+    calls = [call for rpc in door.rpcs.values() for call in rpc.calls if call.method == "getApplicationReport"]
+    assert sorted(call.user for call in calls) == ["alice", "bob"]
+
+
+async def test_a_report_of_what_lives_is_asked_for_each_time(door):
+    door.manager("west").add_application(APP, "RUNNING", user="alice")
+    await door.federation.wait_for(door.heddle.poll())
+    await door.ask("getApplicationReport", report_request())
+    door.manager("west").move(APP, "FINISHED")
+
+    report = await door.ask("getApplicationReport", report_request())
+
+    assert report.application_report.yarn_application_state == YarnApplicationStateProto.FINISHED
+
+
+async def test_a_question_that_began_before_a_change_is_not_shared_after_it(door):
+    door.manager("west").add_application(APP, "RUNNING", user="alice")
+    await door.federation.wait_for(door.heddle.poll())
+    before = asyncio.create_task(door.door.answer(REPORT, ALICE))
+    await asyncio.sleep(0)  # it is under way
+    door.heddle.listing.mark_written(APP)
+
+    after = asyncio.create_task(door.door.answer(REPORT, ALICE))
+    await asyncio.gather(before, after)
+
+    assert door.asked("getApplicationReport") == 2
+
+
+async def test_the_report_of_an_end_is_kept_for_who_asked(door):
+    door.manager("west").add_application(APP, "FINISHED", user="alice")
+    await door.federation.wait_for(door.heddle.poll())
+
+    told = await door.federation.wait_for(door.door.answer(REPORT, ALICE))
+    await door.federation.clock.advance(100)
+
+    assert door.door.answer_at_once(REPORT, ALICE) == told
+    assert door.door.answer_at_once(REPORT, BOB) is None
+
+
+async def test_the_kept_report_of_an_end_ends_when_the_id_gets_another_home(door):
+    door.manager("west").add_application(APP, "FAILED", user="alice")
+    await door.federation.wait_for(door.door.answer(REPORT, ALICE))
+    assert door.door.answer_at_once(REPORT, ALICE) is not None
+
+    await door.ask("submitApplication", submission())
+
+    assert door.door.answer_at_once(REPORT, ALICE) is None
+
+
+@pytest.mark.parametrize("method", ["getQueueUserAcls", "getQueueInfo", "listReservations"])
 def test_what_depends_on_the_caller_is_not_kept(method):
     assert CLIENT_METHODS[method].tells is None
 

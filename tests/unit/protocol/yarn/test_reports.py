@@ -1,0 +1,44 @@
+"""When a report tells the end of an application, and will not change any more."""
+
+import pytest
+
+from shim.protocol.proto.messages import (
+    ApplicationReportProto,
+    GetApplicationReportResponseProto,
+    LogAggregationStatusProto,
+    YarnApplicationStateProto,
+)
+from shim.protocol.yarn import tells_an_end
+
+
+def an_answer(state: str, *, finish_time: int = 1_700_000_000_000, logs: str = "") -> bytes:
+    report = ApplicationReportProto(
+        yarn_application_state=YarnApplicationStateProto.Value(state), finishTime=finish_time
+    )
+    if logs:
+        report.log_aggregation_status = LogAggregationStatusProto.Value(logs)
+    return GetApplicationReportResponseProto(application_report=report).SerializeToString()
+
+
+@pytest.mark.parametrize("state", ["FINISHED", "FAILED", "KILLED"])
+@pytest.mark.parametrize("logs", ["", "LOG_DISABLED", "LOG_SUCCEEDED", "LOG_FAILED", "LOG_TIME_OUT"])
+def test_what_has_ended_with_its_logs_collected_changes_no_more(state, logs):
+    assert tells_an_end(an_answer(state, logs=logs))
+
+
+@pytest.mark.parametrize("state", ["NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED", "RUNNING"])
+def test_what_lives_has_not_ended(state):
+    assert not tells_an_end(an_answer(state, finish_time=0))
+
+
+def test_an_application_whose_master_said_goodbye_and_still_runs_has_not_ended():
+    assert not tells_an_end(an_answer("FINISHED", finish_time=0))
+
+
+@pytest.mark.parametrize("logs", ["LOG_NOT_START", "LOG_RUNNING", "LOG_RUNNING_WITH_FAILURE"])
+def test_logs_that_are_still_collected_are_told_of_later(logs):
+    assert not tells_an_end(an_answer("FINISHED", logs=logs))
+
+
+def test_an_answer_without_a_report_tells_no_end():
+    assert not tells_an_end(b"")
