@@ -11,7 +11,6 @@ from shim.services.inspection import SubClusterDescription
 __all__ = ["SubCluster", "resolve"]
 
 _CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
-_LARGEST_CONF = 16 * 1024 * 1024
 
 
 @dataclass(frozen=True, slots=True)

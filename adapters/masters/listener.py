@@ -76,10 +76,6 @@ class LinkListener:
         await self._runner.cleanup()
         self._runner = None
 
-    async def close_links(self, reason: str) -> None:
-        """End every link, and go on listening."""
-        await asyncio.gather(*(link.close(reason) for link in self._links))
-
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if self._taken >= self._settings.max_links:
             return web.Response(status=503, text="too many links")

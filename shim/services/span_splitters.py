@@ -14,7 +14,7 @@ from shim.relay.matching import MatchingSplitter, MatchSettings
 from shim.services.masters.container_order import ContainerOrders
 from shim.services.masters.launches import AttemptLaunches, LaunchDesk
 
-__all__ = ["MatchingStatus", "SpanMatching", "SpanSplitters"]
+__all__ = ["MatchingStatus", "SpanMatching"]
 
 _MOST_REMEMBERED = 512
 
@@ -112,7 +112,3 @@ class SpanMatching:
             repairs=self._before.repairs + sum(each.repairs for each in gone),
             fallbacks=self._before.fallbacks + sum(each.fallbacks for each in gone),
         )
-
-
-SpanSplitters = Callable[[Attempt, Callable[[], None]], AskSplitter]
-"""Makes a splitter for an attempt; the second argument is called when its asks are to be split again."""

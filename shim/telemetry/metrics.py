@@ -18,9 +18,8 @@ from prometheus_client.registry import Collector
 from shim.ports.clock import Clock
 from shim.telemetry.relay import RelayMetrics
 
-__all__ = ["CONTENT_TYPE", "Metrics", "SubClusterGauges"]
+__all__ = ["Metrics", "SubClusterGauges"]
 
-CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 
 # a time for each series, which nobody asks for, would double the text
 disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types

@@ -24,7 +24,6 @@ __all__ = [
     "MetricsDocument",
     "application_document",
     "application_documents",
-    "largest_node",
     "read_info",
     "read_metrics",
     "read_nodes",
@@ -191,17 +190,6 @@ def read_nodes(raw: bytes) -> tuple[NodeReport, ...]:
     """
     nodes = decode(_NODES, raw, "nodes").nodes
     return tuple(_node(node) for node in several(nodes.node)) if isinstance(nodes, _Nodes) else ()
-
-
-def largest_node(nodes: tuple[NodeReport, ...]) -> ResourceVector:
-    """For each resource type the most that any running node has, as the ResourceManager computes it."""
-    running = [node.total for node in nodes if node.state == "RUNNING"]
-    names = sorted({name for total in running for name in total.others})
-    return ResourceVector(
-        max((total.memory_mib for total in running), default=0),
-        max((total.vcores for total in running), default=0),
-        {name: max(total.others.get(name, 0) for total in running) for name in names},
-    )
 
 
 def application_documents(

@@ -4,9 +4,7 @@ Source: the messages of `ApplicationId.fromString`, `ConverterUtils.toNodeId` an
 """
 
 from shim.domain.ids import (
-    ApplicationAttemptId,
     ApplicationId,
-    ContainerId,
     MalformedIdError,
     NodeId,
 )
@@ -14,10 +12,7 @@ from shim.protocol.rest.errors import JavaError
 
 __all__ = [
     "path_application",
-    "path_attempt",
-    "path_container",
     "path_node",
-    "unknown_application",
     "unknown_node",
 ]
 
@@ -41,26 +36,6 @@ def path_application(text: str) -> ApplicationId:
     raise JavaError.invalid_id(f"Invalid ApplicationId: {text}")
 
 
-def path_attempt(text: str) -> ApplicationAttemptId:
-    """The attempt that a path segment names.
-
-    Raises:
-        JavaError: 400 if it names none.
-    """
-    try:
-        return ApplicationAttemptId.parse(text)
-    except MalformedIdError:
-        raise JavaError.invalid_id(f"Invalid AppAttemptId: {text}") from None
-
-
-def path_container(text: str) -> ContainerId | None:
-    """The container that a path segment names; None if it names none: each endpoint says so in its own way."""
-    try:
-        return ContainerId.parse(text)
-    except MalformedIdError:
-        return None
-
-
 def path_node(text: str) -> NodeId:
     """The node that a path segment names.
 
@@ -76,11 +51,6 @@ def path_node(text: str) -> NodeId:
         return NodeId.parse(text)
     except MalformedIdError:
         raise unknown_node(text) from None
-
-
-def unknown_application(application_id: ApplicationId) -> JavaError:
-    """The 404 for an application that no sub-cluster knows; the id is shown in its canonical form."""
-    return JavaError.not_found(f"app with id: {application_id} not found")
 
 
 def unknown_node(text: str) -> JavaError:

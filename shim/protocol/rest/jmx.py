@@ -15,7 +15,6 @@ from shim.protocol.rest.merges import raw_items
 __all__ = ["beans_document", "resource_manager_beans"]
 
 _SERVICE = "Hadoop:service=ResourceManager"
-_FRACTION = 100.0
 
 _NODE = {
     "HostName": "nodeHostName",

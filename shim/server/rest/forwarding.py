@@ -7,7 +7,6 @@ from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.negotiation import Representation, negotiate
 from shim.protocol.rest.queries import without_parameters
-from shim.server.rest.answers import Document
 from shim.server.rest.endpoints import BASE, Endpoint
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.services.identity import Caller
@@ -100,8 +99,3 @@ def public_url(request: Request, path: str) -> str:
 def hidden_not_found(answer: RestAnswer, request: Request) -> bool:
     """Whether an empty or odd 500 may be a 404: what a ResourceManager makes of one for clients that prefer XML."""
     return answer.status == 500 and negotiate(request.joined("accept")) is Representation.XML  # noqa: PLR2004
-
-
-def document_of(answer: RestAnswer, xml_root: str | None = None) -> Document:
-    """A JSON answer as a document that can be written in either form."""
-    return Document(answer.body, xml_root=xml_root, status=answer.status)

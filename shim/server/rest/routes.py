@@ -33,7 +33,6 @@ _OK = 200
 _NOT_FOUND = 404
 _SUCCESS = range(200, 300)
 _RESERVATION = re.compile(rb"reservation_[0-9]{1,19}_[0-9]{1,19}")
-_TEXT = (("Content-Type", "application/json;charset=utf-8"), ("Vary", "Accept-Encoding"))
 
 
 @dataclass(frozen=True, slots=True)

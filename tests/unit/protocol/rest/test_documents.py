@@ -10,14 +10,12 @@ from shim.errors import RemoteProtocolError
 from shim.protocol.rest.documents import (
     application_document,
     application_documents,
-    largest_node,
     read_info,
     read_metrics,
     read_nodes,
     submitted_document,
 )
 from shim.testing.recorded import recorded_exchange, recorded_exchanges
-from shim.testing.reports import a_node_report
 
 EAST = SubClusterId("east")
 APP = b'{"id":"application_1_0001","state":"RUNNING","finalStatus":"UNDEFINED","new":{"a":1,"a":2}}'
@@ -153,16 +151,6 @@ def test_every_recorded_list_of_nodes_is_read():
     told = [len(read_nodes(exchange.body)) for exchange in answers_to("nodes")]
     assert told == [len(json.loads(exchange.body)["nodes"].get("node", [])) for exchange in answers_to("nodes")]
     assert sum(told) > 0
-
-
-def test_the_largest_node_is_the_most_of_each_type_among_running_ones():
-    nodes = (
-        a_node_report("a:1", ResourceVector(100, 1, {"gpu": 2})),
-        a_node_report("b:1", ResourceVector(50, 4)),
-        a_node_report("c:1", ResourceVector(900, 9), state="LOST"),
-    )
-    assert largest_node(nodes) == ResourceVector(100, 4, {"gpu": 2})
-    assert largest_node(()) == ResourceVector()
 
 
 def test_a_submitted_document_reads_as_what_it_was_made_of_and_has_the_fields_of_a_real_one():
