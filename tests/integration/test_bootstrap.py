@@ -1,6 +1,7 @@
 """A whole Heddle whose sub-clusters are away: it starts, tells so, and ends without a trace."""
 
 import asyncio
+import re
 import signal
 import socket
 import subprocess
@@ -128,6 +129,27 @@ async def test_a_changing_call_without_a_user_is_refused_by_default(tmp_path):
         assert (await post(heddle.url, "/heddle/v1/clusters/east/drain")).status_code == 401
         assert (await post(heddle.url, "/heddle/v1/clusters/east/drain?user.name=eve")).status_code == 403
         assert (await post(heddle.url, "/ws/v1/cluster/apps/new-application")).status_code == 401
+
+
+async def test_s35_whatever_changes_something_of_heddle_needs_an_operator(tmp_path):
+    """Also an endpoint that is new: none is named here but those that only answer."""
+    harmless = {"choose-home", "shares/whatif", "policy/validate"}
+    values = {"cluster": "east", "verb": "drain"}
+    body = {"text": '[[queue]]\nname = "root.eve"\nweight = 9\n'}
+    async with a_heddle(tmp_path) as heddle, httpx.AsyncClient(trust_env=False, base_url=heddle.url) as client:
+        paths = (await client.get("/heddle/v1/openapi.json")).json()["paths"]
+        changing = {path for path, methods in paths.items() if methods.keys() - {"get"}}
+        changing -= {f"/heddle/v1/{path}" for path in harmless}
+        assert len(changing) >= 3
+        for path in changing:
+            filled = re.sub(r"\{(\w+)\}", lambda named: values.get(named[1], "0"), path)
+            for user, status in ((None, 401), ("eve", 403)):
+                client.cookies.clear()
+                answer = await client.post(filled, params={"user.name": user} if user else {}, json=body)
+                assert answer.status_code == status, f"{path} by {user}: {answer.text}"
+        (cluster,) = (await client.get("/heddle/v1/clusters")).json()["clusters"]
+        assert cluster["admission"] == "open"
+        assert (await client.get("/heddle/v1/policy")).json()["version"] == 0
 
 
 async def test_what_an_operator_said_survives_and_is_audited(tmp_path):
