@@ -119,6 +119,8 @@ class ClientDoor:
             return request
         asked = Asked(call, request, CLIENT_METHODS[call.method], caller)
         try:
+            if asked.row.writes:
+                self._identity.require_user(caller)
             answer = await self._ways[asked.row.way](asked)
         except HeddleError as exc:
             return failure_of(exc, asked.row)
@@ -128,12 +130,11 @@ class ClientDoor:
         application_id = asked.row.application(asked.request)
         if not asked.row.writes:
             return told(await self._calls.read(application_id, asked.passed_on()))
-        self._check_writer(asked)
+        self._check_owner(asked)
         return told(await self._calls.change(application_id, asked.passed_on()))
 
     async def _at_container(self, asked: Asked) -> MethodAnswer:
-        if asked.row.writes:
-            self._check_writer(asked)
+        self._check_owner(asked)
         container = container_of(getattr(asked.request, asked.row.field))
         return told(await self._calls.ask_place(container, asked.passed_on()))
 
@@ -141,14 +142,12 @@ class ClientDoor:
         reservation = reservation_of(getattr(asked.request, asked.row.field))
         return told(await self._calls.ask_issuer(reservation, asked.passed_on()))
 
-    def _check_writer(self, asked: Asked) -> None:
+    def _check_owner(self, asked: Asked) -> None:
         """A ResourceManager without access lists lets anybody; what Heddle has not heard of yet, its home judges.
 
         Raises:
-            NotAuthenticatedError: Nobody calls.
             ForbiddenError: The caller neither owns the application nor operates Heddle, and it is for them alone.
         """
-        self._identity.require_user(asked.caller)
         if not asked.row.owners:
             return
         application_id = asked.row.application(asked.request)
