@@ -47,18 +47,22 @@ class HeddleProcess:
         lab: Whose clusters.
         folder: For its configuration, store and log.
         more: Further lines of the configuration.
+
+    Attributes:
+        store: Its SQLite database.
     """
 
     def __init__(self, lab: Lab, folder: Path, *, more: str = "") -> None:
         self.rest, self.client_rpc, self.scheduler_rpc = free_addresses(3)
         self.url = f"http://{self.rest}"
+        self.store = folder / "heddle.db"
         self._config = folder / "heddle.toml"
         self._log = folder / "heddle.log"
         self._process: subprocess.Popen[bytes] | None = None
         clusters = (f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
         self._config.write_text(
             f'[server]\nrest = "{self.rest}"\nclient_rpc = "{self.client_rpc}"\nadmin_rpc = ""\n'
-            f'scheduler_rpc = "{self.scheduler_rpc}"\n[store]\nurl = "sqlite:///{folder}/heddle.db"\n'
+            f'scheduler_rpc = "{self.scheduler_rpc}"\n[store]\nurl = "sqlite:///{self.store}"\n'
             f"[security]\nallow_anonymous = true\n[poll]\ninterval_s = 0.5\n{more}\n" + "".join(clusters),
             "utf-8",
         )
