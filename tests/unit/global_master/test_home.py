@@ -175,6 +175,40 @@ def test_of_two_that_are_full_the_less_wanted_gets_it():
     assert choose_home(asked(), a_view(east=east, west=west), {}, NOW_S).home_subcluster == WEST
 
 
+def test_one_with_room_for_its_master_gets_it_before_a_full_one_where_its_queue_has_nothing():
+    full = {"used": ResourceVector(8192, 8)}
+    busy = {"used": ResourceVector(6144, 6), "queues": (a_queue_report(used=ResourceVector(3072, 3)),)}
+    decision = choose_home(asked(), a_view(east=full, west=busy), {}, NOW_S)
+    assert decision.home_subcluster == WEST
+    assert decision.candidates[0].reason == "queue 100% free, cluster 0% free, it would wait there"
+    larger = asked(resource=ResourceVector(3072, 1))
+    assert choose_home(larger, a_view(east=full, west=busy), {}, NOW_S).home_subcluster == EAST, "it waits anyway"
+    unmanaged = asked(is_unmanaged=True)
+    assert choose_home(unmanaged, a_view(east=full, west=busy), {}, NOW_S).home_subcluster == EAST, "it needs no room"
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 8), st.integers(0, 4), st.integers(0, 12)), min_size=2, max_size=3),
+    st.integers(1, 4),
+)
+def test_nobody_waits_where_the_queue_is_within_its_guarantee_elsewhere_and_there_is_room(loads, master_gib):
+    """In GiB: of the cluster, of the queue, and what waits in the queue."""
+    reports = {
+        name: {
+            "used": ResourceVector(used * 1024, used),
+            "queues": (
+                a_queue_report(used=ResourceVector(mine * 1024, mine), pending=ResourceVector(pending * 1024, pending)),
+            ),
+        }
+        for name, (used, mine, pending) in zip(("east", "west", "north"), loads, strict=False)
+    }
+    home = choose_home(asked(resource=ResourceVector(master_gib * 1024, 1)), a_view(**reports), {}, NOW_S)
+    has_room = {name: used + pending + master_gib <= 8 for name, (used, _, pending) in zip(reports, loads, strict=True)}
+    is_within = {name: mine + pending <= 2 for name, (_, mine, pending) in zip(reports, loads, strict=True)}
+    if any(has_room[name] and is_within[name] for name in reports):
+        assert has_room[str(home.home_subcluster)]
+
+
 def test_equals_are_taken_in_the_configured_order():
     assert choose_home(asked(), a_view(west={}, east={}), {}, NOW_S).home_subcluster == WEST
     assert choose_home(asked(), a_view(east={}, west={}), {}, NOW_S).home_subcluster == EAST
