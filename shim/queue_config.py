@@ -79,8 +79,9 @@ class QueueConfig:
         about=Key(
             "Which of its applications has containers first, where Heddle reads their asks: `unordered` leaves it to "
             "the scheduler of each sub-cluster; `fifo` who came first; `fewest-tasks` who has and wants the fewest "
-            'containers. Needs `span.placement = "heddle"`.',
-            choices=("unordered", "fifo", "fewest-tasks"),
+            "containers; `learnt-work` whose containers that wait will take the least time, as far as is learnt from "
+            'those that ended. Needs `span.placement = "heddle"`.',
+            choices=("unordered", "fifo", "fewest-tasks", "learnt-work"),
         ),
     )
     weight: float | None = key(

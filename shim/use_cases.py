@@ -212,7 +212,7 @@ def _matching(
     desk = LaunchDesk(world.view, world.clock, span.promise_s, following) if has_masters else None
     if desk is not None:
         heartbeats.listen(desk)
-    orders = ContainerOrders(shares.container_order, world.clock, span.overtaken_s)
+    orders = ContainerOrders(shares.container_order, world.clock, span.overtaken_s, world.view)
     return SpanMatching(desk, MatchSettings(span.patience, span.oldest_view_s), orders)
 
 

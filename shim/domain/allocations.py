@@ -13,6 +13,7 @@ from shim.domain.resources import ResourceVector
 
 __all__ = [
     "ANY",
+    "ENDED_BY_ITSELF",
     "LOST_EXIT_STATUS",
     "AllocateAnswer",
     "AllocateCall",
@@ -33,6 +34,9 @@ ANY = "*"
 
 LOST_EXIT_STATUS = -100
 """`ContainerExitStatus.ABORTED`: not the program's fault, so that the ApplicationMaster asks for another container."""
+
+ENDED_BY_ITSELF = frozenset({0, -105})
+"""`ContainerExitStatus.SUCCESS`, `KILLED_BY_APPMASTER`: it was wanted no longer."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.verdicts import Verdict
 
-__all__ = ["ContainerKind", "LaunchNews", "LaunchProposal", "LaunchVerdict", "Promised", "Waiting"]
+__all__ = ["ContainerKind", "LaunchNews", "LaunchProposal", "LaunchVerdict", "Promised", "Reckoning", "Waiting"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,3 +102,23 @@ class Waiting:
     places: tuple[str, ...] = ()
     promised_at: frozenset[SubClusterId] = frozenset()
     held: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Reckoning:
+    """What an order by learnt durations expects of an attempt, for people.
+
+    Attributes:
+        work_s: Seconds of containers: what those that wait will take, or, if none has begun, what it costs to find out.
+        container_s: How long one is expected to run.
+        ended: Containers of the attempt that have ended, and `running` those that run.
+        alike: Applications of the same user, type and name that have taught something.
+        others: All applications that have.
+    """
+
+    work_s: float
+    container_s: float
+    ended: int
+    running: int
+    alike: int
+    others: int

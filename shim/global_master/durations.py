@@ -70,7 +70,7 @@ class DurationModel:
 
     @property
     def evidence(self) -> int:
-        """How many jobs it has learnt from, here or by what is wider; it changes with each."""
+        """A number that grows with each job that is learnt from, here or by what is wider."""
         return self.observed + (0 if self._wider is None else self._wider.evidence)
 
     def observe(self, duration_s: float) -> None:
@@ -142,7 +142,7 @@ class DurationModel:
             return
         self._derived_from = evidence
         count, sum_s = self._histogram()
-        self._prior_log = np.log(count + _TRACE_WEIGHT)
+        self._prior_log = np.log(self._belief())
         seen = np.flatnonzero(count)
         jobs = count.sum()
         completed = count[seen].cumsum() / jobs
@@ -150,6 +150,14 @@ class DurationModel:
         # limits along the first axis: the trial itself, and for those below the limit everything else
         work = (follow_s[-1] + np.multiply.outer(follow_s, _SIZES - 1.0)) / completed[:, None]
         self._trial_work = work.min(axis=0)
+
+    def _belief(self) -> FloatArray:
+        """Weight of each bucket, in jobs; array of shape (_BUCKETS,)."""
+        if self._wider is None or not self._wider.evidence:
+            return self._count + _TRACE_WEIGHT
+        wider = self._wider._belief()  # noqa: SLF001 - of the same class
+        belief: FloatArray = self._count + wider / wider.sum()
+        return belief
 
     def _histogram(self) -> tuple[FloatArray, FloatArray]:
         """Jobs by bucket and the seconds of these, with what is wider as one job more; arrays of shape (_BUCKETS,)."""

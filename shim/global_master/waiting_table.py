@@ -1,34 +1,57 @@
 """Who of a queue's applications has containers first, on real clusters: step 3 of a cycle.
 
 Each attempt that waits is a row of the same table by which the masters of the simulator order jobs, under the same
-kernels (`ordering.py`). An attempt holds nobody up where it could not have what it waits for, nor after it has not
-called for long; and one that was overtaken for too long goes first, so that in the end everybody is served.
+kernels (`ordering.py`). How long containers run is learnt by the same model (`durations.py`), from the grant to the end
+of each; that is soft state, and begins anew with a Global Master. An attempt holds nobody up where it could not have
+what it waits for, nor after it has not called for long; and one that was overtaken for too long goes first, so that in
+the end everybody is served.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
 import numpy as np
+from numpy.typing import NDArray
 
 from shim.domain.allocations import AskKey
-from shim.domain.ids import ApplicationAttemptId, SubClusterId
-from shim.domain.launches import Waiting
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+from shim.domain.launches import Reckoning, Waiting
 from shim.domain.resources import ResourceVector
-from shim.global_master.durations import DurationModel
+from shim.global_master.durations import FloatArray
+from shim.global_master.kinship import Kinship
 from shim.global_master.ordering import (
     Column,
     JobTable,
     OrderingKernel,
+    expect_durations,
     fewest_unfinished,
     first_come,
+    learnt_work,
     order_jobs,
 )
 
-__all__ = ["CONTAINER_ORDERS", "Ahead", "WaitingTable"]
+__all__ = ["CONTAINER_ORDERS", "Ahead", "Ordering", "WaitingTable"]
 
-CONTAINER_ORDERS: Mapping[str, OrderingKernel] = MappingProxyType(
-    {"fifo": first_come, "fewest-tasks": fewest_unfinished}
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """Who is next, as in a recipe of the simulator.
+
+    Attributes:
+        learns_durations: Whether the kernel reads `Column.EXPECTED_S`.
+    """
+
+    kernel: OrderingKernel
+    learns_durations: bool = False
+
+
+CONTAINER_ORDERS: Mapping[str, Ordering] = MappingProxyType(
+    {
+        "fifo": Ordering(first_come),
+        "fewest-tasks": Ordering(fewest_unfinished),
+        "learnt-work": Ordering(learnt_work, learns_durations=True),
+    }
 )
 """Orderings that a queue may have for its containers, by the words of `[[queue]]`."""
 
@@ -62,6 +85,8 @@ class _Attempt:
         row: In the table.
         heard_at_s: When it told last what it wants; `held` is how many containers it had then.
         overtaken_at_s: Since when something of it is withheld, and it was granted nothing; None if nothing is.
+        began_s: Since when it has each of its containers, and `began_in_all_s` the sum of that.
+        kin: By what its application is known again; empty if that is not known.
     """
 
     id: ApplicationAttemptId
@@ -70,6 +95,9 @@ class _Attempt:
     waits: dict[AskKey, Waiting] = field(default_factory=dict)
     held: int = 0
     overtaken_at_s: float | None = None
+    began_s: dict[ContainerId, float] = field(default_factory=dict)
+    began_in_all_s: float = 0.0
+    kin: str = ""
 
 
 class WaitingTable:
@@ -77,12 +105,17 @@ class WaitingTable:
 
     Args:
         overtaken_s: An attempt that was overtaken for longer goes before those that were not.
+        kinship: What applications of the queue have taught.
+        kin_of: By what an application is known again; empty if that is not known (yet).
     """
 
-    def __init__(self, overtaken_s: float) -> None:
+    def __init__(self, overtaken_s: float, kinship: Kinship, kin_of: Callable[[ApplicationId], str]) -> None:
         self._overtaken_s = overtaken_s
+        self._kinship = kinship
+        self._kin_of = kin_of
         self._table = JobTable()
-        self._durations = DurationModel()
+        self._keys: dict[int, float] = {}
+        self._keys_at_s = float("-inf")
         self._attempts: dict[ApplicationAttemptId, _Attempt] = {}
         self._by_row: dict[int, _Attempt] = {}
         self._ordered: tuple[str, float, list[_Attempt]] | None = None
@@ -114,12 +147,39 @@ class WaitingTable:
             known.overtaken_at_s = at_s
             self._ordered = None
 
+    def begun(self, attempt: ApplicationAttemptId, container: ContainerId, since_s: float) -> None:
+        """An attempt has a container since then; its ApplicationMaster's own is none of these."""
+        known = self._attempts.get(attempt) or self._add(attempt, since_s)
+        known.began_in_all_s += since_s - known.began_s.pop(container, 0.0)
+        known.began_s[container] = since_s
+        self._count(known)
+
+    def ended(self, attempt: ApplicationAttemptId, container: ContainerId, at_s: float, *, is_whole: bool) -> None:
+        """It has it no more.
+
+        Args:
+            attempt: Whose.
+            container: Which; one that is not known tells nothing.
+            at_s: Now.
+            is_whole: Whether it ran for as long as it was wanted: else nothing is learnt from it.
+        """
+        known = self._attempts.get(attempt)
+        began_s = None if known is None else known.began_s.pop(container, None)
+        if known is None or began_s is None:
+            return
+        known.began_in_all_s -= began_s
+        ran_for_s = max(0.0, at_s - began_s)
+        if is_whole and self._table.count_ended(known.row, ran_for_s):
+            self._kinship.observe(self._kin(known), ran_for_s)
+        self._count(known)
+
     def leave(self, attempt: ApplicationAttemptId) -> None:
         """An attempt wants nothing any more."""
         known = self._attempts.pop(attempt, None)
         if known is not None:
             self._table.remove(known.row)
             del self._by_row[known.row]
+            self._keys.pop(known.row, None)
             self._ordered = None
 
     # ------------------------------------------------------------------ who is before whom
@@ -162,10 +222,49 @@ class WaitingTable:
         rows = self._table.waiting_rows()
         rows = rows[np.argsort(self._table.column(Column.ARRIVED_S)[rows], kind="stable")]
         columns = self._table.columns(rows)
-        keys = CONTAINER_ORDERS[order](columns, self._durations, at_s)
+        keys = self._keys_of(CONTAINER_ORDERS[order], rows, at_s)
         ordered = [self._by_row[row] for row in rows[order_jobs(columns, keys)].tolist()]
         self._ordered = (order, at_s, ordered)
         return ordered
+
+    def _keys_of(self, ordering: Ordering, rows: NDArray[np.intp], at_s: float) -> FloatArray:
+        """One key for each row; of learnt ones only those that changed are computed, and all of them now and then."""
+        if not ordering.learns_durations:
+            return ordering.kernel(self._table.columns(rows), self._kinship.queue, at_s)
+        if not 0.0 <= at_s - self._keys_at_s < _HOLDS_FOR_S:
+            self._keys.clear()
+            self._keys_at_s = at_s
+        unknown: dict[str, list[int]] = {}
+        for row in rows.tolist():
+            if row not in self._keys:
+                unknown.setdefault(self._kin(self._by_row[row]), []).append(row)
+        for kin, alike in unknown.items():
+            model, of_kin = self._kinship.model(kin), np.array(alike, dtype=np.intp)
+            expect_durations(self._table, model, at_s, of_kin)
+            keys = ordering.kernel(self._table.columns(of_kin), model, at_s)
+            self._keys.update(zip(alike, keys.tolist(), strict=True))
+        return np.array([self._keys[row] for row in rows.tolist()], dtype=np.float64)
+
+    def _kin(self, known: _Attempt) -> str:
+        if not known.kin:
+            known.kin = self._kin_of(known.id.application)
+        return known.kin
+
+    def reckoning(self, attempt: ApplicationAttemptId, order: str, at_s: float) -> Reckoning | None:
+        """What the order expects of an attempt; None if it does not learn, or the attempt wants nothing."""
+        known = self._attempts.get(attempt)
+        if known is None or not known.waits or not CONTAINER_ORDERS[order].learns_durations:
+            return None
+        self._in_order(order, at_s)
+        kin = self._kin(known)
+        return Reckoning(
+            work_s=self._keys[known.row],
+            container_s=self._table.get(Column.EXPECTED_S, known.row),
+            ended=int(self._table.get(Column.FINISHED, known.row)),
+            running=len(known.began_s),
+            alike=self._kinship.observed(kin),
+            others=self._kinship.observed_in_all,
+        )
 
     # ------------------------------------------------------------------ the table
 
@@ -176,16 +275,27 @@ class WaitingTable:
         return known
 
     def _count(self, known: _Attempt) -> None:
-        """Bring its row up to date: what is promised to it counts as running."""
-        tasks = known.held + sum(each.wanted for each in known.waits.values())
+        """Bring its row up to date.
+
+        While nothing runs, what is promised counts as running: it is tried already, and not to be tried once more.
+        """
+        row, table = known.row, self._table
+        wanted = sum(each.wanted for each in known.waits.values())
         waiting = sum(each.unpromised for each in known.waits.values())
+        running, started_s = len(known.began_s), known.began_in_all_s
+        if not running:
+            running, started_s = wanted - waiting, (wanted - waiting) * known.heard_at_s
+        if bool(running) != bool(table.get(Column.RUNNING, row)):
+            table.expect_anew(row)
         for column, value in (
-            (Column.TASKS, tasks),
+            (Column.TASKS, table.get(Column.FINISHED, row) + known.held + wanted),
             (Column.WAITING, waiting),
-            (Column.RUNNING, tasks - waiting),
+            (Column.RUNNING, running),
+            (Column.STARTED_S, started_s),
         ):
-            self._table.put(column, known.row, float(value))
-        self._table.set_waiting(known.row, is_waiting=bool(known.waits))
+            table.put(column, row, float(value))
+        table.set_waiting(row, is_waiting=bool(known.waits))
+        self._keys.pop(row, None)
         self._ordered = None
 
 

@@ -11,11 +11,12 @@ from collections import Counter, OrderedDict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from typing import Protocol
 
-from shim.domain.allocations import AskKey, Ended, Grant
+from shim.domain.allocations import ENDED_BY_ITSELF, AskKey, Ended, Grant
 from shim.domain.ids import ContainerId, SubClusterId
 
-__all__ = ["Container", "ContainerBook", "ContainerState"]
+__all__ = ["Container", "ContainerBook", "ContainerState", "ContainerWatch"]
 
 _MOST_REMEMBERED = 4096
 
@@ -46,6 +47,9 @@ _MOVES: Mapping[ContainerState, frozenset[ContainerState]] = {
     ContainerState.SURPLUS: frozenset(),
 }
 
+_HAD = frozenset({ContainerState.QUEUED, ContainerState.GIVEN})
+_UNHEARD = frozenset({ContainerState.QUEUED, ContainerState.SURPLUS})
+
 
 @dataclass(slots=True)
 class Container:
@@ -57,6 +61,7 @@ class Container:
         ended: How it ended, once it has.
         since_s: When it was given, if its ResourceManager was asked; seconds since the epoch.
         is_hearsay: Whether this ledger knows it by asking alone: its scheduler may yet grant it.
+        is_returned: Whether the ApplicationMaster has given it back after it used it.
     """
 
     id: ContainerId
@@ -67,6 +72,7 @@ class Container:
     ended: Ended | None = None
     since_s: float | None = None
     is_hearsay: bool = False
+    is_returned: bool = False
 
     def move(self, state: ContainerState) -> None:
         """Go on to another state.
@@ -79,10 +85,27 @@ class Container:
         self.state = state
 
 
-class ContainerBook:
-    """The containers of an attempt that are not done with, and the names of those that were."""
+class ContainerWatch(Protocol):
+    """Somebody who learns how long containers run."""
 
-    def __init__(self) -> None:
+    def begun(self, container: ContainerId, since_s: float | None) -> None:
+        """An attempt has a container: since when, in seconds since the epoch, or None for since now."""
+        ...
+
+    def ended(self, container: ContainerId, *, is_whole: bool) -> None:
+        """It has it no more; `is_whole` says whether it ran for as long as its master wanted it."""
+        ...
+
+
+class ContainerBook:
+    """The containers of an attempt that are not done with, and the names of those that were.
+
+    Args:
+        watch: Told of what the attempt has.
+    """
+
+    def __init__(self, watch: ContainerWatch) -> None:
+        self._watch = watch
         self._containers: dict[ContainerId, Container] = {}
         self._done: OrderedDict[ContainerId, None] = OrderedDict()
 
@@ -103,6 +126,8 @@ class ContainerBook:
     def add(self, container: Container) -> None:
         """A container that was not known."""
         self._containers[container.id] = container
+        if container.state in _HAD:
+            self._watch.begun(container.id, container.since_s)
 
     def drop_hearsay(self, container: ContainerId) -> None:
         """Its scheduler grants it now, so that nobody had been given it."""
@@ -123,11 +148,19 @@ class ContainerBook:
         waiting = self.in_state(ContainerState.QUEUED, ContainerState.STILLBORN)
         return Counter(each.key for each in waiting if each.key is not None)
 
+    def give_back(self, container: ContainerId, *, is_used: bool) -> None:
+        """The ApplicationMaster wants it no more."""
+        known = self._containers.get(container)
+        if known is not None:
+            known.is_returned = known.is_returned or is_used
+
     def end(self, container: Container, ended: Ended) -> None:
         """It is no more; only the first end counts."""
         if container.state is ContainerState.SURPLUS:
             self.forget([container])
-        elif container.state in (ContainerState.QUEUED, ContainerState.GIVEN):
+        elif container.state in _HAD:
+            is_whole = container.is_returned or ended.exit_status in ENDED_BY_ITSELF
+            self._watch.ended(container.id, is_whole=is_whole)
             is_queued = container.state is ContainerState.QUEUED
             container.move(ContainerState.STILLBORN if is_queued else ContainerState.ENDED)
             container.ended = ended
@@ -136,6 +169,8 @@ class ContainerBook:
         """Done with: only the name is remembered, so that a repeated word of it is known as such."""
         for container in containers:
             del self._containers[container.id]
+            if container.state in _UNHEARD:
+                self._watch.ended(container.id, is_whole=False)
             self._done[container.id] = None
         while len(self._done) > _MOST_REMEMBERED:
             self._done.popitem(last=False)

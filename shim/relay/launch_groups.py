@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import LaunchVerdict
+from shim.domain.launches import LaunchVerdict, Reckoning
 from shim.domain.verdicts import Verdict
 from shim.relay.splitter import Demand
 
@@ -41,6 +41,7 @@ class AskDecision:
         verdicts: The newest of these asks, each with how many were proposed.
         repairs: Promises that were not kept in time, and taken back.
         withheld: Containers that nobody is asked for, as other attempts go first; `behind` names those.
+        reckoning: What the order expects of the attempt, if it goes by learnt durations.
     """
 
     key: AskKey
@@ -54,6 +55,7 @@ class AskDecision:
     repairs: int
     withheld: int = 0
     behind: tuple[str, ...] = ()
+    reckoning: Reckoning | None = None
 
 
 @dataclass(slots=True)

@@ -69,7 +69,7 @@ class AskLedger:
     def __init__(self, attempt: ApplicationAttemptId, home: SubClusterId, splitter: AskSplitter) -> None:
         self._master = MasterSide(attempt)
         self._splitter = splitter
-        self._containers = ContainerBook()
+        self._containers = ContainerBook(splitter)
         self._asks = AskBook(self._containers)
         self._talk = Conversations(home, self._asks)
         self._home = self._talk.home
@@ -141,7 +141,7 @@ class AskLedger:
 
     def _am_registered(self, event: AMRegistered) -> None:
         self._asks.clear()
-        self._splitter.clear()
+        self._splitter.begin_anew()
         self._talk.blacklist = frozenset()
         self._talk.is_told = False
         self._talk.is_resuming = event.is_resumed
@@ -174,6 +174,7 @@ class AskLedger:
         self._talk.blacklist = (self._talk.blacklist | set(call.blacklist_additions)) - set(call.blacklist_removals)
         for container in call.releases:
             self._owner(container).releases[container] = None
+            self._containers.give_back(container, is_used=not self._master.was_just_given(container))
         for update in call.updates:
             self._owner(update.container).updates.append(update)
         self._asks.split(self._splitter, event.rooms)

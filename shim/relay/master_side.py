@@ -6,7 +6,7 @@ Source: `ApplicationMasterService.allocate` of the ResourceManager.
 from enum import Enum
 
 from shim.domain.allocations import AllocateAnswer, AllocateCall
-from shim.domain.ids import ApplicationAttemptId
+from shim.domain.ids import ApplicationAttemptId, ContainerId
 
 __all__ = ["Heard", "MasterSide"]
 
@@ -48,6 +48,10 @@ class MasterSide:
     def next_id(self) -> int:
         """Response id of the next answer."""
         return (self._expected_id + 1) % _RESPONSE_IDS
+
+    def was_just_given(self, container: ContainerId) -> bool:
+        """Whether a container is in the last answer: whoever gives it back at once has not used it."""
+        return self.last is not None and any(grant.container == container for grant in self.last.grants)
 
     def registered(self) -> None:
         """It begins again."""

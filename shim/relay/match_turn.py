@@ -6,7 +6,8 @@ from typing import Protocol
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import LaunchVerdict, Waiting
+from shim.domain.launches import LaunchVerdict, Reckoning, Waiting
+from shim.relay.containers import ContainerWatch
 from shim.relay.launch_groups import LaunchGroup
 from shim.relay.splitter import Demand, Room
 
@@ -15,7 +16,7 @@ __all__ = ["Counts", "Launches", "MatchSettings", "MatchTurn"]
 Counts = dict[SubClusterId, int]
 
 
-class Launches(Protocol):
+class Launches(ContainerWatch, Protocol):
     """Proposals for the containers of one attempt."""
 
     def room(self, subcluster: SubClusterId, key: AskKey, places: tuple[str, ...] = ()) -> int:
@@ -45,6 +46,10 @@ class Launches(Protocol):
 
     def granted(self) -> None:
         """Say that a scheduler granted a container."""
+        ...
+
+    def reckoning(self) -> Reckoning | None:
+        """What the order expects of this attempt; None if it does not go by learnt durations."""
         ...
 
     def took(self, subcluster: SubClusterId, key: AskKey) -> None:

@@ -19,7 +19,7 @@ goes first: the ResourceManager would serve by its own order. It waits in the le
 from collections.abc import Mapping, Sequence
 
 from shim.domain.allocations import AskKey
-from shim.domain.ids import SubClusterId
+from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.launches import LaunchVerdict, Waiting
 from shim.relay.launch_book import LaunchBook
 from shim.relay.launch_groups import AskDecision, LaunchGroup, Weighed
@@ -123,10 +123,22 @@ class MatchingSplitter:
         """See `AskSplitter`."""
         self._book.drop(key)
 
+    def begin_anew(self) -> None:
+        """See `AskSplitter`."""
+        self._book.clear()
+
     def clear(self) -> None:
         """See `AskSplitter`."""
         self._book.clear()
         self._launches.leave()
+
+    def begun(self, container: ContainerId, since_s: float | None) -> None:
+        """See `ContainerWatch`."""
+        self._launches.begun(container, since_s)
+
+    def ended(self, container: ContainerId, *, is_whole: bool) -> None:
+        """See `ContainerWatch`."""
+        self._launches.ended(container, is_whole=is_whole)
 
     def judge(self, verdict: LaunchVerdict) -> bool:
         """Take in what a Local Master said to a proposal; return whether the asks are to be split again."""
@@ -308,6 +320,7 @@ class MatchingSplitter:
             repairs=group.repairs,
             withheld=max(0, withheld),
             behind=behind,
+            reckoning=self._launches.reckoning(),
         )
         while len(self._decisions) > _MOST_DECISIONS:
             del self._decisions[next(iter(self._decisions))]

@@ -21,8 +21,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from shim.domain.allocations import AskKey
-from shim.domain.ids import SubClusterId
+from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.relay.containers import ContainerWatch
 
 __all__ = [
     "AskSplitter",
@@ -105,7 +106,7 @@ class Demand:
     held: int = 0
 
 
-class AskSplitter(Protocol):
+class AskSplitter(ContainerWatch, Protocol):
     """Decides how many of a demand each sub-cluster is asked for."""
 
     def split(self, demand: Demand, rooms: Sequence[Room]) -> Mapping[SubClusterId, int]:
@@ -124,8 +125,12 @@ class AskSplitter(Protocol):
         """Nothing more of these asks is wanted."""
         ...
 
+    def begin_anew(self) -> None:
+        """Everything that is wanted will be said once more."""
+        ...
+
     def clear(self) -> None:
-        """Nothing is wanted any more, or everything will be said anew."""
+        """Nothing is wanted any more."""
         ...
 
 
@@ -165,8 +170,17 @@ class CapacitySplitter:
     def drop(self, key: AskKey) -> None:
         """See `AskSplitter`."""
 
+    def begin_anew(self) -> None:
+        """See `AskSplitter`."""
+
     def clear(self) -> None:
         """See `AskSplitter`."""
+
+    def begun(self, container: ContainerId, since_s: float | None) -> None:
+        """See `ContainerWatch`."""
+
+    def ended(self, container: ContainerId, *, is_whole: bool) -> None:
+        """See `ContainerWatch`."""
 
     def _move_starving(self, demand: Demand, kept: dict[SubClusterId, int], slots: Mapping[SubClusterId, int]) -> None:
         """Take asks that starve back, as many as there is room for elsewhere."""

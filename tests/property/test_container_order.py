@@ -7,12 +7,14 @@ too long. *Liveness*: everybody is served in the end, and no room is idle for lo
 
 from collections import Counter
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from shim.domain.allocations import AskKey
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.global_master.federation_view import FederationView
@@ -122,7 +124,7 @@ class World:
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST))
         self.managers = {name: ResourceManager(name, most if name == EAST else 99) for name in (EAST, WEST)}
-        orders = ContainerOrders(lambda _: order, self.clock, OVERTAKEN_S)
+        orders = ContainerOrders(lambda _: order, self.clock, OVERTAKEN_S, self.view)
         self.matching = SpanMatching(LaunchDesk(self.view, self.clock, 30.0), MatchSettings(patience), orders)
         self.grants_every = grants_every
         self.opens_for = opens_for
@@ -132,6 +134,7 @@ class World:
         }
         self.beats = 0
         self.served = []
+        self.live = []
         self.idle = Counter()
 
     def beat(self):
@@ -140,12 +143,33 @@ class World:
         self.clock.wall_s += 1.0
         for manager in self.managers.values():
             manager.running = [each for each in manager.running if each[3] > self.beats]
+            self.end_those_that_are_due()
             self.view.apply(manager.report(self.beats, self.clock.wall_s))
         for each in self.applications:
             self.call(each)
         if self.beats % self.grants_every == 0:  # nodes report to their ResourceManager when they please
             for name, manager in self.managers.items():
                 self.grant(name, manager)
+
+    def begin(self, application, until):
+        """An ApplicationMaster is given a container."""
+        container = ContainerId(application.attempt.id, len(self.served) + len(self.live) + 2)
+        self.splitters[application.number].begun(container, None)
+        self.live.append((until, application.number, container))
+
+    def end_those_that_are_due(self):
+        for until, who, container in self.live:
+            if until <= self.beats:
+                self.splitters[who].ended(container, is_whole=True)
+        self.live = [each for each in self.live if each[0] > self.beats]
+
+    def teach(self, lasts):
+        """Four containers of each application have run for as long as the test says."""
+        for application in self.applications:
+            for number in range(4):
+                container = ContainerId(application.attempt.id, 1000 + number)
+                self.splitters[application.number].begun(container, self.clock.wall_s - lasts[application.number])
+                self.splitters[application.number].ended(container, is_whole=True)
 
     def call(self, application):
         splitter = self.splitters[application.number]
@@ -190,6 +214,7 @@ class World:
             application.asked[name] -= 1
             self.splitters[who].granted(application.key, name)
             self.served.append(who)
+            self.begin(application, self.beats + application.for_beats)
             lucky.add(who)
         for each in self.applications:
             each.starved[name] = 0 if each.number in lucky else each.starved[name] + bool(each.asked.get(name))
@@ -198,24 +223,45 @@ class World:
         self.idle[name] = self.idle[name] + 1 if could and not lucky else 0
 
 
-SIZES = st.lists(st.integers(1, 6), min_size=2, max_size=5)
+WANTS = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 5)), min_size=2, max_size=5)
 
 
-@settings(max_examples=60, deadline=None)
+class Wants(NamedTuple):
+    """Who, how many containers, and how long they last."""
+
+    number: int
+    count: int
+    lasts: int
+
+
+FIRST = {
+    "fifo": lambda each: each.number,
+    "fewest-tasks": lambda each: (each.count, each.number),
+    "learnt-work": lambda each: (each.count * each.lasts, each.number),
+}
+"""Who is first, said once more."""
+
+
+@settings(max_examples=90, deadline=None)
 @given(
-    order=st.sampled_from(["fifo", "fewest-tasks"]),
-    sizes=SIZES,
+    order=st.sampled_from(sorted(FIRST)),
+    wants=WANTS,
     grants_every=st.integers(1, 3),
     opens_for=st.integers(0, 3),
 )
-def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(order, sizes, grants_every, opens_for):
-    applications = [Application(number, a_key(1), count, 99) for number, count in enumerate(sizes, start=1)]
-    world = World(order, applications, patience=10, grants_every=grants_every, opens_for=opens_for)
+def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(order, wants, grants_every, opens_for):
+    told = [Wants(number, *want) for number, want in enumerate(wants, start=1)]
+    world = World(
+        order,
+        [Application(each.number, a_key(1), each.count, 99) for each in told],
+        patience=10,
+        grants_every=grants_every,
+        opens_for=opens_for,
+    )
+    world.teach({each.number: 7.0 * each.lasts for each in told})
     for manager in world.managers.values():  # full of what others run
         manager.running = [(0, node, 1, 9999) for node in range(len(NODES[manager.name])) for _ in range(NODE_GIB)]
-    in_turn = sorted(applications, key=lambda each: (sizes[each.number - 1], each.number))
-    expected = [each.number for each in (in_turn if order == "fewest-tasks" else applications)]
-    expected = [number for number in expected for _ in range(sizes[number - 1])]
+    expected = [each.number for each in sorted(told, key=FIRST[order]) for _ in range(each.count)]
     manager = world.managers[WEST]
     world.beat()
     for freed in range(1, 9):
@@ -229,7 +275,7 @@ def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(order, si
 
 @settings(max_examples=100, deadline=None)
 @given(
-    order=st.sampled_from(["fifo", "fewest-tasks"]),
+    order=st.sampled_from(sorted(FIRST)),
     wanted=st.lists(
         st.tuples(st.sampled_from([(1, ""), (3, ""), (2, "gpu")]), st.integers(1, 9), st.integers(1, 6)),
         min_size=1,
@@ -252,6 +298,25 @@ def test_everybody_is_served_in_the_end_and_nobody_is_withheld_from_room_that_no
     world.beat()
     world.beat()
     assert sum(world.matching.status().promised.values()) == 0
+
+
+@pytest.mark.parametrize(("for_beats", "served"), [(2, [2, 2, 2]), (20, [2, 1])])
+def test_an_unknown_application_is_tried_and_goes_on_if_its_containers_are_short(for_beats, served):
+    known = Application(1, a_key(4), 3, 20)
+    others = [Application(number, a_key(4), 0) for number in (3, 4, 5)]
+    world = World("learnt-work", [known, *others], patience=10)
+    world.teach({1: 20.0, 3: 2.0, 4: 2.0, 5: 2.0})
+    unknown = Application(2, a_key(4), 9, for_beats)
+    world.applications.append(unknown)
+    world.splitters[2] = world.matching.splitter(unknown.attempt, lambda _: QUEUE, lambda: None)
+    for manager in world.managers.values():
+        manager.running = [(0, node, NODE_GIB, 9999) for node in range(len(NODES[manager.name]))]
+    world.beat()
+    world.managers[WEST].running.pop()
+    while len(world.served) < len(served):
+        world.beat()
+        assert world.beats < 100
+    assert world.served == served
 
 
 def test_an_application_that_was_overtaken_for_too_long_goes_first():

@@ -17,6 +17,15 @@ class Unordered:
     def granted(self):
         pass
 
+    def begun(self, container, since_s):
+        pass
+
+    def ended(self, container, *, is_whole):
+        pass
+
+    def reckoning(self):
+        return None
+
     def took(self, subcluster, key):
         pass
 

@@ -2,8 +2,10 @@
 
 from collections import Counter
 from collections.abc import Iterable
+from dataclasses import asdict
 from typing import Any
 
+from shim.domain.launches import Reckoning
 from shim.domain.verdicts import Verdict
 from shim.relay.launch_groups import AskDecision
 from shim.services.span_splitters import MatchingStatus
@@ -46,6 +48,7 @@ def _shown(decision: AskDecision) -> dict[str, Any]:
         "repairs": decision.repairs,
         "withheld": decision.withheld,
         "behind": list(decision.behind),
+        "expects": None if decision.reckoning is None else asdict(decision.reckoning),
         "candidates": [
             {
                 "cluster": each.subcluster,
@@ -75,4 +78,13 @@ def _who_is_first(decision: AskDecision) -> str:
         return ""
     more = len(decision.behind) - _MOST_NAMED
     names = [*decision.behind[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
-    return f"{decision.withheld} wait in Heddle, as others of the queue go first: {', '.join(names)}"
+    told = f"{decision.withheld} wait in Heddle, as others of the queue go first: {', '.join(names)}"
+    return told if decision.reckoning is None else f"{told}; {_expectation(decision.reckoning)}"
+
+
+def _expectation(reckoning: Reckoning) -> str:
+    return (
+        f"it is expected to need {reckoning.work_s:.1f} s of containers yet, {reckoning.container_s:.1f} s each by "
+        f"{reckoning.ended} that have ended, {reckoning.running} that run and {reckoning.others} applications, "
+        f"{reckoning.alike} of them like it"
+    )

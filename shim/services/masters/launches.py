@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from shim.domain.allocations import AskKey
-from shim.domain.ids import SubClusterId
-from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Waiting
+from shim.domain.ids import ContainerId, SubClusterId
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Reckoning, Waiting
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.verdicts import Verdict
 from shim.errors import HeddleError
@@ -258,6 +258,18 @@ class AttemptLaunches:
     def granted(self) -> None:
         """See `Launches`."""
         self._turn.granted()
+
+    def begun(self, container: ContainerId, since_s: float | None) -> None:
+        """See `ContainerWatch`."""
+        self._turn.begun(container, since_s)
+
+    def ended(self, container: ContainerId, *, is_whole: bool) -> None:
+        """See `ContainerWatch`."""
+        self._turn.ended(container, is_whole=is_whole)
+
+    def reckoning(self) -> Reckoning | None:
+        """See `Launches`."""
+        return self._turn.reckoning()
 
     def took(self, subcluster: SubClusterId, key: AskKey) -> None:
         """See `Launches`."""

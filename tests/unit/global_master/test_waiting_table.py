@@ -5,9 +5,11 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.allocations import AskKey
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.launches import Waiting
 from shim.domain.resources import ResourceVector
+from shim.global_master.durations import DurationModel
+from shim.global_master.kinship import Kinship
 from shim.global_master.waiting_table import WaitingTable
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -21,9 +23,13 @@ def waiting(count, **more):
     return Waiting(**({"wanted": count, "unpromised": count, "subclusters": BOTH} | more))
 
 
+def an_empty_table(kin_of=lambda _: ""):
+    return WaitingTable(60.0, Kinship(DurationModel()), kin_of)
+
+
 def a_table(**counts):
     """A table in which the three want so many, told youngest first."""
-    table = WaitingTable(overtaken_s=60.0)
+    table = an_empty_table()
     for attempt, name in ((YOUNG, "young"), (MIDDLE, "middle"), (OLD, "old")):
         if name in counts:
             table.tell(attempt, KEY, waiting(counts[name]), 0.0)
@@ -90,7 +96,7 @@ def test_an_attempt_that_is_silent_or_has_left_holds_nobody_up():
 
 
 def test_who_was_overtaken_for_too_long_goes_first_until_it_is_granted_something():
-    table = WaitingTable(overtaken_s=60.0)
+    table = an_empty_table()
     for at_s in (0.0, 50.0, 59.0, 61.0):
         table.tell(OLD, KEY, waiting(9, withheld=9 if at_s < 60.0 else 0), at_s)
         table.tell(YOUNG, KEY, waiting(1), at_s)
@@ -100,3 +106,76 @@ def test_who_was_overtaken_for_too_long_goes_first_until_it_is_granted_something
     assert before(table, OLD, at_s=61.0) == []
     table.granted(OLD, 61.0)
     assert before(table, OLD, at_s=61.0) == [(YOUNG, 1)]
+
+
+def ran(table, attempt, *durations_s, at_s=0.0, first=0, is_whole=True):
+    """Containers of an attempt that ended, all of them at once."""
+    for number, duration_s in enumerate(durations_s, start=first):
+        container = ContainerId(attempt, number)
+        table.begun(attempt, container, at_s - duration_s)
+        table.ended(attempt, container, at_s, is_whole=is_whole)
+
+
+def before_by_work(table, attempt, at_s=1.0):
+    return [each.attempt for each in table.before(attempt, EAST, "learnt-work", at_s)]
+
+
+def test_whose_containers_take_the_least_time_goes_first_however_many_they_are():
+    table = a_table(old=3, young=20)
+    ran(table, OLD, 100.0, 90.0, 110.0, 100.0)
+    ran(table, YOUNG, 10.0, 9.0, 11.0, 10.0)
+    assert before_by_work(table, OLD) == [YOUNG]
+    assert before_by_work(table, YOUNG) == []
+    assert before(table, YOUNG) == [(OLD, 3)], "by numbers"
+    told = table.reckoning(OLD, "learnt-work", 1.0)
+    assert (told.work_s, told.container_s, told.ended, told.running) == (300.0, 100.0, 4, 0)
+    assert table.reckoning(OLD, "fifo", 1.0) is None
+    table.tell(YOUNG, KEY, waiting(40), 1.0)
+    assert before_by_work(table, OLD) == [], "400 s by now"
+
+
+def test_who_runs_for_long_without_an_end_is_expected_to_take_longer():
+    table = a_table(old=5, young=5)
+    ran(table, MIDDLE, 10.0)
+    table.begun(YOUNG, ContainerId(YOUNG, 1), 0.0)
+    for number in range(20):
+        table.begun(OLD, ContainerId(OLD, number), -500.0)
+    assert before_by_work(table, OLD) == [YOUNG]
+    expected = [table.reckoning(OLD, "learnt-work", at_s).container_s for at_s in (1.0, 5000.0)]
+    assert 500.0 < expected[0] < expected[1]
+
+
+def test_who_has_not_begun_is_tried_first_and_one_promise_is_the_trial():
+    table = a_table(old=9, young=9)
+    ran(table, MIDDLE, 1000.0)
+    table.begun(OLD, ContainerId(OLD, 1), 0.0)
+    assert before_by_work(table, OLD) == [YOUNG]
+    trial = table.reckoning(YOUNG, "learnt-work", 1.0).work_s
+    table.tell(YOUNG, KEY, waiting(9, unpromised=8, promised_at=BOTH), 1.0)
+    assert table.reckoning(YOUNG, "learnt-work", 1.0).work_s > trial
+
+
+def test_what_was_cut_short_or_is_not_known_teaches_nothing():
+    table = a_table(old=3)
+    ran(table, OLD, 5.0, is_whole=False)
+    table.ended(OLD, ContainerId(OLD, 99), 1.0, is_whole=True)
+    table.ended(YOUNG, ContainerId(YOUNG, 1), 1.0, is_whole=True)
+    told = table.reckoning(OLD, "learnt-work", 1.0)
+    assert (told.ended, told.running, told.others) == (0, 0, 0)
+    table.leave(OLD)
+    assert table.reckoning(OLD, "learnt-work", 1.0) is None
+
+
+def test_applications_that_are_alike_are_expected_alike():
+    kin = {OLD.application: "a", MIDDLE.application: "b", YOUNG.application: "a"}
+    table = an_empty_table(kin.get)
+    ran(table, OLD, 1000.0)
+    ran(table, MIDDLE, 10.0)
+    again = ApplicationAttemptId(ApplicationId(1, 9), 1)
+    kin[again.application] = "b"
+    table.tell(YOUNG, KEY, waiting(3), 0.0)
+    table.tell(again, KEY, waiting(3), 0.0)
+    assert before_by_work(table, YOUNG) == [again]
+    assert table.reckoning(again, "learnt-work", 1.0).alike == 1
+    kin[again.application] = "a"
+    assert before_by_work(table, YOUNG) == [again], "it was known by then"

@@ -39,11 +39,30 @@ def a_grant(number=1, key=KEY):
     return Grant(ContainerId(ATTEMPT, (200 << 40) | number), node, key.priority, -1, key.resource)
 
 
+class Watching(CapacitySplitter):
+    """Notes what the attempt has, and how it ended: True if it ran for as long as it was wanted."""
+
+    def __init__(self):
+        super().__init__(patience=3)
+        self.has = set()
+        self.ran = {}
+
+    def begun(self, container, since_s):
+        assert since_s is None
+        self.has.add(container)
+
+    def ended(self, container, *, is_whole):
+        if container in self.has:
+            self.has.remove(container)
+            self.ran[container] = is_whole
+
+
 class Talk:
     """A ledger whose asks go west, and what it says."""
 
     def __init__(self):
-        self.ledger = AskLedger(ATTEMPT, EAST, CapacitySplitter(patience=3))
+        self.watch = Watching()
+        self.ledger = AskLedger(ATTEMPT, EAST, self.watch)
         self.said = {}
         self.answered = None
         self.opened = []
@@ -229,3 +248,35 @@ def test_the_end_closes_every_session_and_opens_none(talk):
     assert talk.effects == [CloseSession(WEST)]
     talk.tell(Beat(WEST))
     assert talk.effects == []
+
+
+def test_how_long_containers_run_is_learnt_from_those_that_nobody_cut_short(talk):
+    by_itself, by_its_master, failed, returned, unused, preempted, lost = (a_grant(number) for number in range(1, 8))
+    talk.wants(7)
+    talk.beats()
+    talk.hears(WEST, by_itself, by_its_master, failed, returned, preempted, lost)
+    talk.wants()
+    talk.beats()
+    talk.hears(WEST, unused)
+    talk.wants()
+    assert talk.watch.has == {
+        each.container for each in (by_itself, by_its_master, failed, returned, unused, preempted, lost)
+    }
+    talk.wants(releases=(returned.container, unused.container))
+    talk.beats()
+    statuses = {by_itself: 0, by_its_master: -105, failed: 1, returned: -100, unused: -100, preempted: -102}
+    talk.hears(WEST, ended=[Ended(grant.container, status) for grant, status in statuses.items()])
+    talk.tell(SessionLost(WEST, "silent"))
+    told = {grant: talk.watch.ran[grant.container] for grant in (*statuses, lost)}
+    assert {grant for grant, is_whole in told.items() if is_whole} == {by_itself, by_its_master, returned}
+    assert talk.watch.has == set()
+
+
+def test_what_nobody_wants_any_more_was_never_used(talk):
+    talk.beats()
+    talk.hears(WEST, a_grant())
+    assert talk.watch.has == {a_grant().container}
+    talk.wants(0)
+    talk.beats()
+    talk.hears(WEST, ended=[Ended(a_grant().container, 0)])
+    assert talk.watch.ran == {a_grant().container: False}

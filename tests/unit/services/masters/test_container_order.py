@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.launches import Waiting
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
@@ -17,7 +17,7 @@ from shim.services.masters.container_order import ContainerOrders
 from shim.services.masters.launches import AttemptLaunches, LaunchDesk
 from shim.services.span_splitters import SpanMatching
 from shim.testing.clock import FakeClock
-from shim.testing.reports import a_report
+from shim.testing.reports import a_document, a_report
 from tests.unit.relay.test_matching import KEY
 
 EAST = SubClusterId("east")
@@ -41,7 +41,7 @@ class Federation:
         self.view = FederationView((EAST,))
         self.report(1, free)
         self.desk = LaunchDesk(self.view, self.clock, 30.0)
-        self.orders = ContainerOrders(lambda _: self.order, self.clock, 60.0)
+        self.orders = ContainerOrders(lambda _: self.order, self.clock, 60.0, self.view)
         self.matching = SpanMatching(self.desk, MatchSettings(), self.orders)
 
     def report(self, number, free):
@@ -64,6 +64,72 @@ class Federation:
 @pytest.fixture
 def federation():
     return Federation()
+
+
+def test_what_an_application_has_taught_is_known_of_its_next_run(federation):
+    federation.order = "learnt-work"
+    for number, name in ((1, "load 2026-11-21"), (2, "sort"), (3, "load 2026-11-22"), (4, "other")):
+        document = a_document(number, "east")
+        federation.view.note(replace(document, summary=replace(document.summary, name=name)))
+    for number, ran_for_s in ((1, 1000.0), (2, 10.0)):
+        attempt = an_attempt(number)
+        splitter, container = federation.splitter(attempt), ContainerId(attempt.id, 2)
+        splitter.begun(container, None)
+        federation.clock.wall_s += ran_for_s
+        splitter.ended(container, is_whole=True)
+        splitter.clear()
+    third, fourth = (federation.launches(an_attempt(number)) for number in (3, 4))
+    third.wait(KEY, WAITS)
+    fourth.wait(KEY, WAITS)
+    assert third.before(EAST, KEY) == ("application_1_0004",), "a load takes long"
+    known, unknown = third.reckoning(), fourth.reckoning()
+    assert (known.alike, known.others, unknown.alike, unknown.others) == (1, 2, 0, 2)
+    assert known.work_s > unknown.work_s > 0.0
+
+
+def test_what_runs_since_before_heddle_began_counts_from_then_on(federation):
+    federation.order = "learnt-work"
+    first = federation.launches(an_attempt(1))
+    first.wait(KEY, WAITS)
+    expected = []
+    for since_s in (federation.clock.wall_s + 60.0, federation.clock.wall_s - 5000.0):
+        first.begun(ContainerId(an_attempt(1).id, 2), since_s)
+        federation.clock.wall_s += 1.0
+        expected.append(first.reckoning().container_s)
+    assert expected[0] < expected[1]
+    assert first.reckoning().running == 1, "told twice"
+
+
+def test_the_order_says_what_it_expects_and_by_what():
+    federation = Federation("learnt-work", free=0)
+    large, small = an_attempt(1), an_attempt(2)
+    of_large, of_small = federation.splitter(large), federation.splitter(small)
+    for splitter, attempt, ran_for_s in ((of_large, large, 100.0), (of_small, small, 10.0)):
+        for number in range(4):
+            container = ContainerId(attempt.id, number)
+            splitter.begun(container, None)
+            federation.clock.wall_s += ran_for_s
+            splitter.ended(container, is_whole=True)
+    federation.clock.wall_s += 1.0
+    of_small.split(Demand(KEY, 9), ROOMS)
+    of_large.split(Demand(KEY, 2), ROOMS)
+    (shown,) = shown_asks(federation.matching.decisions(large.id.application))
+    assert shown["reason"] == (
+        "2 wait in Heddle, as others of the queue go first: application_1_0002; it is expected to need 200.0 s of "
+        "containers yet, 100.0 s each by 4 that have ended, 0 that run and 2 applications, 0 of them like it"
+    )
+    assert shown["expects"] == {
+        "work_s": 200.0,
+        "container_s": 100.0,
+        "ended": 4,
+        "running": 0,
+        "alike": 0,
+        "others": 2,
+    }
+    federation.order = "fifo"
+    of_large.split(Demand(KEY, 2), ROOMS)
+    (shown,) = shown_asks(federation.matching.decisions(large.id.application))
+    assert (shown["expects"], shown["reason"]) == (None, "")
 
 
 def test_what_those_before_wait_for_is_not_free_for_others_of_the_queue(federation):

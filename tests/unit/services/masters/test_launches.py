@@ -126,7 +126,7 @@ async def test_a_local_master_that_is_silent_or_away_is_done_without(story):
 
 async def test_a_splitter_over_links_thinks_again_when_the_verdict_comes(story):
     desk = LaunchDesk(story.view, story.clock, 30.0, story.following)
-    matching = SpanMatching(desk, MatchSettings(), ContainerOrders(lambda _: UNORDERED, story.clock, 60.0))
+    matching = SpanMatching(desk, MatchSettings(), ContainerOrders(lambda _: UNORDERED, story.clock, 60.0, story.view))
     changed = []
     splitter = matching.splitter(ATTEMPT, lambda _: "root.default", lambda: changed.append(1))
     assert splitter.split(Demand(KEY, 3), ROOMS) == {EAST: 3}, "for the home"
