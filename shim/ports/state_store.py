@@ -42,6 +42,10 @@ class StateStore(Protocol):
         """
         ...
 
+    async def note_taken(self, application_ids: Collection[ApplicationId]) -> None:
+        """Move those of these that are INTENDED on to SUBMITTED: their homes have them; others are left alone."""
+        ...
+
     async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
         """Put a new intent in the place of a record, if that still stands as it `was`.
 

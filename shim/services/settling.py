@@ -5,10 +5,10 @@ second flush of the disk. Who dies before the note is written leaves an intent, 
 """
 
 import asyncio
+from collections.abc import Sequence
 from contextlib import suppress
 
 from shim.domain.ids import ApplicationId
-from shim.domain.submissions import SubmissionState
 from shim.errors import StoreError
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
@@ -49,14 +49,15 @@ class Settling:
         try:
             while self._waiting:
                 await self._clock.sleep(_GATHER_S)
-                await asyncio.gather(*(self._write(application_id) for application_id in tuple(self._waiting)))
+                await self._write(tuple(self._waiting))
         finally:
             self._writer = None
 
-    async def _write(self, application_id: ApplicationId) -> None:
+    async def _write(self, application_ids: Sequence[ApplicationId]) -> None:
         try:
-            with suppress(StoreError):  # its home has it and the intent is safe: the repair settles it
-                await self._store.settle(application_id, SubmissionState.SUBMITTED)
+            with suppress(StoreError):  # their homes have them and the intents are safe: the repair settles them
+                await self._store.note_taken(application_ids)
         finally:
-            self._waiting.discard(application_id)
-        self._reached(CrashPoint.SETTLED, application_id)
+            self._waiting.difference_update(application_ids)
+        for application_id in application_ids:
+            self._reached(CrashPoint.SETTLED, application_id)

@@ -132,6 +132,10 @@ class SqlStateStore:
             )
         )
 
+    async def note_taken(self, application_ids: Collection[ApplicationId]) -> None:
+        """Move INTENDED records on to SUBMITTED, in one statement."""
+        await self._executor.write(partial(operations.note_taken, application_ids=tuple(application_ids)))
+
     async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
         """Put a new intent in the place of a record that stands as it was."""
         await self._executor.write(partial(operations.rehome, record=record, was=was))

@@ -78,6 +78,11 @@ class ObservedStateStore:
         async with self._operation("settle"):
             await self._inner.settle(application_id, state, rejection=rejection)
 
+    async def note_taken(self, application_ids: Collection[ApplicationId]) -> None:
+        """See `StateStore`."""
+        async with self._operation("note_taken"):
+            await self._inner.note_taken(application_ids)
+
     async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
         """See `StateStore`."""
         async with self._operation("rehome"):

@@ -58,6 +58,13 @@ class InMemoryStateStore:
         elif kept is None or kept.record.state is not state:
             raise VersionConflictError(f"{application_id} cannot become {state.value}")
 
+    async def note_taken(self, application_ids: Collection[ApplicationId]) -> None:
+        """Move INTENDED records on."""
+        for application_id in application_ids:
+            kept = self._kept.get(application_id)
+            if kept is not None and kept.record.state is SubmissionState.INTENDED:
+                kept.record = replace(kept.record, state=SubmissionState.SUBMITTED)
+
     async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
         """Replace a record that stands as it was."""
         kept = self._kept.get(was.application_id)
@@ -185,6 +192,11 @@ class SwitchableStore(InMemoryStateStore):
         """Refused while writes fail."""
         self._check(is_write=True)
         await InMemoryStateStore.settle(self, application_id, state, rejection=rejection)
+
+    async def note_taken(self, application_ids: Collection[ApplicationId]) -> None:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        await InMemoryStateStore.note_taken(self, application_ids)
 
     async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
         """Refused while writes fail."""

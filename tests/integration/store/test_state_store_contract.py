@@ -146,6 +146,23 @@ async def test_settling_twice_to_the_same_state_changes_nothing(store: StateStor
     assert found == replace(record, state=state, rejection="no")
 
 
+async def test_those_that_homes_have_taken_are_noted_together(store: StateStore) -> None:
+    first, refused, second, on_its_way = records = [a_record(number) for number in range(1, 5)]
+    ids = [record.submission.application_id for record in records]
+    for record in records:
+        await store.insert_intent(record)
+    await store.settle(ids[1], REJECTED, rejection="no")
+    for _ in range(2):
+        await store.note_taken([ids[2], ids[1], ids[0], ApplicationId(1, 99)])
+    await store.note_taken([])
+    assert [await store.find(each) for each in ids] == [
+        replace(first, state=SUBMITTED),
+        replace(refused, state=REJECTED, rejection="no"),
+        replace(second, state=SUBMITTED),
+        on_its_way,
+    ]
+
+
 @pytest.mark.parametrize(("first", "second"), [(SUBMITTED, REJECTED), (REJECTED, SUBMITTED)])
 async def test_what_is_settled_is_not_settled_otherwise(
     store: StateStore, first: SubmissionState, second: SubmissionState
