@@ -64,6 +64,7 @@ class Metrics:
         self._registry = CollectorRegistry()
         self._scrape: tuple[float, bytes] | None = None
         self._answered: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
+        self._timed: dict[tuple[Histogram, str, str], Histogram] = {}
         registry = self._registry
         self._requests = Counter(
             "heddle_http_requests", "Requests that were answered", ("endpoint", "method", "status"), registry=registry
@@ -106,7 +107,7 @@ class Metrics:
 
     def exchange(self, subcluster: str, outcome: str, duration_s: float) -> None:
         """Count an exchange with a ResourceManager: `answered`, or the name of the error."""
-        self._rm_seconds.labels(subcluster, outcome).observe(duration_s)
+        self._series(self._rm_seconds, subcluster, outcome).observe(duration_s)
 
     def poll(self, subcluster: str, outcome: str) -> None:
         """Count a poll: `reported`, or the name of the error."""
@@ -118,7 +119,13 @@ class Metrics:
 
     def store(self, operation: str, outcome: str, duration_s: float) -> None:
         """Count a store operation: `done`, or the name of the error."""
-        self._store_seconds.labels(operation, outcome).observe(duration_s)
+        self._series(self._store_seconds, operation, outcome).observe(duration_s)
+
+    def _series(self, times: Histogram, first: str, second: str) -> Histogram:
+        series = self._timed.get((times, first, second))
+        if series is None:  # to find it by its labels costs as much as to count
+            series = self._timed[times, first, second] = times.labels(first, second)
+        return series
 
     def scrape(self) -> bytes:
         """The text for `/metrics`, at most a second old."""

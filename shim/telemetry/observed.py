@@ -1,7 +1,6 @@
 """Ports with a stop-watch: each wraps another and tells the metrics how long its calls took and how they ended."""
 
-from collections.abc import AsyncIterator, Callable, Collection, Sequence
-from contextlib import AbstractAsyncContextManager, asynccontextmanager
+from collections.abc import Callable, Collection, Sequence
 from functools import partial
 
 from shim.domain.ids import ApplicationId, SubClusterId
@@ -15,17 +14,20 @@ from shim.telemetry.metrics import Metrics
 __all__ = ["ObservedResourceManager", "ObservedStateStore"]
 
 
-@asynccontextmanager
-async def _timed(clock: Clock, well: str, tell: Callable[[str, float], None]) -> AsyncIterator[None]:
-    """Tell how the block ended (`well`, or the name of its error) and how long it took."""
-    began_s, outcome = clock.monotonic_s(), well
-    try:
-        yield
-    except BaseException as exc:
-        outcome = type(exc).__name__
-        raise
-    finally:
-        tell(outcome, clock.monotonic_s() - began_s)
+class _Timed:
+    """Tells how a block ended (`well`, or the name of its error) and how long it took."""
+
+    __slots__ = ("_began_s", "_clock", "_tell", "_well")
+
+    def __init__(self, clock: Clock, well: str, tell: Callable[[str, float], None]) -> None:
+        self._clock, self._well, self._tell = clock, well, tell
+        self._began_s = 0.0
+
+    def __enter__(self) -> None:
+        self._began_s = self._clock.monotonic_s()
+
+    def __exit__(self, kind: type[BaseException] | None, _error: BaseException | None, _trace: object) -> None:
+        self._tell(self._well if kind is None else kind.__name__, self._clock.monotonic_s() - self._began_s)
 
 
 class ObservedResourceManager:
@@ -41,7 +43,7 @@ class ObservedResourceManager:
 
     async def exchange(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
         """See `ResourceManager`."""
-        async with _timed(self._clock, "answered", partial(self._metrics.exchange, self._inner.subcluster)):
+        with _Timed(self._clock, "answered", partial(self._metrics.exchange, self._inner.subcluster)):
             return await self._inner.exchange(request, timeout_s=timeout_s)
 
     async def close(self) -> None:
@@ -55,89 +57,89 @@ class ObservedStateStore:
     def __init__(self, inner: StateStore, metrics: Metrics, clock: Clock) -> None:
         self._inner, self._metrics, self._clock = inner, metrics, clock
 
-    def _operation(self, name: str) -> AbstractAsyncContextManager[None]:
-        return _timed(self._clock, "done", partial(self._metrics.store, name))
+    def _operation(self, name: str) -> _Timed:
+        return _Timed(self._clock, "done", partial(self._metrics.store, name))
 
     async def federation_timestamp_ms(self) -> int:
         """See `StateStore`."""
-        async with self._operation("federation_timestamp_ms"):
+        with self._operation("federation_timestamp_ms"):
             return await self._inner.federation_timestamp_ms()
 
     async def reserve_sequences(self, count: int) -> range:
         """See `StateStore`."""
-        async with self._operation("reserve_sequences"):
+        with self._operation("reserve_sequences"):
             return await self._inner.reserve_sequences(count)
 
     async def insert_intent(self, record: SubmissionRecord) -> SubmissionRecord:
         """See `StateStore`."""
-        async with self._operation("insert_intent"):
+        with self._operation("insert_intent"):
             return await self._inner.insert_intent(record)
 
     async def settle(self, application_id: ApplicationId, state: SubmissionState, *, rejection: str = "") -> None:
         """See `StateStore`."""
-        async with self._operation("settle"):
+        with self._operation("settle"):
             await self._inner.settle(application_id, state, rejection=rejection)
 
     async def note_taken(self, application_ids: Collection[ApplicationId]) -> None:
         """See `StateStore`."""
-        async with self._operation("note_taken"):
+        with self._operation("note_taken"):
             await self._inner.note_taken(application_ids)
 
     async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
         """See `StateStore`."""
-        async with self._operation("rehome"):
+        with self._operation("rehome"):
             await self._inner.rehome(record, was=was)
 
     async def confirm(
         self, application_ids: Collection[ApplicationId], subcluster: SubClusterId, started_on_ms: int
     ) -> None:
         """See `StateStore`."""
-        async with self._operation("confirm"):
+        with self._operation("confirm"):
             await self._inner.confirm(application_ids, subcluster, started_on_ms)
 
     async def find(self, application_id: ApplicationId) -> SubmissionRecord | None:
         """See `StateStore`."""
-        async with self._operation("find"):
+        with self._operation("find"):
             return await self._inner.find(application_id)
 
     async def intended(self) -> Sequence[SubmissionRecord]:
         """See `StateStore`."""
-        async with self._operation("intended"):
+        with self._operation("intended"):
             return await self._inner.intended()
 
     async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
         """See `StateStore`."""
-        async with self._operation("unfinished"):
+        with self._operation("unfinished"):
             return await self._inner.unfinished(subcluster)
 
     async def waiting(self) -> Sequence[SubmissionStanding]:
         """See `StateStore`."""
-        async with self._operation("waiting"):
+        with self._operation("waiting"):
             return await self._inner.waiting()
 
     async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
         """See `StateStore`."""
-        async with self._operation("withdraw"):
+        with self._operation("withdraw"):
             await self._inner.withdraw(application_id, reason=reason)
 
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """See `StateStore`."""
-        async with self._operation("mark_final"):
+        with self._operation("mark_final"):
             await self._inner.mark_final(application_ids)
 
     async def purge(self, *, final_before_ms: int, keep: int) -> int:
         """See `StateStore`."""
-        async with self._operation("purge"):
+        with self._operation("purge"):
             return await self._inner.purge(final_before_ms=final_before_ms, keep=keep)
 
     async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> None:
         """See `StateStore`."""
-        async with self._operation("set_admission"):
+        with self._operation("set_admission"):
             await self._inner.set_admission(subcluster, admission, by=by)
 
     async def admissions(self) -> dict[SubClusterId, Admission]:
         """See `StateStore`."""
-        async with self._operation("admissions"):
+        with self._operation("admissions"):
             return await self._inner.admissions()
 
     async def close(self) -> None:

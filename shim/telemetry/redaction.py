@@ -28,7 +28,11 @@ _SECRET_TEXT = (
     re.compile(r"(?P<keep>\b(?:negotiate|basic|bearer)\s+)[A-Za-z0-9+/=._~-]{8,}", re.IGNORECASE),
     re.compile(r"(?P<keep>://[^\s/:@]*:)[^\s/@]+(?=@)"),
 )
-_MAY_HOLD_ONE = re.compile(r"[=:\s]").search  # each of the shapes above has one of these
+_HAS_A_PLACE = re.compile(r"[=:\s]").search  # each of the shapes above has one of these
+_MARKS = (  # and one of these; to look for them costs a tenth of what it costs to look for the shapes
+    *("password", "passwd", "secret", "token", "delegation", "authorization", "cookie", "hadoop.auth", "signature"),
+    *("negotiate", "basic", "bearer", "://"),
+)
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})  # control, format (bidi), line and paragraph ends, lone surrogates
 _DEEPEST = 8
@@ -41,7 +45,7 @@ def redact(value: Any, *, key: str = "", depth: int = 0) -> Any:
     if isinstance(value, bytes):
         value = value.decode("utf-8", "replace")
     if isinstance(value, str):
-        for shape in _SECRET_TEXT if _MAY_HOLD_ONE(value) else ():
+        for shape in _SECRET_TEXT if _may_hold_one(value) else ():
             value = shape.sub(rf"\g<keep>{REDACTED}", value)
         return value
     if depth == _DEEPEST:
@@ -51,6 +55,14 @@ def redact(value: Any, *, key: str = "", depth: int = 0) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [redact(below, depth=depth + 1) for below in value]
     return value if isinstance(value, int | float | None) else redact(str(value), depth=depth + 1)
+
+
+def _may_hold_one(text: str) -> bool:
+    """Whether it is worth looking for the shapes; letters beyond ASCII may count as others where case does not."""
+    if _HAS_A_PLACE(text) is None:
+        return False
+    folded = text.lower()
+    return not text.isascii() or any(mark in folded for mark in _MARKS)
 
 
 @lru_cache(maxsize=1024)

@@ -16,6 +16,8 @@ CARRIERS = {
     "a quoted cookie": {"error": f'Set-Cookie: hadoop.auth="u=ada&s={CANARY}"; Path=/'},
     "a header in a text": {"error": f"sent Authorization: Bearer {CANARY}"},
     "a negotiate header": {"error": f"got 401 for Negotiate {CANARY}"},
+    "capitals in a text": {"error": f"PASSWORD: {CANARY}"},
+    "a letter that counts as another": {"error": f"pa\N{LATIN SMALL LETTER LONG S}sword={CANARY}"},
     "JSON in a text": {"body": f'{{"am-password": "{CANARY}"}}'},
     "bytes": {"body": f"token={CANARY}".encode()},
     "an address with a password": {"url": f"postgresql+asyncpg://heddle:{CANARY}@db/heddle"},
