@@ -1,7 +1,7 @@
 """Applications that span, between a home and two clusters that keep YARN's order of calls."""
 
 import asyncio
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import pytest
 
@@ -102,6 +102,13 @@ class World:
         calls = self.heddle.enter(Attempt(attempt, EAST, "default", "ada"), home)
         return Master(calls)
 
+    async def has_kept(self, count: int) -> bool:
+        """Whether the store has as many containers of west: they are written behind the answer."""
+        return len((await self.store.containers(APPLICATION)).get(WEST, ())) == count
+
+    async def has_asked_west(self) -> bool:
+        return "submitApplication" in self.clusters[WEST].calls
+
     async def restart(self) -> None:
         await self.heddle.close()
         self.heddle = self.start()
@@ -159,6 +166,14 @@ class Master:
         raise AssertionError("it did not come to hold")
 
 
+async def comes_to(holds: Callable[[], Awaitable[bool]]) -> None:
+    for _ in range(3000):
+        if await holds():
+            return
+        await asyncio.sleep(0.01)
+    raise AssertionError("it did not come to hold")
+
+
 @pytest.fixture
 async def world() -> AsyncIterator[World]:
     made = World()
@@ -173,6 +188,7 @@ async def a_spanning_master(world: World, count: int = 6) -> Master:
     await master.register()
     await master.allocate(count)
     await master.until(lambda: len(master.has) == count)
+    await comes_to(lambda: world.has_kept(len(master.at(200))))
     return master
 
 
@@ -208,7 +224,6 @@ async def test_ends_come_back_and_the_end_ends_everything(world):
 
 async def test_another_heddle_takes_over_and_nothing_is_granted_twice(world):
     master = await a_spanning_master(world)
-    await asyncio.sleep(0.03)  # what was given is kept behind the answer
     await world.restart()
     master.calls = world.log_in().calls
     refused = await master.calls.allocate(master.request().SerializeToString())
@@ -228,7 +243,6 @@ async def test_another_heddle_takes_over_and_nothing_is_granted_twice(world):
 
 async def test_another_heddle_knows_what_an_attempt_holds_and_may_take_it_back(world):
     master = await a_spanning_master(world)
-    await asyncio.sleep(0.03)  # what was given is kept behind the answer
     await world.restart()
     master.calls = world.log_in().calls
     await master.calls.allocate(master.request().SerializeToString())
@@ -332,14 +346,13 @@ async def test_asks_go_elsewhere_when_a_cluster_refuses_the_application(world):
     master = world.log_in()
     await master.register()
     await master.allocate(3)
-    await asyncio.sleep(0.03)
+    await comes_to(world.has_asked_west)
     world.clusters[EAST].may_grant = 3
     await master.until(lambda: len(master.at(100)) == 3)
 
 
 async def test_a_second_attempt_gives_back_what_the_first_had_unless_containers_are_kept(world):
     master = await a_spanning_master(world)
-    await asyncio.sleep(0.03)
     had = set(master.at(200))
     world.clusters[EAST].applications[APPLICATION].is_registered = False
     second = world.log_in(ApplicationAttemptId(APPLICATION, 2))
@@ -366,7 +379,6 @@ async def test_a_second_attempt_gets_the_nodes_tokens_though_nothing_runs_there_
 async def test_a_second_attempt_is_handed_the_kept_containers_of_all_clusters(world):
     world.keeps = True
     master = await a_spanning_master(world)
-    await asyncio.sleep(0.03)
     second = world.log_in(ApplicationAttemptId(APPLICATION, 2))
     registered = await second.register()
     handed = {each.id.id for each in registered.containers_from_previous_attempts}
