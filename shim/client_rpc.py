@@ -4,9 +4,9 @@ from collections.abc import Mapping, Sequence
 
 from adapters.yarn.rm_doors import BothDoors
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
-from shim.config import split_address
 from shim.config_sections import ServerConfig
 from shim.connections import SubCluster
+from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError
 from shim.ports.resource_manager import ResourceManager

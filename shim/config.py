@@ -26,6 +26,7 @@ from shim.config_sections import (
     SubClusterConfig,
 )
 from shim.config_tree import Key, key, overlay, read, section
+from shim.domain.addresses import split_address
 from shim.errors import ConfigError
 from shim.queue_config import MappingConfig, QueueConfig, check_queues
 
@@ -89,12 +90,6 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
     _check_spans(config, source)
     _check_binding(config.server, config.masters, source)
     return config
-
-
-def split_address(address: str) -> tuple[str, int]:
-    """Host (without brackets) and port of a `host:port`."""
-    host, _, port = address.rpartition(":")
-    return host.strip("[]"), int(port)
 
 
 def is_loopback(address: str) -> bool:

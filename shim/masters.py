@@ -10,9 +10,10 @@ from dataclasses import dataclass
 
 import shim
 from adapters.masters import LinkListener, LinkSettings, WebSocketDialer
-from shim.config import Config, split_address
+from shim.config import Config
 from shim.config_sections import MastersConfig
 from shim.connections import SubCluster, resolve
+from shim.domain.addresses import join_address, split_address
 from shim.domain.ids import GlobalMasterId
 from shim.errors import ConfigError, InvariantViolationError
 from shim.global_master.federation_view import FederationView, ViewSettings
@@ -117,8 +118,7 @@ class GlobalMaster:
 
     def door_address(self, bound: str) -> str:
         """How others reach a door of this process that is bound to `host:port`: by the host that masters are told."""
-        host, port = self.address.rpartition(":")[0], split_address(bound)[1]
-        return f"{host}:{port}"
+        return join_address(split_address(self.address)[0], split_address(bound)[1])
 
     async def accept(self, link: MasterLink) -> None:
         """Serve a link that another master made."""

@@ -3,9 +3,9 @@
 from collections.abc import Awaitable, Callable, Mapping
 
 from adapters.yarn.rm_rpc import addresses_of
-from shim.config import split_address
 from shim.config_sections import ServerConfig
 from shim.connections import SubCluster
+from shim.domain.addresses import split_address
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.errors import ConfigError
 from shim.ports.attempt_calls import AttemptDesk

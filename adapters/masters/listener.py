@@ -9,6 +9,7 @@ import structlog
 from aiohttp import web
 
 from adapters.masters.link import PATH, LinkSettings, WebSocketLink
+from shim.domain.addresses import join_address
 from shim.errors import MasterLinkError, RemoteProtocolError
 from shim.ports.master_links import AcceptLink
 from shim.protocol.masters import NONCE_BYTES, ChallengeFrame, Credentials, ProofFrame, check_proof, make_welcome
@@ -50,8 +51,7 @@ class LinkListener:
     @property
     def address(self) -> str:
         """`host:port` that is listened on; the port is known after `start`."""
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"{host}:{self._port}"
+        return join_address(self._host, self._port)
 
     async def start(self) -> None:
         """Listen.

@@ -6,6 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from adapters.yarn.rpc_channel import RPCChannel
+from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
 from shim.errors import (
     NeverReachedError,
@@ -208,8 +209,7 @@ class YarnRPC:
 
 def addresses_of(listed: Sequence[str]) -> tuple[tuple[str, int], ...]:
     """`host:port` texts as pairs."""
-    pairs = (address.rpartition(":") for address in listed)
-    return tuple((host.strip("[]"), int(port)) for host, _, port in pairs)
+    return tuple(split_address(address) for address in listed)
 
 
 def _request(call: RPCCall) -> Request:

@@ -10,6 +10,7 @@ from typing import Any, cast
 
 import uvicorn
 
+from shim.domain.addresses import join_address
 from shim.server.rest.asgi import Door, application
 from shim.server.rest.connection import ConnectionLimits, GuardedProtocol
 
@@ -61,8 +62,7 @@ class RestServer:
     @property
     def url(self) -> str:
         """Where clients find it."""
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"http://{host}:{self._port}"
+        return f"http://{join_address(self._host, self._port)}"
 
     async def start(self) -> None:
         """Listen.

@@ -3,6 +3,7 @@
 import asyncio
 from collections.abc import Callable
 
+from shim.domain.addresses import join_address
 from shim.ports.attempt_calls import AttemptDesk
 from shim.server.rpc.connection_roll import ConnectionRoll
 from shim.server.rpc.home_dialler import Address, HomeDialler
@@ -55,8 +56,7 @@ class SchedulerDoor:
     @property
     def address(self) -> str:
         """`host:port` for ApplicationMasters; the port is known after `start`."""
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"{host}:{self._port}"
+        return join_address(self._host, self._port)
 
     async def start(self) -> None:
         """Listen.

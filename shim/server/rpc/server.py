@@ -2,6 +2,7 @@
 
 import asyncio
 
+from shim.domain.addresses import join_address
 from shim.server.rpc.connection import RPCConnection, RPCDoor, RPCLimits
 
 __all__ = ["RPCServer"]
@@ -34,8 +35,7 @@ class RPCServer:
     @property
     def address(self) -> str:
         """`host:port` for clients."""
-        host = f"[{self._host}]" if ":" in self._host else self._host
-        return f"{host}:{self._port}"
+        return join_address(self._host, self._port)
 
     async def start(self) -> None:
         """Listen.
