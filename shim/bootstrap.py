@@ -35,6 +35,7 @@ from shim.server.rpc.scheduler_door import SchedulerDoor
 from shim.server.rpc.witness import AdminWitness, ClientWitness
 from shim.services.attempts import never_read
 from shim.services.crash_points import CrashPoints, nothing_happens
+from shim.services.fence import FencedResourceManager, FencedRPC
 from shim.services.inspection import Inspection
 from shim.services.masters.roster import global_master_role
 from shim.spans import SpanWorld, open_spans
@@ -179,13 +180,14 @@ class Heddle:
         limits = ViewSettings(config.poll.late_after_s, config.history.final_documents)
         view = FederationView(tuple(subclusters), limits)
         clients = {id_: connect_rpc(each, each.description.client_rpc) for id_, each in subclusters.items()}
-        rpcs = {id_: rpc for id_, rpc in clients.items() if rpc is not None}
-        managers = {
-            id_: ObservedResourceManager(with_rpc(each.connect(), rpcs.get(id_)), metrics, clock)
+        unfenced = {
+            id_: ObservedResourceManager(with_rpc(each.connect(), clients[id_]), metrics, clock)
             for id_, each in subclusters.items()
         }
-        for manager in managers.values():
+        for manager in unfenced.values():
             stack.push_async_callback(manager.close)
+        rpcs = {id_: FencedRPC(rpc, view.is_retired) for id_, rpc in clients.items() if rpc is not None}
+        managers = {id_: FencedResourceManager(manager, view.is_retired) for id_, manager in unfenced.items()}
         opened = await open_state_store(config.store.url, now_s=clock.now_s)
         store = ObservedStateStore(opened, metrics, clock)
         stack.push_async_callback(store.close)
@@ -194,6 +196,7 @@ class Heddle:
             clock,
             subclusters,
             managers,
+            unfenced,
             rpcs,
             store,
             opened.policies,
@@ -285,6 +288,7 @@ class Heddle:
             ("administration", use_cases.administration.run),
             ("policies", use_cases.shares.policies.run),
             ("shares", use_cases.starting.run),
+            ("retirement", use_cases.retirement.run),
         ):
             self._run_beside(name, work, stack)
         with suppress(TimeoutError):

@@ -15,6 +15,7 @@ from shim.server.rest.cache import CacheLimits
 from shim.server.rest.door import RestDoor
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.operations import Operations
+from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
 from shim.server.rest.witness import Witness
@@ -71,8 +72,9 @@ def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics)
         use_cases.administration,
         preview,
         use_cases.identity,
-        use_cases.masters,
+        masters=use_cases.masters,
         matching=use_cases.matching,
+        retirement=RetirementAPI(use_cases.retirement, use_cases.identity),
         shares=SharesAPI(use_cases.shares.room, use_cases.shares.policies, use_cases.identity, use_cases.shares.acts),
     )
     site = Site(

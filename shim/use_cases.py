@@ -39,6 +39,7 @@ from shim.services.polling import PollSettings
 from shim.services.reading import ApplicationReading, ReadingSettings
 from shim.services.reconciliation import Reconciliation, ReconciliationSettings
 from shim.services.repair import Repair
+from shim.services.retirement import RetirementService
 from shim.services.routing import Routing, RoutingSettings
 from shim.services.span_places import SpanPlaces
 from shim.services.span_splitters import SpanMatching
@@ -59,12 +60,13 @@ _SHARE_OF_HOMES = 0.9
 
 @dataclass(frozen=True, slots=True)
 class World:
-    """What the use cases stand on."""
+    """What the use cases stand on; `unfenced` reaches what is retired, too."""
 
     config: Config
     clock: Clock
     subclusters: Mapping[SubClusterId, SubCluster]
     managers: Mapping[SubClusterId, ResourceManager]
+    unfenced: Mapping[SubClusterId, ResourceManager]
     rpcs: Mapping[SubClusterId, ResourceManagerRPC]
     store: StateStore
     policies: PolicyStore
@@ -100,6 +102,7 @@ class UseCases:
     identity: IdentityService
     heartbeats: Heartbeats | Following
     reconciliation: Reconciliation
+    retirement: RetirementService
     homes: Homes
     masters: MastersOverview | None
     shares: SharesOfQueues
@@ -141,6 +144,7 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
         reconciliation=Reconciliation(
             repair=repair, view=view, managers=managers, store=store, clock=clock, settings=_remembers(world.config)
         ),
+        retirement=RetirementService(tools, submissions, repair, administration, world.unfenced),
         homes=homes,
         masters=None if global_master is None else global_master.overview,
         shares=shares,

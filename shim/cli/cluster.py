@@ -11,7 +11,9 @@ from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
 __all__ = ["app"]
 
 app = typer.Typer(
-    help="The sub-clusters: list, and stop or let in new applications.", no_args_is_help=True, epilog=EXIT_CODES
+    help="The sub-clusters: list, stop or let in new applications, declare one dead.",
+    no_args_is_help=True,
+    epilog=EXIT_CODES,
 )
 
 ClusterId = Annotated[str, typer.Argument(help="Id of a sub-cluster", metavar="CLUSTER")]
@@ -75,6 +77,45 @@ def undrain(
     """Let new applications in again, after cordon or drain."""
     with front(server, user) as heddle:
         _admit(heddle, cluster, "undrain", dry_run=dry_run, output=output)
+
+
+@app.command(epilog=EXIT_CODES)
+def retire(
+    cluster: ClusterId,
+    *,
+    yes: Annotated[bool, typer.Option("--yes", "-y", help="Do not ask")] = False,
+    dry_run: DryRun = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Declare a sub-cluster dead: it never comes back with what it had, and nothing of it runs any more.
+
+    What was on its way there goes to other homes; what it had acknowledged is shown as FAILED. Heddle refuses while the
+    ResourceManager's port is open, and cannot see more: that its nodes run nothing is for you to know.
+    """
+    with front(server, user) as heddle:
+        path = f"/heddle/v1/clusters/{cluster}/retire"
+        plan: dict[str, Any] = heddle.post(path, **dry_run_query(dry_run=True))
+        if not (dry_run or yes):
+            moved, lost = len(plan["to_move"]), len(plan["to_lose"])
+            question = f"{cluster} is dead for good, and none of its containers runs? {moved} applications will go "
+            question += f"elsewhere, {lost} will be FAILED"
+            typer.confirm(question, abort=True, err=True)
+        print_fields(plan if dry_run else heddle.post(path), output)
+
+
+@app.command(epilog=EXIT_CODES)
+def revive(
+    cluster: ClusterId,
+    *,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Let a retired sub-cluster in again, if nothing is left there of what was given up."""
+    with front(server, user) as heddle:
+        print_fields(heddle.post(f"/heddle/v1/clusters/{cluster}/revive"), output)
 
 
 def _admit(heddle: Front, cluster: str, verb: str, *, dry_run: bool, output: OutputFormat) -> None:

@@ -51,6 +51,8 @@ class Admission(Enum):
     """No new applications."""
     DRAINING = "draining"
     """No new applications, and somebody waits for the running ones to end."""
+    RETIRED = "retired"
+    """It never comes back, and nothing of it runs: what waited for it goes elsewhere, what ran there is lost."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,9 +26,9 @@ NOWHERE = SubClusterId("")
 class SubmissionState(Enum):
     """How far a submission got.
 
-    Moves: WAITING to INTENDED or KILLED, INTENDED to SUBMITTED or REJECTED. Back to INTENDED only as a new intent:
-    when the home restarted and does not know an acknowledged application, or when a client submits again under an id
-    that was REJECTED.
+    Moves: WAITING to INTENDED or KILLED, INTENDED to SUBMITTED or REJECTED, SUBMITTED to LOST. Back to INTENDED only
+    as a new intent: when the home restarted and does not know an acknowledged application, or when a client submits
+    again under an id that was REJECTED.
     """
 
     WAITING = "waiting"
@@ -42,6 +42,8 @@ class SubmissionState(Enum):
     """The home acknowledged it."""
     REJECTED = "rejected"
     """The home refused it; it runs nowhere."""
+    LOST = "lost"
+    """Its home had acknowledged it, and was retired before it was seen to end."""
 
 
 @dataclass(frozen=True, slots=True)

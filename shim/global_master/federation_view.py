@@ -9,7 +9,7 @@ sub-cluster that is away stays, with its age.
 """
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.ids import ApplicationId, SubClusterId
@@ -105,6 +105,7 @@ class FederationView:
         self._index = ApplicationIndex(subclusters, self._settings.final_documents)
         self._versions = dict.fromkeys(Part, 1)
         self._largest_grant: ResourceVector | None = None
+        self._retired: frozenset[SubClusterId] = frozenset()
 
     @property
     def subclusters(self) -> tuple[SubClusterId, ...]:
@@ -120,7 +121,7 @@ class FederationView:
             KeyError: If the sub-cluster is not configured.
         """
         known = self._subclusters[report.subcluster]
-        if not known.is_newer(report):
+        if report.subcluster in self._retired or not known.is_newer(report):
             return _STALE
         self._largest_grant = None
         before, known.report = known.report, report
@@ -168,6 +169,10 @@ class FederationView:
         """A poll failed: no new application goes there until one succeeds, however young the last report is."""
         known = self._subclusters[subcluster]
         known.failure, known.failed_at_s = reason, at_s
+
+    def retire(self, subclusters: Collection[SubClusterId]) -> None:
+        """Exactly these are declared dead: they are LOST, and nothing that they tell is taken in."""
+        self._retired = frozenset(subclusters)
 
     def note_placed(self, subcluster: SubClusterId, placement: Placement) -> None:
         """An application is on its way there: the next choice counts it, though no report shows it yet."""
@@ -268,6 +273,10 @@ class FederationView:
         """Acknowledged applications, never seen final, that their active home does not know."""
         return self._index.forgotten
 
+    def is_retired(self, subcluster: SubClusterId) -> bool:
+        """Whether an operator has declared a sub-cluster dead."""
+        return subcluster in self._retired
+
     def part(self, subcluster: SubClusterId, part: Part) -> PartDocument | None:
         """A sub-cluster's newest answer for a part; None before the first."""
         return self._subclusters[subcluster].documents.get(part)
@@ -286,7 +295,7 @@ class FederationView:
         report = known.report
         if report is None:
             return SubClusterState.NEW
-        if now_s - known.heard_at_s > self._settings.late_after_s:
+        if subcluster in self._retired or now_s - known.heard_at_s > self._settings.late_after_s:
             return SubClusterState.LOST
         return SubClusterState.RUNNING if report.ha_state is HaState.ACTIVE else SubClusterState.RECOVERING
 

@@ -80,6 +80,14 @@ class StateStore(Protocol):
         """
         ...
 
+    async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
+        """End a SUBMITTED one as LOST, if it still stands so and was not seen final; its context is dropped.
+
+        Raises:
+            VersionConflictError: If it stands otherwise; doing so again changes nothing.
+        """
+        ...
+
     async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
         """INTENDED submissions of this home, and SUBMITTED ones never seen final; oldest first."""
         ...

@@ -6,7 +6,7 @@ import structlog
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.errors import HeddleError, NotFoundError, StoreUnavailableError, UnavailableError
+from shim.errors import ConflictError, HeddleError, NotFoundError, StoreUnavailableError, UnavailableError
 from shim.global_master.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
@@ -83,15 +83,36 @@ class AdministrationService:
 
         Raises:
             NotFoundError: No such sub-cluster.
+            ConflictError: It is retired.
             UnavailableError: The store does not take it; the old word holds.
         """
         self._check(subcluster)
         try:
+            await self.refresh()  # another Heddle may have retired it a moment ago
+            if self.is_retired(subcluster):
+                raise ConflictError(f"{subcluster} is retired; `heddle cluster revive {subcluster}` lets it in again")
             await self._store.set_admission(subcluster, admission, by=by)
         except StoreUnavailableError as exc:
             raise UnavailableError(f"{subcluster} stays as it was: {exc}") from exc
         self._adopt({**self.current, subcluster: admission})
         return self.drainage(subcluster)
+
+    def is_retired(self, subcluster: SubClusterId) -> bool:
+        """Whether it was declared dead."""
+        return self.current.get(subcluster) is Admission.RETIRED
+
+    async def declare(self, subcluster: SubClusterId, *, is_dead: bool, by: str) -> None:
+        """Keep the word that a sub-cluster is dead, or that it is not; whoever calls has made sure that it may be.
+
+        Raises:
+            UnavailableError: The store does not take it; the old word holds.
+        """
+        admission = Admission.RETIRED if is_dead else Admission.OPEN
+        try:
+            await self._store.set_admission(subcluster, admission, by=by)
+        except StoreUnavailableError as exc:
+            raise UnavailableError(f"{subcluster} stays as it was: {exc}") from exc
+        self._adopt({**self.current, subcluster: admission})
 
     def drainage(self, subcluster: SubClusterId) -> Drainage:
         """What still runs in a sub-cluster.
@@ -108,6 +129,7 @@ class AdministrationService:
     def _adopt(self, words: dict[SubClusterId, Admission]) -> None:
         self.current.clear()
         self.current.update({name: word for name, word in words.items() if word is not Admission.OPEN})
+        self._view.retire([name for name, word in self.current.items() if word is Admission.RETIRED])
 
     def _check(self, subcluster: SubClusterId) -> None:
         if subcluster not in self._view.subclusters:

@@ -63,6 +63,7 @@ class SubClusterFacts:
     Attributes:
         is_reachable: Whether its ResourceManager is active and its heartbeat in time.
         trouble: Why it is not; empty otherwise.
+        is_retired: Whether an operator has declared it dead.
         scheduler_rpc: Addresses where its ResourceManager serves ApplicationMasters, as configured.
         proxy_user: Heddle's own user, if it acts for others by `doAs` there; else empty.
         manager_settings: Of its ResourceManager; None if they could not be read.
@@ -72,6 +73,7 @@ class SubClusterFacts:
     id: str
     is_reachable: bool
     trouble: str = ""
+    is_retired: bool = False
     version: str = ""
     clock_skew_s: float = 0.0
     queues: frozenset[str] = frozenset()
@@ -114,6 +116,10 @@ def _reachability(facts: FederationFacts) -> Iterator[Finding]:
     for each in facts.subclusters:
         if each.is_reachable:
             yield Finding("reachable", Level.OK, each.id, f"its ResourceManager answers ({each.version})")
+        elif each.is_retired:
+            message = "retired: nothing is sent to it, and what it tells is not believed"
+            advice = f"take it out of the configuration; or, once it is back and empty, heddle cluster revive {each.id}"
+            yield Finding("reachable", Level.WARNING, each.id, message, advice)
         else:
             advice = "start its ResourceManager, or correct web or conf of its [[subcluster]]"
             yield Finding("reachable", Level.ERROR, each.id, each.trouble, advice)

@@ -56,7 +56,7 @@ class ClusterStatus:
     """One sub-cluster as operators see it.
 
     Attributes:
-        state: One word: RUNNING, CORDONED, DRAINING, RECOVERING, LOST or NEW.
+        state: One word: RUNNING, CORDONED, DRAINING, RECOVERING, LOST, RETIRED or NEW.
         age_s: Of the newest heartbeat; None if there was none.
         running: Applications that are not final.
         failure: Why the newest poll failed; empty if it did not.
@@ -206,6 +206,7 @@ class Inspection:
         return SubClusterFacts(
             id=seen.subcluster,
             is_reachable=is_reachable,
+            is_retired=self.view.is_retired(seen.subcluster),
             trouble=f"{age}; {seen.failure or f'its ResourceManager is {word_for(seen.state, Admission.OPEN)}'}",
             version=seen.version,
             clock_skew_s=seen.clock_skew_s,
@@ -248,6 +249,8 @@ class Inspection:
 
 def word_for(state: SubClusterState, admission: Admission) -> str:
     """One word for how a sub-cluster is: what an operator said, if it could take applications otherwise."""
+    if admission is Admission.RETIRED:
+        return "RETIRED"
     if state.is_usable and admission in _WORDS:
         return _WORDS[admission]
     return state.name

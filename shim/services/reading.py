@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument, HaState
-from shim.domain.submissions import NOWHERE, Submission, SubmissionRecord
+from shim.domain.submissions import NOWHERE, Submission, SubmissionRecord, SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError, StoreUnavailableError
 from shim.global_master.federation_view import FederationView, Part
 from shim.global_master.home import find_queue
@@ -223,7 +223,7 @@ class ApplicationReading:
             HomeUnreachableError: A sub-cluster that might know it does not answer.
         """
         record = await self._record_in_store(application_id)
-        if record is not None and record.home_subcluster == NOWHERE:
+        if record is not None and (record.home_subcluster == NOWHERE or record.state is SubmissionState.LOST):
             return self._note_homeless(record)
         asked = self._view.subclusters if record is None else (record.home_subcluster,)
         outcomes = await asyncio.gather(*(self._ask_quietly(application_id, subcluster) for subcluster in asked))
@@ -257,12 +257,14 @@ class ApplicationReading:
             record = await self._store.find(application_id)
         except StoreUnavailableError:
             return None  # reads go on; every sub-cluster is asked instead
-        if record is None or record.home_subcluster not in (NOWHERE, *self._managers):
+        if record is None or record.state is SubmissionState.LOST:
+            return record
+        if record.home_subcluster not in (NOWHERE, *self._managers):
             return None
         return record
 
     def _note_homeless(self, record: SubmissionRecord) -> ApplicationDocument:
-        """An application that waits, or that was ended while it waited: only the store knows of it."""
+        """An application that waits, was ended while it did, or was lost: only the store knows of it."""
         document = homeless_document(record, record.rejection or record.decision.reason, self._clock.now_s())
         if document.summary.state.is_final:
             self._view.note(document)

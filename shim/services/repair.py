@@ -19,7 +19,7 @@ import structlog
 from shim.domain.applications import FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
-from shim.domain.submissions import SubmissionRecord, SubmissionState
+from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
 from shim.errors import StoreError, VersionConflictError
 from shim.services.crash_points import CrashPoint
 from shim.services.delivery import HomeKnows, Life, Refused, Taken, ask_home, deliver
@@ -118,15 +118,25 @@ class Repair:
         """
         begun_s = self._clock.monotonic_s()
         intent = await self._next_intent(record, life)
+        return await self.send(intent, was=record.standing, since_s=begun_s)
+
+    async def send(self, intent: SubmissionRecord, *, was: SubmissionStanding, since_s: float) -> bool:
+        """Write an intent over what stands, and send for it; see `send_again`.
+
+        Args:
+            intent: With a home that may have it now.
+            was: What it is based on.
+            since_s: When its home was last heard of; by the monotonic clock.
+        """
         try:
-            await self._store.rehome(intent, was=record.standing)
+            await self._store.rehome(intent, was=was)
         except VersionConflictError:
             return True  # somebody else was first, and sends
         home, application_id = intent.home_subcluster, intent.submission.application_id
         self._listing.mark_submitted(intent.submission, home)
         self._reached(CrashPoint.REHOMED, application_id)
         within_s = self._settings.answer_within_s
-        if self._clock.monotonic_s() - begun_s > within_s:
+        if self._clock.monotonic_s() - since_s > within_s:
             return False  # too late to rely on what the home said
         self._reached(CrashPoint.SENDING, application_id)
         delivery = await deliver(

@@ -84,7 +84,9 @@ class SpanWatch:
                 ended[application] = await self._has_ended(session, asks_homes=asks_homes)
             if ended[application]:
                 await self._spanning.end(application)
-                if session.subcluster not in late:  # one that is away is asked when it is back
+                if self._view.is_retired(session.subcluster):
+                    await self._store.remove_session(application, session.subcluster)
+                elif session.subcluster not in late:  # one that is away is asked when it is back
                     await self._masters.end(session, f"its application has ended in {session.home}")
         for application in self._spanning.applications:
             if self._is_final(application):
@@ -102,6 +104,8 @@ class SpanWatch:
         """Whether an application is no more; what its home cannot tell now is found out later."""
         if self._view.find(session.application) is not None:
             return self._is_final(session.application)
+        if self._view.is_retired(session.home):
+            return True
         manager = self._managers.get(session.home)
         if not asks_homes or manager is None or session.home in self._view.late(self._clock.now_s()):
             return False

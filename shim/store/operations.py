@@ -34,6 +34,7 @@ __all__ = [
     "confirm",
     "federation_timestamp_ms",
     "find",
+    "give_up",
     "insert_intent",
     "intended",
     "list_admissions",
@@ -137,6 +138,21 @@ _WITHDRAW = (
     .where(_IS_KEY, _C.state == SubmissionState.WAITING.value)
     .values(
         state=SubmissionState.KILLED.value,
+        rejection=bindparam("new_rejection"),
+        finished_at_ms=bindparam("new_finished_at_ms"),
+        body=b"",
+    )
+)
+_GIVE_UP = (
+    update(submissions)
+    .where(
+        _IS_KEY,
+        _C.state == SubmissionState.SUBMITTED.value,
+        _C.home_subcluster == bindparam("home"),
+        _C.finished_at_ms.is_(None),
+    )
+    .values(
+        state=SubmissionState.LOST.value,
         rejection=bindparam("new_rejection"),
         finished_at_ms=bindparam("new_finished_at_ms"),
         body=b"",
@@ -257,6 +273,17 @@ def withdraw(connection: Connection, *, application_id: ApplicationId, reason: s
     stands = connection.execute(_STATE, _key(application_id)).scalar_one_or_none()
     if stands != SubmissionState.KILLED.value:
         raise VersionConflictError(f"{application_id} waits no more: it is {stands or 'unknown'}")
+
+
+def give_up(connection: Connection, *, standing: SubmissionStanding, reason: str, now_ms: int) -> None:
+    """Move a SUBMITTED record of this home that was not seen final to LOST, and drop its context."""
+    key = _key(standing.application_id)
+    values = {"home": standing.home_subcluster, "new_rejection": reason, "new_finished_at_ms": now_ms}
+    if connection.execute(_GIVE_UP, {**key, **values}).rowcount:
+        return
+    stands = connection.execute(_STATE, key).scalar_one_or_none()
+    if stands != SubmissionState.LOST.value:
+        raise VersionConflictError(f"{standing.application_id} cannot be given up: it is {stands or 'unknown'}")
 
 
 def mark_final(connection: Connection, *, application_ids: Collection[ApplicationId], now_ms: int) -> None:

@@ -175,6 +175,10 @@ class SqlStateStore:
             partial(operations.withdraw, application_id=application_id, reason=reason, now_ms=self._now_ms())
         )
 
+    async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
+        """End a SUBMITTED one as LOST."""
+        await self._executor.write(partial(operations.give_up, standing=standing, reason=reason, now_ms=self._now_ms()))
+
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """Remember that these were seen in a final state."""
         await self._executor.write(

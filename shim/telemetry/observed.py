@@ -122,6 +122,11 @@ class ObservedStateStore:
         with self._operation("withdraw"):
             await self._inner.withdraw(application_id, reason=reason)
 
+    async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
+        """See `StateStore`."""
+        with self._operation("give_up"):
+            await self._inner.give_up(standing, reason=reason)
+
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """See `StateStore`."""
         with self._operation("mark_final"):

@@ -23,10 +23,12 @@ from shim.ports.state_store import StateStore
 from shim.services.administration import AdministrationService
 from shim.services.control import ControlService
 from shim.services.crash_points import CrashPoints, nothing_happens
+from shim.services.fence import FencedResourceManager
 from shim.services.gate import Gate
 from shim.services.homes import Homes
 from shim.services.reconciliation import Reconciliation
 from shim.services.repair import Repair
+from shim.services.retirement import RetirementService
 from shim.services.routing import Routing
 from shim.services.submission import SubmissionService, SubmissionTools
 from shim.testing.clock import FakeClock
@@ -108,21 +110,23 @@ class ScriptedHeddle:
         crash_points: CrashPoints = nothing_happens,
         gate: Gate | None = None,
     ) -> None:
-        self.managers = managers
         self.store = store
         self.clock = clock
         self.view = FederationView(tuple(managers))
+        fenced = {id_: FencedResourceManager(manager, self.view.is_retired) for id_, manager in managers.items()}
+        self.managers: Mapping[SubClusterId, ResourceManager] = fenced
         self.listing = ListsInTheView(self.view, clock)
         self.administration = AdministrationService(view=self.view, store=store, clock=clock)
         self.homes = ChoosesInOrder(self.view, clock, self.administration.current)
-        self.routing = Routing(self.view, managers, store, clock)
-        self.tools = SubmissionTools(self.homes, self.view, managers, store, self.listing, clock, crash_points)
+        self.routing = Routing(self.view, fenced, store, clock)
+        self.tools = SubmissionTools(self.homes, self.view, fenced, store, self.listing, clock, crash_points)
         self.submissions = SubmissionService(self.tools, gate=gate)
         self.repair = Repair(self.tools, self.submissions)
         self.reconciliation = Reconciliation(
-            repair=self.repair, view=self.view, managers=managers, store=store, clock=clock
+            repair=self.repair, view=self.view, managers=fenced, store=store, clock=clock
         )
-        self.control = ControlService(routing=self.routing, repair=self.repair, managers=managers, listing=self.listing)
+        self.retirement = RetirementService(self.tools, self.submissions, self.repair, self.administration, managers)
+        self.control = ControlService(routing=self.routing, repair=self.repair, managers=fenced, listing=self.listing)
         self._sequence = 0
 
     async def poll(self) -> None:

@@ -116,6 +116,18 @@ class InMemoryStateStore:
         elif kept is None or kept.record.state is not SubmissionState.KILLED:
             raise VersionConflictError(f"{application_id} waits no more")
 
+    async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
+        """End one that its home had."""
+        kept = self._kept.get(standing.application_id)
+        stands = None if kept is None else kept.record
+        is_mine = stands is not None and stands.home_subcluster == standing.home_subcluster
+        if kept is not None and is_mine and self._submitted([standing.application_id]):
+            submission = replace(kept.record.submission, body=b"")
+            kept.record = replace(kept.record, submission=submission, state=SubmissionState.LOST, rejection=reason)
+            kept.finished_at_ms = self._now_ms()
+        elif stands is None or stands.state is not SubmissionState.LOST:
+            raise VersionConflictError(f"{standing.application_id} cannot be given up")
+
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """Close records and drop their contexts."""
         for kept in self._submitted(application_ids):
@@ -234,6 +246,11 @@ class SwitchableStore(InMemoryStateStore):
         """Refused while writes fail."""
         self._check(is_write=True)
         await InMemoryStateStore.withdraw(self, application_id, reason=reason)
+
+    async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        await InMemoryStateStore.give_up(self, standing, reason=reason)
 
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """Refused while writes fail."""

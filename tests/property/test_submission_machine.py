@@ -2,11 +2,13 @@
 
 The world is scripted, time is held, and hypothesis chooses what happens next. Safety is checked after every step: no
 application is ever on two sub-clusters, not even when every frozen request wakes. Liveness is checked at the end: once
-everything is healthy again, whatever was acknowledged runs, once.
+everything is healthy again, whatever was acknowledged runs, once; or it is
+LOST with a sub-cluster that died for good and was retired.
 """
 
 import asyncio
 from collections.abc import Coroutine
+from contextlib import suppress
 from typing import Any
 
 from hypothesis import HealthCheck, settings
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.submissions import SubmissionState
 from shim.errors import ConflictError, StoreUnavailableError, UnavailableError
 from shim.ports.resource_manager import RestRequest
 from shim.services.crash_points import CrashPoint
@@ -68,6 +71,8 @@ class SubmissionMachine(RuleBasedStateMachine):
         self.store.now_s = self.federation.clock.now_s
         self.paused: dict[str, list[IsPaused]] = {name: [] for name in NAMES}
         self.recovering: list[IsRecovering] = []
+        self.dead: set[str] = set()
+        self.have_died: set[str] = set()
         self.acknowledged: set[ApplicationId] = set()
         self.flights: list[tuple[int, ApplicationId, asyncio.Task[Any]]] = []
         self.heddles: list[ScriptedHeddle] = []
@@ -124,9 +129,13 @@ class SubmissionMachine(RuleBasedStateMachine):
 
     # -- ResourceManagers
 
+    def may_change(self, name: str) -> bool:
+        """Whether it is neither dead nor frozen."""
+        return name not in self.dead and not self.paused[name]
+
     @rule(name=names, behaviour=st.sampled_from([IsNeverReached, IsRecovering, IsStandby]))
     def behave(self, name: str, behaviour: type[Behaviour]) -> None:
-        if not self.paused[name]:
+        if self.may_change(name):
             misbehaving = behaviour()
             self.federation[name].behave(misbehaving)
             if isinstance(misbehaving, IsRecovering):
@@ -135,17 +144,19 @@ class SubmissionMachine(RuleBasedStateMachine):
     @rule()
     def heal(self) -> None:
         for name in NAMES:
-            if not self.paused[name]:
+            if self.may_change(name):
                 self.federation[name].behave(AnswersProperly())
 
     @rule(name=names)
     def lose_the_next_answer(self, name: str) -> None:
-        if not self.paused[name]:
+        if self.may_change(name):
             self.federation[name].behave(MisbehavesFor(LosesTheAnswer(), applies=is_submission))
 
     @rule(name=names)
     def pause(self, name: str) -> None:
         """Freeze the whole process."""
+        if name in self.dead:
+            return
         frozen = IsPaused()
         self.paused[name].append(frozen)
         self.federation[name].behave(frozen)
@@ -153,7 +164,7 @@ class SubmissionMachine(RuleBasedStateMachine):
     @rule(sequence=sequences, heddle=which)
     def submit_and_hang(self, sequence: int, heddle: int) -> None:
         """Whichever home is chosen, one thread of it freezes: it answers questions while the submission hangs."""
-        for name in NAMES:
+        for name in set(NAMES) - self.dead:
             frozen = IsPaused()
             self.paused[name].append(frozen)
             self.federation[name].behave(MisbehavesFor(frozen, times=1, applies=is_submission))
@@ -165,15 +176,49 @@ class SubmissionMachine(RuleBasedStateMachine):
         for frozen in self.paused[name]:
             frozen.wake()
         self.paused[name].clear()
-        self.federation[name].behave(AnswersProperly())
+        if name not in self.dead:
+            self.federation[name].behave(AnswersProperly())
 
     @rule(name=names, forgets=st.booleans())
     def restart(self, name: str, *, forgets: bool) -> None:
+        if name not in self.dead:
+            self.end_process(name)
+            self.federation[name].behave(AnswersProperly())
+            self.federation[name].restart(forgets=forgets)
+
+    @precondition(lambda self: len(self.dead) < len(NAMES) - 1)
+    @rule(name=names)
+    def die_for_good(self, name: str) -> None:
+        """Its machines are gone, with all that ran there."""
+        if name not in self.dead:
+            self.end_process(name)
+            self.federation[name].restart(forgets=True)
+            self.federation[name].applications.clear()
+            self.federation[name].behave(IsNeverReached())
+            self.dead.add(name)
+            self.have_died.add(name)
+
+    @precondition(lambda self: self.dead)
+    @rule(heddle=which)
+    def retire(self, heddle: int) -> None:
+        for name in sorted(self.dead):
+            self.run_within(self.heddles[heddle].retirement.retire(SubClusterId(name), by="root"))
+
+    @precondition(lambda self: self.dead)
+    @rule(heddle=which)
+    def come_back_empty(self, heddle: int) -> None:
+        """New machines under the old name: let in if it was retired, and else like any restart that forgets."""
+        name = min(self.dead)
+        self.dead.discard(name)
+        self.federation[name].behave(AnswersProperly())
+        self.federation[name].restart(forgets=True)
+        with suppress(ConflictError):  # it was not retired
+            self.run_within(self.heddles[heddle].retirement.revive(SubClusterId(name), by="root"))
+
+    def end_process(self, name: str) -> None:
         for frozen in self.paused[name]:
             frozen._waiting.clear()  # what waited in the old process's sockets died with it
         self.paused[name].clear()
-        self.federation[name].behave(AnswersProperly())
-        self.federation[name].restart(forgets=forgets)
 
     # -- the rest of the world
 
@@ -193,7 +238,8 @@ class SubmissionMachine(RuleBasedStateMachine):
     def cordon(self, name: str, heddle: int, *, cordoned: bool) -> None:
         administration = self.heddles[heddle].administration
         word = administration.cordon if cordoned else administration.undrain
-        self.run_now(word(SubClusterId(name), by="root"))
+        with suppress(ConflictError):  # it is retired
+            self.run_now(word(SubClusterId(name), by="root"))
 
     # -- what must hold
 
@@ -220,7 +266,8 @@ class SubmissionMachine(RuleBasedStateMachine):
             if self.heddles:
                 self.recover_everything()
                 for application_id in self.acknowledged:
-                    assert len(self.federation.who_has(application_id)) == 1, f"{application_id} was lost"
+                    expected = 0 if self.is_lost(application_id) else 1
+                    assert len(self.federation.who_has(application_id)) == expected, f"{application_id} was lost"
                 self.never_on_two_homes()
                 assert not self.run_now(self.store.intended())
         finally:
@@ -229,10 +276,21 @@ class SubmissionMachine(RuleBasedStateMachine):
             self.run_now(self.federation.clock.settle())
             self.loop.close()
 
+    def is_lost(self, application_id: ApplicationId) -> bool:
+        """Whether clients are told that it went down with its home."""
+        record = self.run_now(self.store.find(application_id))
+        assert record is not None
+        is_lost = record.state is SubmissionState.LOST
+        assert not is_lost or record.home_subcluster in self.have_died, f"{application_id} was given up without need"
+        return is_lost
+
     def recover_everything(self) -> None:
-        for name in NAMES:
+        for name in set(NAMES) - self.dead:
             self.wake(name)
             self.federation[name].behave(AnswersProperly())
+            self.cordon(name, 0, cordoned=False)  # what the dead leave behind needs a home
+        if self.dead:
+            self.retire(0)
         self.run_now(self.federation.clock.advance(20.0))
         self.note_answers()
         for _ in range(6):
@@ -253,6 +311,7 @@ class SubmissionMachine(RuleBasedStateMachine):
             await heddle.repair.repair_all()
             for name in NAMES:
                 await heddle.reconciliation.sweep(SubClusterId(name))
+            await heddle.retirement.round()
         except (StoreUnavailableError, UnavailableError):
             assert self.store.writes_fail
         except KilledError:

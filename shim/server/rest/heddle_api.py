@@ -1,7 +1,7 @@
 """Heddle's own web services, below `/heddle/v1/`: what a ResourceManager has no endpoint for.
 
     GET   clusters                        how each sub-cluster is
-    POST  clusters/{id}/cordon|drain|undrain[?dryRun=true]
+    POST  clusters/{id}/cordon|drain|undrain[?dryRun=true]     and retire, revive: see `retirement_api`
     GET   queues                          leaf queues, on each sub-cluster and together
     GET   apps[?filters of /ws/v1/cluster/apps][&home=ID]    rows with the ResourceManager's fields, and `cluster`
     GET   apps/{application}              the same of one
@@ -42,6 +42,7 @@ from shim.server.rest.inspection_shown import shown_cluster, shown_decision, sho
 from shim.server.rest.masters_shown import shown_masters
 from shim.server.rest.messages import Request
 from shim.server.rest.own_endpoints import Asker, DryRun, as_json
+from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.shares_api import SharesAPI
 from shim.services.identity import Caller, IdentityService
 from shim.services.inspection import Inspection
@@ -99,6 +100,7 @@ class HeddleAPI:
         masters: Tells of the masters, where they are several.
         shares: Answers what is about shares.
         matching: Tells how containers of spanning applications were matched.
+        retirement: Answers what is about sub-clusters that never come back.
     """
 
     def __init__(
@@ -108,9 +110,11 @@ class HeddleAPI:
         administration: Administration,
         preview: Callable[[Submission], HomeDecision],
         identity: IdentityService,
+        *,
         masters: MastersOverview | None = None,
         shares: SharesAPI | None = None,
         matching: SpanMatching | None = None,
+        retirement: RetirementAPI | None = None,
     ) -> None:
         self._backend = backend
         self._inspection = inspection
@@ -120,6 +124,7 @@ class HeddleAPI:
         self._overview = masters
         self._shares = shares
         self._matching = matching
+        self._retirement = retirement
         self._application_of_fastapi = self._built()
 
     def _built(self) -> FastAPI:
@@ -133,6 +138,7 @@ class HeddleAPI:
         )
         endpoints: tuple[tuple[str, str, Callable[..., Awaitable[Response]]], ...] = (
             ("GET", "clusters", self._clusters),
+            *(self._retirement.endpoints() if self._retirement else ()),
             ("POST", "clusters/{cluster}/{verb}", self._admit),
             ("GET", "queues", self._queues),
             ("GET", "apps", self._applications),

@@ -337,6 +337,36 @@ async def test_no_text_and_no_number_is_too_strange(
     assert await store.find(application_id) == stands
 
 
+async def test_what_was_acknowledged_can_be_given_up_once_with_its_home(store: StateStore) -> None:
+    record = a_record(1)
+    application_id = record.submission.application_id
+    await store.insert_intent(record)
+    with pytest.raises(VersionConflictError):  # it may be on its way: that goes elsewhere
+        await store.give_up(record.standing, reason="early")
+    await store.settle(application_id, SUBMITTED)
+    with pytest.raises(VersionConflictError):
+        await store.give_up(replace(record, home_subcluster=WEST).standing, reason="another home's")
+    for reason in ("gone with its home", "told again"):
+        await store.give_up(record.standing, reason=reason)
+    found = await store.find(application_id)
+    assert found is not None
+    assert (found.state, found.rejection, found.submission.body) == (SubmissionState.LOST, "gone with its home", b"")
+    assert found.home_subcluster == record.home_subcluster
+    assert await store.unfinished(record.home_subcluster) == []
+    assert (await store.insert_intent(record)).state is SubmissionState.LOST
+    with pytest.raises(VersionConflictError):
+        await store.rehome(replace(record, home_subcluster=WEST, intent_id="late"), was=found.standing)
+
+
+async def test_what_was_seen_final_is_not_given_up(store: StateStore) -> None:
+    application_id = await a_final(store, 1)
+    with pytest.raises(VersionConflictError):
+        await store.give_up(a_record(1, state=SUBMITTED).standing, reason="late")
+    found = await store.find(application_id)
+    assert found is not None
+    assert found.state is SUBMITTED
+
+
 async def test_what_waits_is_listed_until_it_gets_a_home(store: StateStore) -> None:
     waits = replace(a_record(1), state=SubmissionState.WAITING, home_subcluster=NOWHERE)
     assert await store.insert_intent(waits) == waits

@@ -1,0 +1,77 @@
+"""Heddle's own web services for sub-clusters that never come back, below `/heddle/v1/`.
+
+POST  clusters/{id}/retire[?dryRun=true]    it is dead: what hangs on it goes elsewhere, or is lost
+POST  clusters/{id}/revive                  it is back, without what was given up there
+"""
+
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Path, Response
+
+from shim.domain.ids import SubClusterId
+from shim.domain.subclusters import Admission
+from shim.errors import ForbiddenError, StoreUnavailableError, UnavailableError
+from shim.server.rest.own_endpoints import Asker, DryRun, as_json
+from shim.services.identity import Caller, IdentityService
+from shim.services.retirement import RetirementPlan, RetirementService
+
+__all__ = ["RetirementAPI"]
+
+Endpoint = tuple[str, str, Callable[..., Awaitable[Response]]]
+_ClusterName = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,63}$")]
+
+
+@dataclass(frozen=True, slots=True)
+class RetirementAPI:
+    """Answers the endpoints of retirement; raises what the door makes error bodies of."""
+
+    retirement: RetirementService
+    identity: IdentityService
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Method, path and operation of each."""
+        return (
+            ("POST", "clusters/{cluster}/retire", self.retire),
+            ("POST", "clusters/{cluster}/revive", self.revive),
+        )
+
+    async def retire(
+        self,
+        asker: Asker,
+        cluster: _ClusterName,
+        is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
+    ) -> Response:
+        """Declare a sub-cluster dead."""
+        caller = self._operator(asker)
+        id_ = SubClusterId(cluster)
+        try:
+            plan = await (self.retirement.plan(id_) if is_dry_run else self.retirement.retire(id_, by=caller.user))
+        except StoreUnavailableError as exc:
+            raise UnavailableError(f"{cluster} stays as it was: {exc}") from exc
+        return _shown(plan, is_dry_run=is_dry_run)
+
+    async def revive(self, asker: Asker, cluster: _ClusterName) -> Response:
+        """Let a retired sub-cluster in again."""
+        await self.retirement.revive(SubClusterId(cluster), by=self._operator(asker).user)
+        return as_json({"id": cluster, "was": Admission.RETIRED.value, "admission": Admission.OPEN.value})
+
+    def _operator(self, asker: Caller) -> Caller:
+        caller = self.identity.require_user(asker)
+        if not self.identity.is_admin(caller):
+            raise ForbiddenError(f"{caller.user} may not operate Heddle: list the user in security.admins")
+        return caller
+
+
+def _shown(plan: RetirementPlan, *, is_dry_run: bool) -> Response:
+    return as_json(
+        {
+            "id": plan.subcluster,
+            "was": plan.was.value,
+            "admission": Admission.RETIRED.value,
+            "dry_run": is_dry_run,
+            "to_move": [*map(str, plan.to_move)],
+            "to_lose": [*map(str, plan.to_lose)],
+        }
+    )

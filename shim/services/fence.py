@@ -1,0 +1,62 @@
+"""A fence around what an operator has declared dead: nothing of Heddle's reaches it, whoever asks.
+
+An application that was given up there may run elsewhere. Should the sub-cluster answer all the same, it hears nothing
+and is not listened to, until an operator lets it in again.
+"""
+
+from collections.abc import Callable
+
+from shim.domain.ids import SubClusterId
+from shim.errors import NeverReachedError
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall
+
+__all__ = ["FencedRPC", "FencedResourceManager"]
+
+_RETIRED = "is retired: nothing is sent to it, until an operator revives it"
+
+
+class FencedResourceManager:
+    """A `ResourceManager` that is not reached while its sub-cluster is retired."""
+
+    def __init__(self, inner: ResourceManager, is_retired: Callable[[SubClusterId], bool]) -> None:
+        self._inner = inner
+        self._is_retired = is_retired
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """See `ResourceManager`."""
+        return self._inner.subcluster
+
+    async def exchange(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+        """See `ResourceManager`."""
+        if self._is_retired(self.subcluster):
+            raise NeverReachedError(self.subcluster, _RETIRED)
+        return await self._inner.exchange(request, timeout_s=timeout_s)
+
+    async def close(self) -> None:
+        """See `ResourceManager`."""
+        await self._inner.close()
+
+
+class FencedRPC:
+    """A `ResourceManagerRPC` that is not reached while its sub-cluster is retired."""
+
+    def __init__(self, inner: ResourceManagerRPC, is_retired: Callable[[SubClusterId], bool]) -> None:
+        self._inner = inner
+        self._is_retired = is_retired
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """See `ResourceManagerRPC`."""
+        return self._inner.subcluster
+
+    async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
+        """See `ResourceManagerRPC`."""
+        if self._is_retired(self.subcluster):
+            raise NeverReachedError(self.subcluster, _RETIRED)
+        return await self._inner.call(call, timeout_s=timeout_s)
+
+    async def close(self) -> None:
+        """See `ResourceManagerRPC`."""
+        await self._inner.close()
