@@ -5,7 +5,8 @@ same use cases as the REST door. No decision is made here.
 """
 
 from shim.server.rpc.admin_door import AdminDoor
-from shim.server.rpc.client_door import ClientDoor, ClientUseCases
+from shim.server.rpc.client_door import ClientDoor
+from shim.server.rpc.client_use_cases import ClientUseCases
 from shim.server.rpc.connection import RPCDoor, RPCLimits
 from shim.server.rpc.server import RPCServer
 

@@ -1,12 +1,10 @@
 """The client door: ApplicationClientProtocol, each method by its row of the table, over the same services as REST."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
 from shim.domain.ids import ApplicationAttemptId
-from shim.domain.resources import ResourceVector
 from shim.errors import ForbiddenError, HeddleError
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import Call, ContextReceived, Failure, Offer, method_of, request_of
@@ -16,39 +14,17 @@ from shim.protocol.yarn import MERGES, attempt_message, attempt_of, container_of
 from shim.protocol.yarn.merges import Part
 from shim.server.rpc.asked import Asked, MethodAnswer, failure_of, passed_on, problem_of, told
 from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
+from shim.server.rpc.client_use_cases import ClientUseCases
 from shim.server.rpc.exchanges import RPCExchange, Witness
-from shim.server.rpc.kept_answers import KeptAnswers, Made
+from shim.server.rpc.kept_answers import Made
 from shim.server.rpc.logins import Logins
 from shim.server.rpc.own_methods import OwnMethods
-from shim.services.application_ids import ApplicationIds
-from shim.services.client_calls import ClientCalls, Gathered
-from shim.services.delegation_tokens import DelegationTokens
-from shim.services.identity import Caller, IdentityService
-from shim.services.submission import TakesSubmissions
+from shim.services.client_calls import Gathered
+from shim.services.identity import Caller
 
-__all__ = ["ClientDoor", "ClientUseCases"]
+__all__ = ["ClientDoor"]
 
 _PROTOCOLS = {APPLICATION_CLIENT.name: APPLICATION_CLIENT}
-
-
-@dataclass(frozen=True, slots=True)
-class ClientUseCases:
-    """What stands behind the client door.
-
-    Attributes:
-        kept: Lists, counts and reports that are given again.
-        maximum_allocation: The largest container that some sub-cluster grants.
-        max_submission_bytes: A larger submission is refused: each is kept in the store.
-    """
-
-    calls: ClientCalls
-    ids: ApplicationIds
-    submissions: TakesSubmissions
-    identity: IdentityService
-    tokens: DelegationTokens
-    kept: KeptAnswers
-    maximum_allocation: Callable[[], ResourceVector]
-    max_submission_bytes: int = 1024 * 1024
 
 
 class ClientDoor:
@@ -65,16 +41,7 @@ class ClientDoor:
         self._logins = Logins(use_cases.identity, use_cases.tokens)
         self._kept = use_cases.kept
         self._witness = witness
-        own = OwnMethods(
-            calls=use_cases.calls,
-            ids=use_cases.ids,
-            submissions=use_cases.submissions,
-            identity=use_cases.identity,
-            tokens=use_cases.tokens,
-            kept=use_cases.kept,
-            maximum_allocation=use_cases.maximum_allocation,
-            max_submission_bytes=use_cases.max_submission_bytes,
-        )
+        own = OwnMethods(use_cases)
         self._own, self._own_at_once = own.table, own.at_once
         self._ways: Mapping[Way, Callable[[Asked], Awaitable[MethodAnswer]]] = {
             Way.OWN: lambda asked: self._own[asked.call.method](asked),

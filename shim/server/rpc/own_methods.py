@@ -41,12 +41,9 @@ from shim.protocol.yarn import (
 from shim.protocol.yarn.merges import Part as MergePart
 from shim.protocol.yarn.merges import join_applications, merge_applications
 from shim.server.rpc.asked import Asked, MethodAnswer, problem_of, told
-from shim.server.rpc.kept_answers import KeptAnswers, Made
-from shim.services.application_ids import ApplicationIds
-from shim.services.client_calls import ClientCalls
-from shim.services.delegation_tokens import DelegationTokens
-from shim.services.identity import IdentityService
-from shim.services.submission import Rejected, TakesSubmissions
+from shim.server.rpc.client_use_cases import ClientUseCases
+from shim.server.rpc.kept_answers import Made
+from shim.services.submission import Rejected
 from shim.services.waiting_room import Kills
 
 __all__ = ["OwnMethods"]
@@ -55,32 +52,17 @@ __all__ = ["OwnMethods"]
 class OwnMethods:
     """One coroutine for each row of the table that is OWN.
 
+    Args:
+        use_cases: What stands behind the door.
+
     Attributes:
         table: The coroutines by the methods' names.
         at_once: The same answers, for methods that seldom have to wait; None where they have to now.
     """
 
-    def __init__(
-        self,
-        *,
-        calls: ClientCalls,
-        ids: ApplicationIds,
-        submissions: TakesSubmissions,
-        identity: IdentityService,
-        tokens: DelegationTokens,
-        kept: KeptAnswers,
-        maximum_allocation: Callable[[], ResourceVector],
-        max_submission_bytes: int,
-    ) -> None:
-        self._calls = calls
-        self._ids = ids
-        self._submissions = submissions
-        self._identity = identity
-        self._tokens = tokens
-        self._kept = kept
-        self._maximum_allocation = maximum_allocation
+    def __init__(self, use_cases: ClientUseCases) -> None:
+        self._behind = use_cases
         self._granted: tuple[ResourceVector, bytes] | None = None
-        self._max_submission_bytes = max_submission_bytes
         self.table: Mapping[str, Callable[[Asked], Awaitable[MethodAnswer]]] = {
             "getNewApplication": self._new_application,
             "submitApplication": self._submit,
@@ -96,11 +78,11 @@ class OwnMethods:
         }
 
     async def _new_application(self, _asked: Asked) -> bytes:
-        return self._new_application_of(await self._ids.issue())
+        return self._new_application_of(await self._behind.ids.issue())
 
     def _new_application_at_once(self, call: Call) -> bytes | None:
         """Without a look at the request, which has no fields: what stands there all the same is decoded first."""
-        application_id = self._ids.issue_at_once() if call.payload_untrusted == b"" else None
+        application_id = self._behind.ids.issue_at_once() if call.payload_untrusted == b"" else None
         return None if application_id is None else self._new_application_of(application_id)
 
     def _new_application_of(self, application_id: ApplicationId) -> bytes:
@@ -109,7 +91,7 @@ class OwnMethods:
         return issued.SerializeToString() + self._maximum_capability()
 
     def _maximum_capability(self) -> bytes:
-        granted = self._maximum_allocation()
+        granted = self._behind.maximum_allocation()
         if self._granted is None or self._granted[0] != granted:
             shown = GetNewApplicationResponseProto(maximumCapability=resource_message(granted))
             self._granted = (granted, shown.SerializeToString())
@@ -119,13 +101,13 @@ class OwnMethods:
         request = asked.request
         assert isinstance(request, SubmitApplicationRequestProto)  # noqa: S101 - the method's own request class
         payload = asked.call.payload_untrusted or b""
-        if len(payload) > self._max_submission_bytes:
+        if len(payload) > self._behind.max_submission_bytes:
             raise BodyTooLargeError(
-                f"the submission has {len(payload)} bytes, more than the {self._max_submission_bytes} of "
+                f"the submission has {len(payload)} bytes, more than the {self._behind.max_submission_bytes} of "
                 f"[server] max_body_bytes: put large files into the file system"
             )
         submission = decode_submission(request, payload, user=asked.caller.user)
-        taken = await self._submissions.submit(submission)
+        taken = await self._behind.submissions.submit(submission)
         if isinstance(taken, Rejected):
             return _refused(taken.answer.body)
         return SubmitApplicationResponseProto()
@@ -134,14 +116,14 @@ class OwnMethods:
         """One that waits for its queue's turn is ended here; any other by its home."""
         application_id = asked.row.application(asked.request)
         caller = asked.caller
-        by = Kills(caller.user, is_admin=self._identity.is_admin(caller))
-        if await self._calls.kill_waiting(application_id, by):
+        by = Kills(caller.user, is_admin=self._behind.identity.is_admin(caller))
+        if await self._behind.calls.kill_waiting(application_id, by):
             return KillApplicationResponseProto(is_kill_completed=True)
-        return told(await self._calls.change(application_id, asked.passed_on()))
+        return told(await self._behind.calls.change(application_id, asked.passed_on()))
 
     async def _report(self, asked: Asked) -> MethodAnswer:
         """The home's report, one question for all who ask at the same time; of what has ended it is kept."""
-        return await self._kept.ask(
+        return await self._behind.kept.ask(
             asked.call, asked.caller, Part.APPLICATIONS, lambda: self._reported(asked), is_live=True
         )
 
@@ -150,9 +132,9 @@ class OwnMethods:
         request = asked.request
         assert isinstance(request, GetApplicationReportRequestProto)  # noqa: S101 - the method's own request class
         application_id = application_of(request.application_id)
-        known = partial(self._calls.last_known, application_id, viewer=asked.caller.user)
+        known = partial(self._behind.calls.last_known, application_id, viewer=asked.caller.user)
         try:
-            report = told(await self._calls.read(application_id, asked.passed_on()))
+            report = told(await self._behind.calls.read(application_id, asked.passed_on()))
         except HomeUnreachableError:
             if (document := known()) is None:
                 raise
@@ -172,14 +154,14 @@ class OwnMethods:
 
     async def _applications(self, asked: Asked) -> MethodAnswer:
         """The list as this caller may see it, given again until it changes."""
-        return await self._kept.ask(asked.call, asked.caller, Part.APPLICATIONS, lambda: self._listed(asked))
+        return await self._behind.kept.ask(asked.call, asked.caller, Part.APPLICATIONS, lambda: self._listed(asked))
 
     async def _listed(self, asked: Asked) -> Made:
         """Every home's reports, and the last known ones of applications that no home told of now."""
         request = asked.request
         assert isinstance(request, GetApplicationsRequestProto)  # noqa: S101 - the method's own request class
-        gathered = await self._calls.ask_all(asked.passed_on())
-        absent = self._calls.not_told_by(gathered.missing, viewer=asked.caller.user)
+        gathered = await self._behind.calls.ask_all(asked.passed_on())
+        absent = self._behind.calls.not_told_by(gathered.missing, viewer=asked.caller.user)
         if gathered.refusal is not None or not absent:
             problem = problem_of(gathered)
             if problem is not None:
@@ -199,19 +181,19 @@ class OwnMethods:
         assert isinstance(request, GetDelegationTokenRequestProto)  # noqa: S101 - the method's own request class
         caller = asked.caller
         real_user = caller.real_user if caller.real_user != caller.user else ""
-        token = self._tokens.issue(caller.user, request.renewer, real_user)
+        token = self._behind.tokens.issue(caller.user, request.renewer, real_user)
         return GetDelegationTokenResponseProto(token=token)
 
     async def _renew_token(self, asked: Asked) -> Message:
         request = asked.request
         assert isinstance(request, RenewDelegationTokenRequestProto)  # noqa: S101 - the method's own request class
-        expires_ms = self._tokens.renew(request.token, caller=asked.caller.user)
+        expires_ms = self._behind.tokens.renew(request.token, caller=asked.caller.user)
         return RenewDelegationTokenResponseProto(newExpiryTime=expires_ms)
 
     async def _cancel_token(self, asked: Asked) -> Message:
         request = asked.request
         assert isinstance(request, CancelDelegationTokenRequestProto)  # noqa: S101 - the method's own request class
-        self._tokens.cancel(request.token, caller=asked.caller.user)
+        self._behind.tokens.cancel(request.token, caller=asked.caller.user)
         return CancelDelegationTokenResponseProto()
 
 

@@ -1,0 +1,34 @@
+"""What stands behind the client door."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shim.domain.resources import ResourceVector
+from shim.server.rpc.kept_answers import KeptAnswers
+from shim.services.application_ids import ApplicationIds
+from shim.services.client_calls import ClientCalls
+from shim.services.delegation_tokens import DelegationTokens
+from shim.services.identity import IdentityService
+from shim.services.submission import TakesSubmissions
+
+__all__ = ["ClientUseCases"]
+
+
+@dataclass(frozen=True, slots=True)
+class ClientUseCases:
+    """The services, and what limits them.
+
+    Attributes:
+        kept: Lists, counts and reports that are given again.
+        maximum_allocation: The largest container that some sub-cluster grants.
+        max_submission_bytes: A larger submission is refused: each is kept in the store.
+    """
+
+    calls: ClientCalls
+    ids: ApplicationIds
+    submissions: TakesSubmissions
+    identity: IdentityService
+    tokens: DelegationTokens
+    kept: KeptAnswers
+    maximum_allocation: Callable[[], ResourceVector]
+    max_submission_bytes: int = 1024 * 1024
