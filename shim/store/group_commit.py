@@ -8,6 +8,7 @@ Reads run beside it in threads of their own, on the snapshot of the last commit 
 """
 
 import asyncio
+import sqlite3
 import threading
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
@@ -215,7 +216,7 @@ def _run(write: _Write, connection: Connection) -> None:
 def _is_the_fault_of_one(exc: StoreUnavailableError) -> bool:
     """Whether a value was refused (too large for its column, ...) rather than the database away for everybody."""
     cause = exc.__cause__
-    return isinstance(cause, SQLAlchemyError) and type(cause).__name__ != "OperationalError"
+    return isinstance(cause, (SQLAlchemyError, sqlite3.Error)) and type(cause).__name__ != "OperationalError"
 
 
 def _call_soon(loop: asyncio.AbstractEventLoop, writes: Sequence[_Write]) -> None:

@@ -28,6 +28,7 @@ from shim.domain.subclusters import Admission
 from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionStanding, SubmissionState
 from shim.errors import VersionConflictError
 from shim.store import rows
+from shim.store.prepared import Prepared
 from shim.store.tables import admissions, federation, submissions
 
 __all__ = [
@@ -72,7 +73,7 @@ def _new_or_rejected(dialect: str) -> ReturningInsert[Any]:
     ).returning(_C.sequence)
 
 
-_INSERT_INTENT = {dialect: _new_or_rejected(dialect) for dialect in _DIALECT_INSERT}
+_INSERT_INTENT = Prepared({dialect: _new_or_rejected(dialect) for dialect in _DIALECT_INSERT})
 _FIND = select(submissions).where(_IS_KEY)
 _SETTLE = (
     update(submissions)
@@ -185,8 +186,7 @@ def reserve_sequences(connection: Connection, *, count: int, now_ms: int) -> ran
 
 def insert_intent(connection: Connection, *, record: SubmissionRecord) -> SubmissionRecord:
     """Insert, or replace a REJECTED record; return what stands there now."""
-    statement = _INSERT_INTENT[connection.dialect.name]
-    if connection.execute(statement, rows.row_of_record(record)).first() is not None:
+    if _INSERT_INTENT.rows(connection, rows.row_of_record(record)):
         return record
     known = find(connection, application_id=record.submission.application_id)
     if known is None:
