@@ -30,7 +30,7 @@ from shim.domain.addresses import split_address
 from shim.errors import ConfigError
 from shim.queue_config import MappingConfig, QueueConfig, check_queues
 
-__all__ = ["VARIABLE_PREFIX", "Config", "is_loopback", "load", "parse", "split_address"]
+__all__ = ["VARIABLE_PREFIX", "Config", "is_loopback", "load", "parse"]
 
 VARIABLE_PREFIX = "HEDDLE_"
 

@@ -4,8 +4,9 @@ from collections.abc import Mapping
 
 import structlog
 
-from shim.config import is_loopback, split_address
+from shim.config import is_loopback
 from shim.config_sections import ServerConfig
+from shim.domain.addresses import split_address
 from shim.domain.submissions import HomeDecision, Submission
 from shim.errors import ConfigError
 from shim.global_master.home import HomeSettings, choose_home

@@ -17,7 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
-from shim.errors import BadRequestError, NotAuthenticatedError, UserError
+from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, UserError
 from shim.ports.clock import Clock
 
 __all__ = [
@@ -175,6 +175,17 @@ class IdentityService:
         """
         if caller.is_anonymous and not self._rules.allow_anonymous:
             raise NotAuthenticatedError("Unable to obtain user name, user not authenticated")
+        return caller
+
+    def require_admin(self, caller: Caller) -> Caller:
+        """The caller of a request that changes something of Heddle itself.
+
+        Raises:
+            NotAuthenticatedError: As `require_user`.
+            ForbiddenError: If the caller may not operate Heddle.
+        """
+        if not self.is_admin(self.require_user(caller)):
+            raise ForbiddenError(f"{caller.user} may not operate Heddle: list the user in security.admins")
         return caller
 
     def is_admin(self, caller: Caller) -> bool:

@@ -15,7 +15,7 @@ JSON only; names with underscores, times and ages in seconds. A FastAPI applicat
 makes error bodies of what is raised here, and adds the headers that all of its answers have.
 """
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from enum import StrEnum
 from typing import Annotated, Any, Protocol
 
@@ -29,7 +29,7 @@ import shim
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission
-from shim.errors import BadRequestError, ForbiddenError, HeddleError, MalformedBodyError, NotFoundError
+from shim.errors import BadRequestError, HeddleError, MalformedBodyError, NotFoundError
 from shim.protocol.rest.filters import parse_application_filter
 from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.queries import parse_query
@@ -41,7 +41,7 @@ from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.inspection_shown import shown_cluster, shown_decision, shown_queue
 from shim.server.rest.masters_shown import shown_masters
 from shim.server.rest.messages import Request
-from shim.server.rest.own_endpoints import Asker, DryRun, as_json
+from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint, as_json
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.shares_api import SharesAPI
 from shim.services.identity import Caller, IdentityService
@@ -84,7 +84,6 @@ class Administration(Protocol):
         ...
 
 
-_ClusterName = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,63}$")]
 _ApplicationName = Annotated[str, Path(max_length=64)]
 
 
@@ -136,7 +135,7 @@ class HeddleAPI:
             redoc_url=None,
             redirect_slashes=False,
         )
-        endpoints: tuple[tuple[str, str, Callable[..., Awaitable[Response]]], ...] = (
+        endpoints: tuple[Endpoint, ...] = (
             ("GET", "clusters", self._clusters),
             *(self._retirement.endpoints() if self._retirement else ()),
             ("POST", "clusters/{cluster}/{verb}", self._admit),
@@ -211,14 +210,12 @@ class HeddleAPI:
     async def _admit(
         self,
         asker: Asker,
-        cluster: _ClusterName,
+        cluster: ClusterName,
         verb: _Verb,
         is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
     ) -> Response:
         """Let new applications into a sub-cluster, or not."""
-        caller = self._identity.require_user(asker)
-        if not self._identity.is_admin(caller):
-            raise ForbiddenError(f"{caller.user} may not operate Heddle: list the user in security.admins")
+        caller = self._identity.require_admin(asker)
         wanted = _ADMISSIONS[verb]
         statuses = {status.id: status for status in self._inspection.clusters()}
         status = statuses.get(SubClusterId(cluster))

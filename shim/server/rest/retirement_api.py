@@ -4,23 +4,18 @@ POST  clusters/{id}/retire[?dryRun=true]    it is dead: what hangs on it goes el
 POST  clusters/{id}/revive                  it is back, without what was given up there
 """
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
-from typing import Annotated
 
-from fastapi import Path, Response
+from fastapi import Response
 
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import Admission
-from shim.errors import ForbiddenError, StoreUnavailableError, UnavailableError
-from shim.server.rest.own_endpoints import Asker, DryRun, as_json
-from shim.services.identity import Caller, IdentityService
+from shim.errors import StoreUnavailableError, UnavailableError
+from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint, as_json
+from shim.services.identity import IdentityService
 from shim.services.retirement import RetirementPlan, RetirementService
 
 __all__ = ["RetirementAPI"]
-
-Endpoint = tuple[str, str, Callable[..., Awaitable[Response]]]
-_ClusterName = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,63}$")]
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,11 +35,11 @@ class RetirementAPI:
     async def retire(
         self,
         asker: Asker,
-        cluster: _ClusterName,
+        cluster: ClusterName,
         is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
     ) -> Response:
         """Declare a sub-cluster dead."""
-        caller = self._operator(asker)
+        caller = self.identity.require_admin(asker)
         id_ = SubClusterId(cluster)
         try:
             plan = await (self.retirement.plan(id_) if is_dry_run else self.retirement.retire(id_, by=caller.user))
@@ -52,16 +47,10 @@ class RetirementAPI:
             raise UnavailableError(f"{cluster} stays as it was: {exc}") from exc
         return _shown(plan, is_dry_run=is_dry_run)
 
-    async def revive(self, asker: Asker, cluster: _ClusterName) -> Response:
+    async def revive(self, asker: Asker, cluster: ClusterName) -> Response:
         """Let a retired sub-cluster in again."""
-        await self.retirement.revive(SubClusterId(cluster), by=self._operator(asker).user)
+        await self.retirement.revive(SubClusterId(cluster), by=self.identity.require_admin(asker).user)
         return as_json({"id": cluster, "was": Admission.RETIRED.value, "admission": Admission.OPEN.value})
-
-    def _operator(self, asker: Caller) -> Caller:
-        caller = self.identity.require_user(asker)
-        if not self.identity.is_admin(caller):
-            raise ForbiddenError(f"{caller.user} may not operate Heddle: list the user in security.admins")
-        return caller
 
 
 def _shown(plan: RetirementPlan, *, is_dry_run: bool) -> Response:

@@ -12,7 +12,6 @@
 A policy is sent as `{"text": TOML, "source": NAME, "note": WHY, "expected": VERSION}`; all but `text` may be left out.
 """
 
-from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -23,19 +22,17 @@ from fastapi import Response
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import SharePolicy
-from shim.errors import ForbiddenError, MalformedBodyError
+from shim.errors import MalformedBodyError
 from shim.global_master.entitle import Standing
 from shim.global_master.share_load import QueueLoad
 from shim.ports.policy_store import PolicyVersion
-from shim.server.rest.own_endpoints import Asker, DryRun, as_json
-from shim.services.identity import Caller, IdentityService
+from shim.server.rest.own_endpoints import Asker, DryRun, Endpoint, as_json
+from shim.services.identity import IdentityService
 from shim.services.policies import PolicyService
 from shim.services.preemption_log import PreemptionLog
 from shim.services.waiting_room import WaitingRoom
 
 __all__ = ["SharesAPI"]
-
-Endpoint = tuple[str, str, Callable[..., Awaitable[Response]]]
 
 
 class _Sent(msgspec.Struct, forbid_unknown_fields=True):
@@ -137,7 +134,7 @@ class SharesAPI:
 
     async def apply(self, request: HTTPRequest, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
         """Let a policy hold from now on."""
-        caller = self._operator(asker)
+        caller = self.identity.require_admin(asker)
         sent = await _sent(request)
         policy = self.policies.validate(sent.text, sent.source)
         newest, later = self.policies.newest, _not_at_once(self.policies.current, policy)
@@ -149,18 +146,12 @@ class SharesAPI:
 
     async def roll_back(self, version: int, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
         """Let an old version hold again."""
-        caller = self._operator(asker)
+        caller = self.identity.require_admin(asker)
         found = await self.policies.find(version)
         later = _not_at_once(self.policies.current, self.policies.validate(found.text, f"version {version}"))
         if not is_dry_run:
             found = await self.policies.roll_back(version, by=caller.user)
         return as_json({**_shown_version(found), **later, "dry_run": is_dry_run})
-
-    def _operator(self, asker: Caller) -> Caller:
-        caller = self.identity.require_user(asker)
-        if not self.identity.is_admin(caller):
-            raise ForbiddenError(f"{caller.user} may not operate Heddle: list the user in security.admins")
-        return caller
 
 
 async def _sent(request: HTTPRequest) -> _Sent:
