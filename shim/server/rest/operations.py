@@ -39,7 +39,7 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.endpoints import Endpoint, Operation
 from shim.server.rest.forwarding import forwarded_request, public_url
 from shim.server.rest.messages import Request
-from shim.server.rest.xml_lists import XmlLists
+from shim.server.rest.xml_lists import XMLLists
 from shim.services.documents import PartRead
 from shim.services.freshness import Freshness
 from shim.services.identity import Caller
@@ -104,7 +104,7 @@ class Operations:
         self._login_user = login_user
         self._staleness_s = staleness_s
         self._scheduler = scheduler
-        self._xml_lists = XmlLists()
+        self._xml_lists = XMLLists()
         self._table: Mapping[Operation, Callable[[Call], Awaitable[Outcome | RestAnswer]]] = {
             Operation.INFO: self._info,
             Operation.USER_INFO: self._user_info,

@@ -6,13 +6,13 @@ from collections.abc import Iterable
 
 from shim.protocol.rest.xml_writer import XML_HEAD, item_to_xml
 
-__all__ = ["XmlLists"]
+__all__ = ["XMLLists"]
 
 _MOST_BYTES = 64 * 1024 * 1024
 _AT_A_TIME = 50
 
 
-class XmlLists:
+class XMLLists:
     """Writes lists of items; remembers the elements of items by their bytes."""
 
     def __init__(self) -> None:

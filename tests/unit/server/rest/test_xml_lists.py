@@ -5,19 +5,19 @@ import json
 
 from shim.protocol.rest.merges import join_list
 from shim.protocol.rest.xml_writer import json_to_xml
-from shim.server.rest.xml_lists import XmlLists
+from shim.server.rest.xml_lists import XMLLists
 
 ITEMS = [json.dumps({"id": number, "name": "a&b", "map": {"entry": []}}).encode() for number in range(500)]
 
 
 async def test_a_list_is_the_same_as_written_in_one_piece():
-    written = await XmlLists().write("apps", "app", ITEMS)
+    written = await XMLLists().write("apps", "app", ITEMS)
     assert written == json_to_xml(join_list("apps", "app", ITEMS))
-    assert await XmlLists().write("apps", "app", []) == json_to_xml(b'{"apps":{}}')
+    assert await XMLLists().write("apps", "app", []) == json_to_xml(b'{"apps":{}}')
 
 
 async def test_what_is_remembered_is_the_same():
-    lists = XmlLists()
+    lists = XMLLists()
     first = await lists.write("apps", "app", ITEMS)
     changed = [b'{"id":1000}', *ITEMS[1:]]
     assert await lists.write("apps", "app", ITEMS) == first
@@ -34,6 +34,6 @@ async def test_others_get_their_turn_meanwhile():
             await asyncio.sleep(0)
 
     task = asyncio.create_task(other())
-    await XmlLists().write("apps", "app", ITEMS)
+    await XMLLists().write("apps", "app", ITEMS)
     task.cancel()
     assert turns >= len(ITEMS) // 50
