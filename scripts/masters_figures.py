@@ -142,11 +142,16 @@ def ablations(only: str) -> None:
     _table(((name, recipe, workload, Setting(n_workers=n_workers), None) for name, recipe in ABLATIONS.items()), only)
 
 
-def _generated(load: float, n_slots: int) -> Workload:
+def mixed_jobs(load: float, n_slots: int, n_jobs_each: int = 25) -> Workload:
     """Jobs of 43 to 58 tasks of 10 s: every Global Master, of up to sixteen, gets its part."""
     parts = [
         fixed_jobs(
-            seeded(n_tasks, "arrivals"), n_jobs=25, n_tasks=n_tasks, duration_s=10.0, load=load / 16, n_slots=n_slots
+            seeded(n_tasks, "arrivals"),
+            n_jobs=n_jobs_each,
+            n_tasks=n_tasks,
+            duration_s=10.0,
+            load=load / 16,
+            n_slots=n_slots,
         )
         for n_tasks in range(43, 59)
     ]
@@ -167,7 +172,7 @@ def robustness(only: str) -> None:
     ]
     _table(
         (
-            (f"{policy}, {name}", recipe, _generated(load, setting.n_slots), setting, faults)
+            (f"{policy}, {name}", recipe, mixed_jobs(load, setting.n_slots), setting, faults)
             for name, load, setting, faults in cases
             for policy, recipe in (("megha", MEGHA), ("heddle", HEDDLE))
         ),
@@ -181,7 +186,7 @@ _MASTERS = ((1, 1), (2, 10), (5, 10), (10, 10), (20, 10), (10, 2), (10, 5), (10,
 
 def allocation(only: str) -> None:
     """Megha's own experiments: 20,000 tasks on more and more workers, then with other numbers of masters."""
-    workload = _generated(0.8, 1000)
+    workload = mixed_jobs(0.8, 1000)
     paper = Setting(n_workers=30_000, n_gms=10, n_lms=10, heartbeat_s=10.0)
     change = dataclasses.replace
     cases = [
