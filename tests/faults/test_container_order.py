@@ -26,6 +26,9 @@ _BEYOND = 6
 _SMALL = 2
 _FREED = 2
 _WITHIN_S = 180
+_SAMPLES = 4
+_LONGER = 2.5
+"""Twice as many of those that are shorter by this take less time: whatever a busy machine adds is in both."""
 
 _QUEUE = """
 [[queue]]
@@ -112,15 +115,11 @@ async def test_what_comes_free_goes_to_whom_the_order_says(fault_lab: Lab, tmp_p
         async def both_call() -> None:
             await asyncio.gather(large.allocate(), small.allocate())
 
-        async def fills_both() -> bool:
-            await both_call()
-            return len(large.held) + len(small.held) == room
-
         async def release(count: int) -> None:
             await large.allocate(releases={large.held.pop() for _ in range(count)})
-            await until(fills_both, within_s=_WITHIN_S)
+            await both_hold(room, large, small)
 
-        await until(fills_both, within_s=_WITHIN_S)
+        await both_hold(room, large, small)
         await small.want(_SMALL)
         await all_wait_behind(federation, small_id, large_id, _SMALL, both_call)
         await release(_FREED)
@@ -134,6 +133,72 @@ async def test_what_comes_free_goes_to_whom_the_order_says(fault_lab: Lab, tmp_p
         await large.want(0)
         await asyncio.gather(large.give_back(), small.give_back())
         await asyncio.gather(large.finish(), small.finish())
+
+
+async def test_whose_containers_are_short_goes_first_once_that_is_known(fault_lab: Lab, tmp_path: Path) -> None:
+    """By its age and by its numbers the other one would go first."""
+    async with a_federation(fault_lab, tmp_path, "learnt-work") as (federation, door):
+        (long_id, long), (short_id, short) = [await begin(federation, door) for _ in range(2)]
+        room = await room_of(federation)
+
+        async def both_call() -> None:
+            await asyncio.gather(long.allocate(), short.allocate())
+
+        began_s = asyncio.get_running_loop().time()
+        await use(short, _SAMPLES, 0.0)
+        at_most_s = asyncio.get_running_loop().time() - began_s
+        await use(long, _SAMPLES, _LONGER * at_most_s)
+        await hold(long, _FREED)
+        await short.want(room + _FREED)
+        await both_hold(room, long, short)
+        await long.want(_FREED)
+        await all_wait_behind(federation, long_id, short_id, _FREED, both_call)
+        told = await why(federation, long_id)
+        assert told["expects"]["ended"] == _SAMPLES
+        assert told["expects"]["work_s"] > _FREED * _LONGER * at_most_s
+        assert "of containers yet" in told["reason"]
+        await long.give_back()
+        await both_hold(room, long, short)
+        assert (long.wanted, short.wanted) == (_FREED, _FREED)
+
+        await asyncio.gather(long.want(0), short.want(0))
+        await asyncio.gather(long.give_back(), short.give_back())
+        await asyncio.gather(long.finish(), short.finish())
+
+
+async def hold(am: AM, count: int) -> None:
+    """Have so many containers more, and say so in a call: whatever is given back at once was not used."""
+    await am.want(count)
+
+    async def has_all() -> bool:
+        await am.allocate()
+        return not am.wanted
+
+    await until(has_all, within_s=_WITHIN_S)
+    await am.allocate()
+
+
+async def use(am: AM, count: int, for_s: float) -> None:
+    """Have containers for so long, and give them back."""
+    await hold(am, count)
+    until_s = asyncio.get_running_loop().time() + for_s
+
+    async def is_over() -> bool:
+        await am.allocate()
+        return asyncio.get_running_loop().time() >= until_s
+
+    await until(is_over, within_s=for_s + _WITHIN_S)
+    await am.give_back()
+
+
+async def both_hold(count: int, *ams: AM) -> None:
+    """Wait until they hold so many together."""
+
+    async def do_hold() -> bool:
+        await asyncio.gather(*(am.allocate() for am in ams))
+        return sum(len(am.held) for am in ams) == count
+
+    await until(do_hold, within_s=_WITHIN_S)
 
 
 async def all_wait_behind(
