@@ -156,6 +156,7 @@ class Heddle:
         stack.callback(audit.close)
         inspections: list[Inspection] = []
         metrics = Metrics(clock, version=shim.__version__, subclusters=lambda: _gauges(inspections))
+        stack.enter_context(metrics.lag)
         world = await self._open_world(metrics, stack)
         master = await self._open_master(world, audit, stack)
         use_cases = await assemble(world, self._crash_points, master)
@@ -177,8 +178,9 @@ class Heddle:
         """Connections to the sub-clusters and the store, and the view, in which nothing is yet."""
         config, clock = self._config, self._clock
         subclusters = {SubClusterId(each.id): resolve(each, config.poll) for each in config.subclusters}
-        limits = ViewSettings(config.poll.late_after_s, config.history.final_documents)
-        view = FederationView(tuple(subclusters), limits)
+        view = FederationView(
+            tuple(subclusters), ViewSettings(config.poll.late_after_s, config.history.final_documents)
+        )
         clients = {id_: connect_rpc(each, each.description.client_rpc) for id_, each in subclusters.items()}
         unfenced = {
             id_: ObservedResourceManager(with_rpc(each.connect(), clients[id_]), metrics, clock)

@@ -16,6 +16,7 @@ from prometheus_client.core import GaugeMetricFamily, Metric
 from prometheus_client.registry import Collector
 
 from shim.ports.clock import Clock
+from shim.telemetry.lag import LoopLag
 from shim.telemetry.relay import RelayMetrics
 
 __all__ = ["Metrics", "SubClusterGauges"]
@@ -57,6 +58,7 @@ class Metrics:
 
     Attributes:
         relay: What ApplicationMasters do.
+        lag: How late the event loop is; measures inside of `with`.
     """
 
     def __init__(self, clock: Clock, *, version: str, subclusters: Callable[[], Iterable[SubClusterGauges]]) -> None:
@@ -88,6 +90,7 @@ class Metrics:
         )
         Gauge("heddle_build_info", "Always 1", ("version",), registry=registry).labels(version).set(1)
         self.relay = RelayMetrics(registry)
+        self.lag = LoopLag(registry)
         ProcessCollector(registry=registry)
         registry.register(_SubClusterCollector(subclusters))
 
