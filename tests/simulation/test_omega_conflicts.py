@@ -1,6 +1,7 @@
 """Omega's conflict fractions in a contended cell, against those measured with the published simulator.
 
-The whole table of docs/evaluation.md runs for longer; here each cell is of a shorter run and one seed, hence the wider tolerance.
+The table of docs/evaluation.md runs for longer; here each cell is of a shorter run and one seed, hence the wider
+tolerance.
 """
 
 import pytest
