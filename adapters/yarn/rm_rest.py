@@ -12,6 +12,7 @@ import asyncio
 import ssl
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote, unquote_plus, urlsplit
@@ -226,10 +227,10 @@ class RestResourceManager:
         return [address for address in self._addresses if _origin(address) == named]
 
     def _identity(self, user: str | None) -> str:
-        own = quote(self._settings.user, safe="")
+        own = _quoted(self._settings.user)
         if user is None or user == self._settings.user:
             return f"user.name={own}"
-        other = quote(user, safe="")
+        other = _quoted(user)
         return f"user.name={own}&doAs={other}" if self._settings.is_proxy else f"user.name={other}"
 
     def _open_session(self) -> aiohttp.ClientSession:
@@ -258,6 +259,11 @@ async def _note_sent(
 ) -> None:
     del session
     context.trace_request_ctx.was_sent = True
+
+
+@lru_cache(maxsize=256)
+def _quoted(user: str) -> str:
+    return quote(user, safe="")
 
 
 def _target(request: RestRequest, identity: str) -> str:
