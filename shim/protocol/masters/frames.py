@@ -183,11 +183,16 @@ class VerdictFrame(msgspec.Struct, frozen=True, tag="verdict"):
 
 
 class LaunchFrame(msgspec.Struct, frozen=True, tag="launch"):
-    """Global Master to Local Master: may I ask your sub-cluster for these, and what became of what I asked before."""
+    """Global Master to Local Master: may I ask your sub-cluster for these, and what became of what I asked before.
+
+    Attributes:
+        life: Of the Global Master: what an earlier one was promised, this one does not know.
+    """
 
     number: int
     proposals: tuple[LaunchProposal, ...]
     news: tuple[LaunchNews, ...] = ()
+    life: int = 0
 
 
 class LaunchedFrame(msgspec.Struct, frozen=True, tag="launched"):

@@ -192,6 +192,7 @@ class Following:
         self._dialer = dialer
         self._roster = roster
         self._clock = clock
+        self._life = int(clock.now_s() * 1000.0)
         self._settings = settings or FollowingSettings()
         self._followers = {each: _Follower(each, me, view, clock, listeners) for each in view.subclusters}
         self._tasks: list[asyncio.Task[None]] = []
@@ -266,7 +267,7 @@ class Following:
         questions = self._followers[subcluster].questions
         if questions is None:
             return _unverified(subcluster, proposals, f"no link: {self._followers[subcluster].trouble}")
-        question = LaunchFrame(questions.next_number(), tuple(proposals), tuple(news))
+        question = LaunchFrame(questions.next_number(), tuple(proposals), tuple(news), self._life)
         try:
             answer = await questions.ask(question, timeout_s=self._settings.verify_within_s)
         except MasterLinkError as exc:

@@ -65,7 +65,7 @@ class ReportDesk:
         life: Of the Local Master; no other has the same.
         verify: Answers proposals.
         clock: For the times that are told.
-        verify_launches: Answers proposals for containers; the first argument is who proposes.
+        verify_launches: Answers proposals for containers; the first argument is who proposes, in which life.
     """
 
     def __init__(
@@ -149,8 +149,8 @@ class ReportDesk:
                     follower.offer(None)
                 case ProposalFrame(number, proposal):
                     await follower.link.send(VerdictFrame(number, self._verify(proposal)))
-                case LaunchFrame(number, proposals, news):
-                    verdicts = self._verify_launches(follower.link.peer, proposals, news)
+                case LaunchFrame(number, proposals, news, life):
+                    verdicts = self._verify_launches(f"{follower.link.peer} {life}", proposals, news)
                     await follower.link.send(LaunchedFrame(number, verdicts))
                 case _:
                     raise RemoteProtocolError(f"{type(frame).__name__} is nothing that a Local Master is told")

@@ -66,7 +66,7 @@ def test_frames_of_launches_travel():
     verdict = LaunchVerdict(EAST, 4, Verdict.REJECTED, 1, "why", 0.5)
     for frame in (
         LaunchFrame(1, (LaunchProposal(4, "a", KIND, 2),), (LaunchNews(3, 1, 1),)),
-        LaunchFrame(2, (LaunchProposal(5, "a", replace(KIND, places=("e1", "/r")), 2),), ()),
+        LaunchFrame(2, (LaunchProposal(5, "a", replace(KIND, places=("e1", "/r")), 2),), (), life=7),
         LaunchedFrame(1, (verdict,)),
     ):
         assert decode_frame_untrusted(encode_frame(frame)) == frame
