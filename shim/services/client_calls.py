@@ -119,6 +119,10 @@ class ClientCalls:
         finally:
             self._listing.mark_written(application_id)
 
+    async def check_move(self, application_id: ApplicationId, queue: str, *, user: str) -> None:
+        """Whether a user may move an application to a queue; see `ControlService.check_move`."""
+        await self._control.check_move(application_id, queue, user=user)
+
     async def kill_waiting(self, application_id: ApplicationId, by: Kills) -> bool:
         """End an application that waits for its queue's turn; see `ControlService.kill_waiting`."""
         known = self._view.find(application_id)

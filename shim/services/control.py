@@ -82,6 +82,27 @@ class ControlService:
         """
         return self._room is not None and await self._room.kill(application_id, by)
 
+    async def check_move(self, application_id: ApplicationId, queue: str, *, user: str) -> None:
+        """Whether a user may move an application to a queue.
+
+        Args:
+            application_id: Which.
+            queue: As its home calls it.
+            user: Who moves it.
+
+        Raises:
+            ForbiddenError: The user may not submit to that queue.
+            HomeUnreachableError: As `change`.
+        """
+        if self._room is not None and self.guards_moves:
+            home = await self.home_for_change(application_id)
+            self._room.access.check_move(application_id, home, queue, user)
+
+    @property
+    def guards_moves(self) -> bool:
+        """Whether there is a queue that not everybody may move applications to."""
+        return self._room is not None and self._room.access.is_restricted
+
     async def _home_that_knows(self, application_id: ApplicationId) -> SubClusterId | None:
         try:
             home = await self._routing.home_of(application_id)

@@ -26,12 +26,13 @@ from shim.global_master.entitle import (
     standings_of,
 )
 from shim.global_master.federation_view import FederationView
-from shim.global_master.queue_rules import GroupsOf, map_queue, may_administer, may_submit
+from shim.global_master.queue_rules import GroupsOf, map_queue, may_administer
 from shim.global_master.share_load import FederationLoad
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
 from shim.services.homeless import homeless_document
 from shim.services.load_meter import LoadMeter
+from shim.services.queue_access import QueueAccess
 from shim.services.queue_names import put_into
 
 __all__ = ["Kills", "WaitingRoom"]
@@ -84,6 +85,7 @@ class WaitingRoom:
         self._store = store
         self._clock = clock
         self._groups_of = groups_of
+        self.access = QueueAccess(policy, view, groups_of, clock)
         self._settings = settings
         self._records: dict[ApplicationId, SubmissionRecord] = {}
         self._counts: Counter[str] = Counter()
@@ -107,16 +109,14 @@ class WaitingRoom:
             application=submission.name,
             groups_of=self._groups_of,
         )
+        self.access.check_submission(submission.application_id, path or _DEFAULT_QUEUE, submission.user)
         queue = policy.find(path or _DEFAULT_QUEUE)
         if queue is not None:
-            self._check_access(queue, submission)
+            self._check_limits(queue, submission)
         return put_into(submission, path)
 
-    def _check_access(self, queue: FederatedQueue, submission: Submission) -> None:
+    def _check_limits(self, queue: FederatedQueue, submission: Submission) -> None:
         user, application_id = submission.user, submission.application_id
-        if not may_submit(queue, user, self._groups_of):
-            message = f"User {user} does not have permission to submit {application_id} to queue {queue.path}"
-            raise ForbiddenError(message)
         if not queue.max_applications and not queue.max_user_applications:
             return
         load = self._meter.current(self._policy()).queues[queue.path]

@@ -20,7 +20,7 @@ from shim.domain.submissions import Submission
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.ordered_json import NumberText, nesting_depth
 
-__all__ = ["MAX_DEPTH", "decode_submission", "keeps_containers", "with_queue"]
+__all__ = ["MAX_DEPTH", "decode_submission", "keeps_containers", "queue_of_move", "with_queue"]
 
 MAX_DEPTH = 64
 """Deepest nesting of a body; a real context has six levels."""
@@ -77,6 +77,17 @@ def with_queue(body: bytes, *, media_type: str, queue: str) -> bytes:
     return msgspec.json.encode(members)
 
 
+def queue_of_move(body: bytes, *, media_type: str) -> str:
+    """The queue that the body of `PUT /apps/{id}/queue` names; empty if it names none.
+
+    Raises:
+        JavaError: If the body is not readable.
+    """
+    if media_type != "application/xml":
+        return _text(_parse_json(body).get("queue"))
+    return _text(_parsed(body).findtext("queue"))
+
+
 def keeps_containers(body: bytes, *, media_type: str) -> bool:
     """Whether the application wants its containers to outlive its attempts."""
     context = _parse_xml(body) if media_type == "application/xml" else _parse_json(body)
@@ -119,13 +130,18 @@ def _refuse_constant(word: str) -> None:
     raise ValueError(f"Non-standard token '{word}'")
 
 
-def _parse_xml(body: bytes) -> Mapping[str, Any]:
+def _parsed(body: bytes) -> etree._Element:
     try:
         root = etree.fromstring(body, _safe_parser())
     except (etree.XMLSyntaxError, ValueError) as exc:
         raise _unreadable(f"org.xml.sax.SAXParseException; {exc}") from None
     if root.getroottree().docinfo.internalDTD is not None:
         raise _unreadable("document types are not allowed")
+    return root
+
+
+def _parse_xml(body: bytes) -> Mapping[str, Any]:
+    root = _parsed(body)
     if root.tag != _ROOT:
         raise JavaError(
             400,

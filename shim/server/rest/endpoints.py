@@ -76,6 +76,7 @@ class Operation(Enum):
     NEW_APPLICATION = "new-application"
     SUBMIT = "submit"
     SIGNAL = "signal"
+    MOVE = "move"
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +156,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _read(f"{_APP}/state", Way.ROUTE, Key.APPLICATION),
     _change("PUT", f"{_APP}/state", Key.APPLICATION),
     _read(f"{_APP}/queue", Way.ROUTE, Key.APPLICATION),
-    _change("PUT", f"{_APP}/queue", Key.APPLICATION),
+    Endpoint("PUT", f"{_APP}/queue", Way.ROUTE, Key.APPLICATION, Operation.MOVE, takes_body=True, changes=True),
     _read(f"{_APP}/priority", Way.ROUTE, Key.APPLICATION),
     _change("PUT", f"{_APP}/priority", Key.APPLICATION),
     _read(f"{_APP}/timeouts", Way.ROUTE, Key.APPLICATION),

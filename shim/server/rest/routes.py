@@ -7,6 +7,8 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
+import msgspec
+
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, MalformedIdError, SubClusterId
 from shim.errors import HomeUnreachableError, NotFoundError, NoUsableSubClusterError
 from shim.global_master.federation_view import Part
@@ -16,7 +18,7 @@ from shim.protocol.rest.identifiers import path_application, path_node, unknown_
 from shim.protocol.rest.merges import merge_containers
 from shim.protocol.rest.negotiation import Representation, negotiate
 from shim.protocol.rest.ordered_json import nesting_depth
-from shim.protocol.rest.submission_context import MAX_DEPTH
+from shim.protocol.rest.submission_context import MAX_DEPTH, queue_of_move
 from shim.protocol.rest.xml_writer import json_to_xml
 from shim.server.rest.backend import Backend
 from shim.server.rest.endpoints import Key, Operation, Way
@@ -76,6 +78,8 @@ class Routes:
             return await self._spread(call)
         if call.endpoint.operation is Operation.SIGNAL:
             await self._check_signal(call)
+        if call.endpoint.operation is Operation.MOVE and self._backend.control.guards_moves:
+            call = await self._checked_move(call)
         special = self._special.get(call.endpoint.operation)
         if special is not None:
             return await special(call)
@@ -283,6 +287,25 @@ class Routes:
                 "org.apache.hadoop.yarn.webapp.ForbiddenException",
                 f"java.lang.Exception: Unauthorized attempt to signal {container} by remote user {call.caller.user}",
             )
+
+    async def _checked_move(self, call: Call) -> Call:
+        """The move of an application, said so that its home reads the same queue that was checked here.
+
+        Raises:
+            ForbiddenError: The caller may not submit to that queue.
+            JavaError: 400, if no queue can be read.
+        """
+        media_type = (call.request.header("content-type") or "").partition(";")[0].strip().lower()
+        queue = queue_of_move(call.request.body, media_type=media_type)
+        if not queue:
+            raise JavaError.bad_request("java.lang.Exception: the queue to move to is not named")
+        if not self._identity.is_admin(call.caller):
+            application_id = path_application(call.parameters["application"])
+            await self._backend.control.check_move(application_id, queue, user=call.caller.user)
+        kept = tuple(each for each in call.request.headers if each[0] not in ("content-type", "content-encoding"))
+        body = msgspec.json.encode({"queue": queue})
+        request = replace(call.request, headers=(*kept, ("content-type", "application/json")), body=body)
+        return replace(call, request=request)
 
     def _mark(self, call: Call, subcluster: SubClusterId) -> None:
         if "node" in call.parameters or "labels" in call.endpoint.path:

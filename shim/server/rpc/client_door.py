@@ -98,6 +98,9 @@ class ClientDoor:
         if not asked.row.writes:
             return told(await self._calls.read(application_id, asked.passed_on()))
         self._check_owner(asked)
+        if asked.row.moves_to and not self._identity.is_admin(asked.caller):
+            queue = getattr(asked.request, asked.row.moves_to)
+            await self._calls.check_move(application_id, queue, user=asked.caller.user)
         return told(await self._calls.change(application_id, asked.passed_on()))
 
     async def _at_container(self, asked: Asked) -> MethodAnswer:

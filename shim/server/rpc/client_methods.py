@@ -55,6 +55,7 @@ class Row:
         writes: Whether it changes something: then it is never sent twice, and what Heddle shows is fetched again.
         unknown: Exception for an application that nobody knows.
         owners: Whether it is for the application's owner and Heddle's admins alone, as at the REST door.
+        moves_to: The request's field that names the queue to which the application is moved.
         tells: What of the sub-clusters an answer tells that is kept until that changes; None keeps none.
         is_personal: Whether that depends on who asks.
     """
@@ -65,6 +66,7 @@ class Row:
     writes: bool = False
     unknown: JavaClass = JavaClass.APPLICATION_NOT_FOUND
     owners: bool = False
+    moves_to: str = ""
     tells: Part | None = None
     is_personal: bool = False
 
@@ -116,7 +118,9 @@ CLIENT_METHODS: Mapping[str, Row] = {
     "cancelDelegationToken": _OWN_CHANGE,
     "forceKillApplication": Row(Way.OWN, Key.APPLICATION, "application_id", writes=True),
     "failApplicationAttempt": _of("application_attempt_id", writes=True),
-    "moveApplicationAcrossQueues": _of("application_id", writes=True),
+    "moveApplicationAcrossQueues": Row(
+        Way.ROUTE, Key.APPLICATION, "application_id", writes=True, moves_to="target_queue"
+    ),
     "updateApplicationPriority": _of("applicationId", writes=True),
     "updateApplicationTimeouts": _of("applicationId", writes=True),
     "getApplicationAttempts": _of("application_id"),

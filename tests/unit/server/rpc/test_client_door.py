@@ -8,6 +8,8 @@ import pytest
 from adapters.yarn.rm_doors import BothDoors
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.global_master.entitle import ShareSettings
 from shim.global_master.federation_view import Part
 from shim.protocol.hrpc import (
     AuthMethod,
@@ -33,6 +35,7 @@ from shim.protocol.proto.messages import (
     GetNewApplicationResponseProto,
     KillApplicationRequestProto,
     KillApplicationResponseProto,
+    MoveApplicationAcrossQueuesRequestProto,
     RenewDelegationTokenRequestProto,
     RenewDelegationTokenResponseProto,
     SignalContainerRequestProto,
@@ -47,6 +50,7 @@ from shim.services.application_ids import ApplicationIds
 from shim.services.client_calls import ClientCalls
 from shim.services.delegation_tokens import DelegationTokens
 from shim.services.identity import Caller, IdentityRules, IdentityService, ProxyRule
+from shim.services.waiting_room import WaitingRoom
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, RejectsSubmissions
 from shim.testing.resource_manager_rpc import ScriptedRPC
@@ -600,6 +604,27 @@ async def test_s1_no_row_is_changed_by_nobody(door, method):
     assert isinstance(refused, Failure)
     assert refused.java_class == JavaClass.ACCESS_CONTROL
     assert not any(rpc.calls for rpc in door.rpcs.values())
+
+
+@pytest.mark.parametrize(("user", "may"), [("mallory", False), ("alice", True), ("operator", True)])
+async def test_s13_a_move_to_a_queue_with_an_access_list_is_for_those_on_it(door, user, may):
+    policy = SharePolicy((FederatedQueue("root.prod", submit=("alice",)),))
+    door.heddle.control._room = WaitingRoom(
+        policy=lambda: policy,
+        view=door.heddle.view,
+        admissions={},
+        store=door.federation.store,
+        clock=door.federation.clock,
+        groups_of=lambda _: frozenset(),
+        settings=ShareSettings(),
+    )
+    await door.ask("submitApplication", submission())
+    request = MoveApplicationAcrossQueuesRequestProto(application_id=application_message(APP), target_queue="prod")
+
+    told = await door.ask("moveApplicationAcrossQueues", request, caller=Caller(user, user))
+
+    assert door.asked("moveApplicationAcrossQueues") == int(may)
+    assert (isinstance(told, Failure) and told.java_class == JavaClass.ACCESS_CONTROL) is not may
 
 
 async def test_a_delegation_token_speaks_for_its_owner_until_it_is_cancelled(door):

@@ -1,0 +1,72 @@
+"""Who may put an application into a queue: by submitting it there, or by moving it there later."""
+
+from collections.abc import Callable, Iterable
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.errors import ForbiddenError
+from shim.global_master.federation_view import FederationView
+from shim.global_master.home import find_queue
+from shim.global_master.queue_rules import GroupsOf, may_submit
+from shim.global_master.share_load import owner_of
+from shim.ports.clock import Clock
+
+__all__ = ["QueueAccess"]
+
+_ANYBODY = "*"
+
+
+class QueueAccess:
+    """The access lists of the policy.
+
+    Args:
+        policy: As it is now.
+        view: Tells what a name means at a sub-cluster: its scheduler takes the last part of a path for the whole.
+        groups_of: The groups of a user.
+        clock: For the view.
+    """
+
+    def __init__(
+        self, policy: Callable[[], SharePolicy], view: FederationView, groups_of: GroupsOf, clock: Clock
+    ) -> None:
+        self._policy = policy
+        self._view = view
+        self._groups_of = groups_of
+        self._clock = clock
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether there is a queue that not everybody may submit to."""
+        return any(_ANYBODY not in queue.submit for queue in self._policy().queues)
+
+    def check_submission(self, application_id: ApplicationId, queue: str, user: str) -> None:
+        """Whether a user may submit to a queue that the policy names, or to one below it by whatever name.
+
+        Raises:
+            ForbiddenError: The user may not.
+        """
+        if not self.is_restricted:
+            return
+        named = self._policy().find(queue)
+        meant = [named] if named is not None else [self._meant_at(each, queue) for each in self._view.subclusters]
+        self._check(application_id, meant, user)
+
+    def check_move(self, application_id: ApplicationId, home: SubClusterId, queue: str, user: str) -> None:
+        """Whether a user may move an application to what its home understands by a queue's name.
+
+        Raises:
+            ForbiddenError: The user may not submit there.
+        """
+        self._check(application_id, [self._meant_at(home, queue)], user)
+
+    def _meant_at(self, subcluster: SubClusterId, queue: str) -> FederatedQueue | None:
+        policy, report = self._policy(), find_queue(self._view.look(subcluster, self._clock.now_s()), queue)
+        if report is not None:
+            return owner_of(policy, subcluster, report.path)
+        return policy.find_at(subcluster, queue) or owner_of(policy, subcluster, queue)
+
+    def _check(self, application_id: ApplicationId, queues: Iterable[FederatedQueue | None], user: str) -> None:
+        for queue in queues:
+            if queue is not None and not may_submit(queue, user, self._groups_of):
+                message = f"User {user} does not have permission to submit {application_id} to queue {queue.path}"
+                raise ForbiddenError(message)
