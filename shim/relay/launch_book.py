@@ -101,7 +101,7 @@ class LaunchBook:
 
     def withdraw_surplus(self, group: LaunchGroup, asked: Mapping[SubClusterId, int]) -> None:
         """Launches that are not asked for any more, the newest first."""
-        for name in {launch.subcluster for launch in group.launches}:
+        for name in sorted({launch.subcluster for launch in group.launches}):
             surplus = group.matched(name) - asked.get(name, 0)
             for launch in reversed(group.at(name)):
                 taken = min(launch.count, max(0, surplus))
@@ -119,7 +119,7 @@ class LaunchBook:
 
     def take_back(self, turn: MatchTurn) -> None:
         """What was promised and not granted in time is promised no longer; it goes on waiting, or elsewhere."""
-        for name in turn.starving:
+        for name in sorted(turn.starving):
             for launch in turn.group.at(name):
                 if not launch.is_pending:
                     turn.group.deaf[name] = self._patience

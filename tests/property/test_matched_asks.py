@@ -61,6 +61,42 @@ class LateLaunches(Unordered):
         return self.books[subcluster].lost(str(id(self)), number)
 
 
+class Recorded(LateLaunches):
+    """Writes down what it answers, in their order."""
+
+    def __init__(self, books, now_s):
+        super().__init__(books, now_s)
+        self.answers = []
+
+    def _note(self, answer):
+        self.answers.append(answer)
+        return answer
+
+    def room(self, subcluster, key, places=()):
+        return self._note(super().room(subcluster, key, places))
+
+    def propose(self, subcluster, key, count, places=()):
+        return self._note(super().propose(subcluster, key, count, places))
+
+    def lost(self, subcluster, number):
+        return self._note(super().lost(subcluster, number))
+
+
+class Repeated(Unordered):
+    """Implements `Launches` by what another one has answered."""
+
+    def __init__(self, answers):
+        self.answers = iter(answers)
+
+    def _next(self, *_):
+        return next(self.answers)
+
+    room = propose = lost = _next
+
+    def tell(self, subcluster, number, *, honoured, withdrawn):
+        pass
+
+
 class MatchedRelay(Relay):
     """The ledger as in `test_relay_ledger`, with a splitter that matches."""
 
@@ -69,9 +105,18 @@ class MatchedRelay(Relay):
             self.at_s = 0.0
             self.books = {name: PromiseBook(name, LASTS_S) for name in NAMES}
             self.reports_arrive([4, 8, 2])
-        self.launches = LateLaunches(self.books, lambda: self.at_s)
+        self.launches = Recorded(self.books, lambda: self.at_s)
         self.splitter = MatchingSplitter(self.launches, MatchSettings(patience=2))
         return self.splitter
+
+    def a_splitter_again(self):
+        self.splitter_again = MatchingSplitter(Repeated(self.launches.answers), MatchSettings(patience=2))
+        return self.splitter_again
+
+    def tell_again(self, ledger, event):
+        return (
+            self.splitter_again.judge(event) if isinstance(event, LaunchVerdict) else super().tell_again(ledger, event)
+        )
 
     @rule(left=st.lists(st.integers(0, 10), min_size=3, max_size=3))
     def reports_arrive(self, left):
@@ -93,7 +138,9 @@ class MatchedRelay(Relay):
         verdict = self.launches.waiting.pop(pick % len(self.launches.waiting))
         if is_lost:
             verdict = LaunchVerdict(verdict.subcluster, verdict.number, Verdict.UNVERIFIED, 0, "silent")
-        if self.splitter.judge(verdict):
+        is_waited_for = self.splitter.judge(verdict)
+        self.log.append((verdict, is_waited_for))
+        if is_waited_for:
             self.tell(RoomsChanged(ROOMS))
 
     @rule()

@@ -209,7 +209,7 @@ class Relay(RuleBasedStateMachine):
         self.must_register = True
         self.remembered = {name: set() for name in OTHERS}
         self.home_id = 0
-        self.ledger = AskLedger(ATTEMPT, HOME, self.a_splitter())
+        self.begins_a_ledger()
         self.found = None
         self._register()
 
@@ -219,8 +219,25 @@ class Relay(RuleBasedStateMachine):
 
     # ------------------------------------------------------------ plumbing
 
+    def begins_a_ledger(self):
+        self.ledger, self.log = AskLedger(ATTEMPT, HOME, self.a_splitter()), []
+
+    def replays_alike(self):
+        """The events that a ledger was told have the same effects in another one."""
+        again = AskLedger(ATTEMPT, HOME, self.a_splitter_again())
+        for event, effects in self.log:
+            assert self.tell_again(again, event) == effects
+
+    def a_splitter_again(self):
+        return self.a_splitter()
+
+    def tell_again(self, ledger, event):
+        return ledger.handle(event)
+
     def tell(self, event):
-        for effect in self.ledger.handle(event):
+        effects = self.ledger.handle(event)
+        self.log.append((event, effects))
+        for effect in effects:
             match effect:
                 case CallSession(name, request):
                     self.wires[name] = request
@@ -432,7 +449,7 @@ class Relay(RuleBasedStateMachine):
         An end may be told again by it, which ApplicationMasters bear: better twice than never.
         """
         self.master.may_hear_twice = True
-        self.ledger = AskLedger(ATTEMPT, HOME, self.a_splitter())
+        self.begins_a_ledger()
         self.found = None
         self.home_id = self.home_offset + self.master.response_id
         self.wires.clear()
@@ -454,7 +471,7 @@ class Relay(RuleBasedStateMachine):
             home.live.clear()
             for known in self.remembered.values():
                 known.clear()
-        self.ledger = AskLedger(ATTEMPT, HOME, self.a_splitter())
+        self.begins_a_ledger()
         self.found = None
         self.wires.clear()
         self.old_answers.clear()
@@ -492,6 +509,7 @@ class Relay(RuleBasedStateMachine):
         live = {container for scheduler in self.schedulers.values() for container in scheduler.live}
         assert live == self.master.running
         assert not live & self.master.preempted
+        self.replays_alike()
         self.home_is_asked_what_runs()
         self.home_tells_what_runs()
         held = {each.id for each in self.ledger.standing.held}
