@@ -26,8 +26,9 @@ __all__ = [
     "SubClusterConfig",
 ]
 
-_ADDRESS = r"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):[0-9]{1,5}"
-_ADDRESS_FORM = 'an address; write "host:port"'
+_PORT = r"(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|\d{1,4})"
+_ADDRESS = rf"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):{_PORT}"
+_ADDRESS_FORM = 'an address; write "host:port", the port at most 65535'
 _WEB = r"https?://[^\s/?#@]+/?"
 _USER = r"[^\s/?#&:]+"
 _ID = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"

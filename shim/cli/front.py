@@ -15,6 +15,7 @@ from shim.telemetry import escape
 __all__ = ["EXIT_CODES", "ExitCode", "Front", "FrontError", "Server", "User", "fail", "front"]
 
 _TIMEOUT_S = 30.0
+_JAVA_PREFIX = "java.lang.Exception: "
 
 
 class ExitCode(IntEnum):
@@ -116,21 +117,26 @@ class Front:
             raise FrontError(ExitCode.UNREACHABLE, message) from exc
         except (httpx.HTTPError, httpx.InvalidURL) as exc:
             message = (
-                f"no Heddle at {self.server}: {exc}. Start one with `heddle serve -c heddle.toml`, "
+                f"no Heddle at {self.server}: {str(exc).rstrip('.')}. Start one with `heddle serve -c heddle.toml`, "
                 "or name another with --server or HEDDLE_SERVER"
             )
             raise FrontError(ExitCode.UNREACHABLE, message) from exc
         if answer.is_success:
             return answer.json() if answer.content else {}
-        raise FrontError(_CODE_BY_STATUS.get(answer.status_code, ExitCode.FAILED), _complaint(answer))
+        complaint = _complaint(answer)
+        if complaint is None:
+            told = f"{method} {path}: status {answer.status_code}, without a reason"
+            raise FrontError(ExitCode.UNREACHABLE, f"{told}. Is it a Heddle that serves {self.server}?")
+        raise FrontError(_CODE_BY_STATUS.get(answer.status_code, ExitCode.FAILED), complaint)
 
 
-def _complaint(answer: httpx.Response) -> str:
-    """What a ResourceManager's error body says, or its status if it has none."""
+def _complaint(answer: httpx.Response) -> str | None:
+    """What a ResourceManager's error body says; None if it has none."""
     try:
-        return str(answer.json()["RemoteException"]["message"])
+        message = str(answer.json()["RemoteException"]["message"])
     except (ValueError, KeyError, TypeError):
-        return f"{answer.request.method} {answer.url.path}: status {answer.status_code}"
+        return None
+    return message.removeprefix(_JAVA_PREFIX)  # web services of Java have it, people need not
 
 
 def fail(message: str, code: ExitCode = ExitCode.FAILED) -> NoReturn:

@@ -43,8 +43,7 @@ def serve(
     try:
         settings = load(config, os.environ)
         if check:
-            ids = ", ".join(subcluster.id for subcluster in settings.subclusters)
-            typer.echo(f"{config}: in order; sub-clusters: {ids}")
+            typer.echo(f"{config}: in order; sub-clusters: {', '.join(_checked(settings))}")
             return
         configure_logs(level=settings.log.level, style=settings.log.format)
         _run(settings)
@@ -52,6 +51,20 @@ def serve(
         fail(str(exc), ExitCode.USAGE)
     except HeddleError as exc:
         fail(str(exc))
+
+
+def _checked(config: Config) -> list[str]:
+    """Read what the configuration names: folders of clusters, and the secret; the ids of the clusters.
+
+    Raises:
+        ConfigError: If something is not there, or not as it must be.
+    """
+    # the other verbs need nothing of this, and shall not wait for it
+    from shim.connections import resolve  # noqa: PLC0415 - see above
+    from shim.machine import read_secret  # noqa: PLC0415 - see above
+
+    read_secret(config.security.secret_file)
+    return [resolve(subcluster, config.poll).id for subcluster in config.subclusters]
 
 
 def _run(config: Config) -> None:

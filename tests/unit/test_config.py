@@ -66,6 +66,7 @@ REFUSED = {
     "a value for a table": ("server = 3\n" + LEAST, ["server", "write [server]"]),
     "a table for a list of tables": ("[subcluster]\nid = 'a'", ["subcluster", "write [[subcluster]]"]),
     "an address without a port": ("[server]\nrest = 'localhost'\n" + LEAST, ["server.rest", "host:port"]),
+    "a port that there is not": ("[server]\nrest = 'localhost:65536'\n" + LEAST, ["server.rest", "at most 65535"]),
     "a web address with a path": (LEAST.replace("8088", "8088/cluster"), ["subcluster[0].web", "http://host:port"]),
     "an id that cannot be a file name": (LEAST.replace('"east"', '"../east"'), ["subcluster[0].id", "lower-case"]),
     "a sub-cluster without an id": ('[[subcluster]]\nconf = "x"', ["subcluster[0].id", "is missing"]),

@@ -20,7 +20,7 @@ def _identified(request: HTTPRequest) -> Caller:
 Asker = Annotated[Caller, Depends(_identified)]
 """Whom the door has identified."""
 
-ClusterName = Annotated[str, Path(pattern=r"^[a-z0-9-]{1,63}$")]
+ClusterName = Annotated[str, Path(max_length=63)]
 """The id of a sub-cluster, as far as its form tells."""
 
 DryRun = Annotated[bool, Query(alias="dryRun")]

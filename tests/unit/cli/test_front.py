@@ -55,6 +55,18 @@ def test_an_answer_that_is_no_error_body_is_told_by_its_status():
         a_front(lambda _: httpx.Response(500, text="<html>")).get("/x")
 
 
+def test_another_program_at_that_address_is_not_taken_for_a_heddle():
+    with pytest.raises(FrontError, match="Is it a Heddle that serves http://heddle:8088") as caught:
+        a_front(lambda _: httpx.Response(404, text="<html>")).get("/heddle/v1/clusters")
+    assert caught.value.code is ExitCode.UNREACHABLE
+
+
+def test_what_web_services_of_java_put_before_a_message_is_left_out():
+    with pytest.raises(FrontError) as caught:
+        a_front(remote_exception(404, "java.lang.Exception: app with id: x not found")).get("/x")
+    assert str(caught.value) == "app with id: x not found"
+
+
 @pytest.mark.parametrize("error", [httpx.ConnectError("refused"), httpx.ReadTimeout("slow"), httpx.ReadError("cut")])
 def test_no_answer_has_an_exit_code_of_its_own(error):
     def fail(_):
