@@ -1,4 +1,4 @@
-"""Who may put an application into a queue: by submitting it there, or by moving it there later."""
+"""Which queue of the policy a name means, and who may put an application into it, by submitting or moving it there."""
 
 from collections.abc import Callable, Iterable
 
@@ -38,6 +38,25 @@ class QueueAccess:
     def is_restricted(self) -> bool:
         """Whether there is a queue that not everybody may submit to."""
         return any(_ANYBODY not in queue.submit for queue in self._policy().queues)
+
+    def full_path(self, queue: str) -> str:
+        """The path of a leaf below a queue of the policy that is told by its last part alone, as schedulers take it.
+
+        A name that is known already, or that means different leaves, or a queue that has another name at a sub-cluster,
+        stays as it is.
+        """
+        policy = self._policy()
+        if "." in queue or policy.find(queue) is not None:
+            return queue
+        now_s = self._clock.now_s()
+        found = {
+            (path, "" if (owner := owner_of(policy, each, path)) is None else owner.path)
+            for each in self._view.subclusters
+            for path, report in self._view.look(each, now_s).queues.items()
+            if report.is_leaf and path.rpartition(".")[2] == queue
+        }
+        path, owned_by = found.pop() if len(found) == 1 else (queue, queue)
+        return path if path.startswith(f"{owned_by}.") else queue
 
     def check_submission(self, application_id: ApplicationId, queue: str, user: str) -> None:
         """Whether a user may submit to a queue that the policy names, or to one below it by whatever name.

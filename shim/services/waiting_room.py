@@ -102,13 +102,14 @@ class WaitingRoom:
         policy = self._policy()
         if not policy.queues and not policy.mappings:
             return submission
-        path = map_queue(
+        mapped = map_queue(
             policy,
             queue=submission.queue,
             user=submission.user,
             application=submission.name,
             groups_of=self._groups_of,
         )
+        path = self.access.full_path(mapped)
         self.access.check_submission(submission.application_id, path or _DEFAULT_QUEUE, submission.user)
         queue = policy.find(path or _DEFAULT_QUEUE)
         if queue is not None:

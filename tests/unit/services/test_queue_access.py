@@ -19,8 +19,8 @@ POLICY = SharePolicy(
     )
 )
 QUEUES = {
-    EAST: ("root.prod", "root.prod.etl", "root.dev"),
-    WEST: ("root.production", "root.production.etl", "root.dev", "root.prod"),
+    EAST: ("root.prod", "root.prod.etl", "root.dev", "root.dev.batch", "root.dev.twice"),
+    WEST: ("root.production", "root.production.etl", "root.dev", "root.prod", "root.dev.batch", "root.prod.twice"),
 }
 
 
@@ -70,6 +70,22 @@ def test_s13_names_of_the_policy_are_known_before_any_cluster_was_heard(queue: s
     ):
         with pytest.raises(ForbiddenError):
             check()
+
+
+@pytest.mark.parametrize(
+    ("queue", "path"),
+    [
+        ("batch", "root.dev.batch"),
+        ("dev", "dev"),
+        ("root.dev.batch", "root.dev.batch"),
+        ("etl", "etl"),  # west calls it otherwise
+        ("twice", "twice"),
+        ("", ""),
+        ("nosuch", "nosuch"),
+    ],
+)
+def test_a_leaf_told_by_its_last_part_is_known_by_its_path(queue: str, path: str):
+    assert an_access().full_path(queue) == path
 
 
 @pytest.mark.parametrize("queue", ["dev", "root.dev", "default", "nosuch"])

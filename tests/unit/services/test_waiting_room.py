@@ -19,6 +19,7 @@ from shim.services.reading import ApplicationReading, ReadingSettings
 from shim.services.starting import Starting
 from shim.services.submission import Accepted, SubmissionService
 from shim.services.waiting_room import Kills, WaitingRoom
+from shim.testing import reports
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import RejectsSubmissions
@@ -217,6 +218,14 @@ async def test_a_submission_goes_into_the_queue_that_it_is_mapped_to_and_the_res
         kept = await front.federation.store.find(id_of(number))
         assert kept is not None
         assert kept.submission.queue == queue
+
+
+async def test_whoever_names_a_leaf_by_its_last_part_alone_waits_as_the_others_of_its_queue() -> None:
+    front = await a_front(ONE_AT_A_TIME)
+    for name in front.heddle.view.subclusters:
+        front.heddle.view.apply(reports.a_report(name, 99, queues=(reports.a_queue_report("root.prod.etl"),)))
+    assert front.room.enter(submission(1, queue="etl")).queue == "root.prod.etl"
+    assert front.room.enter(submission(1, queue="other")).queue == "other"
 
 
 async def test_who_may_not_submit_is_refused_in_the_resource_managers_words() -> None:
