@@ -26,6 +26,7 @@ MEASURED_MEAN_DELAY_S = [
     ("eagle", YH1, 4000, 70.5),
     ("pigeon", YH1, 6000, 5.7),
     ("sparrow-with-replacement", YH1, 6000, 422.0),
+    ("sparrow", FB, 5000, 232.0),
 ]
 """One cell of the table for each policy."""
 
