@@ -109,14 +109,16 @@ class Span:
             await self._keep(replace(saved, home_response_id=at))
             self._tell(AMRegistered(at, is_resumed=not is_new))
             registration = saved.registration if is_new else with_containers(saved.registration, (), (), instead=True)
-            if is_first:
-                if not is_new or read_registration(registration)[0]:
-                    self._recollection = asyncio.create_task(self._recollect(), name="what runs at home")
-                if self.follows is not None:
-                    await self.follows.stop()
-                    self.follows = None
-                registration = await self._sessions.resume(registration, is_new=is_new)
-            return RPCAnswer(registration)
+            return RPCAnswer(await self._take_over(registration, is_new=is_new) if is_first else registration)
+
+    async def _take_over(self, registration: bytes, *, is_new: bool) -> bytes:
+        """Go on with what an earlier attempt had, or an earlier Heddle; see `SpanSessions.resume`."""
+        if not is_new or read_registration(registration)[0]:
+            self._recollection = asyncio.create_task(self._recollect(), name="what runs at home")
+        if self.follows is not None:
+            await self.follows.stop()
+            self.follows = None
+        return await self._sessions.resume(registration, is_new=is_new)
 
     async def allocate(self, payload: bytes, home: HomeSession) -> RPCAnswer:
         """Ask for containers, wherever they may be had."""
