@@ -64,6 +64,7 @@ class SubClusterFacts:
         is_reachable: Whether its ResourceManager is active and its heartbeat in time.
         trouble: Why it is not; empty otherwise.
         is_retired: Whether an operator has declared it dead.
+        life: When its ResourceManager started, and its nodes: two that say the same are one. None if not known.
         scheduler_rpc: Addresses where its ResourceManager serves ApplicationMasters, as configured.
         proxy_user: Heddle's own user, if it acts for others by `doAs` there; else empty.
         manager_settings: Of its ResourceManager; None if they could not be read.
@@ -74,6 +75,7 @@ class SubClusterFacts:
     is_reachable: bool
     trouble: str = ""
     is_retired: bool = False
+    life: tuple[int, frozenset[str]] | None = None
     version: str = ""
     clock_skew_s: float = 0.0
     queues: frozenset[str] = frozenset()
@@ -123,6 +125,16 @@ def _reachability(facts: FederationFacts) -> Iterator[Finding]:
         else:
             advice = "start its ResourceManager, or correct web or conf of its [[subcluster]]"
             yield Finding("reachable", Level.ERROR, each.id, each.trouble, advice)
+
+
+def _twice(facts: FederationFacts) -> Iterator[Finding]:
+    """Two entries of the configuration that lead to one ResourceManager."""
+    for place, each in enumerate(facts.reachable):
+        others = [other.id for other in facts.reachable[:place] if other.life == each.life]
+        if others and each.life is not None:
+            message = f"it is the ResourceManager of {others[0]}, too: what is there is counted and listed twice"
+            advice = f"take {each.id} or {others[0]} out of the configuration, or correct its web or conf"
+            yield Finding("one entry each", Level.ERROR, each.id, message, advice)
 
 
 def _versions(facts: FederationFacts) -> Iterator[Finding]:
@@ -244,6 +256,7 @@ def _store(facts: FederationFacts) -> Iterator[Finding]:
 _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _reachability,
     _store,
+    _twice,
     _versions,
     _clocks,
     _epochs,

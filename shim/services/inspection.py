@@ -207,6 +207,7 @@ class Inspection:
             id=seen.subcluster,
             is_reachable=is_reachable,
             is_retired=self.view.is_retired(seen.subcluster),
+            life=(seen.started_on_ms, frozenset(str(node.node) for node in seen.nodes)) if seen.nodes else None,
             trouble=f"{age}; {seen.failure or f'its ResourceManager is {word_for(seen.state, Admission.OPEN)}'}",
             version=seen.version,
             clock_skew_s=seen.clock_skew_s,

@@ -67,6 +67,18 @@ def test_finds(east, expected):
     assert trouble(east, WEST) == {expected}
 
 
+def test_finds_one_resource_manager_under_two_names():
+    life = (1_700_000_000_000, frozenset({"n1:45454"}))
+    twice = (replace(EAST, life=life), replace(WEST, life=life))
+    assert trouble(*twice) == {("one entry each", "west", Level.ERROR)}
+    assert trouble(replace(EAST, life=life), replace(WEST, life=(life[0], frozenset({"n2:45454"})))) == set()
+
+
+def test_tells_of_a_retired_one_and_does_not_call_it_an_error():
+    retired = replace(EAST, is_reachable=False, is_retired=True, trouble="last heard of 900 s ago")
+    assert trouble(retired, WEST) == {("reachable", "east", Level.WARNING)}
+
+
 FREE = replace(EAST, node_settings={SCHEDULER: Setting("east:8030")})
 
 
