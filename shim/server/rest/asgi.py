@@ -1,6 +1,7 @@
 """The ASGI application around the door: reads a request whole, so that nothing behind it waits for a slow client."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, MutableMapping, Sequence
+from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Protocol, TypeVar, cast
 
@@ -82,9 +83,16 @@ def rendered_headers(headers: Headers) -> bytes:
 
 
 def _encoded(headers: Headers) -> RawHeaders:
-    return [
-        (_Spelt(name.encode("ascii")), value.translate(_ONE_LINE).encode("utf-8", "replace")) for name, value in headers
-    ]
+    return [(_spelt(name), _on_one_line(value).encode("utf-8", "replace")) for name, value in headers]
+
+
+@lru_cache(maxsize=256)  # names are few, and come with every answer
+def _spelt(name: str) -> _Spelt:
+    return _Spelt(name.encode("ascii"))
+
+
+def _on_one_line(value: str) -> str:
+    return value if value.isprintable() else value.translate(_ONE_LINE)
 
 
 def rendered_answer(answer: Answer) -> bytes:
