@@ -230,14 +230,14 @@ class Wants(NamedTuple):
     """Who, how many containers, and how long they last."""
 
     number: int
-    count: int
+    wanted: int
     lasts: int
 
 
 FIRST = {
     "fifo": lambda each: each.number,
-    "fewest-tasks": lambda each: (each.count, each.number),
-    "learnt-work": lambda each: (each.count * each.lasts, each.number),
+    "fewest-tasks": lambda each: (each.wanted, each.number),
+    "learnt-work": lambda each: (each.wanted * each.lasts, each.number),
 }
 """Who is first, said once more."""
 
@@ -253,7 +253,7 @@ def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(order, wa
     told = [Wants(number, *want) for number, want in enumerate(wants, start=1)]
     world = World(
         order,
-        [Application(each.number, a_key(1), each.count, 99) for each in told],
+        [Application(each.number, a_key(1), each.wanted, 99) for each in told],
         patience=10,
         grants_every=grants_every,
         opens_for=opens_for,
@@ -261,7 +261,7 @@ def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(order, wa
     world.teach({each.number: 7.0 * each.lasts for each in told})
     for manager in world.managers.values():  # full of what others run
         manager.running = [(0, node, 1, 9999) for node in range(len(NODES[manager.name])) for _ in range(NODE_GIB)]
-    expected = [each.number for each in sorted(told, key=FIRST[order]) for _ in range(each.count)]
+    expected = [each.number for each in sorted(told, key=FIRST[order]) for _ in range(each.wanted)]
     manager = world.managers[WEST]
     world.beat()
     for freed in range(1, 9):
