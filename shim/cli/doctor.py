@@ -12,7 +12,10 @@ _COLUMNS = (("", "level"), ("CHECK", "check"), ("CLUSTER", "cluster"), ("FOUND",
 
 
 def doctor(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
-    """Look for trouble: reachability, entries for one cluster twice, versions, clocks, epochs, queues, scheduler addresses, proxy users, the store."""
+    """Look for trouble: reachability, versions, clocks, epochs, queues, scheduler addresses, proxy users, the store.
+
+    Also for two ids that lead to one cluster.
+    """
     with front(server, user) as heddle:
         findings = heddle.get("/heddle/v1/doctor")["findings"]
     print_rows(findings, _COLUMNS, output)
