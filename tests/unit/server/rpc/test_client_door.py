@@ -29,6 +29,7 @@ from shim.protocol.proto.messages import (
     GetApplicationReportRequestProto,
     GetApplicationReportResponseProto,
     GetApplicationsRequestProto,
+    GetApplicationsResponseProto,
     GetClusterNodesResponseProto,
     GetDelegationTokenRequestProto,
     GetDelegationTokenResponseProto,
@@ -396,7 +397,7 @@ async def test_an_answer_that_lacks_a_cluster_unexpectedly_is_not_kept(door):
 
 
 def listed(answer):
-    told = APPLICATION_CLIENT.methods["getApplications"].answer.FromString(answer)
+    told = GetApplicationsResponseProto.FromString(answer)
     return {application_of(report.applicationId) for report in told.applications}
 
 
