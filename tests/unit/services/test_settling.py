@@ -39,7 +39,9 @@ def store() -> TellsItsNotes:
 async def test_notes_of_one_moment_are_one_write(store):
     clock = FakeClock()
     reached: list[tuple[CrashPoint, ApplicationId]] = []
-    settling = Settling(store, clock, crash_points=lambda point, id_: reached.append((point, id_)))
+    settling = Settling(
+        store, clock, crash_points=lambda point, application_id: reached.append((point, application_id))
+    )
     records = [a_record(number) for number in range(1, 4)]
     ids = {record.submission.application_id for record in records}
     for record in records:
