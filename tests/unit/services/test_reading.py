@@ -158,6 +158,18 @@ async def test_one_that_the_store_knows_is_asked_for_at_its_home_only(federation
     assert federation.asked() == [0, 1]
 
 
+@pytest.mark.parametrize("home", ["east", "gone"])  # which may be out of the configuration by now
+async def test_one_that_was_lost_with_its_home_is_told_from_the_store_and_nobody_is_asked(federation, home):
+    record = a_record(3, home=home)
+    await federation.store.insert_intent(record)
+    await federation.store.settle(record.submission.application_id, SubmissionState.SUBMITTED)
+    await federation.store.give_up(record.standing, reason="Lost with its sub-cluster.")
+    read = await federation.read(record.submission.application_id)
+    assert read.document.summary.state.value == "FAILED"
+    assert b"Lost with its sub-cluster." in read.document.raw
+    assert federation.asked() == [0, 0]
+
+
 async def test_reads_go_on_without_the_store(federation):
     class IsAway(InMemoryStateStore):
         async def find(self, application_id):  # noqa: ARG002 - the port's

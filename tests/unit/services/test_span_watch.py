@@ -6,6 +6,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.ports.span_store import SpanAttempt, SpanSession
 from shim.protocol.yarn.unmanaged import expected_id
 from shim.services.epochs import Epochs
+from shim.services.rm_questions import ask_application
 from shim.services.span_watch import SpanWatch
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
 from shim.testing.federation import ScriptedFederation
@@ -87,6 +88,31 @@ async def test_a_session_in_a_cluster_that_is_away_ends_when_it_is_back(federati
     await watch.sweep()
     assert ends.ended == []
     assert list(await store.sessions()) == [SESSION]
+
+
+async def test_a_session_in_a_cluster_that_was_retired_is_forgotten_when_its_application_ends(federation):
+    federation["west"].add_application(AN_ID)
+    watch, ends, store = await a_watch(federation)
+    watch._view.retire({EAST})
+    await watch.sweep()
+    assert list(await store.sessions()) == [SESSION]
+    federation["west"].add_application(AN_ID, state="KILLED")
+    watch._view.note(await document_of(federation, AN_ID))
+    await watch.sweep()
+    assert (ends.ended, list(await store.sessions())) == ([], [])
+
+
+async def test_what_is_left_of_an_application_whose_home_was_retired_is_ended(federation):
+    watch, ends, _ = await a_watch(federation)
+    watch._view.retire({WEST})
+    await watch.sweep(asks_homes=False)
+    assert ends.ended == [SESSION]
+
+
+async def document_of(federation, application_id):
+    return await ask_application(
+        federation.managers[WEST], application_id, as_of_s=federation.clock.now_s(), timeout_s=1
+    )
 
 
 async def test_an_application_that_its_home_does_not_know_has_ended(federation):
