@@ -216,4 +216,4 @@ def _print_outcome(lab: Lab, heddle: Front, rows: Sequence[ApplicationRow], *, e
     heddle_command = sys.argv[0] if Path(sys.argv[0]).name == "heddle" else "heddle"
     say(f"  {heddle_command} app why {rows[-1].id}{option}")
     say(f"  curl {heddle.server}/ws/v1/cluster/apps?states=FINISHED")
-    say(f"  {heddle_command} lab kill west-rm{where} && {heddle_command} cluster list{option}")
+    say(f"  {heddle_command} lab kill west-rm{where} && sleep 8 && {heddle_command} cluster list{option}")

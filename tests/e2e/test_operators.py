@@ -103,6 +103,18 @@ def test_a_drained_cluster_gets_no_application_until_it_is_undrained(cli, submit
     assert json.loads(cli("cluster", "list", "-o", "json").stdout)[0]["state"] == "RUNNING"
 
 
+@pytest.mark.parametrize("words", [("--dry-run",), ("--yes",)])
+def test_a_cluster_that_is_there_is_not_declared_dead(cli, words):
+    told = cli("cluster", "retire", "east", *words, code=ExitCode.FAILED).stderr
+    assert "east cannot be retired: somebody holds its port" in told
+    assert json.loads(cli("cluster", "list", "-o", "json").stdout)[0]["state"] == "RUNNING"
+
+
+def test_nobody_retires_or_revives_what_is_not_there_or_not_retired(cli):
+    assert "there are: east, west" in cli("cluster", "retire", "north", "--yes", code=ExitCode.NOT_FOUND).stderr
+    assert "is not retired" in cli("cluster", "revive", "east", code=ExitCode.FAILED).stderr
+
+
 def test_a_dry_submission_submits_nothing(cli):
     before = json.loads(cli("app", "list", "-o", "json", "--of", "ada").stdout)
     cli("submit", "--command", "sleep 1", "--queue", "root.prod", "--dry-run")
