@@ -110,9 +110,10 @@ async def test_what_is_left_of_an_application_whose_home_was_retired_is_ended(fe
 
 
 async def document_of(federation, application_id):
-    return await ask_application(
-        federation.managers[WEST], application_id, as_of_s=federation.clock.now_s(), timeout_s=1
-    )
+    west, now_s = federation.managers[WEST], federation.clock.now_s()
+    document = await ask_application(west, application_id, as_of_s=now_s, timeout_s=1)
+    assert document is not None
+    return document
 
 
 async def test_an_application_that_its_home_does_not_know_has_ended(federation):
