@@ -128,6 +128,10 @@ class ApplicationReading:
             return ApplicationsRead(documents, version, freshness)
         return await self._guarded_applications(documents, version, freshness, viewer)
 
+    def is_guarded(self, home: SubClusterId) -> bool:
+        """Whether what a sub-cluster tells of an application depends on who asks."""
+        return home in self._settings.guarded
+
     def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
         """List an application as SUBMITTED from now on, until its home tells of it."""
         if home == NOWHERE:

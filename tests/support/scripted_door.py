@@ -1,7 +1,7 @@
 """The whole REST door over scripted ResourceManagers and a held clock: no socket, no process."""
 
 import json
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from typing import Any
 
 from shim.domain.ids import ApplicationId, SubClusterId
@@ -13,6 +13,7 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.door import RestDoor
 from shim.server.rest.exchanges import Exchange
+from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
 from shim.server.rest.site import Site
@@ -23,6 +24,7 @@ from shim.services.documents import DocumentReading
 from shim.services.heartbeats import HeartbeatSettings, LocalMaster
 from shim.services.homes import Homes
 from shim.services.identity import IdentityRules, IdentityService
+from shim.services.inspection import Inspection, SubClusterDescription
 from shim.services.reading import ApplicationReading, ReadingSettings
 from shim.services.repair import Repair
 from shim.services.routing import Routing
@@ -54,11 +56,12 @@ class ScriptedDoor:
         staleness_s: float = 1.0,
         policy: SharePolicy | None = None,
         kept: CacheLimits | None = None,
+        guarded: Collection[str] = (),
     ) -> None:
         self.federation = ScriptedFederation(names)
         clock, store, managers = self.federation.clock, self.federation.store, self.federation.managers
         self.view = FederationView(tuple(managers))
-        settings = ReadingSettings(staleness_s=staleness_s)
+        settings = ReadingSettings(staleness_s=staleness_s, guarded=frozenset(map(SubClusterId, guarded)))
         applications = ApplicationReading(self.view, managers, store, clock, settings)
         administration = AdministrationService(view=self.view, store=store, clock=clock)
         homes = Homes(self.view, clock, HomeSettings(), administration.current)
@@ -94,6 +97,15 @@ class ScriptedDoor:
         self.exchanges: list[Exchange] = []
         self.identity = IdentityService(rules or IdentityRules(allow_anonymous=True), secret=b"s" * 32, clock=clock)
         webs = {SubClusterId(name): f"http://rm.{name}:8088" for name in names}
+        inspection = Inspection(
+            view=self.view,
+            managers=managers,
+            descriptions={name: SubClusterDescription((web,)) for name, web in webs.items()},
+            admissions=administration.current,
+            store=store,
+            clock=clock,
+            read_node_settings={},
+        )
         self.door = RestDoor(
             self.backend,
             self.identity,
@@ -102,9 +114,11 @@ class ScriptedDoor:
                 self.backend,
                 settings={"yarn.resourcemanager.address": "127.0.0.1:8032", "x.password": "swordfish"},
                 scrape=lambda: b"heddle_up 1\n",
+                api=HeddleAPI(self.backend, inspection, administration, homes.choose, self.identity),
                 webs=webs,
             ),
             report=self.exchanges.append,
+            is_shared=not guarded,
             kept=kept or CacheLimits(),
         )
         self._masters = [LocalMaster(manager, self.view, clock, HeartbeatSettings()) for manager in managers.values()]

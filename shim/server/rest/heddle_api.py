@@ -29,7 +29,7 @@ import shim
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission
-from shim.errors import BadRequestError, HeddleError, MalformedBodyError, NotFoundError
+from shim.errors import BadRequestError, ForbiddenError, HeddleError, MalformedBodyError, NotFoundError
 from shim.protocol.rest.filters import parse_application_filter
 from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.queries import parse_query
@@ -254,15 +254,18 @@ class HeddleAPI:
         read = await self._backend.applications.application(path_application(application), viewer=asker.user)
         return as_json({"app": _with_cluster(read.document)})
 
-    async def _why(self, application: _ApplicationName) -> Response:
+    async def _why(self, asker: Asker, application: _ApplicationName) -> Response:
         """Why an application has the home that it has, and what was asked back from it."""
         application_id = path_application(application)
         record = await self._backend.store.find(application_id)
         if record is None:
             home = await self._backend.routing.home_of(application_id)
+            known = self._backend.view.find(application_id)
+            self._require_view(asker, known.summary.user if known else "", home)
             reason = "not submitted through this federation: no choice was made"
             told = {"application_id": str(application_id), "home": home, "reason": reason, "candidates": []}
             return as_json({**told, **await self._acts_on(application_id)})
+        self._require_view(asker, record.submission.user, record.home_subcluster)
         return as_json(
             {
                 "application_id": str(application_id),
@@ -273,6 +276,19 @@ class HeddleAPI:
                 **shown_decision(record.decision),
                 **await self._acts_on(application_id),
             }
+        )
+
+    def _require_view(self, asker: Caller, user: str, home: SubClusterId) -> None:
+        """Where a ResourceManager guards applications, their story is for their users and for operators.
+
+        Raises:
+            ForbiddenError: The asker is neither.
+        """
+        if not self._backend.applications.is_guarded(home) or user == asker.user or self._identity.is_admin(asker):
+            return
+        raise ForbiddenError(
+            f"{home} guards its applications (yarn.acl.enable): why this one is there is told to its user, and to "
+            "those in security.admins"
         )
 
     async def _acts_on(self, application_id: ApplicationId) -> dict[str, Any]:

@@ -1,0 +1,38 @@
+"""`/heddle/v1/apps/{id}/why`: of a sub-cluster with access lists, stories are for their users and for operators."""
+
+import pytest
+
+from shim.domain.ids import ApplicationId
+from shim.services.identity import IdentityRules
+from tests.support.scripted_door import ScriptedDoor, body_of
+
+DIRECT = ApplicationId(1_600_000_000_000, 7)
+ASKERS = {"alice": 200, "queen": 200, "bob": 403}
+
+
+async def a_door(*guarded: str) -> ScriptedDoor:
+    door = ScriptedDoor(names=("east",), guarded=guarded, rules=IdentityRules(admins=("queen",)))
+    door.federation["east"].add_application(DIRECT, "RUNNING", user="alice")
+    await door.poll()
+    return door
+
+
+async def asked(door: ScriptedDoor, application: ApplicationId) -> dict[str, int]:
+    """The status that each asker has."""
+    path = f"/heddle/v1/apps/{application}/why"
+    return {user: (await door.ask("GET", f"{path}?user.name={user}")).status for user in ASKERS}
+
+
+@pytest.mark.parametrize("is_direct", [True, False], ids=["submitted at the home", "submitted here"])
+async def test_a_story_behind_access_lists_is_for_its_user_and_for_operators(*, is_direct: bool):
+    door = await a_door("east")
+    application = DIRECT if is_direct else await door.submit("alice")
+    assert await asked(door, application) == ASKERS
+    refused = await door.ask("GET", f"/heddle/v1/apps/{application}/why?user.name=bob")
+    assert "yarn.acl.enable" in body_of(refused)["RemoteException"]["message"]
+
+
+async def test_a_story_is_for_everybody_where_applications_are():
+    door = await a_door()
+    for application in (DIRECT, await door.submit("alice")):
+        assert set((await asked(door, application)).values()) == {200}
