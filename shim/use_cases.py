@@ -258,6 +258,7 @@ def _inspection(world: World, administration: AdministrationService, shares: Sha
             scheduler_door=world.config.server.scheduler_rpc,
             spanning=lambda: tuple(queue.path for queue in shares.policy().spanning),
         ),
+        unfenced=world.unfenced,
     )
 
 

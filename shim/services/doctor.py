@@ -64,6 +64,7 @@ class SubClusterFacts:
         is_reachable: Whether its ResourceManager is active and its heartbeat in time.
         trouble: Why it is not; empty otherwise.
         is_retired: Whether an operator has declared it dead.
+        is_back: Whether its ResourceManager answers all the same.
         life: When its ResourceManager started, and its nodes: two that say the same are one. None if not known.
         scheduler_rpc: Addresses where its ResourceManager serves ApplicationMasters, as configured.
         proxy_user: Heddle's own user, if it acts for others by `doAs` there; else empty.
@@ -75,6 +76,7 @@ class SubClusterFacts:
     is_reachable: bool
     trouble: str = ""
     is_retired: bool = False
+    is_back: bool = False
     life: tuple[int, frozenset[str]] | None = None
     version: str = ""
     clock_skew_s: float = 0.0
@@ -118,6 +120,10 @@ def _reachability(facts: FederationFacts) -> Iterator[Finding]:
     for each in facts.subclusters:
         if each.is_reachable:
             yield Finding("reachable", Level.OK, each.id, f"its ResourceManager answers ({each.version})")
+        elif each.is_back:
+            message = "retired, and yet its ResourceManager answers: what was given up there may run twice"
+            advice = f"end it; or see what heddle cluster revive {each.id} says is left there"
+            yield Finding("reachable", Level.ERROR, each.id, message, advice)
         elif each.is_retired:
             message = "retired: nothing is sent to it, and what it tells is not believed"
             advice = f"take it out of the configuration; or, once it is back and empty, heddle cluster revive {each.id}"

@@ -16,6 +16,7 @@ from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestRequest
 from shim.ports.state_store import StateStore
 from shim.services.doctor import FederationFacts, Finding, Setting, SubClusterFacts, examine
+from shim.services.rm_questions import ask_part
 
 __all__ = [
     "ClusterStatus",
@@ -119,6 +120,7 @@ class Inspection:
 
     Attributes:
         admissions: Operators' words as last read from the store; a sub-cluster that is not in here is OPEN.
+        unfenced: Reach what is retired, too: whether it is back.
         read_node_settings: For each sub-cluster: fetches `/conf` of one of its NodeManagers, by its `host:port`.
     """
 
@@ -130,6 +132,7 @@ class Inspection:
     clock: Clock
     read_node_settings: Mapping[SubClusterId, Callable[[str], Awaitable[bytes]]]
     settings: InspectionSettings = field(default_factory=InspectionSettings)
+    unfenced: Mapping[SubClusterId, ResourceManager] = field(default_factory=dict)
 
     def clusters(self) -> list[ClusterStatus]:
         """Every configured sub-cluster, in the configured order."""
@@ -207,6 +210,7 @@ class Inspection:
             id=seen.subcluster,
             is_reachable=is_reachable,
             is_retired=self.view.is_retired(seen.subcluster),
+            is_back=self.view.is_retired(seen.subcluster) and await self._is_back(seen.subcluster),
             life=(seen.started_on_ms, frozenset(str(node.node) for node in seen.nodes)) if seen.nodes else None,
             trouble=f"{age}; {seen.failure or f'its ResourceManager is {word_for(seen.state, Admission.OPEN)}'}",
             version=seen.version,
@@ -217,6 +221,17 @@ class Inspection:
             manager_settings=manager,
             node_settings=node,
         )
+
+    async def _is_back(self, subcluster: SubClusterId) -> bool:
+        """Whether somebody is there after all."""
+        manager = self.unfenced.get(subcluster)
+        if manager is None:
+            return False
+        try:
+            await ask_part(manager, Part.INFO, timeout_s=self.settings.answer_within_s)
+        except HeddleError:
+            return False
+        return True
 
     async def _manager_settings(self, subcluster: SubClusterId) -> Mapping[str, Setting] | None:
         try:

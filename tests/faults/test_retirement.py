@@ -56,10 +56,16 @@ async def test_what_waited_for_the_dead_runs_once_elsewhere_and_what_it_had_is_l
         await asyncio.to_thread(federation.lab.wait_ready)
     assert [await federation.homes(application_id) for application_id in waiting] == [["east"]] * len(waiting)
     assert "west" in (await federation.heddle.ask("apps")).missing  # it answers, and is not believed
+    assert "yet its ResourceManager answers" in await diagnosis(federation.heddle)
     await federation.managers["west"].ask(f"apps/{had}/state", "PUT", {"state": "KILLED"})
     await until(lambda: is_revived(federation))
     await until(lambda: is_whole(federation))
     assert [await federation.homes(application_id) for application_id in waiting] == [["east"]] * len(waiting)
+
+
+async def diagnosis(heddle: Client) -> str:
+    async with heddle.session.get(f"{heddle.url}/heddle/v1/doctor") as answer:
+        return " ".join(found["message"] for found in (await answer.json())["findings"])
 
 
 async def is_retired(federation: Federation, waiting: list[str], had: str) -> bool:
