@@ -17,7 +17,7 @@ mkdir -p $(logs)
 $(python) -m pytest --color=yes -m '$(2)' $(3) 2>&1 | tee $(logs)/$(1).log
 endef
 
-.PHONY: help setup up down test check fmt lint types layers unit lab-tests containers test-versions bench lock
+.PHONY: help setup up down test check fmt lint types layers unit figures lab-tests containers test-versions bench lock
 
 help: ## Show this help
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r verb text; do printf '  %-14s %s\n' "$$verb" "$$text"; done
@@ -34,7 +34,7 @@ down: ## End what `make up` left running
 test: setup ## Everything: check, real clusters, containers
 	@rm -rf $(logs)
 	status=0
-	$(MAKE) --keep-going --no-print-directory check lab-tests containers || status=$$?
+	$(MAKE) --keep-going --no-print-directory check figures lab-tests containers || status=$$?
 	for log in $(logs)/*.log; do printf '%-14s %s\n' "$$(basename "$$log" .log)" "$$(tail -n 1 "$$log")"; done
 	exit $$status
 
@@ -57,7 +57,10 @@ layers: ## Which part may import which
 	@.venv/bin/lint-imports
 
 unit: ## Tests of code alone
-	@$(call pytest,unit,not lab and not containers and not versions,-n auto --dist loadfile tests)
+	@$(call pytest,unit,not lab and not containers and not versions,-n auto --dist loadfile --ignore tests/simulation tests)
+
+figures: ## Small versions of the figures in docs/evaluation.md and docs/fairness.md
+	@$(call pytest,figures,not lab,-n auto --dist load tests/simulation)
 
 lab-tests: ## Tests on real YARN clusters; two files of them at a time, as most of it is waiting for JVMs
 	@$(call pytest,lab-tests,lab and not versions,-v -n 2 --dist loadfile --no-loadscope-reorder tests)
