@@ -22,10 +22,16 @@ _caches = itertools.count(1)
 
 @dataclass(frozen=True, slots=True)
 class _Attempt:
-    """What is tried, for messages."""
+    """What is tried, for messages.
+
+    Attributes:
+        has_keytab: Whether keys are at hand, and tickets come from them.
+        told: What the peer hears of a failure, which may name files of this machine; empty for all of it.
+    """
 
     what: str
     has_keytab: bool = True
+    told: str = ""
 
     def run(self, library: Any, work: Callable[[], _T]) -> _T:
         """Do a part of it.
@@ -36,9 +42,11 @@ class _Attempt:
         try:
             return work()
         except library.exceptions.GSSError as exc:
-            raise SASLError(f"GSSAPI: {self.what}: {reason_of(exc, has_keytab=self.has_keytab)}") from exc
+            message = f"GSSAPI: {self.what}: {reason_of(exc, has_keytab=self.has_keytab)}"
+            raise SASLError(message, told=self.told) from exc
 
 
+_REFUSED = "GSS initiate failed"  # as Java's servers say it
 _PROTECTS = _Attempt("a message to protect")
 _OPENS = _Attempt("a message of the peer")
 
@@ -101,7 +109,7 @@ class KerberosAcceptor:
 
     def __init__(self, principal: str, keytab: Path) -> None:
         self._library = load_library()
-        self._attempt = _Attempt(f"to accept a client as {principal} with {keytab}")
+        self._attempt = _Attempt(f"to accept a client as {principal} with {keytab}", told=_REFUSED)
         library = self._library
         self._credentials = self._attempt.run(
             library,

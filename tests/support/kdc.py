@@ -98,7 +98,8 @@ class LocalKDC:
 
     def _write(self) -> None:
         realms = "".join(
-            f"  {realm} = {{\n    database_name = {self.folder}/{realm}\n    key_stash_file = {self.folder}/{realm}.stash\n"
+            f"  {realm} = {{\n    database_name = {self.folder}/{realm}\n"
+            f"    key_stash_file = {self.folder}/{realm}.stash\n"
             f"    acl_file = {self.folder}/acl\n    max_life = 1d\n  }}\n"
             for realm in (REALM, OTHER_REALM)
         )
