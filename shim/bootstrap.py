@@ -22,6 +22,7 @@ from shim.connections import resolve
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.global_master.federation_view import FederationView, ViewSettings
+from shim.kerberos import open_kerberos
 from shim.machine import SystemClock, allow_many_connections, read_secret, spare_collector
 from shim.masters import GlobalMaster, MasterWorld, open_global_master
 from shim.ports.clock import Clock
@@ -237,6 +238,7 @@ class Heddle:
             use_cases.identity,
             world.rpcs,
             secret=read_secret(world.config.security.secret_file),
+            kerberos=open_kerberos(world.config.security.kerberos),
             witness=witness,
             guarded=frozenset(id_ for id_, each in world.subclusters.items() if each.is_guarded),
         )
@@ -275,7 +277,10 @@ class Heddle:
         server, rpcs = world.config.server, connect_admins(world.subclusters)
         for rpc in rpcs.values():
             stack.push_async_callback(rpc.close)
-        self._admins = await serve_admins(server, use_cases.backend, use_cases.identity, rpcs, witness=witness)
+        kerberos = open_kerberos(world.config.security.kerberos)
+        self._admins = await serve_admins(
+            server, use_cases.backend, use_cases.identity, rpcs, kerberos=kerberos, witness=witness
+        )
         if self._admins is not None:
             stack.push_async_callback(self._admins.stop, grace_s=server.shutdown_s)
 

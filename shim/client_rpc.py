@@ -12,7 +12,7 @@ from shim.errors import ConfigError
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
-from shim.server.rpc import ClientDoor, ClientUseCases, RPCDoor, RPCServer
+from shim.server.rpc import ClientDoor, ClientUseCases, KerberosDoor, RPCDoor, RPCServer
 from shim.server.rpc.exchanges import Witness
 from shim.server.rpc.kept_answers import KeptAnswers
 from shim.services.client_calls import CallSettings, ClientCalls
@@ -53,6 +53,7 @@ async def serve_clients(
     rpcs: Mapping[SubClusterId, ResourceManagerRPC],
     *,
     secret: bytes,
+    kerberos: KerberosDoor | None = None,
     witness: Witness = lambda _: None,
     guarded: frozenset[SubClusterId] = frozenset(),
 ) -> RPCServer | None:
@@ -64,6 +65,7 @@ async def serve_clients(
         identity: Who may act for whom.
         rpcs: The sub-clusters' RPC doors.
         secret: Key of the delegation tokens.
+        kerberos: How clients log in by ticket; None where names are believed.
         witness: Told of every answer.
         guarded: Sub-clusters with access lists.
 
@@ -90,6 +92,7 @@ async def serve_clients(
         kept=KeptAnswers(backend.view, backend.clock, staleness_s=server.staleness_s),
         maximum_allocation=backend.maximum_allocation,
         max_submission_bytes=server.max_body_bytes,
+        kerberos=kerberos,
     )
     return await open_door(ClientDoor(use_cases, witness), server.client_rpc, "client_rpc", "the web services alone")
 

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from shim.config_tree import Key, key, section
+from shim.kerberos_config import KerberosConfig
 
 __all__ = [
     "HistoryConfig",
@@ -140,6 +141,7 @@ class SecurityConfig:
             "File (mode 0600) with the secret that signs `hadoop.auth` cookies; without it each start makes one."
         ),
     )
+    kerberos: KerberosConfig = section(KerberosConfig, Key("Kerberos."))
     cookie_validity_s: float = key(36000.0, about=Key("How long a `hadoop.auth` cookie is good.", least=1))
 
 

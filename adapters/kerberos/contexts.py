@@ -132,7 +132,7 @@ class KerberosInitiator:
     Args:
         principal: As whom; empty for whoever the ticket cache is of.
         keytab: File with the principal's key, from which tickets are got and renewed; None for a ticket cache.
-        cache: Ticket cache (`FILE:/tmp/krb5cc_0`); empty for the process's own (`KRB5CCNAME`).
+        cache: Ticket cache (`FILE:PATH`); empty for the process's own (`KRB5CCNAME`).
 
     Raises:
         ConfigError: If the library is not installed.
