@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 
+from adapters.kerberos import KerberosLogin
 from shim.client_rpc import connect_rpc, open_door
 from shim.config_sections import ServerConfig
 from shim.connections import SubCluster
@@ -16,9 +17,11 @@ from shim.services.identity import IdentityService
 __all__ = ["connect_admins", "serve_admins"]
 
 
-def connect_admins(subclusters: Mapping[SubClusterId, SubCluster]) -> dict[SubClusterId, ResourceManagerRPC]:
+def connect_admins(
+    subclusters: Mapping[SubClusterId, SubCluster], login: KerberosLogin | None = None
+) -> dict[SubClusterId, ResourceManagerRPC]:
     """The admin doors of those ResourceManagers whose admin address is known; nothing is opened yet."""
-    doors = {id_: connect_rpc(each, each.description.admin_rpc) for id_, each in subclusters.items()}
+    doors = {id_: connect_rpc(each, each.description.admin_rpc, login) for id_, each in subclusters.items()}
     return {id_: door for id_, door in doors.items() if door is not None}
 
 

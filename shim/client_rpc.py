@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from adapters.kerberos import KerberosLogin
 from adapters.yarn.rm_doors import BothDoors
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from shim.config_sections import ServerConfig
@@ -22,12 +23,13 @@ from shim.services.identity import IdentityService
 __all__ = ["connect_rpc", "open_door", "serve_clients", "with_rpc"]
 
 
-def connect_rpc(subcluster: SubCluster, listed: Sequence[str]) -> YarnRPC | None:
+def connect_rpc(subcluster: SubCluster, listed: Sequence[str], login: KerberosLogin | None = None) -> YarnRPC | None:
     """An RPC door of a sub-cluster's ResourceManager, nothing opened yet; None if its address is not known.
 
     Args:
         subcluster: Whose it is.
         listed: Where the ResourceManagers have that door, `host:port`.
+        login: How Heddle gets tickets, for those that ask for them.
     """
     addresses = addresses_of(listed)
     if not addresses:
@@ -38,7 +40,8 @@ def connect_rpc(subcluster: SubCluster, listed: Sequence[str]) -> YarnRPC | None
         timeout_s=rest.timeout_s,
         real_user=rest.user if rest.is_proxy else "",
     )
-    return YarnRPC(RPCTarget(subcluster.id, addresses), settings)
+    log_in = login.at(subcluster.principal) if login is not None and subcluster.principal else None
+    return YarnRPC(RPCTarget(subcluster.id, addresses), settings, log_in=log_in)
 
 
 def with_rpc(rest: ResourceManager, rpc: ResourceManagerRPC | None) -> ResourceManager:

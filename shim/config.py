@@ -136,6 +136,10 @@ def _check_kerberos(config: Config, source: str) -> None:
     if not kerberos.principal and kerberos != KerberosConfig():
         message = 'is missing, and the others mean nothing without it; write "rm/_HOST@REALM"'
         raise ConfigError(source, "security.kerberos.principal", message)
+    for number, subcluster in enumerate(config.subclusters):
+        if subcluster.principal and not kerberos.principal:
+            message = "means a login by ticket, and there is no [security.kerberos] to get one with"
+            raise ConfigError(source, f"subcluster[{number}].principal", message)
 
 
 def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) -> None:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from adapters.kerberos import host_of_this_machine, open_acceptor, service_of, with_host
+from adapters.kerberos import KerberosLogin, host_of_this_machine, open_acceptor, service_of, with_host
 from shim.errors import ConfigError
 from shim.kerberos_config import KerberosConfig
 from shim.protocol.hrpc import QualityOfProtection, SASLSession
@@ -10,7 +10,7 @@ from shim.protocol.hrpc.gssapi import GSSAPIServer
 from shim.server.rpc import KerberosDoor
 from shim.services.principals import PrincipalRules
 
-__all__ = ["open_kerberos", "trouble_with"]
+__all__ = ["open_kerberos", "open_login", "trouble_with"]
 
 _QUALITIES: Mapping[str, QualityOfProtection] = {
     "authentication": QualityOfProtection.AUTH,
@@ -45,6 +45,17 @@ def open_kerberos(config: KerberosConfig) -> KerberosDoor | None:
         qualities=qualities,
         allows_simple=config.allow_simple,
     )
+
+
+def open_login(config: KerberosConfig) -> KerberosLogin | None:
+    """How Heddle logs in at ResourceManagers that ask for tickets; None if it has no principal.
+
+    Raises:
+        ConfigError: If the library is missing.
+    """
+    if not config.principal or config.keytab is None:
+        return None
+    return KerberosLogin(with_host(config.principal, host_of_this_machine()), config.keytab)
 
 
 def trouble_with(config: KerberosConfig) -> str:

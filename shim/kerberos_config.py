@@ -7,9 +7,11 @@ from pathlib import Path
 
 from shim.config_tree import Key, key
 
-__all__ = ["KerberosConfig"]
+__all__ = ["SERVICE_PRINCIPAL", "KerberosConfig"]
 
 _NAME = r"[^\s/@\\]+"
+SERVICE_PRINCIPAL = rf"{_NAME}/{_NAME}@{_NAME}"
+"""What `service/host@REALM` looks like."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -21,7 +23,7 @@ class KerberosConfig:
         about=Key(
             "As which service Heddle accepts clients: their `yarn.resourcemanager.principal`. `_HOST` stands for this "
             "machine's full name. Empty: names are believed.",
-            pattern=rf"({_NAME}/{_NAME}@{_NAME})?",
+            pattern=rf"({SERVICE_PRINCIPAL})?",
             form='a service\'s principal; write "rm/_HOST@REALM"',
         ),
     )

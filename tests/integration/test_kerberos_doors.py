@@ -6,13 +6,13 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from adapters.kerberos import KerberosInitiator
+from adapters.kerberos import KerberosInitiator, KerberosLogin
 from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
 from shim.bootstrap import Heddle
 from shim.cli.main import app
 from shim.config import parse
 from shim.domain.ids import SubClusterId
-from shim.errors import ConfigError
+from shim.errors import ConfigError, NeverReachedError
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import AuthMethod, JavaClass, QualityOfProtection, SASLInitiator
 from shim.protocol.hrpc.digest_md5 import DigestMD5Client, TokenSecret
@@ -26,6 +26,7 @@ from shim.protocol.proto.messages import (
     GetServiceStatusResponseProto,
     RenewDelegationTokenRequestProto,
     RenewDelegationTokenResponseProto,
+    YARNDelegationTokenIdentifierProto,
 )
 from shim.protocol.yarn.unmanaged import token_parts
 from tests.support.kdc import OTHER_REALM, REALM
@@ -33,6 +34,7 @@ from tests.support.kdc import OTHER_REALM, REALM
 RM = f"rm/localhost@{REALM}"
 ADA, BOB, OOZIE = f"ada@{REALM}", f"bob@{OTHER_REALM}", f"oozie/localhost@{REALM}"
 ISSUED = GetDelegationTokenRequestProto(renewer=ADA)
+WISH = ISSUED.SerializeToString()
 
 
 @pytest.fixture(scope="module")
@@ -132,6 +134,40 @@ async def test_a_proxy_user_with_a_ticket_acts_for_whom_it_may(heddle, keytabs):
             JavaClass.AUTHORIZATION,
             "User: oozie is not allowed to impersonate carl",
         )
+
+
+@asynccontextmanager
+async def logging_in(address, keytab, service=RM):
+    """Calls as Heddle itself does towards ResourceManagers: with its own ticket, for others."""
+    login = KerberosLogin(OOZIE, keytab)
+    rpc = YarnRPC(RPCTarget(SubClusterId("heddle"), addresses_of([address])), log_in=login.at(service))
+    try:
+        yield lambda: rpc.call(RPCCall(APPLICATION_CLIENT.name, "getDelegationToken", WISH, "ada"), timeout_s=60)
+    finally:
+        await rpc.close()
+        login.close()
+
+
+@pytest.mark.parametrize("service", [RM, f"rm/_HOST@{REALM}"])
+async def test_heddles_own_logins_act_for_their_callers(heddle, keytabs, service):
+    async with heddle() as running, logging_in(running.client_rpc, keytabs[OOZIE], service) as ask:
+        told = await ask()
+        token = GetDelegationTokenResponseProto.FromString(told.payload).token
+        identifier = YARNDelegationTokenIdentifierProto.FromString(token.identifier)
+        assert (identifier.owner, identifier.realUser, identifier.renewer) == ("ada", "oozie", "ada")
+
+
+async def test_heddle_logs_in_at_none_but_the_service_that_it_knows(kerberos, heddle, keytabs):
+    other = f"nn/localhost@{REALM}"
+    kerberos.keytab(other)
+    async with heddle() as running, logging_in(running.client_rpc, keytabs[OOZIE], other) as ask:
+        assert (await ask()).refusal.message == "GSS initiate failed"
+
+
+async def test_without_a_ticket_nothing_is_sent(heddle, keytabs):
+    async with heddle() as running, logging_in(running.client_rpc, keytabs[ADA]) as ask:
+        with pytest.raises(NeverReachedError, match=f"to log in as {OOZIE} with .*: write the key anew"):
+            await ask()
 
 
 @pytest.mark.parametrize("door", ["client_rpc", "admin_rpc"])

@@ -69,6 +69,10 @@ REFUSED = {
         '[security.kerberos]\nprincipal = "rm@REALM"\n' + LEAST,
         ["security.kerberos.principal", 'write "rm/_HOST@REALM"'],
     ),
+    "tickets for a cluster, and nowhere to get them": (
+        LEAST + 'principal = "rm/_HOST@REALM"\n',
+        ["subcluster[0].principal", "there is no [security.kerberos]"],
+    ),
     "a protection that there is not": (
         '[security.kerberos]\nprotection = "auth-conf"\n' + LEAST,
         ["security.kerberos.protection", "authentication, integrity, privacy"],
