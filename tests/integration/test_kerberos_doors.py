@@ -6,7 +6,7 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from adapters.kerberos import KerberosInitiator, KerberosLogin
+from adapters.kerberos import KerberosLogin
 from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
 from shim.bootstrap import Heddle
 from shim.cli.main import app
@@ -14,9 +14,7 @@ from shim.config import parse
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError, NeverReachedError
 from shim.ports.resource_manager_rpc import RPCCall
-from shim.protocol.hrpc import AuthMethod, JavaClass, QualityOfProtection, SASLInitiator
-from shim.protocol.hrpc.digest_md5 import DigestMD5Client, TokenSecret
-from shim.protocol.hrpc.gssapi import GSSAPIClient
+from shim.protocol.hrpc import JavaClass, QualityOfProtection
 from shim.protocol.proto import ADMINISTRATION, APPLICATION_CLIENT, HA_SERVICE
 from shim.protocol.proto.messages import (
     CancelDelegationTokenRequestProto,
@@ -28,8 +26,8 @@ from shim.protocol.proto.messages import (
     RenewDelegationTokenResponseProto,
     YARNDelegationTokenIdentifierProto,
 )
-from shim.protocol.yarn.unmanaged import token_parts
 from tests.support.kdc import OTHER_REALM, REALM
+from tests.support.ticket_calls import by_ticket, by_token, calling
 
 RM = f"rm/localhost@{REALM}"
 ADA, BOB, OOZIE = f"ada@{REALM}", f"bob@{OTHER_REALM}", f"oozie/localhost@{REALM}"
@@ -73,38 +71,10 @@ def heddle(kerberos, keytabs, tmp_path):
     return lambda more="": Heddle(parse(written(tmp_path, keytabs[RM], more), source="heddle.toml", environment={}))
 
 
-@asynccontextmanager
-async def calling(address, initiator):
-    """A client of a door: asks as a user, and has the answer or the refusal."""
-    login = None if initiator is None else lambda: SASLInitiator(initiator)
-    rpc = YarnRPC(RPCTarget(SubClusterId("heddle"), addresses_of([address])), initiator=login)
-
-    async def ask(method, message=None, *, protocol=APPLICATION_CLIENT, user="ada"):
-        payload = b"" if message is None else message.SerializeToString()
-        told = await rpc.call(RPCCall(protocol.name, method, payload, user), timeout_s=60)
-        return told.refusal or protocol.methods[method].answer.FromString(told.payload)
-
-    try:
-        yield ask
-    finally:
-        await rpc.close()
-
-
-def by_ticket(keytabs, principal=ADA, qualities=tuple(QualityOfProtection)):
-    initiator = KerberosInitiator(principal, keytabs[principal])
-    return {AuthMethod.KERBEROS: lambda auth: GSSAPIClient(initiator.context(auth.protocol, auth.serverId), qualities)}
-
-
-def by_token(token):
-    identifier, password = token_parts(token.SerializeToString())
-    secret = TokenSecret(identifier, password)
-    return {AuthMethod.TOKEN: lambda _: DigestMD5Client(secret, "nonce-of-a-test", tuple(QualityOfProtection))}
-
-
 @pytest.mark.parametrize("protection", ["authentication", "integrity", "privacy"])
 async def test_clients_log_in_by_ticket_and_then_by_the_token_that_they_got(heddle, keytabs, protection):
     async with heddle(f'protection = ["{protection}"]') as running:
-        async with calling(running.client_rpc, by_ticket(keytabs)) as ask:
+        async with calling(running.client_rpc, by_ticket(ADA, keytabs[ADA])) as ask:
             assert isinstance(await ask("getNewApplication"), GetNewApplicationResponseProto)
             issued = await ask("getDelegationToken", ISSUED)
             assert isinstance(issued, GetDelegationTokenResponseProto)
@@ -121,13 +91,13 @@ async def test_clients_log_in_by_ticket_and_then_by_the_token_that_they_got(hedd
 
 
 async def test_operators_log_in_by_ticket(heddle, keytabs):
-    async with heddle() as running, calling(running.admin_rpc, by_ticket(keytabs)) as ask:
+    async with heddle() as running, calling(running.admin_rpc, by_ticket(ADA, keytabs[ADA])) as ask:
         status = await ask("getServiceStatus", HA_SERVICE.methods["getServiceStatus"].request(), protocol=HA_SERVICE)
         assert isinstance(status, GetServiceStatusResponseProto)
 
 
 async def test_a_proxy_user_with_a_ticket_acts_for_whom_it_may(heddle, keytabs):
-    async with heddle() as running, calling(running.client_rpc, by_ticket(keytabs, OOZIE)) as ask:
+    async with heddle() as running, calling(running.client_rpc, by_ticket(OOZIE, keytabs[OOZIE])) as ask:
         assert isinstance(await ask("getDelegationToken", ISSUED), GetDelegationTokenResponseProto)
         refused = await ask("getDelegationToken", ISSUED, user="carl")
         assert (refused.java_class, refused.message) == (
@@ -186,24 +156,24 @@ async def test_a_name_is_believed_where_that_is_configured_but_gets_no_token(hed
         async with calling(running.client_rpc, None) as ask:
             assert isinstance(await ask("getNewApplication"), GetNewApplicationResponseProto)
             assert "only with kerberos" in (await ask("getDelegationToken", ISSUED)).message
-        async with calling(running.client_rpc, by_ticket(keytabs)) as ask:
+        async with calling(running.client_rpc, by_ticket(ADA, keytabs[ADA])) as ask:
             assert isinstance(await ask("getDelegationToken", ISSUED), GetDelegationTokenResponseProto)
 
 
 async def test_another_realm_is_let_in_where_that_is_configured(heddle, keytabs):
-    async with heddle() as running, calling(running.client_rpc, by_ticket(keytabs, BOB)) as ask:
+    async with heddle() as running, calling(running.client_rpc, by_ticket(BOB, keytabs[BOB])) as ask:
         refused = await ask("getNewApplication", user="bob")
         assert refused.java_class == JavaClass.AUTHORIZATION
         assert refused.message.startswith(f"No rules applied to {BOB}")
     async with (
         heddle(f'realms = ["{OTHER_REALM}"]') as running,
-        calling(running.client_rpc, by_ticket(keytabs, BOB)) as ask,
+        calling(running.client_rpc, by_ticket(BOB, keytabs[BOB])) as ask,
     ):
         assert isinstance(await ask("getNewApplication", user="bob"), GetNewApplicationResponseProto)
 
 
 async def test_a_client_that_wants_less_protection_is_not_served(heddle, keytabs):
-    only_a_login = by_ticket(keytabs, qualities=(QualityOfProtection.AUTH,))
+    only_a_login = by_ticket(ADA, keytabs[ADA], (QualityOfProtection.AUTH,))
     async with heddle('protection = ["privacy"]') as running, calling(running.client_rpc, only_a_login) as ask:
         with pytest.raises(Exception, match="no common protection level"):
             await ask("getNewApplication")
