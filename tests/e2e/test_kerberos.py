@@ -163,5 +163,5 @@ async def test_a_secure_cluster_does_what_who_came_by_ticket_asks(keytabs, befor
 def test_the_yarn_command_and_a_secure_cluster_meet_through_heddle(client, before_a_secure_cluster):
     ada = client(server=before_a_secure_cluster)
 
-    assert "by ticket" in ada.yarn("application", "-list", "-appStates", "ALL")
+    assert "Total number of applications" in ada.yarn("application", "-list", "-appStates", "ALL")
     ada.yarn("rmadmin", "-refreshQueues")
