@@ -127,12 +127,19 @@ class YarnRPC:
         self._channels.clear()
 
     def _answer(self, answer: Answer) -> RPCAnswer | None:
-        """What was answered; None if another ResourceManager has to be asked."""
+        """What was answered; None if another ResourceManager has to be asked.
+
+        Raises:
+            NeverReachedError: If Heddle itself was not let in.
+        """
         failure = answer.failure
         if failure is None:
             return RPCAnswer(answer.payload_untrusted)
         if failure.java_class == JavaClass.STANDBY:
             return None
+        if self._log_in is not None and failure.java_class == JavaClass.SASL:
+            # calls wait for the login; and it is Heddle that is refused, not its caller
+            raise NeverReachedError(self.subcluster, f"refuses Heddle's login by ticket: {failure.summary}")
         return RPCAnswer(b"", RPCRefusal(failure.java_class, failure.summary))
 
     async def _channel(self, call: RPCCall) -> RPCChannel:

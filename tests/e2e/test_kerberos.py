@@ -14,14 +14,14 @@ from shim.protocol.proto.messages import (
     SubmitApplicationResponseProto,
 )
 from tests.e2e.conftest import HeddleThread
-from tests.support.kdc import OTHER_REALM, REALM
+from tests.support.kdc import LOCALHOST, OTHER_REALM, REALM
 from tests.support.secure_rm import SecureResourceManager
 from tests.support.stock_client import StockClient
 from tests.support.ticket_calls import by_ticket, calling
 
 pytestmark = pytest.mark.lab
 
-RM, HEDDLE = f"rm/localhost@{REALM}", f"heddle/localhost@{REALM}"
+RM, HEDDLE = f"rm/{LOCALHOST}@{REALM}", f"heddle/{LOCALHOST}@{REALM}"
 ADA, BOB = f"ada@{REALM}", f"bob@{OTHER_REALM}"
 
 

@@ -12,9 +12,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-__all__ = ["OTHER_REALM", "REALM", "KDCMissingError", "LocalKDC"]
+__all__ = ["LOCALHOST", "OTHER_REALM", "REALM", "KDCMissingError", "LocalKDC"]
 
 REALM = "HEDDLE.TEST"
+LOCALHOST = socket.getfqdn("127.0.0.1").lower()
+"""What `_HOST` stands for where 127.0.0.1 is connected to."""
 OTHER_REALM = "OTHER.TEST"
 """Of principals that `REALM` believes, as the realms share a key."""
 
@@ -112,7 +114,7 @@ class LocalKDC:
         self.krb5_conf.write_text(
             f"[libdefaults]\n  default_realm = {REALM}\n  dns_lookup_kdc = false\n  dns_lookup_realm = false\n"
             "  dns_canonicalize_hostname = false\n  rdns = false\n  udp_preference_limit = 1\n"
-            f"[realms]\n{clients}[domain_realm]\n  localhost = {REALM}\n"
+            f"[realms]\n{clients}[domain_realm]\n  {LOCALHOST} = {REALM}\n"
         )
 
     def _run(self, program: str, *arguments: str, typed: str = "") -> None:
