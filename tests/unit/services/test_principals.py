@@ -31,7 +31,7 @@ def test_the_first_part_of_a_principal_is_the_user(principal, user):
         "ada/@HEDDLE.TEST",
         "a/b/c@HEDDLE.TEST",
         r"root\@HEDDLE.TEST@HEDDLE.TEST",
-        r"ro\/ot@HEDDLE.TEST",
+        r"ad\/a@HEDDLE.TEST",
         "ada@OTHER.TEST@HEDDLE.TEST",
         "ada @HEDDLE.TEST",
         "ada@HEDDLE.TEST\n",
