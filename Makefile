@@ -77,5 +77,5 @@ bench: setup ## Measure Heddle beside a ResourceManager and Hadoop's Router: all
 	@$(python) -m scripts.bench $(if $(ONLY),--only $(ONLY))
 
 lock: ## Renew the lock files
-	@uv pip compile pyproject.toml $(lock_flags) --extra postgres --extra plots --extra fast --group dev -o requirements.lock
+	@uv pip compile pyproject.toml $(lock_flags) --extra postgres --extra plots --extra fast --extra kerberos --group dev -o requirements.lock
 	uv pip compile pyproject.toml $(lock_flags) --extra postgres -c requirements.lock -o docker/heddle/requirements.lock

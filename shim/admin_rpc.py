@@ -2,13 +2,14 @@
 
 from collections.abc import Mapping
 
+from adapters.kerberos import KerberosLogin
 from shim.client_rpc import connect_rpc, open_door
 from shim.config_sections import ServerConfig
 from shim.connections import SubCluster
 from shim.domain.ids import SubClusterId
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
-from shim.server.rpc import AdminDoor, RPCServer
+from shim.server.rpc import AdminDoor, KerberosDoor, RPCServer
 from shim.server.rpc.exchanges import Witness
 from shim.services.admin_calls import AdminCalls
 from shim.services.identity import IdentityService
@@ -16,9 +17,11 @@ from shim.services.identity import IdentityService
 __all__ = ["connect_admins", "serve_admins"]
 
 
-def connect_admins(subclusters: Mapping[SubClusterId, SubCluster]) -> dict[SubClusterId, ResourceManagerRPC]:
+def connect_admins(
+    subclusters: Mapping[SubClusterId, SubCluster], login: KerberosLogin | None = None
+) -> dict[SubClusterId, ResourceManagerRPC]:
     """The admin doors of those ResourceManagers whose admin address is known; nothing is opened yet."""
-    doors = {id_: connect_rpc(each, each.description.admin_rpc) for id_, each in subclusters.items()}
+    doors = {id_: connect_rpc(each, each.description.admin_rpc, login) for id_, each in subclusters.items()}
     return {id_: door for id_, door in doors.items() if door is not None}
 
 
@@ -28,6 +31,7 @@ async def serve_admins(
     identity: IdentityService,
     rpcs: Mapping[SubClusterId, ResourceManagerRPC],
     *,
+    kerberos: KerberosDoor | None = None,
     witness: Witness,
 ) -> RPCServer | None:
     """Open the admin door; None if it is switched off, or no sub-cluster's admin address is known.
@@ -37,6 +41,7 @@ async def serve_admins(
         backend: The use cases of the REST door.
         identity: Who may act for whom.
         rpcs: The sub-clusters' admin doors.
+        kerberos: How operators log in by ticket; None where names are believed.
         witness: Told of every answer.
 
     Raises:
@@ -45,5 +50,5 @@ async def serve_admins(
     if not server.admin_rpc or not rpcs:
         return None
     calls = AdminCalls(rpcs=rpcs, view=backend.view, documents=backend.documents, clock=backend.clock)
-    door = AdminDoor(calls, identity, witness)
+    door = AdminDoor(calls, identity, witness, kerberos)
     return await open_door(door, server.admin_rpc, "admin_rpc", "clients alone, not operators' tools")

@@ -15,6 +15,7 @@ from typing import Any, Self
 import structlog
 
 import shim
+from adapters.kerberos import KerberosLogin
 from shim.admin_rpc import connect_admins, serve_admins
 from shim.client_rpc import connect_rpc, serve_clients, with_rpc
 from shim.config import Config
@@ -22,6 +23,7 @@ from shim.connections import resolve
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.global_master.federation_view import FederationView, ViewSettings
+from shim.kerberos import open_kerberos, open_login
 from shim.machine import SystemClock, allow_many_connections, read_secret, spare_collector
 from shim.masters import GlobalMaster, MasterWorld, open_global_master
 from shim.ports.clock import Clock
@@ -78,6 +80,7 @@ class Heddle:
         self._admins: RPCServer | None = None
         self._masters: SchedulerDoor | None = None
         self._failed: asyncio.Future[None] | None = None
+        self._login: KerberosLogin | None = None
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -181,7 +184,12 @@ class Heddle:
         view = FederationView(
             tuple(subclusters), ViewSettings(config.poll.late_after_s, config.history.final_documents)
         )
-        clients = {id_: connect_rpc(each, each.description.client_rpc) for id_, each in subclusters.items()}
+        self._login = open_login(config.security.kerberos)
+        if self._login is not None:
+            stack.callback(self._login.close)
+        clients = {
+            id_: connect_rpc(each, each.description.client_rpc, self._login) for id_, each in subclusters.items()
+        }
         unfenced = {
             id_: ObservedResourceManager(with_rpc(each.connect(), clients[id_]), metrics, clock)
             for id_, each in subclusters.items()
@@ -237,6 +245,7 @@ class Heddle:
             use_cases.identity,
             world.rpcs,
             secret=read_secret(world.config.security.secret_file),
+            kerberos=open_kerberos(world.config.security.kerberos),
             witness=witness,
             guarded=frozenset(id_ for id_, each in world.subclusters.items() if each.is_guarded),
         )
@@ -272,10 +281,13 @@ class Heddle:
     async def _open_admin_door(
         self, world: World, use_cases: UseCases, witness: AdminWitness, stack: AsyncExitStack
     ) -> None:
-        server, rpcs = world.config.server, connect_admins(world.subclusters)
+        server, rpcs = world.config.server, connect_admins(world.subclusters, self._login)
         for rpc in rpcs.values():
             stack.push_async_callback(rpc.close)
-        self._admins = await serve_admins(server, use_cases.backend, use_cases.identity, rpcs, witness=witness)
+        kerberos = open_kerberos(world.config.security.kerberos)
+        self._admins = await serve_admins(
+            server, use_cases.backend, use_cases.identity, rpcs, kerberos=kerberos, witness=witness
+        )
         if self._admins is not None:
             stack.push_async_callback(self._admins.stop, grace_s=server.shutdown_s)
 

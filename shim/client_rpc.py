@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 
+from adapters.kerberos import KerberosLogin
 from adapters.yarn.rm_doors import BothDoors
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from shim.config_sections import ServerConfig
@@ -12,7 +13,7 @@ from shim.errors import ConfigError
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
-from shim.server.rpc import ClientDoor, ClientUseCases, RPCDoor, RPCServer
+from shim.server.rpc import ClientDoor, ClientUseCases, KerberosDoor, RPCDoor, RPCServer
 from shim.server.rpc.exchanges import Witness
 from shim.server.rpc.kept_answers import KeptAnswers
 from shim.services.client_calls import CallSettings, ClientCalls
@@ -22,12 +23,13 @@ from shim.services.identity import IdentityService
 __all__ = ["connect_rpc", "open_door", "serve_clients", "with_rpc"]
 
 
-def connect_rpc(subcluster: SubCluster, listed: Sequence[str]) -> YarnRPC | None:
+def connect_rpc(subcluster: SubCluster, listed: Sequence[str], login: KerberosLogin | None = None) -> YarnRPC | None:
     """An RPC door of a sub-cluster's ResourceManager, nothing opened yet; None if its address is not known.
 
     Args:
         subcluster: Whose it is.
         listed: Where the ResourceManagers have that door, `host:port`.
+        login: How Heddle gets tickets, for those that ask for them.
     """
     addresses = addresses_of(listed)
     if not addresses:
@@ -38,7 +40,8 @@ def connect_rpc(subcluster: SubCluster, listed: Sequence[str]) -> YarnRPC | None
         timeout_s=rest.timeout_s,
         real_user=rest.user if rest.is_proxy else "",
     )
-    return YarnRPC(RPCTarget(subcluster.id, addresses), settings)
+    log_in = login.at(subcluster.principal) if login is not None and subcluster.principal else None
+    return YarnRPC(RPCTarget(subcluster.id, addresses), settings, log_in=log_in)
 
 
 def with_rpc(rest: ResourceManager, rpc: ResourceManagerRPC | None) -> ResourceManager:
@@ -53,6 +56,7 @@ async def serve_clients(
     rpcs: Mapping[SubClusterId, ResourceManagerRPC],
     *,
     secret: bytes,
+    kerberos: KerberosDoor | None = None,
     witness: Witness = lambda _: None,
     guarded: frozenset[SubClusterId] = frozenset(),
 ) -> RPCServer | None:
@@ -64,6 +68,7 @@ async def serve_clients(
         identity: Who may act for whom.
         rpcs: The sub-clusters' RPC doors.
         secret: Key of the delegation tokens.
+        kerberos: How clients log in by ticket; None where names are believed.
         witness: Told of every answer.
         guarded: Sub-clusters with access lists.
 
@@ -90,6 +95,7 @@ async def serve_clients(
         kept=KeptAnswers(backend.view, backend.clock, staleness_s=server.staleness_s),
         maximum_allocation=backend.maximum_allocation,
         max_submission_bytes=server.max_body_bytes,
+        kerberos=kerberos,
     )
     return await open_door(ClientDoor(use_cases, witness), server.client_rpc, "client_rpc", "the web services alone")
 

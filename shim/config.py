@@ -28,6 +28,7 @@ from shim.config_sections import (
 from shim.config_tree import Key, key, overlay, read, section
 from shim.domain.addresses import split_address
 from shim.errors import ConfigError
+from shim.kerberos_config import KerberosConfig
 from shim.queue_config import MappingConfig, QueueConfig, check_queues
 
 __all__ = ["VARIABLE_PREFIX", "Config", "is_loopback", "load", "parse"]
@@ -88,6 +89,7 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
     _check_subclusters(config.subclusters, source)
     check_queues(config.queues, config.mappings, [each.id for each in config.subclusters], source)
     _check_spans(config, source)
+    _check_kerberos(config, source)
     _check_binding(config.server, config.masters, source)
     return config
 
@@ -124,6 +126,20 @@ def _check_spans(config: Config, source: str) -> None:
         named = f"queue {read[0].name} has {key_of_it} = true"
         message = f"is missing: {named}, and what is kept of it is sealed with this secret"
         raise ConfigError(source, "security.secret_file", f"{message}: openssl rand -hex 32 > FILE; chmod 600 FILE")
+
+
+def _check_kerberos(config: Config, source: str) -> None:
+    """Half of it would let people believe that nobody comes in without a ticket."""
+    kerberos = config.security.kerberos
+    if kerberos.principal and kerberos.keytab is None:
+        raise ConfigError(source, "security.kerberos.keytab", "is missing: the principal's key is in it")
+    if not kerberos.principal and kerberos != KerberosConfig():
+        message = 'is missing, and the others mean nothing without it; write "rm/_HOST@REALM"'
+        raise ConfigError(source, "security.kerberos.principal", message)
+    for number, subcluster in enumerate(config.subclusters):
+        if subcluster.principal and not kerberos.principal:
+            message = "means a login by ticket, and there is no [security.kerberos] to get one with"
+            raise ConfigError(source, f"subcluster[{number}].principal", message)
 
 
 def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from shim.config_tree import Key, key, section
+from shim.kerberos_config import SERVICE_PRINCIPAL, KerberosConfig
 
 __all__ = [
     "HistoryConfig",
@@ -140,6 +141,7 @@ class SecurityConfig:
             "File (mode 0600) with the secret that signs `hadoop.auth` cookies; without it each start makes one."
         ),
     )
+    kerberos: KerberosConfig = section(KerberosConfig, Key("Kerberos."))
     cookie_validity_s: float = key(36000.0, about=Key("How long a `hadoop.auth` cookie is good.", least=1))
 
 
@@ -217,6 +219,16 @@ class SubClusterConfig:
     )
     verify_tls: bool = key(default=True, about=Key("Whether the certificate of an https address is checked."))
     ca_file: Path | None = key(None, about=Key("Certificates to trust for https, instead of the machine's."))
+    principal: str = key(
+        "",
+        about=Key(
+            "Principal of its ResourceManager, `rm/_HOST@REALM`, if that asks for Kerberos tickets over RPC: Heddle "
+            "logs in with those of `[security.kerberos]` and acts for its callers (`hadoop.proxyuser.*` there). "
+            "`_HOST` stands for the host of the RPC address.",
+            pattern=rf"({SERVICE_PRINCIPAL})?",
+            form='a service\'s principal; write "rm/_HOST@REALM"',
+        ),
+    )
     auth: str = key(
         "simple",
         about=Key(

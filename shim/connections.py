@@ -19,12 +19,14 @@ class SubCluster:
 
     Attributes:
         is_guarded: Whether what its ResourceManager tells depends on who asks.
+        principal: Of its ResourceManager, which asks for tickets over RPC; empty if it believes names.
     """
 
     id: SubClusterId
     description: SubClusterDescription
     is_guarded: bool
     settings: RestSettings
+    principal: str = ""
 
     def connect(self) -> RestResourceManager:
         """Its ResourceManager; nothing is opened yet."""
@@ -71,6 +73,7 @@ def resolve(config: SubClusterConfig, poll: PollConfig) -> SubCluster:
             verify_tls=config.verify_tls,
             ca_file=config.ca_file,
         ),
+        principal=config.principal,
     )
 
 

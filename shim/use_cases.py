@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from shim.config import Config
+from shim.config import Config, is_loopback
 from shim.connections import SubCluster
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import SubClusterReport
 from shim.errors import HeddleError
 from shim.global_master.federation_view import Applied, FederationView
 from shim.global_master.home import HomeSettings
+from shim.kerberos import trouble_with
 from shim.machine import current_user, groups_of, read_secret
 from shim.masters import GlobalMaster
 from shim.ports.act_store import ActStore
@@ -26,6 +27,7 @@ from shim.services.administration import AdministrationService
 from shim.services.application_ids import ApplicationIds
 from shim.services.control import ControlService
 from shim.services.crash_points import CrashPoints
+from shim.services.doctor import KerberosFacts
 from shim.services.documents import DocumentReading
 from shim.services.heartbeats import Heartbeats, HeartbeatSettings
 from shim.services.homes import Homes
@@ -257,9 +259,19 @@ def _inspection(world: World, administration: AdministrationService, shares: Sha
             allows_anonymous=security.allow_anonymous,
             scheduler_door=world.config.server.scheduler_rpc,
             spanning=lambda: tuple(queue.path for queue in shares.policy().spanning),
+            kerberos=lambda: _kerberos(world.config),
         ),
         unfenced=world.unfenced,
     )
+
+
+def _kerberos(config: Config) -> KerberosFacts | None:
+    """The keytab as it is now: it may have changed since the start."""
+    kerberos, rest = config.security.kerberos, config.server.rest
+    if not kerberos.principal:
+        return None
+    web = "" if is_loopback(rest) else rest
+    return KerberosFacts(kerberos.principal, trouble_with(kerberos), kerberos.allow_simple, web)
 
 
 def _identity(world: World) -> IdentityService:

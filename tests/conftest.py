@@ -1,5 +1,6 @@
 """Fixtures of the whole suite: real YARN clusters and a real PostgreSQL, started when the first test asks for them."""
 
+import importlib.util
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -9,6 +10,7 @@ from hypothesis import settings
 
 from shim.lab import Lab, LabSpec
 from shim.testing.postgresql import LocalPostgreSQL, PostgreSQLMissingError
+from tests.support.kdc import KDCMissingError, LocalKDC
 
 settings.register_profile("heddle", deadline=None, print_blob=True)  # how long an example takes depends on the machine
 settings.load_profile("heddle")
@@ -28,6 +30,32 @@ def postgres_url() -> Iterator[str]:
         pytest.skip(str(missing))
     with server:
         yield server.url
+
+
+@pytest.fixture(scope="session")
+def kdc() -> Iterator[LocalKDC]:
+    """A real KDC of two realms, and the library that speaks with it.
+
+    Without either the tests are skipped on a developer's machine; in CI that is an error.
+    """
+    if importlib.util.find_spec("gssapi") is None and not os.environ.get("CI"):
+        pytest.skip("no gssapi: make setup")
+    try:
+        started = LocalKDC()
+    except KDCMissingError as missing:
+        if os.environ.get("CI"):
+            raise
+        pytest.skip(str(missing))
+    with started:
+        yield started
+
+
+@pytest.fixture
+def kerberos(kdc: LocalKDC, monkeypatch: pytest.MonkeyPatch) -> LocalKDC:
+    """The same, for this process: without a ticket of its own."""
+    for name, value in kdc.environment.items():
+        monkeypatch.setenv(name, value)
+    return kdc
 
 
 @pytest.fixture(scope="session")

@@ -2,7 +2,7 @@
 
 import asyncio
 import os
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
 from adapters.yarn.rpc_channel import RPCChannel
@@ -21,6 +21,7 @@ from shim.protocol.hrpc import (
     ClientConnection,
     JavaClass,
     Request,
+    SASLError,
     SASLInitiator,
     UserIdentity,
 )
@@ -70,6 +71,7 @@ class YarnRPC:
         target: Where to call.
         settings: Time-outs and identity.
         initiator: How to log in; None where names are believed.
+        log_in: The same where it takes time: it is told the host, and raises `SASLError`.
     """
 
     def __init__(
@@ -78,10 +80,12 @@ class YarnRPC:
         settings: RPCSettings | None = None,
         *,
         initiator: Callable[[], SASLInitiator] | None = None,
+        log_in: Callable[[str], Awaitable[SASLInitiator]] | None = None,
     ) -> None:
         self._target = target
         self._settings = settings or RPCSettings()
         self._initiator = initiator
+        self._log_in = log_in
         self._client_id = new_client_id()
         self._active = 0
         self._channels: dict[tuple[str, str], RPCChannel] = {}
@@ -123,12 +127,19 @@ class YarnRPC:
         self._channels.clear()
 
     def _answer(self, answer: Answer) -> RPCAnswer | None:
-        """What was answered; None if another ResourceManager has to be asked."""
+        """What was answered; None if another ResourceManager has to be asked.
+
+        Raises:
+            NeverReachedError: If Heddle itself was not let in.
+        """
         failure = answer.failure
         if failure is None:
             return RPCAnswer(answer.payload_untrusted)
         if failure.java_class == JavaClass.STANDBY:
             return None
+        if self._log_in is not None and failure.java_class == JavaClass.SASL:
+            # calls wait for the login; and it is Heddle that is refused, not its caller
+            raise NeverReachedError(self.subcluster, f"refuses Heddle's login by ticket: {failure.summary}")
         return RPCAnswer(b"", RPCRefusal(failure.java_class, failure.summary))
 
     async def _channel(self, call: RPCCall) -> RPCChannel:
@@ -160,7 +171,7 @@ class YarnRPC:
             try:
                 async with asyncio.timeout(self._settings.connect_timeout_s):
                     channel = await self._connect(key, host, port)
-            except (OSError, TimeoutError) as exc:
+            except (OSError, TimeoutError, SASLError) as exc:
                 problems.append(f"{host}:{port}: {str(exc) or 'no connection in time'}")
                 continue
             self._active = index
@@ -170,11 +181,14 @@ class YarnRPC:
     async def _connect(self, key: tuple[str, str], host: str, port: int) -> RPCChannel:
         user, protocol = key
         real_user = self._settings.real_user
+        initiator = self._initiator() if self._initiator is not None else None
+        if self._log_in is not None:
+            initiator = await self._log_in(host)
         connection = ClientConnection(
             protocol,
             UserIdentity(user, real_user if real_user != user else ""),
             self._client_id,
-            initiator=self._initiator() if self._initiator is not None else None,
+            initiator=initiator,
             max_frame_bytes=self._settings.max_answer_bytes,
         )
         loop = asyncio.get_running_loop()

@@ -54,16 +54,18 @@ def serve(
 
 
 def _checked(config: Config) -> list[str]:
-    """Read what the configuration names: folders of clusters, and the secret; the ids of the clusters.
+    """Read what the configuration names: folders of clusters, the secret, the keytab; the ids of the clusters.
 
     Raises:
         ConfigError: If something is not there, or not as it must be.
     """
     # the other verbs need nothing of this, and shall not wait for it
     from shim.connections import resolve  # noqa: PLC0415 - see above
+    from shim.kerberos import open_kerberos  # noqa: PLC0415 - see above
     from shim.machine import read_secret  # noqa: PLC0415 - see above
 
     read_secret(config.security.secret_file)
+    open_kerberos(config.security.kerberos)
     return [resolve(subcluster, config.poll).id for subcluster in config.subclusters]
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
-__all__ = ["FederationFacts", "Finding", "Level", "Setting", "SubClusterFacts", "examine"]
+__all__ = ["FederationFacts", "Finding", "KerberosFacts", "Level", "Setting", "SubClusterFacts", "examine"]
 
 SKEW_NOTABLE_S = 1.0
 SKEW_HARMFUL_S = 30.0
@@ -88,6 +88,23 @@ class SubClusterFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class KerberosFacts:
+    """What is known of Kerberos at the doors of Hadoop RPC.
+
+    Attributes:
+        principal: As configured.
+        trouble: Why nobody can log in by ticket; empty if clients can.
+        allows_simple: Whether names are believed all the same.
+        web: Address of the web services, which believe names, if other machines reach it; else empty.
+    """
+
+    principal: str
+    trouble: str = ""
+    allows_simple: bool = False
+    web: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class FederationFacts:
     """What is known of the whole.
 
@@ -97,6 +114,7 @@ class FederationFacts:
         allows_anonymous: Whether changing calls may come without a user.
         scheduler_door: Where Heddle takes ApplicationMasters; empty if it does not.
         spanning: Queues whose applications may hold containers of several sub-clusters.
+        kerberos: None where names are believed.
     """
 
     subclusters: Sequence[SubClusterFacts]
@@ -105,6 +123,7 @@ class FederationFacts:
     allows_anonymous: bool = False
     scheduler_door: str = ""
     spanning: tuple[str, ...] = ()
+    kerberos: KerberosFacts | None = None
     reachable: Sequence[SubClusterFacts] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -251,6 +270,24 @@ def _own_rules(facts: FederationFacts) -> Iterator[Finding]:
         yield Finding("security", Level.WARNING, "", message, "switch it off unless only trusted people reach Heddle")
 
 
+def _kerberos(facts: FederationFacts) -> Iterator[Finding]:
+    kerberos = facts.kerberos
+    if kerberos is None:
+        return
+    if kerberos.trouble:
+        advice = "until then nobody logs in by ticket; heddle serve --check looks again"
+        yield Finding("kerberos", Level.ERROR, "", kerberos.trouble, advice)
+    else:
+        yield Finding("kerberos", Level.OK, "", f"clients can log in by ticket at {kerberos.principal}")
+    if kerberos.allows_simple:
+        message = "names are believed without a ticket, too (security.kerberos.allow_simple)"
+        yield Finding("kerberos", Level.WARNING, "", message, "switch it off when all clients have tickets")
+    if kerberos.web:
+        message = f"the web services at {kerberos.web} believe names: whoever reaches them needs no ticket"
+        advice = "bind server.rest to loopback, behind a gateway that authenticates"
+        yield Finding("kerberos", Level.WARNING, "", message, advice)
+
+
 def _store(facts: FederationFacts) -> Iterator[Finding]:
     if facts.store_trouble:
         advice = "until it is back submissions are refused with 503; reads go on"
@@ -270,4 +307,5 @@ _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _scheduler_addresses,
     _proxy_rules,
     _own_rules,
+    _kerberos,
 )

@@ -92,12 +92,14 @@ class Caller:
         real_user: Who sent it; differs from `user` with `doAs`.
         is_anonymous: Nobody was named: `user` is the static user.
         new_cookie: Value of a `Set-Cookie` header to answer with; None if the caller has a cookie or no name.
+        has_ticket: Who sent it proved that by Kerberos.
     """
 
     user: str
     real_user: str
     is_anonymous: bool = False
     new_cookie: str | None = None
+    has_ticket: bool = False
 
 
 class IdentityService:

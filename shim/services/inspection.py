@@ -15,7 +15,7 @@ from shim.global_master.federation_view import FederationView, Part, SubClusterV
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestRequest
 from shim.ports.state_store import StateStore
-from shim.services.doctor import FederationFacts, Finding, Setting, SubClusterFacts, examine
+from shim.services.doctor import FederationFacts, Finding, KerberosFacts, Setting, SubClusterFacts, examine
 from shim.services.rm_questions import ask_part
 
 __all__ = [
@@ -111,6 +111,7 @@ class InspectionSettings:
     allows_anonymous: bool = False
     scheduler_door: str = ""
     spanning: Callable[[], tuple[str, ...]] = tuple
+    kerberos: Callable[[], KerberosFacts | None] = lambda: None
     answer_within_s: float = 2.0
 
 
@@ -168,6 +169,7 @@ class Inspection:
                 allows_anonymous=self.settings.allows_anonymous,
                 scheduler_door=self.settings.scheduler_door,
                 spanning=self.settings.spanning(),
+                kerberos=self.settings.kerberos(),
             )
         )
 

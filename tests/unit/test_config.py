@@ -57,6 +57,26 @@ REFUSED = {
     "true for a number": ("[server]\nmax_body_bytes = true\n" + LEAST, ["server.max_body_bytes", "whole number"]),
     "a number that is too small": ("[poll]\ninterval_s = 0\n" + LEAST, ["poll.interval_s", "at least 0.05"]),
     "a number that is too large": ("[server]\nanswer_within_s = 99\n" + LEAST, ["answer_within_s", "at most 60"]),
+    "a principal without its keytab": (
+        '[security.kerberos]\nprincipal = "rm/_HOST@REALM"\n' + LEAST,
+        ["security.kerberos.keytab: is missing"],
+    ),
+    "a keytab without its principal": (
+        '[security.kerberos]\nkeytab = "heddle.keytab"\n' + LEAST,
+        ["security.kerberos.principal: is missing", "rm/_HOST@REALM"],
+    ),
+    "a principal that is no service's": (
+        '[security.kerberos]\nprincipal = "rm@REALM"\n' + LEAST,
+        ["security.kerberos.principal", 'write "rm/_HOST@REALM"'],
+    ),
+    "tickets for a cluster, and nowhere to get them": (
+        LEAST + 'principal = "rm/_HOST@REALM"\n',
+        ["subcluster[0].principal", "there is no [security.kerberos]"],
+    ),
+    "a protection that there is not": (
+        '[security.kerberos]\nprotection = "auth-conf"\n' + LEAST,
+        ["security.kerberos.protection", "authentication, integrity, privacy"],
+    ),
     "a queue that is named twice": (LEAST + '[[queue]]\nname = "root.a"\n' * 2, ["queue[1].name", "there twice"]),
     "a queue's placement that is none": (
         LEAST + '[[queue]]\nname = "root.a"\nplacement = "moon"',

@@ -130,6 +130,15 @@ class GSSAPIClient(_Mechanism):
         self, context: SecurityContext, qualities: Sequence[QualityOfProtection] = (QualityOfProtection.AUTH,)
     ) -> None:
         super().__init__(context, qualities)
+        self._prepared: bytes | None = None
+
+    def prepare(self) -> None:
+        """Make the first token now: for one a context may have to ask far away, and no other step does.
+
+        Raises:
+            SASLError: If there is none to be had.
+        """
+        self._prepared = self._context.step(b"")
 
     def step(self, token_untrusted: bytes) -> bytes:
         """Establish the context, then choose a layer of those that the server offers."""
@@ -137,6 +146,9 @@ class GSSAPIClient(_Mechanism):
             if token_untrusted:
                 raise SASLError("GSSAPI: the server goes on after the end")
             return b""
+        if self._prepared is not None:
+            first, self._prepared = self._prepared, None
+            return first
         if not self._context.is_complete:
             return self._context.step(token_untrusted)
         offer = self._context.unwrap(token_untrusted)

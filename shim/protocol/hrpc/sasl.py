@@ -37,16 +37,18 @@ class SASLError(RemoteProtocolError):
 
     Attributes:
         java_class: What a server tells its client; `SecretManager$InvalidToken` makes clients give up at once.
+        told: The message for the client, where the whole one is for the log alone.
     """
 
-    def __init__(self, message: str, *, java_class: str = JavaClass.SASL) -> None:
+    def __init__(self, message: str, *, java_class: str = JavaClass.SASL, told: str = "") -> None:
         super().__init__(message)
         self.java_class = java_class
+        self.told = told or message
 
     @property
     def failure(self) -> Failure:
         """The last answer to a client that failed."""
-        return Failure(self.java_class, str(self), RPCErrorCode.UNAUTHORIZED)
+        return Failure(self.java_class, self.told, RPCErrorCode.UNAUTHORIZED)
 
 
 class SASLSession(Protocol):

@@ -8,6 +8,7 @@ from shim.server.rpc.admin_door import AdminDoor
 from shim.server.rpc.client_door import ClientDoor
 from shim.server.rpc.client_use_cases import ClientUseCases
 from shim.server.rpc.connection import RPCDoor, RPCLimits
+from shim.server.rpc.logins import KerberosDoor
 from shim.server.rpc.server import RPCServer
 
-__all__ = ["AdminDoor", "ClientDoor", "ClientUseCases", "RPCDoor", "RPCLimits", "RPCServer"]
+__all__ = ["AdminDoor", "ClientDoor", "ClientUseCases", "KerberosDoor", "RPCDoor", "RPCLimits", "RPCServer"]

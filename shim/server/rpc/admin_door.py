@@ -26,7 +26,7 @@ from shim.protocol.yarn import ADMIN_MERGES, named_subcluster, split_by_node
 from shim.server.rpc.admin_methods import ADMIN_METHODS, AdminRow, AdminWay
 from shim.server.rpc.asked import as_failure, passed_on
 from shim.server.rpc.exchanges import RPCExchange, Witness
-from shim.server.rpc.logins import Logins
+from shim.server.rpc.logins import KerberosDoor, Logins
 from shim.services.admin_calls import AdminCalls, Outcome
 from shim.services.identity import Caller, IdentityService
 
@@ -53,12 +53,19 @@ class AdminDoor:
         calls: The ResourceManagers' admin doors.
         identity: Who may act for whom.
         witness: Told of every answer.
+        kerberos: How operators log in by ticket; None where names are believed.
     """
 
-    def __init__(self, calls: AdminCalls, identity: IdentityService, witness: Witness = lambda _: None) -> None:
+    def __init__(
+        self,
+        calls: AdminCalls,
+        identity: IdentityService,
+        witness: Witness = lambda _: None,
+        kerberos: KerberosDoor | None = None,
+    ) -> None:
         self._calls = calls
         self._identity = identity
-        self._logins = Logins(identity)  # a ResourceManager takes no delegation token here either
+        self._logins = Logins(identity, kerberos=kerberos)  # a ResourceManager takes no delegation token here either
         self._witness = witness
         self._ways: Mapping[AdminWay, Callable[[_Asked], Awaitable[Message | bytes | Failure]]] = {
             AdminWay.OWN: self._own,
@@ -75,7 +82,7 @@ class AdminDoor:
         }
 
     def offers(self) -> Sequence[Offer]:
-        """Names are believed."""
+        """Tickets, or names that are believed."""
         return self._logins.offers()
 
     def admit(self, context: ContextReceived, address: str) -> Caller | Failure:

@@ -38,7 +38,7 @@ class ClientDoor:
     def __init__(self, use_cases: ClientUseCases, witness: Witness = lambda _: None) -> None:
         self._calls = use_cases.calls
         self._identity = use_cases.identity
-        self._logins = Logins(use_cases.identity, use_cases.tokens)
+        self._logins = Logins(use_cases.identity, use_cases.tokens, use_cases.kerberos)
         self._kept = use_cases.kept
         self._witness = witness
         own = OwnMethods(use_cases)
@@ -59,7 +59,7 @@ class ClientDoor:
     # -- who may come in ---------------------------------------------------------------------------------------------
 
     def offers(self) -> Sequence[Offer]:
-        """Tokens that Heddle issued, and names that are believed."""
+        """Tokens that Heddle issued, and tickets or names."""
         return self._logins.offers()
 
     def admit(self, context: ContextReceived, address: str) -> Caller | Failure:

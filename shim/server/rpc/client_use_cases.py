@@ -5,6 +5,7 @@ from dataclasses import dataclass
 
 from shim.domain.resources import ResourceVector
 from shim.server.rpc.kept_answers import KeptAnswers
+from shim.server.rpc.logins import KerberosDoor
 from shim.services.application_ids import ApplicationIds
 from shim.services.client_calls import ClientCalls
 from shim.services.delegation_tokens import DelegationTokens
@@ -21,6 +22,7 @@ class ClientUseCases:
     Attributes:
         kept: Lists, counts and reports that are given again.
         maximum_allocation: The largest container that some sub-cluster grants.
+        kerberos: How clients log in by ticket; None where names are believed.
         max_submission_bytes: A larger submission is refused: each is kept in the store.
     """
 
@@ -32,3 +34,4 @@ class ClientUseCases:
     kept: KeptAnswers
     maximum_allocation: Callable[[], ResourceVector]
     max_submission_bytes: int = 1024 * 1024
+    kerberos: KerberosDoor | None = None

@@ -1,8 +1,14 @@
-"""Who may come in at a door of Hadoop RPC: names are believed, tokens that Heddle issued are checked."""
+"""Who may come in at a door of Hadoop RPC: tickets and tokens that Heddle issued are checked, names are believed.
+
+Names are not believed where Kerberos is on, unless that is configured.
+
+Source: `org.apache.hadoop.ipc.Server.Connection.processConnectionContext`, `ClientRMService`.
+"""
 
 import base64
 import os
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from shim.errors import UserError
 from shim.protocol.hrpc import (
@@ -12,16 +18,57 @@ from shim.protocol.hrpc import (
     Failure,
     JavaClass,
     Offer,
+    QualityOfProtection,
     RPCErrorCode,
     SASLError,
+    SASLSession,
 )
 from shim.protocol.hrpc.digest_md5 import NONCE_BYTES, DigestMD5Server
 from shim.services.delegation_tokens import DelegationTokenError, DelegationTokens
 from shim.services.identity import Caller, IdentityService
+from shim.services.principals import PrincipalRules
 
-__all__ = ["Logins"]
+__all__ = ["KerberosDoor", "Logins", "TicketRequiredError"]
 
 _UNAUTHORIZED = RPCErrorCode.UNAUTHORIZED
+
+
+class TicketRequiredError(UserError):
+    """What only a caller with a ticket may do."""
+
+
+@dataclass(frozen=True, slots=True)
+class KerberosDoor:
+    """How clients log in by ticket.
+
+    Attributes:
+        service: First part of the principal that they ask a ticket for.
+        host: Its second part.
+        start: Begins a login.
+        principals: Whose principals are which users.
+        qualities: What protects calls afterwards, most wanted first.
+        allows_simple: Whether names are believed all the same.
+    """
+
+    service: str
+    host: str
+    start: Callable[[], SASLSession]
+    principals: PrincipalRules
+    qualities: Sequence[QualityOfProtection] = (QualityOfProtection.AUTH,)
+    allows_simple: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class _Claim:
+    """Who sent something, for whom: without an `effective` for itself."""
+
+    real: str
+    effective: str | None = None
+    has_ticket: bool = False
+
+
+class _MismatchError(UserError):
+    """A client claims to be somebody else than its token."""
 
 
 class Logins:
@@ -30,36 +77,74 @@ class Logins:
     Args:
         identity: Who may act for whom.
         tokens: Heddle's delegation tokens; None at a door that takes none.
+        kerberos: How clients log in by ticket; None where names are believed.
     """
 
-    def __init__(self, identity: IdentityService, tokens: DelegationTokens | None = None) -> None:
+    def __init__(
+        self,
+        identity: IdentityService,
+        tokens: DelegationTokens | None = None,
+        kerberos: KerberosDoor | None = None,
+    ) -> None:
         self._identity = identity
         self._tokens = tokens
+        self._kerberos = kerberos
+        self._qualities = kerberos.qualities if kerberos is not None else (QualityOfProtection.AUTH,)
+        self._claims: Mapping[AuthMethod, Callable[[ContextReceived], _Claim]] = {
+            AuthMethod.SIMPLE: _by_name,
+            AuthMethod.TOKEN: self._by_token,
+            AuthMethod.KERBEROS: self._by_ticket,
+        }
 
     def offers(self) -> Sequence[Offer]:
-        """What a ResourceManager without Kerberos offers."""
-        if self._tokens is None:
-            return (SIMPLE_OFFER,)
-        return (Offer(AuthMethod.TOKEN, "", "default", self._token_session), SIMPLE_OFFER)
+        """What a ResourceManager offers, in its order."""
+        offers: list[Offer] = []
+        if self._tokens is not None:
+            offers.append(Offer(AuthMethod.TOKEN, "", "default", self._token_session))
+        kerberos = self._kerberos
+        if kerberos is not None:
+            offers.append(Offer(AuthMethod.KERBEROS, kerberos.service, kerberos.host, kerberos.start))
+        if kerberos is None or kerberos.allows_simple:
+            offers.append(SIMPLE_OFFER)
+        return tuple(offers)
 
     def admit(self, context: ContextReceived, address: str) -> Caller | Failure:
         """Name the caller; a token speaks for its owner alone, a proxy user needs leave."""
-        effective, real = context.effective_user_untrusted, context.real_user_untrusted
         try:
-            if context.method is AuthMethod.TOKEN and self._tokens is not None:
-                owner = self._tokens.owner_of(base64.b64decode(context.identity))
-                if effective not in ("", owner):
-                    text = f"Authenticated user ({owner}) doesn't match what the client claims to be ({effective})"
-                    return Failure(JavaClass.ACCESS_CONTROL, text, _UNAUTHORIZED)
-                effective, real = owner, ""
-            return self._identity.identify(
-                user_name=real or effective or None, do_as=effective if real else None, cookie=None, address=address
+            claim = self._claims[context.method](context)
+            caller = self._identity.identify(
+                user_name=claim.real or None, do_as=claim.effective, cookie=None, address=address
             )
+        except _MismatchError as exc:
+            return Failure(JavaClass.ACCESS_CONTROL, str(exc), _UNAUTHORIZED)
         except UserError as exc:
             return Failure(JavaClass.AUTHORIZATION, str(exc), _UNAUTHORIZED)
+        return replace(caller, has_ticket=True) if claim.has_ticket else caller
+
+    # -- claims ------------------------------------------------------------------------------------------------------
+
+    def _by_token(self, context: ContextReceived) -> _Claim:
+        assert self._tokens is not None  # noqa: S101 - offered only with tokens
+        owner, effective = self._tokens.owner_of(base64.b64decode(context.identity)), context.effective_user_untrusted
+        if effective not in ("", owner):
+            text = f"Authenticated user ({owner}) doesn't match what the client claims to be ({effective})"
+            raise _MismatchError(text)
+        return _Claim(owner)
+
+    def _by_ticket(self, context: ContextReceived) -> _Claim:
+        """Java's clients claim to be their whole principal; a proxy user claims to be whom it acts for."""
+        assert self._kerberos is not None  # noqa: S101 - offered only with Kerberos
+        principals, effective = self._kerberos.principals, context.effective_user_untrusted
+        user = principals.user_of(context.identity)
+        if effective in ("", context.identity, user):
+            return _Claim(user, has_ticket=True)
+        return _Claim(user, principals.name_of(effective), has_ticket=True)
+
+    # -- tokens ------------------------------------------------------------------------------------------------------
 
     def _token_session(self) -> DigestMD5Server:
-        return DigestMD5Server(self._password_of, base64.b64encode(os.urandom(NONCE_BYTES)).decode())
+        nonce = base64.b64encode(os.urandom(NONCE_BYTES)).decode()
+        return DigestMD5Server(self._password_of, nonce, self._qualities)
 
     def _password_of(self, identifier: bytes) -> bytes:
         assert self._tokens is not None  # noqa: S101 - offered only with tokens
@@ -67,3 +152,8 @@ class Logins:
             return self._tokens.password_of(identifier)
         except DelegationTokenError as exc:
             raise SASLError(str(exc), java_class=JavaClass.INVALID_TOKEN) from exc
+
+
+def _by_name(context: ContextReceived) -> _Claim:
+    effective, real = context.effective_user_untrusted, context.real_user_untrusted
+    return _Claim(real, effective) if real else _Claim(effective)

@@ -43,6 +43,7 @@ from shim.protocol.yarn.merges import join_applications, merge_applications
 from shim.server.rpc.asked import Asked, MethodAnswer, problem_of, told
 from shim.server.rpc.client_use_cases import ClientUseCases
 from shim.server.rpc.kept_answers import Made
+from shim.server.rpc.logins import TicketRequiredError
 from shim.services.submission import Rejected
 from shim.services.waiting_room import Kills
 
@@ -179,22 +180,31 @@ class OwnMethods:
     async def _issue_token(self, asked: Asked) -> Message:
         request = asked.request
         assert isinstance(request, GetDelegationTokenRequestProto)  # noqa: S101 - the method's own request class
-        caller = asked.caller
+        self._require_ticket(asked, "issued")
+        caller, kerberos = asked.caller, self._behind.kerberos
+        renewer = request.renewer if kerberos is None else kerberos.principals.name_of(request.renewer)
         real_user = caller.real_user if caller.real_user != caller.user else ""
-        token = self._behind.tokens.issue(caller.user, request.renewer, real_user)
+        token = self._behind.tokens.issue(caller.user, renewer, real_user)
         return GetDelegationTokenResponseProto(token=token)
 
     async def _renew_token(self, asked: Asked) -> Message:
         request = asked.request
         assert isinstance(request, RenewDelegationTokenRequestProto)  # noqa: S101 - the method's own request class
+        self._require_ticket(asked, "renewed")
         expires_ms = self._behind.tokens.renew(request.token, caller=asked.caller.user)
         return RenewDelegationTokenResponseProto(newExpiryTime=expires_ms)
 
     async def _cancel_token(self, asked: Asked) -> Message:
         request = asked.request
         assert isinstance(request, CancelDelegationTokenRequestProto)  # noqa: S101 - the method's own request class
+        self._require_ticket(asked, "cancelled")
         self._behind.tokens.cancel(request.token, caller=asked.caller.user)
         return CancelDelegationTokenResponseProto()
+
+    def _require_ticket(self, asked: Asked, done: str) -> None:
+        """A token shall not live on by itself, `ClientRMService.isAllowedDelegationTokenOp`."""
+        if self._behind.kerberos is not None and not asked.caller.has_ticket:
+            raise TicketRequiredError(f"Delegation Token can be {done} only with kerberos authentication")
 
 
 def _refused(body: bytes) -> Failure:

@@ -2,7 +2,7 @@ from dataclasses import replace
 
 import pytest
 
-from shim.services.doctor import FederationFacts, Level, Setting, SubClusterFacts, examine
+from shim.services.doctor import FederationFacts, KerberosFacts, Level, Setting, SubClusterFacts, examine
 
 SCHEDULER = "yarn.resourcemanager.scheduler.address"
 EPOCH = "yarn.resourcemanager.epoch"
@@ -120,6 +120,23 @@ def test_names_what_the_configuration_opens():
     assert trouble(EAST, WEST, wildcard_proxy_users=("knox",), allows_anonymous=True) == {
         ("security", "", Level.WARNING)
     }
+
+
+def test_kerberos_that_works_is_no_trouble():
+    assert trouble(EAST, WEST, kerberos=KerberosFacts("rm/node@REALM")) == set()
+
+
+@pytest.mark.parametrize(
+    ("kerberos", "level"),
+    [
+        (KerberosFacts("rm/node@REALM", trouble="no key"), Level.ERROR),
+        (KerberosFacts("rm/node@REALM", allows_simple=True), Level.WARNING),
+        (KerberosFacts("rm/node@REALM", web="0.0.0.0:8088"), Level.WARNING),
+    ],
+    ids=["a bad keytab", "names at the doors", "names over REST"],
+)
+def test_finds_what_makes_kerberos_worth_less(kerberos, level):
+    assert trouble(EAST, WEST, kerberos=kerberos) == {("kerberos", "", level)}
 
 
 def test_a_store_that_is_away_is_an_error():

@@ -119,6 +119,15 @@ def test_a_server_that_goes_on_after_the_end_is_refused():
         client.step(b"more")
 
 
+def test_a_first_token_that_was_made_before_is_sent_once():
+    client, server = pair([PRIVACY], [PRIVACY])
+    client.prepare()
+    assert client._context._steps == 1
+    authenticate(client, server)
+
+    assert client.quality is PRIVACY
+
+
 @pytest.mark.parametrize("quality", QualityOfProtection)
 def test_a_connection_logs_in_and_calls_by_kerberos(quality):
     offer = Offer(AuthMethod.KERBEROS, "yarn", "rm", lambda: GSSAPIServer(LetterContext(is_server=True), [quality]))

@@ -1,0 +1,16 @@
+"""Kerberos by the library `gssapi`, the optional extra `kerberos`: contexts for `shim.protocol.hrpc.gssapi`."""
+
+from adapters.kerberos.contexts import KerberosAcceptor, KerberosInitiator
+from adapters.kerberos.login import KerberosLogin
+from adapters.kerberos.names import host_of_this_machine, service_of, with_host
+from adapters.kerberos.tried_keytab import open_acceptor
+
+__all__ = [
+    "KerberosAcceptor",
+    "KerberosInitiator",
+    "KerberosLogin",
+    "host_of_this_machine",
+    "open_acceptor",
+    "service_of",
+    "with_host",
+]

@@ -1,0 +1,195 @@
+"""Both sides of a Kerberos login as `SecurityContext`s of the mechanism GSSAPI.
+
+Source: RFC 4121, RFC 4752; `org.apache.hadoop.security.SaslRpcServer`, `SaslRpcClient`; `gss_acquire_cred_from` of MIT
+krb5.
+"""
+
+import itertools
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, TypeVar
+
+from adapters.kerberos.library import load_library, reason_of
+from shim.protocol.hrpc.gssapi import SecurityContext
+from shim.protocol.hrpc.sasl import SASLError
+
+__all__ = ["KerberosAcceptor", "KerberosContext", "KerberosInitiator"]
+
+_T = TypeVar("_T")
+_caches = itertools.count(1)
+
+
+@dataclass(frozen=True, slots=True)
+class _Attempt:
+    """What is tried, for messages.
+
+    Attributes:
+        has_keytab: Whether keys are at hand, and tickets come from them.
+        told: What the peer hears of a failure, which may name files of this machine; empty for all of it.
+    """
+
+    what: str
+    has_keytab: bool = True
+    told: str = ""
+
+    def run(self, library: Any, work: Callable[[], _T]) -> _T:
+        """Do a part of it.
+
+        Raises:
+            SASLError: If the library refuses.
+        """
+        try:
+            return work()
+        except library.exceptions.GSSError as exc:
+            message = f"GSSAPI: {self.what}: {reason_of(exc, has_keytab=self.has_keytab)}"
+            raise SASLError(message, told=self.told) from exc
+
+
+_REFUSED = "GSS initiate failed"  # as Java's servers say it
+_PROTECTS = _Attempt("a message to protect")
+_OPENS = _Attempt("a message of the peer")
+
+
+class KerberosContext:
+    """Implements `SecurityContext` over a context of the library.
+
+    Args:
+        library: The module `gssapi`.
+        context: Of it, not yet begun.
+        attempt: What is tried with it.
+    """
+
+    def __init__(self, library: Any, context: Any, attempt: _Attempt) -> None:
+        # by default the library tells a failure one call later, to send the mechanism's word on it first
+        context.__DEFER_STEP_ERRORS__ = False
+        self._library = library
+        self._context = context
+        self._attempt = attempt
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the context is established."""
+        return bool(self._context.complete)
+
+    @property
+    def peer(self) -> str:
+        """Principal of the other side."""
+        is_initiator = self._context.usage == "initiate"
+        return str(self._context.target_name if is_initiator else self._context.initiator_name)
+
+    def step(self, token: bytes) -> bytes:
+        """Take the peer's token, give the next; empty when there is none."""
+        return self._attempt.run(self._library, lambda: self._context.step(token or None) or b"")
+
+    def wrap(self, data: bytes, *, is_encrypted: bool) -> bytes:
+        """Protect a message."""
+        wrapped = _PROTECTS.run(self._library, lambda: self._context.wrap(data, is_encrypted))
+        if is_encrypted and not wrapped.encrypted:
+            raise SASLError("GSSAPI: the context does not encrypt: both sides need an encryption type in common")
+        return bytes(wrapped.message)
+
+    def unwrap(self, data: bytes) -> bytes:
+        """Check and open a message."""
+        opened = _OPENS.run(self._library, lambda: self._context.unwrap(data))
+        return bytes(opened.message)
+
+
+class KerberosAcceptor:
+    """Accepts clients as one service; the keytab is read again for each, so that a new key needs no restart.
+
+    Args:
+        principal: `service/host@REALM`.
+        keytab: File with its key.
+
+    Raises:
+        ConfigError: If the library is not installed.
+        SASLError: If the keytab cannot be read or has no key of the principal.
+    """
+
+    def __init__(self, principal: str, keytab: Path) -> None:
+        self._library = load_library()
+        self._attempt = _Attempt(f"to accept a client as {principal} with {keytab}", told=_REFUSED)
+        library = self._library
+        self._credentials = self._attempt.run(
+            library,
+            lambda: library.Credentials(
+                name=library.Name(principal, library.NameType.kerberos_principal),
+                usage="accept",
+                store={"keytab": f"FILE:{keytab}"},
+            ),
+        )
+
+    def context(self) -> SecurityContext:
+        """For one client."""
+        context = self._library.SecurityContext(creds=self._credentials, usage="accept")
+        return KerberosContext(self._library, context, self._attempt)
+
+
+class KerberosInitiator:
+    """Logs in at services as one principal. It speaks with the KDC, which blocks: use it from a thread.
+
+    Args:
+        principal: As whom; empty for whoever the ticket cache is of.
+        keytab: File with the principal's key, from which tickets are got and renewed; None for a ticket cache.
+        cache: Ticket cache (`FILE:PATH`); empty for the process's own (`KRB5CCNAME`).
+
+    Raises:
+        ConfigError: If the library is not installed.
+    """
+
+    def __init__(self, principal: str = "", keytab: Path | None = None, cache: str = "") -> None:
+        self._library = load_library()
+        self._principal = principal
+        self._store: dict[str, str] = {}
+        if keytab is not None:
+            # tickets of a keytab are kept apart from those of whoever runs the process
+            self._store = {"client_keytab": f"FILE:{keytab}", "ccache": f"MEMORY:heddle-{next(_caches)}"}
+        if cache:
+            self._store["ccache"] = cache
+        source = f" with {keytab}" if keytab is not None else ""
+        self._what = f"to log in{f' as {principal}' if principal else ''}{source}"
+
+    def context(self, service: str, host: str) -> SecurityContext:
+        """Towards `service@host`, whose realm krb5.conf tells.
+
+        Raises:
+            SASLError: If there is no ticket, and none can be had.
+        """
+        library = self._library
+        return self._towards(library.Name(f"{service}@{host}", library.NameType.hostbased_service))
+
+    def context_to(self, principal: str) -> SecurityContext:
+        """Towards `service/host@REALM`.
+
+        Raises:
+            SASLError: If there is no ticket, and none can be had.
+        """
+        library = self._library
+        return self._towards(library.Name(principal, library.NameType.kerberos_principal))
+
+    def _towards(self, target: Any) -> SecurityContext:
+        library, flag = self._library, self._library.RequirementFlag
+        attempt = _Attempt(f"{self._what} at {target}", has_keytab="client_keytab" in self._store)
+        context = attempt.run(
+            library,
+            lambda: library.SecurityContext(
+                name=target,
+                creds=self._credentials(),
+                mech=library.MechType.kerberos,
+                flags=[
+                    flag.mutual_authentication,
+                    flag.replay_detection,
+                    flag.out_of_sequence_detection,
+                    flag.integrity,
+                    flag.confidentiality,
+                ],
+                usage="initiate",
+            ),
+        )
+        return KerberosContext(library, context, attempt)
+
+    def _credentials(self) -> Any:
+        library = self._library
+        name = library.Name(self._principal, library.NameType.kerberos_principal) if self._principal else None
+        return library.Credentials(name=name, usage="initiate", store=self._store or None)

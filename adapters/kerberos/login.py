@@ -1,0 +1,60 @@
+"""Heddle's own logins at ResourceManagers that ask for Kerberos tickets.
+
+Source: `org.apache.hadoop.ipc.Client`, `SaslRpcClient`; `SecurityUtil.getServerPrincipal`.
+"""
+
+import asyncio
+import socket
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+from adapters.kerberos.contexts import KerberosInitiator
+from adapters.kerberos.names import with_host
+from shim.protocol.hrpc import AuthMethod, QualityOfProtection, SASLInitiator
+from shim.protocol.hrpc.gssapi import GSSAPIClient
+
+__all__ = ["KerberosLogin"]
+
+_QUALITIES = tuple(QualityOfProtection)
+_THREADS = 2
+
+
+class KerberosLogin:
+    """Logs in as one service; tickets come from its keytab, and are kept until they expire.
+
+    What asks the KDC runs in threads of its own, few of them: a KDC that is silent holds up logins and nothing else.
+
+    Args:
+        principal: As whom.
+        keytab: File with its key.
+
+    Raises:
+        ConfigError: If the library is not installed.
+    """
+
+    def __init__(self, principal: str, keytab: Path) -> None:
+        self._initiator = KerberosInitiator(principal, keytab)
+        self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="kerberos")
+
+    def at(self, service: str) -> Callable[[str], Awaitable[SASLInitiator]]:
+        """How to log in at a service; the coroutine takes the host that is connected to, which `_HOST` stands for.
+
+        It raises `SASLError` if there is no ticket to be had.
+        """
+
+        async def log_in(host: str) -> SASLInitiator:
+            return await asyncio.get_running_loop().run_in_executor(self._threads, self._prepared, service, host)
+
+        return log_in
+
+    def close(self) -> None:
+        """End the threads; a login under way is not waited for."""
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _prepared(self, service: str, host: str) -> SASLInitiator:
+        """With the ticket at hand. The service is whom we know, not whom the server says that it is."""
+        target = with_host(service, socket.getfqdn(host))
+        session = GSSAPIClient(self._initiator.context_to(target), _QUALITIES)
+        session.prepare()
+        return SASLInitiator({AuthMethod.KERBEROS: lambda _: session})

@@ -1,0 +1,37 @@
+"""A keytab looked at before anybody needs it."""
+
+import stat
+from pathlib import Path
+
+from adapters.kerberos.contexts import KerberosAcceptor
+from shim.errors import ConfigError
+from shim.protocol.hrpc.sasl import SASLError
+
+__all__ = ["open_acceptor"]
+
+_OTHERS = stat.S_IRWXG | stat.S_IRWXO
+
+
+def open_acceptor(principal: str, keytab: Path) -> KerberosAcceptor:
+    """What accepts clients as a service.
+
+    Args:
+        principal: `service/host@REALM`.
+        keytab: File with its key.
+
+    Raises:
+        ConfigError: If the library is missing, or the file is, is readable to others, or has no key of the principal.
+    """
+    key = "security.kerberos.keytab"
+    try:
+        mode = stat.S_IMODE(keytab.stat().st_mode)
+        keytab.open("rb").close()
+    except OSError as exc:
+        raise ConfigError(str(keytab), key, f"cannot be read: {exc}") from exc
+    if mode & _OTHERS:
+        message = f"others may read or write it (mode {mode:04o}): chmod 600 {keytab}"
+        raise ConfigError(str(keytab), key, message)
+    try:
+        return KerberosAcceptor(principal, keytab)
+    except SASLError as exc:
+        raise ConfigError(str(keytab), key, f"cannot be used: {exc}") from exc

@@ -1,0 +1,50 @@
+"""Calls of Hadoop RPC by our own client, with a ticket, with a token, or by name."""
+
+from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+from adapters.kerberos import KerberosInitiator
+from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
+from shim.domain.ids import SubClusterId
+from shim.ports.resource_manager_rpc import RPCCall
+from shim.protocol.hrpc import AuthMethod, QualityOfProtection, SASLInitiator
+from shim.protocol.hrpc.digest_md5 import DigestMD5Client, TokenSecret
+from shim.protocol.hrpc.gssapi import GSSAPIClient
+from shim.protocol.proto import APPLICATION_CLIENT
+from shim.protocol.proto.messages import TokenProto
+
+__all__ = ["by_ticket", "by_token", "calling"]
+
+EVERY = tuple(QualityOfProtection)
+Login = Mapping[AuthMethod, Callable[[Any], Any]]
+
+
+def by_ticket(principal: str, keytab: Path, qualities: tuple[QualityOfProtection, ...] = EVERY) -> Login:
+    """How a principal logs in at whatever service the server says that it is."""
+    initiator = KerberosInitiator(principal, keytab)
+    return {AuthMethod.KERBEROS: lambda auth: GSSAPIClient(initiator.context(auth.protocol, auth.serverId), qualities)}
+
+
+def by_token(token: TokenProto) -> Login:
+    """How the holder of a delegation token logs in."""
+    secret = TokenSecret(token.identifier, token.password)
+    return {AuthMethod.TOKEN: lambda _: DigestMD5Client(secret, "nonce-of-a-test", EVERY)}
+
+
+@asynccontextmanager
+async def calling(address: str, login: Login | None) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
+    """A client of a door: asks as a user, and has the answer or the refusal; without a login by name."""
+    initiator = None if login is None else lambda: SASLInitiator(login)
+    rpc = YarnRPC(RPCTarget(SubClusterId("heddle"), addresses_of([address])), initiator=initiator)
+
+    async def ask(method: str, message: Any = None, *, protocol: Any = APPLICATION_CLIENT, user: str = "ada") -> Any:
+        payload = b"" if message is None else message.SerializeToString()
+        told = await rpc.call(RPCCall(protocol.name, method, payload, user), timeout_s=60)
+        return told.refusal or protocol.methods[method].answer.FromString(told.payload)
+
+    try:
+        yield ask
+    finally:
+        await rpc.close()

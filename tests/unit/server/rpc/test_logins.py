@@ -1,0 +1,113 @@
+"""Who is let in at a door where clients log in by ticket."""
+
+import pytest
+
+from shim.protocol.hrpc import (
+    AuthMethod,
+    CallerContext,
+    ContextReceived,
+    Failure,
+    JavaClass,
+    QualityOfProtection,
+    RPCErrorCode,
+)
+from shim.protocol.hrpc.gssapi import GSSAPIServer
+from shim.server.rpc.logins import KerberosDoor, Logins
+from shim.services.delegation_tokens import DelegationTokens
+from shim.services.identity import Caller, IdentityRules, IdentityService, ProxyRule
+from shim.services.principals import PrincipalRules
+from shim.testing.clock import FakeClock
+
+ADA = "ada@HEDDLE.TEST"
+OOZIE = "oozie/node@HEDDLE.TEST"
+REFUSED = (JavaClass.AUTHORIZATION, RPCErrorCode.UNAUTHORIZED)
+
+
+def never() -> GSSAPIServer:
+    raise AssertionError("no login begins here")
+
+
+def logins(*, allows_simple=False, has_tokens=True, is_on=True):
+    clock = FakeClock()
+    rules = IdentityRules(proxy_users={"oozie": ProxyRule(hosts=("10.0.0.0/8",), users=("ada",))})
+    kerberos = KerberosDoor(
+        "rm", "node", never, PrincipalRules(frozenset({"HEDDLE.TEST"})), allows_simple=allows_simple
+    )
+    return Logins(
+        IdentityService(rules, secret=b"s" * 32, clock=clock),
+        DelegationTokens(b"s" * 32, clock) if has_tokens else None,
+        kerberos if is_on else None,
+    )
+
+
+def admitted(principal, effective="", *, address="10.1.2.3"):
+    context = ContextReceived(effective, "", "protocol", AuthMethod.KERBEROS, principal, CallerContext("CLI"), b"")
+    told = logins().admit(context, address)
+    if isinstance(told, Failure):
+        return told.java_class, told.code
+    assert told.has_ticket
+    return told.user, told.real_user
+
+
+@pytest.mark.parametrize(
+    ("has", "offered"),
+    [
+        ({}, ["TOKEN", "KERBEROS"]),
+        ({"allows_simple": True}, ["TOKEN", "KERBEROS", "SIMPLE"]),
+        ({"has_tokens": False}, ["KERBEROS"]),
+        ({"is_on": False}, ["TOKEN", "SIMPLE"]),
+        ({"is_on": False, "has_tokens": False}, ["SIMPLE"]),
+    ],
+    ids=repr,
+)
+def test_names_are_believed_where_kerberos_is_off_or_that_is_configured(has, offered):
+    assert [offer.method.name for offer in logins(**has).offers()] == offered
+
+
+def test_a_ticket_is_asked_for_by_both_parts_of_the_principal():
+    (offer,) = logins(has_tokens=False).offers()
+
+    assert (offer.protocol, offer.server_id) == ("rm", "node")
+
+
+@pytest.mark.parametrize("claimed", ["", "ada", ADA])
+def test_a_principal_is_its_user_whatever_it_calls_itself(claimed):
+    assert admitted(ADA, claimed) == ("ada", "ada")
+
+
+@pytest.mark.parametrize("claimed", ["ada", ADA])
+def test_a_proxy_user_acts_for_whom_it_may(claimed):
+    assert admitted(OOZIE, claimed) == ("ada", "oozie")
+
+
+@pytest.mark.parametrize(
+    ("principal", "claimed", "address"),
+    [
+        (ADA, "root", "10.1.2.3"),
+        (ADA, "ada@OTHER.TEST", "10.1.2.3"),
+        (OOZIE, "root", "10.1.2.3"),
+        (OOZIE, "ada", "192.168.0.1"),
+        ("ada@OTHER.TEST", "", "10.1.2.3"),
+        ("ada@OTHER.TEST", "ada@OTHER.TEST", "10.1.2.3"),
+    ],
+)
+def test_nobody_acts_for_others_without_leave_or_comes_from_elsewhere(principal, claimed, address):
+    assert admitted(principal, claimed, address=address) == REFUSED
+
+
+def test_who_comes_by_name_has_no_ticket():
+    context = ContextReceived("ada", "", "protocol", AuthMethod.SIMPLE, "", CallerContext("CLI"), b"")
+    told = logins(allows_simple=True).admit(context, "10.1.2.3")
+
+    assert isinstance(told, Caller)
+    assert (told.user, told.has_ticket) == ("ada", False)
+
+
+def test_tokens_are_protected_as_tickets_are():
+    kerberos = KerberosDoor("rm", "node", never, PrincipalRules(frozenset()), [QualityOfProtection.AUTH_CONF])
+    clock = FakeClock()
+    identity = IdentityService(IdentityRules(), secret=b"s" * 32, clock=clock)
+    offer = Logins(identity, DelegationTokens(b"s" * 32, clock), kerberos).offers()[0]
+
+    assert offer.start is not None
+    assert b'qop="auth-conf"' in offer.start().step(b"")
