@@ -67,7 +67,7 @@ def client(lab, kdc, keytabs, secured, tmp_path_factory):
             admin_address=server.admin_rpc,
             options=[f"-Djava.security.krb5.conf={kdc.krb5_conf}"],
             environment={"KRB5CCNAME": str(cache)},
-            more={"yarn.resourcemanager.principal": HEDDLE, "yarn.resourcemanager.connect.max-wait.ms": "20000"},
+            more={"yarn.resourcemanager.principal": HEDDLE, "yarn.resourcemanager.connect.max-wait.ms": "1000"},
         )
         made.set(
             "core-site.xml",
