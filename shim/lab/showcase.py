@@ -35,7 +35,7 @@ class ApplicationRow:
     """One application as the showcase tells of it.
 
     Attributes:
-        containers: That counted a text; its master comes on top.
+        containers: How many it runs, its master included.
         cluster: Where it runs; empty until that is told. Several, with numbers, if its containers were in several.
         words: How many words they counted; 0 before the end.
         reason: Why it runs there.
@@ -98,7 +98,7 @@ def _submit(rest: Rest, job: WordCount, queue: str, jars: Path) -> ApplicationRo
     job.prepare()
     id_ = str(rest.post(f"{_APPS}/new-application")["application-id"])
     rest.post(_APPS, job.context(id_, queue=queue, jars=jars))
-    return ApplicationRow(id_, job.name, queue, len(job.texts), state="SUBMITTED")
+    return ApplicationRow(id_, job.name, queue, len(job.texts) + 1, state="SUBMITTED")
 
 
 def _refreshed(rest: Rest, rows: Sequence[ApplicationRow]) -> Iterator[ApplicationRow]:
@@ -156,7 +156,7 @@ def finish_stock_job(
     return replace(
         row,
         cluster=", ".join(f"{id_} {count}" for id_, count in where.items()) if len(where) > 1 else row.cluster,
-        containers=sum(where.values()) - 1,
+        containers=sum(where.values()),
         words=counted.total(),
         reason=str(rest.get(f"/heddle/v1/apps/{row.id}/why")["reason"]),
     )

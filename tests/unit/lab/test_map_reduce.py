@@ -89,7 +89,7 @@ def test_a_job_whose_client_ends_badly_is_good_if_its_output_is(job, tmp_path):
 
     row = finish_stock_job(TellsStates(["RUNNING", "FINISHED"]), running, "default", folders=folders, timeout_s=30)
 
-    assert (row.id, row.state, row.cluster, row.containers) == (APPLICATION, "FINISHED", "east 3, west 1", 3)
+    assert (row.id, row.state, row.cluster, row.containers) == (APPLICATION, "FINISHED", "east 3, west 1", 4)
     assert row.words == 6
 
 

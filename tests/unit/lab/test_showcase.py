@@ -77,7 +77,7 @@ def run(front, jobs, tmp_path, timeout_s=60):
 def test_rows_tell_where_each_ran_why_and_what_it_counted(jobs, tmp_path):
     (row,), total, changes = run(RunsAtOnce(), jobs, tmp_path)
     assert (row.id, row.cluster, row.queue, row.state) == ("application_7_0001", "east", "prod", "FINISHED")
-    assert (row.containers, row.words, row.reason) == (2, 6, "it was the only one")
+    assert (row.containers, row.words, row.reason) == (3, 6, "it was the only one")
     assert total == {"warp": 3, "weft": 3}
     assert [rows[0].state for rows in changes] == ["SUBMITTED", "ACCEPTED", "FINISHED"]
 
