@@ -10,10 +10,11 @@ from shim.connections import SubCluster
 from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError
+from shim.machine import connections_allowed
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
-from shim.server.rpc import ClientDoor, ClientUseCases, KerberosDoor, RPCDoor, RPCServer
+from shim.server.rpc import ClientDoor, ClientUseCases, KerberosDoor, RPCDoor, RPCLimits, RPCServer
 from shim.server.rpc.exchanges import Witness
 from shim.server.rpc.kept_answers import KeptAnswers
 from shim.services.client_calls import CallSettings, ClientCalls
@@ -113,7 +114,8 @@ async def open_door(door: RPCDoor, address: str, key: str, without: str) -> RPCS
         ConfigError: If the address cannot be listened on.
     """
     host, port = split_address(address)
-    server = RPCServer(door, host=host, port=port)
+    most = connections_allowed(RPCLimits().max_connections)
+    server = RPCServer(door, host=host, port=port, limits=RPCLimits(max_connections=most, max_of_address=most // 2))
     try:
         await server.start()
     except OSError as exc:

@@ -14,7 +14,15 @@ from pathlib import Path
 
 from shim.errors import ConfigError
 
-__all__ = ["SystemClock", "allow_many_connections", "current_user", "groups_of", "read_secret", "spare_collector"]
+__all__ = [
+    "SystemClock",
+    "allow_many_connections",
+    "connections_allowed",
+    "current_user",
+    "groups_of",
+    "read_secret",
+    "spare_collector",
+]
 
 _COLLECTIONS = (10_000, 20, 10)
 """New objects before a look at the youngest; such looks before one at the middle-aged; such before one at all."""
@@ -44,6 +52,15 @@ def allow_many_connections() -> None:
     allowed, most = resource.getrlimit(resource.RLIMIT_NOFILE)
     if allowed != resource.RLIM_INFINITY:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most, most))
+
+
+def connections_allowed(wanted: int) -> int:
+    """How many connections one door may have: a quarter of the files that may be open, if that is less.
+
+    Doors, ResourceManagers and the store share them; where none is left, nobody can be talked to.
+    """
+    allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return wanted if allowed == resource.RLIM_INFINITY else min(wanted, allowed // 4)
 
 
 def spare_collector() -> None:

@@ -10,7 +10,7 @@ from shim.domain.addresses import split_address
 from shim.domain.submissions import HomeDecision, Submission
 from shim.errors import ConfigError
 from shim.global_master.home import HomeSettings, choose_home
-from shim.machine import current_user
+from shim.machine import connections_allowed, current_user
 from shim.server.rest import ConnectionLimits, RestServer
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.door import RestDoor
@@ -42,11 +42,14 @@ async def serve_web(world: World, use_cases: UseCases, witness: Witness, metrics
     """
     server = world.config.server
     host, port = split_address(server.rest)
+    most = connections_allowed(ConnectionLimits().max_connections)
     limits = ConnectionLimits(
         max_head_bytes=server.max_header_bytes,
         max_body_bytes=server.max_body_bytes,
         request_timeout_s=server.request_timeout_s,
         keep_alive_s=server.keep_alive_s,
+        max_connections=most,
+        max_of_address=most // 2,
     )
     listening = RestServer(_door(world, use_cases, witness, metrics), host=host, port=port, limits=limits)
     try:

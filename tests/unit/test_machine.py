@@ -9,7 +9,14 @@ import sys
 import pytest
 
 from shim.errors import ConfigError
-from shim.machine import SystemClock, allow_many_connections, current_user, groups_of, read_secret
+from shim.machine import (
+    SystemClock,
+    allow_many_connections,
+    connections_allowed,
+    current_user,
+    groups_of,
+    read_secret,
+)
 
 
 def test_as_many_files_may_be_open_as_the_machine_allows():
@@ -18,6 +25,16 @@ def test_as_many_files_may_be_open_as_the_machine_allows():
     try:
         allow_many_connections()
         assert resource.getrlimit(resource.RLIMIT_NOFILE) == (before[1], before[1])
+    finally:
+        resource.setrlimit(resource.RLIMIT_NOFILE, before)
+
+
+def test_s27_no_door_may_use_up_the_files_that_all_need():
+    before = resource.getrlimit(resource.RLIMIT_NOFILE)
+    resource.setrlimit(resource.RLIMIT_NOFILE, (min(400, before[1]), before[1]))
+    try:
+        assert connections_allowed(8192) == 100
+        assert connections_allowed(10) == 10
     finally:
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 

@@ -121,6 +121,11 @@ class ServerConnection:
             self._end(events, None, str(exc))
         return events
 
+    @property
+    def unfinished_bytes(self) -> int:
+        """What is kept of calls that are not whole."""
+        return len(self._buffer) + len(self._unwrapped)
+
     def data_to_send(self) -> bytes:
         """Everything that waits to be sent, once."""
         data = b"".join(self._out)

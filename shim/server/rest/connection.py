@@ -15,13 +15,15 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from shim.errors import InvariantViolationError
+from shim.server.guests import ByteBudget, GuestBook
 from shim.server.rest.asgi import has_body, request_of
 from shim.server.rest.messages import Request
 
-__all__ = ["ConnectionLimits", "GuardedProtocol"]
-
+__all__ = ["ConnectionLimits", "GuardedProtocol", "Reception"]
 
 _AT_ONCE = frozenset({b"GET", b"POST"})
+_WORTH_COUNTING = 64 * 1024
+"""Bytes below which nobody asks how much of a request is kept."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +35,10 @@ class ConnectionLimits:
         max_body_bytes: More is 413.
         request_timeout_s: From the first byte of a request to its last; then the connection is cut.
         keep_alive_s: An idle connection is closed after this time.
-        max_connections: Connections at one time; more are closed at once.
+        max_connections: Connections at one time; beyond that the one that has been silent for longest goes.
+        max_of_address: The same, from one address.
+        max_held_bytes: Kept for all connections together, of requests that are not whole and answers that are not
+            taken; beyond that the one for which some are kept for longest goes.
     """
 
     max_head_bytes: int = 64 * 1024
@@ -41,6 +46,27 @@ class ConnectionLimits:
     request_timeout_s: float = 10.0
     keep_alive_s: float = 75.0
     max_connections: int = 4096
+    max_of_address: int = 2048
+    max_held_bytes: int = 1024 * 1024 * 1024
+
+
+class Reception:
+    """What all connections of the door share.
+
+    Args:
+        limits: What clients may take.
+        answer_at_once: Gives an answer that is ready as it goes out; such a one costs no task.
+
+    Attributes:
+        guests: Who is here.
+        held: What is kept for them.
+    """
+
+    def __init__(self, limits: ConnectionLimits, answer_at_once: Callable[[Request], Sequence[bytes] | None]) -> None:
+        self.limits = limits
+        self.answer_at_once = answer_at_once
+        self.guests: GuestBook[GuardedProtocol] = GuestBook(limits.max_connections, limits.max_of_address)
+        self.held = ByteBudget(limits.max_held_bytes)
 
 
 class _RefusedError(Exception):
@@ -56,17 +82,15 @@ class GuardedProtocol(HttpToolsProtocol):
     """One client connection.
 
     Args:
-        limits: What the client may take.
-        answer_at_once: Gives an answer that is ready as it goes out; such a one costs no task.
+        reception: What it shares with the others.
         uvicorn: What uvicorn gives its protocols.
     """
 
-    def __init__(
-        self, *, limits: ConnectionLimits, answer_at_once: Callable[[Request], Sequence[bytes] | None], **uvicorn: Any
-    ) -> None:
+    def __init__(self, *, reception: Reception, **uvicorn: Any) -> None:
         super().__init__(**uvicorn)
-        self._limits = limits
-        self._answer_at_once = answer_at_once
+        self._reception = reception
+        self._limits = reception.limits
+        self._answer_at_once = reception.answer_at_once
         self._is_answered = False
         self._timer: asyncio.TimerHandle | None = None
         self._refusal = _RefusedError(400, "Bad Request")
@@ -85,22 +109,37 @@ class GuardedProtocol(HttpToolsProtocol):
     # -- transport ---------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
-        """Greet a client, unless there are too many."""
-        if len(self.connections) >= self._limits.max_connections:
-            transport.abort()
-            return
+        """Greet a client; another may have to go."""
         super().connection_made(transport)
+        self._reception.guests.enter(self, self.client[0] if self.client else "")
         self._arm()
+
+    def turn_out(self) -> None:
+        """Cut it, for others; a request under way is carried out."""
+        self.transport.abort()
 
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the client; a request under way is not for anybody any more, but is not cancelled half-way."""
         self._disarm()
+        self._reception.guests.leave(self)
+        self._reception.held.hold(self, 0)
         super().connection_lost(exc)
+
+    def pause_writing(self) -> None:
+        """The client reads slower than we answer: what it does not take is kept."""
+        super().pause_writing()
+        self._reception.held.hold(self, self.transport.get_write_buffer_size())
+
+    def resume_writing(self) -> None:
+        """It caught up."""
+        self._reception.held.hold(self, 0)
+        super().resume_writing()
 
     def data_received(self, data: bytes) -> None:
         """Parse what came; refuse what breaks HTTP or the limits."""
         if self.transport.is_closing():
             return
+        self._reception.guests.heard_of(self)
         if self._is_in_head:
             self._head_bytes += len(data)
         super().data_received(data)
@@ -168,12 +207,16 @@ class GuardedProtocol(HttpToolsProtocol):
         if self._body_bytes > self._limits.max_body_bytes:
             self._refusal = _RefusedError(413, "Payload Too Large")
             raise self._refusal
+        if self._body_bytes > _WORTH_COUNTING:
+            self._reception.held.hold(self, self._body_bytes)
         super().on_body(body)
 
     def on_message_complete(self) -> None:
         """The request is whole."""
         self._disarm()
         self._is_in_head, self._head_bytes = True, 0
+        if self._body_bytes > _WORTH_COUNTING:
+            self._reception.held.hold(self, 0)
         if not self._is_answered:
             super().on_message_complete()
             return

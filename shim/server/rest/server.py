@@ -12,7 +12,7 @@ import uvicorn
 
 from shim.domain.addresses import join_address
 from shim.server.rest.asgi import Door, application
-from shim.server.rest.connection import ConnectionLimits, GuardedProtocol
+from shim.server.rest.connection import ConnectionLimits, GuardedProtocol, Reception
 
 __all__ = ["RestServer"]
 
@@ -51,6 +51,7 @@ class RestServer:
         self._door = door
         self._host, self._port = host, port
         self._limits = limits or ConnectionLimits()
+        self._reception = Reception(self._limits, door.answer_at_once)
         self._server: _EmbeddedServer | None = None
         self._serving: asyncio.Task[None] | None = None
 
@@ -58,6 +59,11 @@ class RestServer:
     def port(self) -> int:
         """The port that is listened on; known after `start`."""
         return self._port
+
+    @property
+    def connections(self) -> int:
+        """How many clients are connected."""
+        return len(self._reception.guests)
 
     @property
     def url(self) -> str:
@@ -78,7 +84,7 @@ class RestServer:
         await self._server.listens.wait()
 
     def _config(self) -> uvicorn.Config:
-        protocol = partial(GuardedProtocol, limits=self._limits, answer_at_once=self._door.answer_at_once)
+        protocol = partial(GuardedProtocol, reception=self._reception)
         return uvicorn.Config(
             application(self._door),
             http=cast("Any", protocol),  # called as a class is

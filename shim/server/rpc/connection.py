@@ -1,10 +1,12 @@
 """One client connection of an RPC door: bytes to the automaton, its events to the door, answers back.
 
 Answers that are ready are queued at once, without a task; everything that is queued in one turn of the event loop is
-written together. A connection is not closed for being idle: Hadoop's clients take that for a failure and sleep 30 s.
+written together. A connection is not closed for being idle, as long as there is room: Hadoop's clients take that for a
+failure and sleep 30 s. Who does not take its answers is not read from, and none are made ready for it.
 """
 
 import asyncio
+from collections import deque
 from collections.abc import Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
@@ -22,13 +24,16 @@ from shim.protocol.hrpc import (
     ServerConnection,
     ServerEvent,
 )
+from shim.server.guests import ByteBudget, GuestBook
 from shim.server.rpc.exchanges import RPCExchange
 from shim.services.identity import Caller
 
-__all__ = ["RPCConnection", "RPCDoor", "RPCLimits"]
+__all__ = ["RPCConnection", "RPCDoor", "RPCLimits", "Reception"]
 
 _LOG = structlog.get_logger("heddle.rpc")
 _MIB = 1024 * 1024
+_WORTH_COUNTING = 64 * 1024
+"""Bytes below which nobody asks what a connection makes the door keep; and above which answers are written at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +44,18 @@ class RPCLimits:
         max_frame_bytes: A larger call ends the connection.
         max_pending: Calls of one connection that are under way; beyond that nothing more is read.
         set_up_s: A connection that is not open by then is cut.
-        max_connections: Connections at one time; more are closed at once.
+        max_connections: Connections at one time; beyond that the one that has been silent for longest goes.
+        max_of_address: The same, from one address.
+        max_held_bytes: Kept for all connections together, of calls that are not whole and answers that are not taken;
+            beyond that the one for which some are kept for longest goes.
     """
 
     max_frame_bytes: int = 64 * _MIB
     max_pending: int = 256
     set_up_s: float = 30.0
     max_connections: int = 8192
+    max_of_address: int = 4096
+    max_held_bytes: int = 512 * _MIB
 
 
 class RPCDoor(Protocol):
@@ -72,13 +82,29 @@ class RPCDoor(Protocol):
         ...
 
 
+class Reception:
+    """What all connections of a door share.
+
+    Attributes:
+        guests: Who is here.
+        held: What is kept for them.
+    """
+
+    def __init__(self, door: RPCDoor, limits: RPCLimits) -> None:
+        self.door = door
+        self.limits = limits
+        self.guests: GuestBook[RPCConnection] = GuestBook(limits.max_connections, limits.max_of_address)
+        self.held = ByteBudget(limits.max_held_bytes)
+
+
 class RPCConnection(asyncio.Protocol):
     """Serves one client."""
 
-    def __init__(self, door: RPCDoor, limits: RPCLimits, connections: "set[RPCConnection]") -> None:
+    def __init__(self, reception: Reception) -> None:
+        door, limits = reception.door, reception.limits
         self._door = door
         self._limits = limits
-        self._connections = connections
+        self._reception = reception
         self._loop = asyncio.get_running_loop()
         self._connection = ServerConnection(door.offers(), max_frame_bytes=limits.max_frame_bytes)
         self._transport: asyncio.Transport | None = None
@@ -86,44 +112,53 @@ class RPCConnection(asyncio.Protocol):
         self._caller: Caller | None = None
         self._set_up: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
+        self._events: deque[ServerEvent] = deque()
         self._is_flush_due = False
         self._is_full = False
         self._is_slow = False
+        self._takes_answers = asyncio.Event()
+        self._takes_answers.set()
+        self._queued_bytes = 0
 
     # -- transport ---------------------------------------------------------------------------------------------------
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
-        """Take a client, unless there are too many."""
+        """Take a client; another may have to go."""
         self._transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
-        if len(self._connections) >= self._limits.max_connections:
-            self._transport.abort()
-            return
-        self._connections.add(self)
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if isinstance(peer, tuple) else ""
+        self._reception.guests.enter(self, self._peer)
         self._set_up = self._loop.call_later(self._limits.set_up_s, self._transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
         """Forget the client; calls under way run to their end, as a ResourceManager's do."""
-        self._connections.discard(self)
-        self._end_set_up()
         self._transport = None
+        self._reception.guests.leave(self)
+        self._reception.held.hold(self, 0)
+        self._end_set_up()
+        self._events.clear()
+        self._takes_answers.set()
 
     def pause_writing(self) -> None:
         """The client reads slower than we answer: take no more calls from it."""
         self._is_slow = True
+        self._takes_answers.clear()
+        self._weigh()
         self._pace()
 
     def resume_writing(self) -> None:
         """It caught up."""
         self._is_slow = False
+        self._takes_answers.set()
+        self._weigh()
         self._pace()
 
     def data_received(self, data: bytes) -> None:
         """Hand what was read to the automaton, and its events on."""
-        for event in self._connection.receive(data):
-            self._take(event)
-        self._flush_soon()
+        self._reception.guests.heard_of(self)
+        self._events.extend(self._connection.receive(data))
+        self._work()
+        self._weigh()
 
     # -- ends --------------------------------------------------------------------------------------------------------
 
@@ -140,12 +175,24 @@ class RPCConnection(asyncio.Protocol):
             self._flush()
             self._transport.close()
 
+    def turn_out(self) -> None:
+        """Cut, for others; calls under way run to their end."""
+        _LOG.info("rpc connection closed for others", peer=self._peer)
+        if self._transport is not None:
+            self._transport.abort()
+
     @property
     def tasks(self) -> frozenset["asyncio.Task[None]"]:
         """Calls under way."""
         return frozenset(self._tasks)
 
     # -- calls -------------------------------------------------------------------------------------------------------
+
+    def _work(self) -> None:
+        """Take what was read, as far as the client takes its answers and has not too many calls under way."""
+        while self._events and not self._is_full:
+            self._take(self._events.popleft())
+        self._flush_soon()
 
     def _take(self, event: ServerEvent) -> None:
         match event:
@@ -201,16 +248,21 @@ class RPCConnection(asyncio.Protocol):
         except Exception:  # noqa: BLE001 - a task's boundary: one call's bug must not end the connection
             _LOG.exception("rpc call failed", method=call.method, user=caller.user, peer=self._peer)
             answer = Failure(JavaClass.YARN, f"{call.method} failed inside Heddle; its log tells why")
-        self._queue(call, answer)
-        self._flush_soon()
         failure = answer if isinstance(answer, Failure) else None
         self._door.tell(RPCExchange(call, caller, self._peer, failure, self._loop.time() - began_s))
+        while self._is_slow and self._transport is not None:
+            await self._takes_answers.wait()  # written now, it would be one more copy of what may be kept for all
+        self._queue(call, answer)
+        self._flush_soon()
 
     def _queue(self, call: Call, answer: bytes | Failure) -> None:
         if isinstance(answer, Failure):
             self._connection.fail(call, answer)
         else:
             self._connection.answer(call, answer)
+            self._queued_bytes += len(answer)
+            if self._queued_bytes > _WORTH_COUNTING:
+                self._flush()
 
     # -- pace --------------------------------------------------------------------------------------------------------
 
@@ -224,6 +276,13 @@ class RPCConnection(asyncio.Protocol):
             transport.pause_reading()
         else:
             transport.resume_reading()
+            self._work()
+
+    def _weigh(self) -> None:
+        """Tell what is kept for this client, if it is worth telling."""
+        unread = self._transport.get_write_buffer_size() if self._is_slow and self._transport is not None else 0
+        count = self._connection.unfinished_bytes + unread
+        self._reception.held.hold(self, count if count > _WORTH_COUNTING else 0)
 
     def _flush_soon(self) -> None:
         if not self._is_flush_due:
@@ -232,6 +291,7 @@ class RPCConnection(asyncio.Protocol):
 
     def _flush(self) -> None:
         self._is_flush_due = False
+        self._queued_bytes = 0
         data = self._connection.data_to_send()
         if data and self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)

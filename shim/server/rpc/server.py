@@ -3,7 +3,7 @@
 import asyncio
 
 from shim.domain.addresses import join_address
-from shim.server.rpc.connection import RPCConnection, RPCDoor, RPCLimits
+from shim.server.rpc.connection import Reception, RPCConnection, RPCDoor, RPCLimits
 
 __all__ = ["RPCServer"]
 
@@ -21,10 +21,9 @@ class RPCServer:
     """
 
     def __init__(self, door: RPCDoor, *, host: str, port: int, limits: RPCLimits | None = None) -> None:
-        self._door = door
         self._host, self._port = host, port
-        self._limits = limits or RPCLimits()
-        self._connections: set[RPCConnection] = set()
+        self._reception = Reception(door, limits or RPCLimits())
+        self._connections = self._reception.guests
         self._server: asyncio.Server | None = None
 
     @property
@@ -45,10 +44,7 @@ class RPCServer:
         """
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: RPCConnection(self._door, self._limits, self._connections),
-            self._host,
-            self._port,
-            backlog=_BACKLOG,
+            lambda: RPCConnection(self._reception), self._host, self._port, backlog=_BACKLOG
         )
         self._port = self._server.sockets[0].getsockname()[1]
 
@@ -57,11 +53,11 @@ class RPCServer:
         if self._server is None:
             return
         self._server.close()
-        for connection in tuple(self._connections):
+        for connection in self._connections:
             connection.end()
         busy = [task for connection in self._connections for task in connection.tasks]
         if busy:
             await asyncio.wait(busy, timeout=grace_s)
-        for connection in tuple(self._connections):
+        for connection in self._connections:
             connection.abort()
         self._server = None

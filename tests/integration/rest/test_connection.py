@@ -3,6 +3,7 @@
 import asyncio
 import contextlib
 from collections.abc import AsyncIterator, Sequence
+from dataclasses import replace
 
 import pytest
 
@@ -29,6 +30,7 @@ class EchoesRequests:
         self.requests: list[Request] = []
         self.asked = asyncio.Event()
         self.go = asyncio.Event()
+        self.large = b""
 
     def answer_at_once(self, request: Request) -> Sequence[bytes] | None:
         if request.raw_path != "/ready":
@@ -41,6 +43,8 @@ class EchoesRequests:
         self.asked.set()
         if request.raw_path == "/slow":
             await self.go.wait()
+        if request.raw_path == "/large":
+            return Answer(200, (), self.large)
         return Answer(200, (("X-Path", request.raw_path),), request.method.encode() + b" " + request.body)
 
 
@@ -229,20 +233,66 @@ async def test_s27_a_byte_now_and_then_does_not_keep_a_connection_open():
     assert door.requests == []
 
 
-async def test_s27_there_are_never_more_connections_than_allowed():
-    async with serving(EchoesRequests()) as server:
-        pairs = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(LIMITS.max_connections + 4)]
+async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
+    """Whether a connection still gets an answer."""
+    with contextlib.suppress(ConnectionError, asyncio.IncompleteReadError):
+        writer.write(GET)
+        return (await asyncio.wait_for(reader.readuntil(b"GET "), 10)).startswith(b"HTTP/1.1 200")
+    return False
+
+
+async def test_s27_in_a_full_house_whoever_has_been_silent_for_longest_makes_room():
+    most = LIMITS.max_connections
+    async with serving(EchoesRequests(), replace(LIMITS, request_timeout_s=60.0, keep_alive_s=60.0)) as server:
+        pairs = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(most)]
+        assert await answered(*pairs[0])
+        pairs += [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(4)]
+        assert [await answered(*pair) for pair in pairs] == [True, *[False] * 4, *[True] * (most - 1)]
         for _, writer in pairs:
-            with contextlib.suppress(ConnectionError):
-                writer.write(GET)
-        answers = []
-        for reader, writer in pairs:
-            try:
-                answers.append(await asyncio.wait_for(reader.read(15), 2))
-            except (ConnectionError, TimeoutError):
-                answers.append(b"")
             writer.close()
-    assert sum(answer.startswith(b"HTTP/1.1 200") for answer in answers) == LIMITS.max_connections
+
+
+async def test_s27_a_flood_from_one_address_leaves_room_for_others():
+    limits = replace(LIMITS, max_of_address=4, request_timeout_s=60.0)
+    async with serving(EchoesRequests(), limits) as server:
+        other = await asyncio.open_connection("127.0.0.1", server.port)
+        flood = [
+            await asyncio.open_connection("127.0.0.1", server.port, local_addr=("127.0.0.9", 0)) for _ in range(30)
+        ]
+        assert await answered(*other)
+        assert sum([await answered(*pair) for pair in flood]) == 4
+        for _, writer in (other, *flood):
+            writer.close()
+
+
+async def test_s27_answers_that_are_not_taken_are_kept_only_up_to_a_limit():
+    door = EchoesRequests()
+    door.large = bytes(16_000_000)
+    async with serving(door, replace(LIMITS, max_held_bytes=25_000_000, keep_alive_s=60.0)) as server:
+        idle = [await asyncio.open_connection("127.0.0.1", server.port, limit=1024) for _ in range(6)]
+        for _, writer in idle:
+            writer.transport.pause_reading()
+            writer.write(GET.replace(b"/x", b"/large"))
+        async with asyncio.timeout(30):
+            while server.connections > 3:  # noqa: ASYNC110 - nothing tells of it
+                await asyncio.sleep(0.01)
+        assert status(await exchange(server, GET)) == 200
+        for _, writer in idle:
+            writer.transport.abort()
+
+
+async def test_s27_bodies_that_do_not_end_are_kept_only_up_to_a_limit():
+    limits = replace(LIMITS, max_body_bytes=1_000_000, max_held_bytes=500_000, request_timeout_s=60.0)
+    async with serving(EchoesRequests(), limits) as server:
+        pairs = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(6)]
+        for _, writer in pairs:
+            writer.write(POST + b"Content-Length: 900000\r\n\r\n" + bytes(200_000))
+        async with asyncio.timeout(30):
+            while server.connections > 2:  # noqa: ASYNC110 - nothing tells of it
+                await asyncio.sleep(0.01)
+        assert status(await exchange(server, GET)) == 200
+        for _, writer in pairs:
+            writer.close()
 
 
 async def test_expect_continue_is_answered_before_the_body():

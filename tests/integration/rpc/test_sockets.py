@@ -1,6 +1,7 @@
 """Client and server shells over real sockets: many calls, broken peers, slow peers, ends."""
 
 import asyncio
+import contextlib
 import socket
 from contextlib import asynccontextmanager
 
@@ -10,12 +11,17 @@ from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC
 from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError, NoAnswerError, StandbyError
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
-from shim.protocol.hrpc import SIMPLE_OFFER, Call, Failure, JavaClass
+from shim.protocol.hrpc import SIMPLE_OFFER, Call, Failure, JavaClass, Request
+from shim.protocol.hrpc.envelopes import encode_call, encode_set_up
 from shim.protocol.proto import APPLICATION_CLIENT
+from shim.protocol.proto.messages import IpcConnectionContextProto
 from shim.server.rpc import RPCLimits, RPCServer
 from shim.services.identity import Caller
 
 EAST = SubClusterId("east")
+INTRODUCTION = b"hrpc\x09\x00\x00" + encode_set_up(
+    IpcConnectionContextProto(protocol=APPLICATION_CLIENT.name).SerializeToString(), call_id=-3
+)
 
 
 class EchoDoor:
@@ -227,13 +233,70 @@ async def test_an_http_client_is_told_that_this_is_not_the_web_port():
         writer.close()
 
 
-async def test_connections_above_the_most_are_closed():
-    async with serving(max_connections=1) as server, calling(server.port) as rpc:
+async def test_s27_in_a_full_house_whoever_has_been_silent_for_longest_makes_room():
+    async with serving(max_connections=2) as server, calling(server.port) as rpc:
+        silent = await asyncio.open_connection("127.0.0.1", server.port)
         await rpc.call(a_call())
-        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-        with pytest.raises((ConnectionError, AssertionError)):
-            assert await reader.read() != b""
+        newer = await asyncio.open_connection("127.0.0.1", server.port)
+        with contextlib.suppress(ConnectionError):
+            assert await silent[0].read() == b""
+        assert (await rpc.call(a_call(payload=b"still here"))).payload == b"still here"
+        newer[1].write(b"GET / HTTP/1.1\r\n\r\n")
+        assert (await newer[0].read()).startswith(b"HTTP/1.1 404 Not Found\r\n")
+        for _, writer in (silent, newer):
+            writer.close()
+
+
+async def test_s27_a_flood_from_one_address_leaves_room_for_others():
+    async with serving(max_connections=8, max_of_address=4) as server, calling(server.port) as rpc:
+        await rpc.call(a_call())
+        flood = [
+            await asyncio.open_connection("127.0.0.1", server.port, local_addr=("127.0.0.9", 0)) for _ in range(20)
+        ]
+        assert (await rpc.call(a_call(payload=b"x"))).payload == b"x"
+        assert len(server._connections) <= 5
+        for _, writer in flood:
+            writer.close()
+
+
+async def test_s27_calls_that_do_not_end_are_kept_only_up_to_a_limit():
+    junk = bytes(300_000)
+    async with serving(max_held_bytes=1_000_000) as server, calling(server.port) as rpc:
+        await rpc.call(a_call())
+        flood = []
+        for _ in range(10):
+            _, writer = await asyncio.open_connection("127.0.0.1", server.port)
+            writer.write(INTRODUCTION + (10_000_000).to_bytes(4, "big") + junk)
+            flood.append(writer)
+        async with asyncio.timeout(30):
+            while len(server._connections) > 1 + 3:  # noqa: ASYNC110 - nothing tells of it
+                await asyncio.sleep(0.01)
+        assert (await rpc.call(a_call(payload=junk))).payload == junk
+        for writer in flood:
+            writer.close()
+
+
+@pytest.mark.parametrize("method", ["echo", "other"])
+async def test_s27_no_answers_are_made_ready_for_a_client_that_does_not_read(method):
+    door, payload, count = EchoDoor(), bytes(200_000), 150
+    told = door.told
+    async with serving(door, max_pending=8) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
+        writer.transport.pause_reading()
+        writer.write(INTRODUCTION)
+        for number in range(count):
+            writer.write(encode_call(Request("p", method, payload), call_id=number, client_id=bytes(16)))
+        seen = -1
+        while len(told) != seen:  # until it makes no more
+            seen = len(told)
+            await asyncio.sleep(0.5)
+        assert len(told) < count // 2
+        writer.transport.resume_reading()
+        received = 0
+        while received < count * len(payload):
+            received += len(await asyncio.wait_for(reader.read(1 << 20), 30))
         writer.close()
+    assert len(told) == count
 
 
 async def test_stopping_lets_calls_under_way_end():
