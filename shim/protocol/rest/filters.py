@@ -57,11 +57,11 @@ _STATES = {state.name: state for state in YarnApplicationState}
 
 @dataclass(frozen=True, slots=True)
 class QueueScope:
-    """A queue that exists.
+    """A queue, or the name of one.
 
     Attributes:
         path: Full path.
-        is_leaf: A leaf shows finished applications too, a parent only live ones.
+        is_leaf: A leaf shows finished applications too, a parent only live ones of the queues below it.
         leaves: Names of the leaves below a parent: Hadoop 2 tells an application's queue by that name alone.
     """
 
@@ -72,8 +72,11 @@ class QueueScope:
     def holds(self, application: ApplicationSummary) -> bool:
         """Whether a list of this queue shows the application."""
         queue = application.queue
+        if queue == self.path:
+            # also a parent's: what was refused there keeps its name
+            return True
         if self.is_leaf:
-            return queue in (self.path, self.path.rpartition(".")[2])
+            return queue == self.path.rpartition(".")[2]
         return not application.state.is_final and (queue.startswith(f"{self.path}.") or queue in self.leaves)
 
 
@@ -97,7 +100,7 @@ class ApplicationFilter:
     """What `GET /apps` asks for; `None` and empty sets filter nothing.
 
     Attributes:
-        queue: None for all; a scope that holds nothing is expressed by `is_impossible`.
+        queue: None for all.
         final_status: As asked, not yet checked: the ResourceManager checks it at the first application it meets.
         deselects: As asked, likewise.
     """
@@ -105,7 +108,6 @@ class ApplicationFilter:
     states: frozenset[YarnApplicationState] = frozenset()
     user: str | None = None
     queue: QueueScope | None = None
-    is_impossible: bool = False
     limit: int = _LONGEST
     started: _Range = field(default_factory=_Range)
     finished: _Range = field(default_factory=_Range)
@@ -131,7 +133,7 @@ class ApplicationFilter:
             JavaError: If `finalStatus` or `deSelects` is wrong and there is an application to apply it to.
         """
         slack = {home: skew for home, skew in skews_ms.items() if abs(skew) > _TRUSTED_SKEW_MS}
-        found = [] if self.is_impossible else [item for item in applications if self._matches(item, slack)]
+        found = [item for item in applications if self._matches(item, slack)]
         if found and self.final_status:
             wanted = _final_status(self.final_status)
             found = [item for item in found if item.final_status is wanted]
@@ -172,7 +174,7 @@ def parse_application_filter(query: Query, *, find_queue: FindQueue, unknown_que
     Args:
         query: Decoded parameters; unknown ones are ignored.
         find_queue: The queue that a leaf name or a full path names.
-        unknown_queue_is_error: True under the CapacityScheduler; the others answer an empty list.
+        unknown_queue_is_error: True under the CapacityScheduler; the others list what bears just that name.
 
     Raises:
         JavaError: For a value that the ResourceManager refuses.
@@ -184,8 +186,11 @@ def parse_application_filter(query: Query, *, find_queue: FindQueue, unknown_que
     }
     queue_text = query.first("queue")
     queue = find_queue(queue_text) if queue_text else None
-    if queue_text and queue is None and unknown_queue_is_error:
-        raise JavaError.bad_request(f"Unknown queue: {queue_text}")
+    if queue_text and queue is None:
+        if unknown_queue_is_error:
+            raise JavaError.bad_request(f"Unknown queue: {queue_text}")
+        # applications may be left of a queue that is gone: a fair scheduler makes queues and removes them
+        queue = QueueScope(queue_text, is_leaf=True)
     limit = _limit(query.first("limit"))
     started = _range(ranges, "startedTime", "startedTime", "startTimeBegin")
     finished = _range(ranges, "finishedTime", "finishTime", "finishTimeBegin")
@@ -194,7 +199,6 @@ def parse_application_filter(query: Query, *, find_queue: FindQueue, unknown_que
         states=_states((*((state,) if state else ()), *query.all("states"))),
         user=query.first("user") or None,
         queue=queue,
-        is_impossible=bool(queue_text) and queue is None,
         limit=limit,
         started=started,
         finished=finished,

@@ -22,6 +22,8 @@ from shim.services.submission import TakesSubmissions
 
 __all__ = ["Backend"]
 
+_FAIR = "fairScheduler"
+
 
 @dataclass(frozen=True, slots=True)
 class Backend:
@@ -74,18 +76,23 @@ class Backend:
         return {item: round(self.view.look(item, now_s).clock_skew_s * 1000) for item in self.view.subclusters}
 
     def find_queue(self, text: str) -> QueueScope | None:
-        """The queue that a full path or a leaf name names in any sub-cluster; the path goes first."""
+        """The queue that a text names in any sub-cluster: a full path, or else the last name of one.
+
+        To a fair scheduler `x` is `root.x`, of which it then shows the live applications.
+        """
         now_s = self.clock.now_s()
-        known = {
-            path: queue.is_leaf
-            for item in self.view.subclusters
-            for path, queue in self.view.look(item, now_s).queues.items()
-        }
-        named = text if text in known else next((path for path in known if path.rpartition(".")[2] == text), None)
-        if named is None:
-            return None
-        below = (path for path, is_leaf in known.items() if is_leaf and path.startswith(f"{named}."))
-        return QueueScope(named, known[named], frozenset(path.rpartition(".")[2] for path in below))
+        looks = [self.view.look(item, now_s) for item in self.view.subclusters]
+        known = {path: queue.is_leaf for look in looks for path, queue in look.queues.items()}
+        if text in known:
+            return QueueScope(text, known[text], frozenset(map(_last_name, _leaves_below(text, known))))
+        for look in looks:
+            if look.scheduler == _FAIR:
+                path = f"root.{text}"
+                if path in look.queues:
+                    return QueueScope(text, is_leaf=False, leaves=frozenset((path, *_leaves_below(path, known))))
+            elif named := next((path for path in look.queues if _last_name(path) == text), None):
+                return QueueScope(named, known[named], frozenset(map(_last_name, _leaves_below(named, known))))
+        return None
 
     def subclusters_of_queue(self, text: str) -> list[SubClusterId]:
         """The sub-clusters that have a queue of this path or leaf name."""
@@ -108,3 +115,12 @@ class Backend:
         except (ResourceManagerError, TimeoutError) as exc:
             reason = str(exc) or f"no answer within {self.answer_within_s:g} s"
             raise HomeUnreachableError(f"sub-cluster {subcluster} does not answer: {reason}") from exc
+
+
+def _leaves_below(path: str, known: Mapping[str, bool]) -> list[str]:
+    """The full paths of the leaves below a queue."""
+    return [leaf for leaf, is_leaf in known.items() if is_leaf and leaf.startswith(f"{path}.")]
+
+
+def _last_name(path: str) -> str:
+    return path.rpartition(".")[2]

@@ -157,6 +157,21 @@ def test_an_unknown_queue_is_no_error_under_the_fair_scheduler():
     assert wanted.select(APPLICATIONS)[0] == []
 
 
+def test_applications_of_a_queue_that_is_gone_are_found_by_its_full_name():
+    left = replace(_application(1, started_at_ms=1, home="east"), queue="root.gone", state=YarnApplicationState.KILLED)
+    for name, found in (("root.gone", [left]), ("gone", [])):
+        query = parse_query(f"queue={name}")
+        wanted = parse_application_filter(query, find_queue=find_queue, unknown_queue_is_error=False)
+        assert wanted.select([left])[0] == found
+
+
+def test_a_parent_shows_what_was_refused_there():
+    refused = replace(_application(1, started_at_ms=1, home="east"), queue="root", state=YarnApplicationState.FAILED)
+    assert QUEUES["root"].holds(refused)
+    assert not QUEUES["root"].holds(replace(refused, queue="root.prod"))
+    assert not QUEUES["root.eng"].holds(refused)
+
+
 def test_members_to_leave_out_are_told_with_the_selection():
     wanted = parse_application_filter(
         parse_query("deSelects=TIMEOUTS,resourceInfo"), find_queue=find_queue, unknown_queue_is_error=True
