@@ -166,6 +166,8 @@ def _yarn_site(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings) -
         "yarn.resourcemanager.epoch": str(layout.epoch),
         "yarn.resourcemanager.scheduler.class": _SCHEDULER_CLASS[spec.scheduler],
         "yarn.scheduler.fair.allocation.file": str(around.folder / "conf" / "fair-scheduler.xml"),
+        # what names no queue goes to root.default under both schedulers, not to a queue of its user
+        "yarn.scheduler.fair.user-as-default-queue": "false",
         "yarn.scheduler.minimum-allocation-mb": "128",
         "yarn.scheduler.maximum-allocation-mb": str(_NODE_MEMORY_MIB),
         "yarn.scheduler.maximum-allocation-vcores": str(_NODE_VCORES),

@@ -41,6 +41,7 @@ def test_what_is_written_is_read_back_whatever_it_holds():
         ("yarn.node-labels.enabled", "true"),
         ("yarn.webapp.api-service.enable", "false"),
         ("yarn.resourcemanager.connect.retry-interval.ms", "500"),
+        ("yarn.scheduler.fair.user-as-default-queue", "false"),
     ],
 )
 def test_a_resource_manager_is_configured_to_recover_and_be_told_apart(name, value):
