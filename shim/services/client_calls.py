@@ -1,11 +1,12 @@
 """Calls of Hadoop clients, brought to the sub-clusters that they belong to.
 
 The same rules as for REST: the home by `Routing`, changes by `ControlService`, nobody waits longer for a sub-cluster
-than the time limit, and a sub-cluster that does not answer is named, not silently left out.
+than the time limit, and a sub-cluster that does not answer is named, not silently left out: a client of RPC, to whom it
+cannot be named, is given what it last told.
 """
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
@@ -15,6 +16,7 @@ from shim.global_master.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall, RPCRefusal
 from shim.services.control import ControlService
+from shim.services.last_told import LastTold
 from shim.services.routing import Routing
 from shim.services.submission import Listing
 from shim.services.waiting_room import Kills
@@ -40,7 +42,8 @@ class Gathered:
     """What the sub-clusters answered to the same call.
 
     Attributes:
-        payloads: Of those that did what was asked, in the configured order.
+        payloads: Of those that did what was asked, in the configured order; for those that did not answer, what they
+            last told.
         refusal: The first exception among the other answers.
         missing: Sub-clusters that did not answer.
     """
@@ -71,6 +74,7 @@ class ClientCalls:
         self._view = view
         self._clock = clock
         self._settings = settings or CallSettings()
+        self._last_told = LastTold()
 
     async def read(self, application_id: ApplicationId, call: RPCCall) -> RPCAnswer:
         """Ask the home of an application.
@@ -145,8 +149,13 @@ class ClientCalls:
         except ResourceManagerError as exc:
             raise HomeUnreachableError(f"sub-cluster {subcluster} does not answer: {exc}") from exc
 
-    async def ask_all(self, call: RPCCall) -> Gathered:
-        """Ask every usable sub-cluster at once."""
+    async def ask_all(self, call: RPCCall, *, told_to: str | None = None) -> Gathered:
+        """Ask every usable sub-cluster at once.
+
+        Args:
+            call: What to ask.
+            told_to: Who may be told again what a missing sub-cluster last answered: empty for all, None for nobody.
+        """
         usable = self._routing.usable()
         answers = await asyncio.gather(*(self.ask(item, call) for item in usable), return_exceptions=True)
         payloads: dict[SubClusterId, bytes] = {}
@@ -161,7 +170,20 @@ class ClientCalls:
                 refusal = refusal or answer.refusal
             else:
                 payloads[subcluster] = answer.payload
+        if told_to is not None:
+            payloads = self._with_last_told(call, payloads, missing, told_to)
         return Gathered(payloads, refusal, frozenset(missing))
+
+    def _with_last_told(
+        self, call: RPCCall, payloads: Mapping[SubClusterId, bytes], missing: Collection[SubClusterId], told_to: str
+    ) -> dict[SubClusterId, bytes]:
+        """The answers, in the configured order, and those of sub-clusters that are away, not retired, from before."""
+        question = (call.method, call.payload, told_to)
+        for subcluster, payload in payloads.items():
+            self._last_told.note(subcluster, *question, payload)
+        away = (item for item in missing if not self._view.is_retired(item))
+        known = {**payloads, **{item: self._last_told.find(item, *question) for item in away}}
+        return {item: told for item in self._view.subclusters if (told := known.get(item)) is not None}
 
     async def ask_any(self, call: RPCCall) -> RPCAnswer:
         """Ask one usable sub-cluster after another until one answers.

@@ -147,7 +147,8 @@ class ClientDoor:
         return await self._kept.ask(asked.call, asked.caller, part, lambda: self._merged(asked))
 
     async def _merged(self, asked: Asked) -> Made:
-        gathered = await self._calls.ask_all(asked.passed_on())
+        told_to = asked.caller.user if asked.row.tells is None else ""
+        gathered = await self._calls.ask_all(asked.passed_on(), told_to=told_to)
         problem = problem_of(gathered)
         if problem is not None:
             return Made(problem, gathered.missing)

@@ -30,6 +30,7 @@ from shim.protocol.proto.messages import (
     GetApplicationReportResponseProto,
     GetApplicationsRequestProto,
     GetApplicationsResponseProto,
+    GetClusterMetricsResponseProto,
     GetClusterNodesResponseProto,
     GetDelegationTokenRequestProto,
     GetDelegationTokenResponseProto,
@@ -394,6 +395,18 @@ async def test_an_answer_that_lacks_a_cluster_unexpectedly_is_not_kept(door):
     door.manager("east").behave(IsNeverReached())
     await door.federation.wait_for(door.door.answer(METRICS, ALICE))
     assert door.door.answer_at_once(METRICS, ALICE) is None
+
+
+async def test_what_a_missing_cluster_last_told_stays_in_a_count(door):
+    def managers(answer):
+        return GetClusterMetricsResponseProto.FromString(answer).cluster_metrics.num_node_managers
+
+    whole = await door.federation.wait_for(door.door.answer(METRICS, ALICE))
+    door.heddle.view.note_failure(SubClusterId("east"), "is away", at_s=door.federation.clock.now_s())
+    assert managers(await door.federation.wait_for(door.door.answer(METRICS, BOB))) == managers(whole) > 1
+
+    door.heddle.view.retire([SubClusterId("east")])
+    assert managers(await door.federation.wait_for(door.door.answer(METRICS, ALICE))) < managers(whole)
 
 
 def listed(answer):
