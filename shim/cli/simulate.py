@@ -119,7 +119,7 @@ def simulate(
 def _policies(compare: str) -> Sequence[str]:
     if not compare:
         raise BadRequestError("say what to compare: --compare POLICY,...; --help names them all")
-    return compare.split(",")
+    return [name.strip() for name in compare.split(",")]
 
 
 def _read(source: _Source, required: Constraints, setting: Setting) -> Workload:

@@ -43,7 +43,10 @@ _RUNS = "Runs"
 Compare = Annotated[str, typer.Option(help="Policies, separated by commas (see below)", metavar="POLICY,...")]
 Trace = Annotated[
     Path | None,
-    typer.Option(help="A .tr file: arrival_s n_tasks mean_s d1 .. dn, one job a line", rich_help_panel=_WORKLOAD),
+    typer.Option(
+        help="A .tr file: arrival_s n_tasks mean_s d1 .. dn, one job a line; durations are cut to whole seconds",
+        rich_help_panel=_WORKLOAD,
+    ),
 ]
 Load = Annotated[
     float | None,
@@ -66,7 +69,9 @@ Slots = Annotated[int, typer.Option(min=1, help="Slots of each worker", rich_hel
 GlobalMasters = Annotated[int, typer.Option(min=1, help="Global Masters", rich_help_panel=_CLUSTER)]
 LocalMasters = Annotated[int, typer.Option(min=1, help="Local Masters", rich_help_panel=_CLUSTER)]
 Heartbeat = Annotated[float, typer.Option(min=0.001, help="Seconds between heartbeats", rich_help_panel=_CLUSTER)]
-HopMs = Annotated[float, typer.Option(min=0.0, help="Milliseconds that a message takes", rich_help_panel=_CLUSTER)]
+HopMs = Annotated[
+    float, typer.Option(min=0.0, max=3_600_000.0, help="Milliseconds that a message takes", rich_help_panel=_CLUSTER)
+]
 Loss = Annotated[
     float, typer.Option(min=0.0, max=0.5, help="Part of the messages that is lost", rich_help_panel=_CLUSTER)
 ]

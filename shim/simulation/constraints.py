@@ -12,7 +12,7 @@ In a simulation the constraints of a worker or task are the bits of one integer.
 
 import gzip
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -138,8 +138,15 @@ def _tasks_of(path: Path, text: str) -> Mapping[int, Mapping[int, int]]:
     for number, line in enumerate(text.splitlines(), start=1):
         try:
             _, job, task, *constraints = line.split(",")
-            bits = sum(1 << constraint for constraint in {int(value) for value in constraints if value})
+            bits = _bits_of({int(value) for value in constraints if value})
             tasks.setdefault(int(job) - 1, {})[int(task)] = bits
         except ValueError as error:
             raise BadRequestError(f"{path} line {number} is not `arrival,job,task,constraint,...`: {error}") from error
     return tasks
+
+
+def _bits_of(constraints: Collection[int]) -> int:
+    """The constraints of one task as one integer; ValueError if one has no bit."""
+    if constraints and not 0 <= min(constraints) <= max(constraints) < MAX_CONSTRAINTS:
+        raise ValueError(f"constraints are numbered from 0 to {MAX_CONSTRAINTS - 1}")
+    return sum(1 << constraint for constraint in constraints)

@@ -11,10 +11,14 @@ from pathlib import Path
 
 from shim.errors import BadRequestError
 
-__all__ = ["Job", "Workload", "fixed_jobs", "read_trace", "short_cutoff_s", "workload_of"]
+__all__ = ["LONGEST_S", "Job", "Workload", "fixed_jobs", "read_trace", "short_cutoff_s", "workload_of"]
 
 _SHORT_CUTOFF_S = {"YH": 90.5811, "GOOG": 1129.532, "FB": 76.5951, "CCc": 272.783}
 """Mean task time below which a job is short, by a part of the trace's name (published with Eagle)."""
+
+
+LONGEST_S = 1e10
+"""Seconds since 1970 fit, with three centuries to spare; masters that tick through more would never end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,8 +138,8 @@ def _job_of(line: str, index: int, where: str, *, whole_seconds: bool) -> Job:
     if job.n_tasks != expected or not expected:
         raise BadRequestError(f"{where} says {expected} tasks, but has {job.n_tasks} durations")
     numbers = (job.arrival_s, job.estimate_s, *values)
-    if not all(math.isfinite(number) and number >= 0.0 for number in numbers):
-        raise BadRequestError(f"{where} holds a negative or infinite number")
+    if not all(0.0 <= number <= LONGEST_S for number in numbers):  # so it is not for NaN
+        raise BadRequestError(f"{where} holds a number of seconds that is not between 0 and {LONGEST_S:g}")
     return job
 
 

@@ -23,7 +23,7 @@ def run(*arguments):
 
 def test_json_is_one_object_for_each_policy_in_the_order_of_the_question(trace):
     asked = ("--trace", trace, "--workers", "30", "--gms", "2", "--lms", "5", "--seed", "3", "-o", "json")
-    result = run("--compare", "sparrow,central-srpt", *asked)
+    result = run("--compare", "sparrow, central-srpt", *asked)
     assert result.exit_code == 0
     found = json.loads(result.stdout)
     assert [one["policy"] for one in found] == ["sparrow", "central-srpt"]
@@ -68,6 +68,7 @@ def test_tasks_that_cannot_run_are_reported_beside_the_result(trace, tmp_path):
         (("--compare", "random", "--trace", "missing.tr"), "missing.tr cannot be read"),
         (("--compare", "random", "--load", "0.5", "--workers", "3"), "25 Local Masters share 3 workers"),
         (("--compare", "random", "--load", "0.5", "--jobs", "1", "--plot", "x.gif"), "should end in .png or .svg"),
+        (("--compare", "random", "--load", "0.5", "--jobs", "1", "--hop-ms", "inf"), "Invalid value"),
     ],
 )
 def test_what_cannot_be_done_is_said_with_exit_code_2(arguments, complaint):

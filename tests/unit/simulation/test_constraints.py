@@ -64,6 +64,8 @@ def test_a_workload_of_which_nothing_can_run_is_refused(tmp_path):
         ("f.csv", "1.0,one,0,3"),
         ("g.csv", "1.0"),
         ("h.csv", "1.0,1,0,-3"),
+        ("i.csv", f"1.0,1,0,{MAX_CONSTRAINTS}"),
+        ("j.csv", "1.0,1,0,99999999999999999"),
     ],
 )
 def test_a_file_of_neither_form_is_refused(tmp_path, name, text):

@@ -53,6 +53,8 @@ def test_the_cutoff_follows_the_name(tmp_path):
         "1 1 nan 2",
         "-1 1 1 1",
         "1 1 1 inf",
+        "1 1 1 1e308",
+        "nan 1 1 1",
     ],
 )
 def test_a_line_that_is_no_job_is_refused_with_its_number(tmp_path, line):
