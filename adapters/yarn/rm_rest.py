@@ -222,8 +222,7 @@ class RestResourceManager:
 
     def _registered(self, answer: RestAnswer) -> list[str]:
         """The configured address that a standby's redirect names, if it names one."""
-        location = urlsplit(answer.header("Location") or "")
-        named = (location.scheme, location.netloc.lower())
+        named = _origin(answer.header("Location") or "")
         return [address for address in self._addresses if _origin(address) == named]
 
     def _identity(self, user: str | None) -> str:
@@ -305,7 +304,11 @@ def _read_info(answer: RestAnswer) -> _Info | None:
 
 
 def _origin(address: str) -> tuple[str, str]:
-    parts = urlsplit(address)
+    """Scheme and authority; empty ones of what is no address."""
+    try:
+        parts = urlsplit(address)
+    except ValueError:
+        return "", ""
     return parts.scheme, parts.netloc.lower()
 
 

@@ -3,6 +3,10 @@
 uvicorn answers what it can read. Behind a proxy that is not enough: what breaks HTTP, or could be read differently by
 another server on the way (two lengths, a length beside chunks, two hosts), is refused and the connection closed; and a
 client has only so long, so many bytes and so many connections.
+
+An offer to change the protocol (`Upgrade: h2c`, as Java's HTTP client makes with its first request) is not taken up:
+such a request is one like any other. The parser would take its body for the next protocol, and uvicorn for the next
+request; so its head is read once more, without the offer.
 """
 
 import asyncio
@@ -22,6 +26,8 @@ from shim.server.rest.messages import Request
 __all__ = ["ConnectionLimits", "GuardedProtocol", "Reception"]
 
 _AT_ONCE = frozenset({b"GET", b"POST"})
+_OF_OFFERS = frozenset({b"connection", b"upgrade", b"http2-settings"})
+_MOST_AROUND = 8  # bytes for each byte of a body: a chunk of one byte takes six
 _WORTH_COUNTING = 64 * 1024
 """Bytes below which nobody asks how much of a request is kept."""
 
@@ -96,7 +102,9 @@ class GuardedProtocol(HttpToolsProtocol):
         self._refusal = _RefusedError(400, "Bad Request")
         self._head_bytes = 0
         self._body_bytes = 0
+        self._rest_bytes = 0
         self._is_in_head = True
+        self._is_offer = False
 
     @property
     def _http(self) -> httptools.HttpRequestParser:
@@ -142,10 +150,41 @@ class GuardedProtocol(HttpToolsProtocol):
         self._reception.guests.heard_of(self)
         if self._is_in_head:
             self._head_bytes += len(data)
-        super().data_received(data)
-        if self._is_in_head and self._head_bytes > self._limits.max_head_bytes:
+        else:
+            self._rest_bytes += len(data)
+        self._unset_keepalive_if_required()
+        self._parse(data)
+        if self._is_too_long():
             self._refusal = _RefusedError(431, "Request Header Fields Too Large")
             self.send_400_response("")
+
+    def _parse(self, data: bytes) -> None:
+        """Feed the parser; what it leaves behind an offer to change the protocol, too."""
+        while data and not self.transport.is_closing():
+            try:
+                self._http.feed_data(data)
+            except httptools.HttpParserUpgrade as offer:
+                data = self._head_without_offer() + data[offer.args[0] :]
+            except httptools.HttpParserError:
+                self.send_400_response("")
+            else:
+                return
+
+    def _head_without_offer(self) -> bytes:
+        """The head that was read last, for a parser that has read nothing yet."""
+        head = [b"%b %b HTTP/%b" % (self._http.get_method(), self.url, self._http.get_http_version().encode())]
+        head += [b"%b: %b" % pair for pair in self.headers if pair[0] not in _OF_OFFERS]
+        if any(name == b"connection" and b"close" in value.lower() for name, value in self.headers):
+            head.append(b"connection: close")
+        self.parser = httptools.HttpRequestParser(self)
+        self.parser.set_dangerous_leniencies(lenient_data_after_close=True)  # as uvicorn has it
+        return b"\r\n".join((*head, b"", b""))
+
+    def _is_too_long(self) -> bool:
+        """Whether a head is too long, or what stands around a body: chunks' sizes, extensions and trailers."""
+        if self._is_in_head:
+            return self._head_bytes > self._limits.max_head_bytes
+        return self._rest_bytes > self._limits.max_head_bytes + _MOST_AROUND * self._body_bytes
 
     def send_400_response(self, msg: str) -> None:  # noqa: ARG002 - uvicorn's words; ours are those of Jetty
         """Say what is wrong, as a ResourceManager's server does, and close."""
@@ -164,12 +203,15 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_message_begin(self) -> None:
         """A request begins: it has so long to be whole."""
-        self._is_in_head, self._body_bytes = True, 0
+        self._is_in_head, self._body_bytes, self._rest_bytes = True, 0, 0
         self._arm()
         super().on_message_begin()
 
     def on_headers_complete(self) -> None:
         """Check the head as a whole."""
+        self._is_offer = self._http.should_upgrade() and self._http.get_method() != b"CONNECT"
+        if self._is_offer:
+            return
         self._is_in_head = False
         try:
             _check_size(self.url, self.headers, self._limits.max_head_bytes)
@@ -180,6 +222,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._is_answered = self._is_answered_at_once()
         if not self._is_answered:
             super().on_headers_complete()
+        self.headers = []  # what comes in trailers is none of the request's headers
 
     def _is_answered_at_once(self) -> bool:
         """Write the answer if it is ready, nothing stands before it, and uvicorn has nothing to decide."""
@@ -213,6 +256,8 @@ class GuardedProtocol(HttpToolsProtocol):
 
     def on_message_complete(self) -> None:
         """The request is whole."""
+        if self._is_offer:
+            return
         self._disarm()
         self._is_in_head, self._head_bytes = True, 0
         if self._body_bytes > _WORTH_COUNTING:

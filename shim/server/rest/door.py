@@ -148,7 +148,7 @@ class RestDoor:
             return await self._resource(request, query, caller, match, story)
         cookie: Headers = (("Set-Cookie", caller.new_cookie),) if caller.new_cookie else ()
         extra = (*cookie, *self._own_headers(story))
-        story.operation = f"{request.method} {request.raw_path.split('/', 2)[1][:32]}"
+        story.operation = f"{request.method} {request.raw_path.lstrip('/').partition('/')[0][:32]}"
         story.is_change, story.target = request.method not in READS, request.raw_path[:200]
         found = None if request.raw_path.startswith(BASE) else await self._site.answer(request, caller, extra)
         if found is not None:

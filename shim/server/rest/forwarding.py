@@ -81,13 +81,21 @@ def answer_of(answer: RestAnswer, request: Request, *, cookie: str | None, extra
             carried.append(("Set-Cookie", cookie))
             is_cookie_due = False
         if lowered == "location":
-            parts = urlsplit(value)
-            carried.append((name, public_url(request, f"{parts.path}{'?' if parts.query else ''}{parts.query}")))
+            carried.append((name, public_url(request, _path_of(value))))
         elif lowered not in _NOT_CARRIED:
             carried.append((name, value))
     if is_cookie_due and cookie is not None:
         carried.append(("Set-Cookie", cookie))
     return Answer(answer.status, (*carried, *extra), answer.body)
+
+
+def _path_of(url_untrusted: str) -> str:
+    """Path and query of a URL; the root's of what is none."""
+    try:
+        parts = urlsplit(url_untrusted)
+    except ValueError:
+        return "/"
+    return f"/{parts.path.removeprefix('/')}{'?' if parts.query else ''}{parts.query}"
 
 
 def public_url(request: Request, path: str) -> str:

@@ -6,7 +6,6 @@ Source: the filters of a ResourceManager, and Jersey's choice of a method; recor
 import re
 import zlib
 from dataclasses import replace
-from urllib.parse import urlsplit
 
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.negotiation import (
@@ -40,7 +39,7 @@ def refuse_other_sites(request: Request) -> None:
     origin = request.header("origin")
     site = request.header("sec-fetch-site")
     if site in ("cross-site", "same-site") or (
-        origin is not None and urlsplit(origin).netloc.lower() != (request.header("host") or "").lower()
+        origin is not None and origin.lower().partition("://")[2] != (request.header("host") or "").lower()
     ):
         raise JavaError(
             403,

@@ -293,7 +293,14 @@ async def test_s20_names_from_outside_are_text_on_pages(door):
 
 
 @pytest.mark.parametrize(
-    ("name", "value"), [("origin", "http://evil.example"), ("sec_fetch_site", "cross-site"), ("origin", "null")]
+    ("name", "value"),
+    [
+        ("origin", "http://evil.example"),
+        ("origin", "http://[evil"),
+        ("origin", "http://evil.example://localhost"),
+        ("sec_fetch_site", "cross-site"),
+        ("origin", "null"),
+    ],
 )
 async def test_s21_a_page_of_another_site_may_change_nothing(door, name, value):
     answer = await door.ask(
@@ -327,6 +334,11 @@ async def test_s24_odd_paths_of_pages_are_refused(door, target):
     answer = await door.ask("GET", target)
     assert answer.status in (400, 404)
     assert b"<b>" not in answer.body.replace(b"<b>Heddle</b>", b"")
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "GET", "POST"])
+async def test_s24_a_target_that_is_no_path_is_answered(door, method):
+    assert (await door.ask(method, "*")).status in (200, 400, 404)
 
 
 async def test_every_answer_has_an_age_and_a_request_id(door):

@@ -171,6 +171,55 @@ async def test_s23_what_two_servers_could_read_differently_is_refused(sent):
     assert answer.count(b"HTTP/1.1") == 1
 
 
+OFFER = b"Connection: Upgrade, HTTP2-Settings\r\nUpgrade: h2c\r\nHTTP2-Settings: AAMAAABk\r\n"
+NEXT = GET.replace(b"/x", b"/next")
+
+
+@pytest.mark.parametrize("is_cut", [False, True])
+@pytest.mark.parametrize(
+    ("framing", "body"),
+    [
+        (b"Content-Length: %d\r\n" % len(NEXT), NEXT),
+        (b"Transfer-Encoding: chunked\r\n", b"%x\r\n%b\r\n0\r\n\r\n" % (len(NEXT), NEXT)),
+    ],
+    ids=["length", "chunked"],
+)
+async def test_s23_a_body_behind_an_offer_of_another_protocol_is_no_request(framing, body, is_cut):
+    """Java's HTTP client offers HTTP/2 with its first request, whatever that carries."""
+    door = EchoesRequests()
+    head, last = POST + OFFER + framing + b"\r\n", b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
+    async with serving(door) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(head if is_cut else head + body + last)
+        if is_cut:
+            await asyncio.sleep(0.05)  # in a packet of its own
+            writer.write(body + last)
+        answer = await asyncio.wait_for(reader.read(), 10)
+        writer.close()
+    assert [(request.raw_path, request.body) for request in door.requests] == [("/x", NEXT), ("/last", b"")]
+    assert answer.count(b"200 OK") == 2
+
+
+async def test_an_offer_of_another_protocol_without_a_body_is_not_taken_up():
+    door = EchoesRequests()
+    async with serving(door) as server:
+        answer = await exchange(server, GET[:-2] + OFFER + b"\r\n" + NEXT)
+        closed = await exchange(server, GET[:-2] + OFFER.replace(b"Upgrade,", b"Upgrade, close,") + b"\r\n" + NEXT)
+    assert [request.raw_path for request in door.requests] == ["/x", "/next", "/x"]
+    assert b"connection: close" not in answer.lower()
+    assert b"connection: close" in closed.lower()
+
+
+async def test_s23_trailers_are_none_of_the_headers():
+    door = EchoesRequests()
+    sent = POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nCookie: hadoop.auth=x\r\n\r\n"
+    async with serving(door) as server:
+        assert status(await exchange(server, sent)) == 200
+    (request,) = door.requests
+    assert request.body == b"a"
+    assert request.header("cookie") is None
+
+
 @pytest.mark.parametrize(
     ("sent", "expected"),
     [
@@ -192,6 +241,20 @@ async def test_s26_s27_versions_and_sizes_have_limits(sent, expected):
     async with serving(door) as server:
         answer = await exchange(server, sent)
     assert status(answer) in expected
+    assert door.requests == []
+
+
+@pytest.mark.parametrize("around", [b"1;" + b"a" * 20_000, b"0\r\n" + b"X-A: b\r\n" * 3000])
+async def test_s27_what_stands_around_a_body_has_a_limit(around):
+    door = EchoesRequests()
+    async with serving(door, replace(LIMITS, request_timeout_s=60.0)) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(POST + b"Transfer-Encoding: chunked\r\n\r\n")
+        await asyncio.sleep(0.1)  # what comes with the head counts as head
+        writer.write(around)
+        answer = await asyncio.wait_for(reader.readline(), 10)
+        writer.close()
+    assert status(answer) == 431
     assert door.requests == []
 
 

@@ -345,6 +345,12 @@ async def test_a_standby_that_points_elsewhere_is_not_followed():
         assert elsewhere.requests == []
 
 
+async def test_s28_a_standby_that_points_to_what_is_no_address_is_not_followed():
+    async with talking(is_standby_of(lambda: "http://[evil")) as (manager, _):
+        with pytest.raises(StandbyError, match="not a configured address"):
+            await manager.exchange(POST)
+
+
 async def test_a_standby_without_location_lets_the_others_be_asked():
     refresh = answers("307 Temporary Redirect", b"Can not find any active RM. Will retry", ("Refresh: 3; url=x",))
     async with talking(refresh, refresh, is_active()) as (manager, *_):
