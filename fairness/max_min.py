@@ -86,8 +86,10 @@ def _level(low: FloatArray, high: FloatArray, weight: FloatArray, capacity: floa
     segment = int(np.searchsorted(sums, capacity, side="right")) - 1
     if segment < 0:
         return float(points[0])
-    rest = capacity - sums[segment]
-    slope = slopes[segment]
-    if slope <= weight.min() * 1e-9:  # no row rises on this segment: only rounding is left of its slope
+    # running sums have lost what is small beside a heavy row that stopped rising: this segment is added up anew
+    start = points[segment]
+    slope = float(weight[(low <= start) & (start < high)].sum())
+    if slope == 0:
         return np.inf if segment == points.size - 1 else float(points[segment + 1])
-    return float(points[segment] + rest / slope)
+    rest = capacity - float((weight * np.clip(start, low, high)).sum())
+    return float(start + rest / slope)

@@ -10,6 +10,7 @@ from fairness.shares import dominant_share
 __all__ = ["PreemptionProblem", "choose_victims"]
 
 _ROUNDING = 1e-9
+_TRIES = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,8 @@ def choose_victims(problem: PreemptionProblem, needed: FloatArray) -> IntArray:
     Returns
     -------
     int64 array of shape (n_victims,)
-        Sorted rows. Empty if nothing is needed, or if the need cannot be met: a partial sacrifice helps nobody.
+        Sorted rows. Empty if nothing is needed, or if no choice is found that meets the need: a partial sacrifice helps
+        nobody. The search is greedy, so where containers differ in size it may take more than the fewest, or miss one.
 
     Raises
     ------
@@ -99,25 +101,44 @@ def choose_victims(problem: PreemptionProblem, needed: FloatArray) -> IntArray:
 
 
 def _victims_among(problem: PreemptionProblem, candidates: IntArray, needed: FloatArray) -> IntArray | None:
-    """Greedy choice, then every victim that turns out superfluous is spared, the dearest first."""
+    """Greedy choice, then every victim that turns out superfluous is spared, the dearest first.
+
+    A large victim may leave its queue with too little to give for the rest, where smaller ones would have been enough:
+    so a choice that did not come to an end is made again without its first victim.
+    """
+    left = candidates
+    for _ in range(_TRIES):
+        if (problem.size[left].sum(axis=0) < needed * (1 - _ROUNDING)).any():
+            return None
+        chosen, missing = _taken_greedily(problem, left, needed)
+        if not (missing > needed * _ROUNDING).any():
+            return _without_superfluous(problem, np.array(chosen, dtype=np.int64), needed)
+        if not chosen:
+            return None
+        left = left[left != chosen[0]]
+    return None
+
+
+def _taken_greedily(
+    problem: PreemptionProblem, candidates: IntArray, needed: FloatArray
+) -> tuple[list[int], FloatArray]:
+    """Who gives most of what is missing, the cheapest among equals, until nothing is or nobody can; and what is."""
     used, missing = problem.used.copy(), needed.astype(np.float64, copy=True)
     floor = dominant_share(problem.entitlement, problem.capacity)
     chosen: list[int] = []
     left = candidates
     while (missing > needed * _ROUNDING).any():
         left = left[_stays_entitled(problem, used, floor, left)]
-        if left.size == 0:
-            return None
         useful = ratio(np.minimum(problem.size[left], missing), needed[None, :]).sum(axis=1)
+        if not (useful > 0).any():
+            break
         best = np.lexsort((left, problem.lost_work[left], -useful))[0]
-        if useful[best] <= 0:
-            return None
         victim = int(left[best])
         chosen.append(victim)
         used[problem.queue[victim]] -= problem.size[victim]
         missing = np.maximum(missing - problem.size[victim], 0.0)
         left = np.delete(left, best)
-    return _without_superfluous(problem, np.array(chosen, dtype=np.int64), needed)
+    return chosen, missing
 
 
 def _stays_entitled(problem: PreemptionProblem, used: FloatArray, floor: FloatArray, candidates: IntArray) -> BoolArray:

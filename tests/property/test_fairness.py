@@ -167,6 +167,10 @@ class TestWeightedMaxMin:
     def test_rows_of_no_weight_get_what_nobody_else_wants(self):
         np.testing.assert_allclose(weighted_max_min([4.0, 9.0, 9.0], [1.0, 0.0, 0.0], 10.0), [4.0, 3.0, 3.0])
 
+    def test_a_weight_that_is_tiny_beside_anothers_costs_no_digits(self):
+        given_out = weighted_max_min([9.0, 0.0, 9.0], [1e-6, 1e6, 1e-6], 10.0)
+        np.testing.assert_allclose(given_out, [5.0, 0.0, 5.0], rtol=1e-12)
+
 
 @st.composite
 def queue_trees(draw):
@@ -285,6 +289,19 @@ class TestChooseVictims:
         assert choose_victims(problem, np.array([2.0])).tolist() == [1]
         assert choose_victims(problem, np.array([4.0])).tolist() == [1, 2]
         assert choose_victims(problem, np.array([6.0])).size == 0
+
+    def test_takes_two_small_ones_where_a_large_one_would_leave_too_little_to_give(self):
+        problem = PreemptionProblem(
+            size=np.array([[3.0], [2.0], [2.0]]),
+            queue=np.zeros(3, dtype=np.int64),
+            cluster=np.zeros(3, dtype=np.int64),
+            lost_work=np.zeros(3),
+            may_preempt=np.ones(3, dtype=np.bool_),
+            used=np.array([[7.0]]),
+            entitlement=np.array([[3.0]]),
+            capacity=np.array([10.0]),
+        )
+        assert choose_victims(problem, np.array([4.0])).tolist() == [1, 2]
 
 
 @given(st.lists(positive, min_size=1, max_size=9), st.sampled_from([1e-200, 1.0, 1e200]))
