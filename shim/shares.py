@@ -47,8 +47,7 @@ class SharesOfQueues:
 
     def name_at(self, subcluster: SubClusterId, queue: str) -> str:
         """What a sub-cluster calls a queue."""
-        found = self.policies.current.find(queue)
-        return queue if found is None or found.path != queue else found.name_at(subcluster)
+        return self.policies.current.name_at(subcluster, queue)
 
     def container_order(self, queue: str) -> ContainerOrder:
         """Which of a queue's applications has containers first."""

@@ -96,10 +96,17 @@ def whatif(
 
 
 def _rows(heddle: Front) -> list[dict[str, Any]]:
-    """Leaf queues with their shares; then queues of the policy that no sub-cluster has under that name."""
+    """Leaf queues with their shares; then queues of the policy that are no leaf of that name anywhere."""
     shares = {row["queue"]: row for row in heddle.get("/heddle/v1/shares")["queues"]}
     rows = [{**shares.pop(row["queue"], {}), **row} for row in heddle.get("/heddle/v1/queues")["queues"]]
-    return [*rows, *({**row, "parts": []} for row in shares.values())]
+    return [*rows, *(_by_other_names(row) for row in shares.values())]
+
+
+def _by_other_names(row: Mapping[str, Any]) -> dict[str, Any]:
+    """A queue of the policy that sub-clusters call otherwise, or that has leaves below it: what it holds there."""
+    parts = row["clusters"]
+    used = {key: sum(part[key] for part in parts) for key in ("used_mib", "used_vcores")}
+    return {**row, **used, "applications": row["running"], "parts": parts}
 
 
 def _in_percent(row: Mapping[str, Any]) -> dict[str, Any]:

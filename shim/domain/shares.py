@@ -126,6 +126,11 @@ class SharePolicy:
         above = by_path.get(told) or by_path.get(parent_of(told, by_path))
         return above or next((queue for queue in self.queues if is_same_queue(queue.path, told)), None)
 
+    def name_at(self, subcluster: SubClusterId, told: str) -> str:
+        """What a sub-cluster calls the queue that a full path or its last part names; as told, if that is no other."""
+        found = self.find(told)
+        return found.names.get(subcluster, told) if found and is_same_queue(found.path, told) else told
+
     def find_at(self, subcluster: SubClusterId, told: str) -> FederatedQueue | None:
         """The queue whose applications a sub-cluster tells of under this name."""
         return next((queue for queue in self.queues if is_same_queue(queue.name_at(subcluster), told)), None)

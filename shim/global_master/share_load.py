@@ -10,7 +10,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.global_master.subcluster_view import SubClusterView
 
-__all__ = ["FederationLoad", "LiveApplication", "QueueLoad", "measure", "owner_of"]
+__all__ = ["FederationLoad", "LiveApplication", "QueueLoad", "measure", "nowhere", "owner_of"]
 
 _NOTHING = ResourceVector()
 _FORGOTTEN = 200
@@ -181,6 +181,13 @@ def owner_of(policy: SharePolicy, subcluster: SubClusterId, path: str) -> Federa
             return named[path]
         path = path.rpartition(".")[0]
     return None
+
+
+def nowhere(policy: SharePolicy, load: FederationLoad) -> tuple[str, ...]:
+    """Paths of the policy's queues that no sub-cluster that counts has, by any name; nobody knows while none counts."""
+    paths = [queue.path for queue in policy.queues if load.counted and not load.queues[queue.path].used]
+    known = [queue.path for queue in policy.queues]  # all leaves below a queue may be others of the policy
+    return tuple(path for path in paths if not any(other.startswith(f"{path}.") for other in known))
 
 
 def _take_application(load: QueueLoad, application: LiveApplication) -> None:

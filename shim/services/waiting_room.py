@@ -261,9 +261,9 @@ class WaitingRoom:
         """Ask this, from now on, for what queues want and no scheduler has been told."""
         self._meter.withheld = source
 
-    def load(self) -> FederationLoad:
-        """What the queues hold, as last measured."""
-        return self._meter.current(self._policy())
+    def load(self, policy: SharePolicy | None = None) -> FederationLoad:
+        """What the queues hold, as last measured; those of a policy that does not hold are measured now."""
+        return self._meter.current(self._policy()) if policy is None else self._meter.measure(policy)
 
     def queue_name(self, application_id: ApplicationId) -> str:
         """The queue that an application waits in, as submitted."""

@@ -1,5 +1,6 @@
 """Shares of queues over two real clusters: what is above its entitlement waits in Heddle, and starts in its turn."""
 
+import json
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -8,7 +9,9 @@ from typing import Any
 
 import httpx
 import pytest
+from typer.testing import CliRunner
 
+from shim.cli.main import app
 from shim.lab import Lab
 from tests.support.heddle_process import HeddleProcess, until
 from tests.support.stock_client import StockClient
@@ -144,3 +147,29 @@ def test_hadoops_own_client_sees_and_ends_what_waits(shared: Shared, lab: Lab, t
     assert "Waits in Heddle for its queue's turn" in printed, printed
     client.yarn("application", "-kill", waiting, user="alice")
     assert shared.app(waiting)["state"] == "KILLED"
+
+
+NAMED = """
+[[queue]]
+name = "root.analytics"
+weight = 2
+names.east = "root.prod"
+names.west = "root.dev"
+[[queue]]
+name = "root.porsche"
+weight = 1
+"""
+
+
+def test_a_queue_of_other_names_is_shown_where_it_is_and_one_that_is_nowhere_is_told_of(shared: Shared) -> None:
+    told = shared.ask("/heddle/v1/policy", "POST", {"text": NAMED}, "root").json()
+    assert told["nowhere"] == ["root.porsche"]
+
+    def held() -> dict[str, int]:
+        printed = CliRunner().invoke(app, ["queue", "list", "-o", "json", "--server", shared.heddle.url]).stdout
+        [row] = [row for row in json.loads(printed) if row["queue"] == "root.analytics"]
+        return {part["cluster"]: part["used_mib"] for part in row["parts"]}
+
+    assert held().keys() == {"east", "west"}
+    shared.submit("analytics", 300)
+    until(lambda: sum(held().values()) >= MEMORY_MIB, "what it holds is shown by cluster")

@@ -24,7 +24,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import SharePolicy
 from shim.errors import MalformedBodyError
 from shim.global_master.entitle import Standing
-from shim.global_master.share_load import QueueLoad
+from shim.global_master.share_load import QueueLoad, nowhere
 from shim.ports.policy_store import PolicyVersion
 from shim.server.rest.own_endpoints import Asker, DryRun, Endpoint, as_json
 from shim.services.identity import IdentityService
@@ -130,7 +130,7 @@ class SharesAPI:
     async def validate(self, request: HTTPRequest) -> Response:
         """Whether a policy is one."""
         sent = await _sent(request)
-        return as_json({"source": sent.source, **_shown_policy(self.policies.validate(sent.text, sent.source))})
+        return as_json({"source": sent.source, **self._shown_policy(self.policies.validate(sent.text, sent.source))})
 
     async def apply(self, request: HTTPRequest, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
         """Let a policy hold from now on."""
@@ -142,7 +142,7 @@ class SharesAPI:
             newest = await self.policies.apply(
                 sent.text, source=sent.source, by=caller.user, note=sent.note, expected=sent.expected
             )
-        return as_json({**_shown_version(newest), **_shown_policy(policy), **later, "dry_run": is_dry_run})
+        return as_json({**_shown_version(newest), **self._shown_policy(policy), **later, "dry_run": is_dry_run})
 
     async def roll_back(self, version: int, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
         """Let an old version hold again."""
@@ -152,6 +152,15 @@ class SharesAPI:
         if not is_dry_run:
             found = await self.policies.roll_back(version, by=caller.user)
         return as_json({**_shown_version(found), **later, "dry_run": is_dry_run})
+
+    def _shown_policy(self, policy: SharePolicy) -> dict[str, Any]:
+        """What a policy is about. A queue that is nowhere may be a slip, or of a sub-cluster that is away."""
+        return {
+            "queues": [queue.path for queue in policy.queues],
+            "sharing": [queue.path for queue in policy.sharing],
+            "nowhere": list(nowhere(policy, self.room.load(policy))),
+            "mappings": len(policy.mappings),
+        }
 
 
 async def _sent(request: HTTPRequest) -> _Sent:
@@ -181,14 +190,6 @@ def _shown_load(load: QueueLoad) -> dict[str, Any]:
 
 def _shown_amount(amount: ResourceVector) -> dict[str, int]:
     return {"used_mib": amount.memory_mib, "used_vcores": amount.vcores}
-
-
-def _shown_policy(policy: SharePolicy) -> dict[str, Any]:
-    return {
-        "queues": [queue.path for queue in policy.queues],
-        "sharing": [queue.path for queue in policy.sharing],
-        "mappings": len(policy.mappings),
-    }
 
 
 def _not_at_once(before: SharePolicy, after: SharePolicy) -> dict[str, Any]:

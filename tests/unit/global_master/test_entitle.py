@@ -10,7 +10,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.global_master.entitle import Applicant, Round, ShareSettings, decide_starts
-from shim.global_master.share_load import LiveApplication, QueueLoad, measure
+from shim.global_master.share_load import LiveApplication, QueueLoad, measure, nowhere
 from shim.global_master.subcluster_view import SubClusterView
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -266,3 +266,13 @@ def test_who_came_first_is_next_and_positions_are_told():
     outcome = a_round(policy, IDLE, applicants)
     assert [number.sequence for number in outcome.starters] == [1]
     assert [number.sequence for number in outcome.queues["root.prod"]] == [2, 3]
+
+
+def test_queues_that_no_cluster_has_by_any_name_are_told_of_and_parents_are_not() -> None:
+    named = FederatedQueue("root.analytics", weight=1, names={EAST: "root.prod"})
+    slip, above, below = (FederatedQueue(path, weight=1) for path in ("root.porsche", "root", "root.dev"))
+    policy = SharePolicy((named, slip, above, below))
+    clusters = [a_cluster(EAST, a_queue("root.prod"), a_queue("root.dev"))]
+    assert nowhere(policy, measure(policy, clusters, {}, (), absent_after_s=60.0)) == ("root.porsche",)
+    away = [a_cluster(EAST, age_s=1e6)]
+    assert nowhere(policy, measure(policy, away, {}, (), absent_after_s=60.0)) == ()
