@@ -54,6 +54,7 @@ from shim.telemetry import Metrics
 __all__ = ["PollCounter", "UseCases", "World", "assemble"]
 
 _ANY = "*"
+_DOORS = ("client_rpc", "scheduler_rpc", "admin_rpc")
 
 
 _SHARE_OF_HOMES = 0.9
@@ -258,6 +259,8 @@ def _inspection(world: World, administration: AdministrationService, shares: Sha
             tuple(wildcards),
             allows_anonymous=security.allow_anonymous,
             scheduler_door=world.config.server.scheduler_rpc,
+            doors=tuple(door for door in _DOORS if getattr(world.config.server, door)),
+            policy=lambda: shares.policy().queues,
             spanning=lambda: tuple(queue.path for queue in shares.policy().spanning),
             kerberos=lambda: _kerberos(world.config),
         ),

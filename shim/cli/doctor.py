@@ -14,7 +14,8 @@ _COLUMNS = (("", "level"), ("CHECK", "check"), ("CLUSTER", "cluster"), ("FOUND",
 def doctor(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
     """Look for trouble: reachability, versions, clocks, epochs, queues, scheduler addresses, proxy users, the store.
 
-    Also for two ids that lead to one cluster.
+    Also for two ids that lead to one cluster, addresses and names of queues that lead nowhere, Kerberos, and who may do
+    what.
     """
     with front(server, user) as heddle:
         findings = heddle.get("/heddle/v1/doctor")["findings"]

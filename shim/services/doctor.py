@@ -8,6 +8,9 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
+from shim.domain.ids import SubClusterId
+from shim.domain.shares import FederatedQueue
+
 __all__ = ["FederationFacts", "Finding", "KerberosFacts", "Level", "Setting", "SubClusterFacts", "examine"]
 
 SKEW_NOTABLE_S = 1.0
@@ -66,7 +69,7 @@ class SubClusterFacts:
         is_retired: Whether an operator has declared it dead.
         is_back: Whether its ResourceManager answers all the same.
         life: When its ResourceManager started, and its nodes: two that say the same are one. None if not known.
-        scheduler_rpc: Addresses where its ResourceManager serves ApplicationMasters, as configured.
+        lacking: Addresses that nobody has told, of those that Heddle's own doors lead to: `client_rpc`, ...
         proxy_user: Heddle's own user, if it acts for others by `doAs` there; else empty.
         manager_settings: Of its ResourceManager; None if they could not be read.
         node_settings: Of one of its NodeManagers; None if they could not be read.
@@ -81,7 +84,7 @@ class SubClusterFacts:
     version: str = ""
     clock_skew_s: float = 0.0
     queues: frozenset[str] = frozenset()
-    scheduler_rpc: tuple[str, ...] = ()
+    lacking: tuple[str, ...] = ()
     proxy_user: str = ""
     manager_settings: Settings | None = None
     node_settings: Settings | None = None
@@ -114,6 +117,7 @@ class FederationFacts:
         allows_anonymous: Whether changing calls may come without a user.
         scheduler_door: Where Heddle takes ApplicationMasters; empty if it does not.
         spanning: Queues whose applications may hold containers of several sub-clusters.
+        policy: Queues that the configuration, or the policy that holds, names.
         kerberos: None where names are believed.
     """
 
@@ -123,6 +127,7 @@ class FederationFacts:
     allows_anonymous: bool = False
     scheduler_door: str = ""
     spanning: tuple[str, ...] = ()
+    policy: Sequence[FederatedQueue] = ()
     kerberos: KerberosFacts | None = None
     reachable: Sequence[SubClusterFacts] = field(init=False)
 
@@ -150,6 +155,15 @@ def _reachability(facts: FederationFacts) -> Iterator[Finding]:
         else:
             advice = "start its ResourceManager, or correct web or conf of its [[subcluster]]"
             yield Finding("reachable", Level.ERROR, each.id, each.trouble, advice)
+
+
+def _addresses(facts: FederationFacts) -> Iterator[Finding]:
+    """A sub-cluster of web services alone: what comes in at a door of Hadoop RPC cannot go on to it."""
+    for each in facts.subclusters:
+        if each.lacking and not each.is_retired:
+            message = f"its {', '.join(each.lacking)} is not known: what comes by Hadoop RPC cannot go there"
+            advice = f'set conf, or each of them, in its [[subcluster]]; or server.{each.lacking[0]} = "" for no door'
+            yield Finding("addresses", Level.WARNING, each.id, message, advice)
 
 
 def _twice(facts: FederationFacts) -> Iterator[Finding]:
@@ -210,16 +224,43 @@ def _epochs(facts: FederationFacts) -> Iterator[Finding]:
 
 
 def _queues(facts: FederationFacts) -> Iterator[Finding]:
-    everywhere = frozenset().union(*(each.queues for each in facts.reachable))
+    known = {each.id: each.queues | _by_other_names(each, facts.policy) for each in facts.reachable}
+    other_names = {name for queue in facts.policy for name in queue.names.values()}
+    everywhere = frozenset().union(*known.values()) - (other_names - {queue.path for queue in facts.policy})
     is_even = True
     for queue in sorted(everywhere):
-        lacking = [each.id for each in facts.reachable if queue not in each.queues]
+        lacking = [id_ for id_, queues in known.items() if queue not in queues]
         if lacking:
             is_even = False
             message = f"queue {queue} does not exist on {', '.join(lacking)}: its applications cannot go there"
             yield Finding("queues", Level.WARNING, "", message, "add it there, if it should use those clusters too")
     if everywhere and is_even:
         yield Finding("queues", Level.OK, "", f"all {len(everywhere)} queues exist on every sub-cluster")
+
+
+def _by_other_names(subcluster: SubClusterFacts, policy: Sequence[FederatedQueue]) -> frozenset[str]:
+    """Queues of the policy that a sub-cluster has by the names that they have there."""
+    return frozenset(queue.path for queue in policy if _has(subcluster, queue.name_at(SubClusterId(subcluster.id))))
+
+
+def _has(subcluster: SubClusterFacts, path: str) -> bool:
+    """Whether a queue is there, as a leaf or above one."""
+    return any(leaf == path or leaf.startswith(f"{path}.") for leaf in subcluster.queues)
+
+
+def _named_queues(facts: FederationFacts) -> Iterator[Finding]:
+    """A queue that is called wrongly has no share and no limit, and nothing else would say so."""
+    for queue in facts.policy if facts.reachable else ():
+        names = {each.id: queue.name_at(SubClusterId(each.id)) for each in facts.reachable}
+        lacking = [each.id for each in facts.reachable if not _has(each, names[each.id])]
+        if len(lacking) == len(names):
+            message = f"[[queue]] {queue.path} is on no sub-cluster that answers: what it says counts for nothing"
+            yield Finding("queues", Level.WARNING, "", message, "correct its name; heddle queue list tells which exist")
+            continue
+        for id_ in lacking:
+            if names[id_] != queue.path:
+                message = f"[[queue]] {queue.path} is {names[id_]} there, which does not exist"
+                yield Finding("queues", Level.WARNING, id_, message, f"correct names.{id_}, or add the queue there")
 
 
 def _scheduler_addresses(facts: FederationFacts) -> Iterator[Finding]:
@@ -299,11 +340,13 @@ def _store(facts: FederationFacts) -> Iterator[Finding]:
 _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _reachability,
     _store,
+    _addresses,
     _twice,
     _versions,
     _clocks,
     _epochs,
     _queues,
+    _named_queues,
     _scheduler_addresses,
     _proxy_rules,
     _own_rules,

@@ -9,6 +9,7 @@ import msgspec
 
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.errors import HeddleError, StoreError
 from shim.global_master.federation_view import FederationView, Part, SubClusterView
@@ -104,13 +105,16 @@ class InspectionSettings:
     """What the checks need to know of Heddle's own configuration.
 
     Attributes:
+        doors: Which of `client_rpc`, `scheduler_rpc` and `admin_rpc` Heddle has.
         answer_within_s: For each daemon that is asked for its settings.
     """
 
     wildcard_proxy_users: tuple[str, ...] = ()
     allows_anonymous: bool = False
     scheduler_door: str = ""
+    doors: tuple[str, ...] = ()
     spanning: Callable[[], tuple[str, ...]] = tuple
+    policy: Callable[[], Sequence[FederatedQueue]] = tuple
     kerberos: Callable[[], KerberosFacts | None] = lambda: None
     answer_within_s: float = 2.0
 
@@ -169,6 +173,7 @@ class Inspection:
                 allows_anonymous=self.settings.allows_anonymous,
                 scheduler_door=self.settings.scheduler_door,
                 spanning=self.settings.spanning(),
+                policy=self.settings.policy(),
                 kerberos=self.settings.kerberos(),
             )
         )
@@ -218,7 +223,7 @@ class Inspection:
             version=seen.version,
             clock_skew_s=seen.clock_skew_s,
             queues=frozenset(path for path, queue in seen.queues.items() if queue.is_leaf),
-            scheduler_rpc=description.scheduler_rpc,
+            lacking=tuple(door for door in self.settings.doors if not getattr(description, door)),
             proxy_user=description.proxy_user,
             manager_settings=manager,
             node_settings=node,

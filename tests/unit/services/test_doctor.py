@@ -2,6 +2,8 @@ from dataclasses import replace
 
 import pytest
 
+from shim.domain.ids import SubClusterId
+from shim.domain.shares import FederatedQueue
 from shim.services.doctor import FederationFacts, KerberosFacts, Level, Setting, SubClusterFacts, examine
 
 SCHEDULER = "yarn.resourcemanager.scheduler.address"
@@ -65,6 +67,27 @@ SICK = {
 @pytest.mark.parametrize(("east", "expected"), SICK.values(), ids=SICK)
 def test_finds(east, expected):
     assert trouble(east, WEST) == {expected}
+
+
+def test_finds_a_sub_cluster_that_hadoop_rpc_cannot_reach():
+    lacking = replace(EAST, lacking=("client_rpc", "admin_rpc"))
+    assert trouble(lacking, WEST) == {("addresses", "east", Level.WARNING)}
+    (found,) = [each for each in examine(FederationFacts((lacking, WEST))) if each.level is not Level.OK]
+    assert "client_rpc, admin_rpc" in found.message
+
+
+def test_finds_a_queue_of_the_policy_that_no_sub_cluster_has():
+    assert trouble(EAST, WEST, policy=(FederatedQueue("root.prod"), FederatedQueue("root"))) == set()
+    assert trouble(EAST, WEST, policy=(FederatedQueue("root.pord"),)) == {("queues", "", Level.WARNING)}
+    silent = replace(EAST, is_reachable=False, trouble="no answer for 12 s")
+    assert trouble(silent, policy=(FederatedQueue("root.pord"),)) == {("reachable", "east", Level.ERROR)}
+
+
+def test_knows_queues_by_the_names_that_they_have_elsewhere():
+    elsewhere = replace(WEST, queues=frozenset({"root.default", "root.production"}))
+    named = FederatedQueue("root.prod", names={SubClusterId("west"): "root.production"})
+    assert trouble(EAST, elsewhere, policy=(named,)) == set()
+    assert trouble(EAST, WEST, policy=(named,)) == {("queues", "west", Level.WARNING)}
 
 
 def test_finds_one_resource_manager_under_two_names():
