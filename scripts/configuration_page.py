@@ -32,7 +32,7 @@ A key that does not exist, a value that is not allowed and a key that is missing
 message that names the file (or variable), the key and what is allowed:
 
 ```text
-heddle.toml: subcluster[1].auht: unknown key. Did you mean auth? Allowed: auth, ca_file, client_rpc, conf, ...
+heddle.toml: subcluster[1].auht: unknown key. Did you mean auth? Allowed: admin_rpc, auth, ca_file, client_rpc, ...
 ```
 
 Names that end in `_s` are seconds, in `_bytes` bytes. Relative paths start in the folder of the file.

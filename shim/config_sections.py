@@ -203,7 +203,8 @@ class SubClusterConfig:
     web: tuple[str, ...] = key(
         (),
         about=Key(
-            "Web address of its ResourceManager, or a list of them under HA; goes before `conf`.",
+            "Web address of its ResourceManager, or a list of them under HA; goes before `conf`. Alone it is enough "
+            "for Heddle's web services; clients of Hadoop RPC need `conf`, or the three addresses below.",
             pattern=_WEB,
             form='a web address; write "http://host:port"',
         ),

@@ -1,10 +1,13 @@
 """From a `[[subcluster]]` of the configuration to the ResourceManager behind it."""
 
+import ssl
 from dataclasses import dataclass
+from pathlib import Path
 
 from adapters.yarn import RestResourceManager, RestSettings, SubClusterConfiguration, read_folder
 from shim.config_sections import PollConfig, SubClusterConfig
 from shim.domain.ids import SubClusterId
+from shim.errors import ConfigError
 from shim.ports.resource_manager import RestRequest
 from shim.services.inspection import SubClusterDescription
 
@@ -50,8 +53,10 @@ def resolve(config: SubClusterConfig, poll: PollConfig) -> SubCluster:
     """Find a sub-cluster's addresses: those of the configuration go before those of its folder.
 
     Raises:
-        ConfigError: If the folder cannot be read.
+        ConfigError: If the folder or the certificates cannot be read.
     """
+    if config.ca_file is not None:
+        _check_certificates(config.ca_file, config.id)
     found = read_folder(config.conf) if config.conf is not None else _nothing()
     is_proxy = config.auth == "proxy"
     return SubCluster(
@@ -75,6 +80,15 @@ def resolve(config: SubClusterConfig, poll: PollConfig) -> SubCluster:
         ),
         principal=config.principal,
     )
+
+
+def _check_certificates(file: Path, subcluster: str) -> None:
+    """Without this each poll would fail, with words that do not name the file."""
+    try:
+        ssl.create_default_context(cafile=str(file))
+    except OSError as exc:
+        message = f"cannot be used: {exc}; sub-cluster {subcluster} needs certificates in PEM form there"
+        raise ConfigError(str(file), "subcluster.ca_file", message) from exc
 
 
 def _nothing() -> SubClusterConfiguration:

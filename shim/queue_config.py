@@ -213,11 +213,23 @@ def check_queues(
             if unknown and subclusters:
                 message = f"there is no such sub-cluster; there are {', '.join(subclusters)}"
                 raise ConfigError(source, f"{where}.{key_of_it}.{unknown[0]}", message)
+        _check_places(queue, where, source)
     _check_guarantees(queues, source)
     for number, mapping in enumerate(mappings):
         if not mapping.user and not mapping.group and not mapping.application and number < len(mappings) - 1:
             message = "fits everybody, so that those below it never count: put it last"
             raise ConfigError(source, f"mapping[{number}].queue", message)
+
+
+def _check_places(queue: QueueConfig, where: str, source: str) -> None:
+    """What a queue is called, and how much it is wanted, on single sub-clusters."""
+    for place, name in queue.names.items():
+        if re.fullmatch(_PATH, name) is None:
+            raise ConfigError(source, f"{where}.names.{place}", f"{name!r} is not {_PATH_FORM}")
+    for place, weight in queue.prefers.items():
+        if weight < 0:
+            message = f"{weight:g} is too small: at least 0 is allowed, which is never"
+            raise ConfigError(source, f"{where}.prefers.{place}", message)
 
 
 def _check_guarantees(queues: Sequence[QueueConfig], source: str) -> None:

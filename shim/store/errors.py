@@ -23,6 +23,7 @@ _HINTS = (
     ("full", "the disk is full; free space where the database lies"),
     ("readonly", "the database may not be written; check the owner and mode of its file and folder"),
     ("unable to open", "the database file cannot be opened; check that its folder exists and may be written"),
+    ("not a database", "the file is not SQLite's; name another one, or put a copy of the database in its place"),
     ("malformed", "the database file is damaged; restore it from a copy"),
 )
 

@@ -107,6 +107,16 @@ REFUSED = {
         "shares.toml:3: ",
         "there are east, west",
     ),
+    "a name on a sub-cluster that is no path": (
+        '[[queue]]\nname = "root.a"\nnames.east = "b"\n',
+        "shares.toml:3: ",
+        "full path",
+    ),
+    "a place that is wanted less than never": (
+        '[[queue]]\nname = "root.a"\nspan = true\nprefers.east = -2.0\n',
+        "shares.toml:4: ",
+        "at least 0",
+    ),
     "a mapping that hides others": (
         '[[mapping]]\nqueue = "root.a"\n\n[[mapping]]\nqueue = "root.b"\nuser = "etl"\n',
         "shares.toml:2: ",
