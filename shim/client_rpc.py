@@ -10,7 +10,7 @@ from shim.connections import SubCluster
 from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError
-from shim.machine import connections_allowed
+from shim.machine import connections_allowed, words_for
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
@@ -120,7 +120,7 @@ async def open_door(door: RPCDoor, address: str, key: str, without: str) -> RPCS
         await server.start()
     except OSError as exc:
         message = (
-            f"{address} cannot be listened on: {exc.strerror}. Is a ResourceManager or another Heddle there? "
+            f"{address} cannot be listened on: {words_for(exc)}. Is a ResourceManager or another Heddle there? "
             f'{key} = "" serves {without}'
         )
         raise ConfigError("the configuration", f"server.{key}", message) from exc

@@ -10,7 +10,7 @@ from shim.domain.addresses import split_address
 from shim.domain.submissions import HomeDecision, Submission
 from shim.errors import ConfigError
 from shim.global_master.home import HomeSettings, choose_home
-from shim.machine import connections_allowed, current_user
+from shim.machine import connections_allowed, current_user, words_for
 from shim.server.rest import ConnectionLimits, RestServer
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.door import RestDoor
@@ -55,7 +55,7 @@ async def serve_web(world: World, use_cases: UseCases, witness: Witness, metrics
     try:
         await listening.start()
     except OSError as exc:
-        message = f"{server.rest} cannot be listened on: {exc.strerror}. Is another Heddle or ResourceManager there?"
+        message = f"{server.rest} cannot be listened on: {words_for(exc)}. Is another Heddle or ResourceManager there?"
         raise ConfigError("the configuration", "server.rest", message) from exc
     if not is_loopback(server.rest):
         _log.warning("other machines reach this address, and user names are believed", address=server.rest)

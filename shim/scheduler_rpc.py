@@ -8,6 +8,7 @@ from shim.connections import SubCluster
 from shim.domain.addresses import split_address
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.errors import ConfigError
+from shim.machine import words_for
 from shim.ports.attempt_calls import AttemptDesk
 from shim.server.rest.backend import Backend
 from shim.server.rpc.home_dialler import HomeDialler
@@ -69,7 +70,7 @@ async def serve_masters(
         await door.start()
     except OSError as exc:
         message = (
-            f"{server.scheduler_rpc} cannot be listened on: {exc.strerror}. Is a ResourceManager or another Heddle "
+            f"{server.scheduler_rpc} cannot be listened on: {words_for(exc)}. Is a ResourceManager or another Heddle "
             f'there? scheduler_rpc = "" serves clients alone: ApplicationMasters then need their home\'s address'
         )
         raise ConfigError("the configuration", "server.scheduler_rpc", message) from exc

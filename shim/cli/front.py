@@ -115,7 +115,10 @@ class Front:
         except httpx.TimeoutException as exc:
             message = f"{self.server} did not answer within {_TIMEOUT_S:g} s"
             raise FrontError(ExitCode.UNREACHABLE, message) from exc
-        except (httpx.HTTPError, httpx.InvalidURL) as exc:
+        except (httpx.UnsupportedProtocol, httpx.InvalidURL) as exc:
+            message = f"{self.server!r} is not the address of a Heddle: write --server http://host:port"
+            raise FrontError(ExitCode.USAGE, message) from exc
+        except httpx.HTTPError as exc:
             message = (
                 f"no Heddle at {self.server}: {str(exc).rstrip('.')}. Start one with `heddle serve -c heddle.toml`, "
                 "or name another with --server or HEDDLE_SERVER"

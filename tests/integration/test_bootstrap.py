@@ -76,7 +76,9 @@ async def test_it_serves_though_its_only_cluster_is_away_and_says_so(tmp_path):
         assert "east" in cluster["failure"]
         assert answer.headers["Heddle-Missing"] == "east"
         findings = (await get(heddle.url, "/heddle/v1/doctor")).json()["findings"]
-        assert ("reachable", "error", "east") in {(f["check"], f["level"], f["cluster"]) for f in findings}
+        found = {(f["check"], f["level"], f["cluster"]): f["message"] for f in findings}
+        assert ("reachable", "error", "east") in found
+        assert "scheduler_rpc, admin_rpc is not known" in found["addresses", "warning", "east"]
         assert (
             b'heddle_subcluster_state{state="NEW",subcluster="east"} 1.0' in (await get(heddle.url, "/metrics")).content
         )
@@ -101,9 +103,24 @@ async def test_a_taken_port_is_a_configuration_error_and_everything_is_closed_ag
         taken.bind(("127.0.0.1", 0))
         taken.listen()
         before = asyncio.all_tasks()
-        with pytest.raises(ConfigError, match=r"server\.rest.*cannot be listened on"):
+        with pytest.raises(ConfigError, match=r"server\.rest.*cannot be listened on: Address already in use\."):
             await a_heddle(tmp_path, rest=f"127.0.0.1:{taken.getsockname()[1]}").__aenter__()
         assert asyncio.all_tasks() == before
+
+
+async def test_certificates_that_are_none_stop_the_start(tmp_path):
+    file = tmp_path / "ca.pem"
+    file.write_text("not a certificate")
+    for named in (file, tmp_path / "none.pem"):
+        more = f'[[subcluster]]\nid = "west"\nweb = "https://127.0.0.1:9"\nca_file = "{named}"'
+        with pytest.raises(ConfigError, match=rf"{named.name}: subcluster\.ca_file: cannot be used"):
+            await a_heddle(tmp_path, more=more).__aenter__()
+
+
+async def test_a_file_that_is_no_database_stops_the_start_and_is_called_that(tmp_path):
+    (tmp_path / "heddle.db").write_text("something else entirely, " * 50)
+    with pytest.raises(StoreUnavailableError, match="is not SQLite's"):
+        await a_heddle(tmp_path).__aenter__()
 
 
 async def test_a_store_that_cannot_be_opened_stops_the_start(tmp_path):

@@ -16,6 +16,7 @@ makes error bodies of what is raised here, and adds the headers that all of its 
 """
 
 from collections.abc import Callable
+from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Protocol
 
@@ -302,7 +303,8 @@ class HeddleAPI:
         context = _with_some_id(await request.body())
         submission = decode_submission(context, media_type="application/json", user=asker.user)
         decision = self._preview(submission)
-        return as_json({"home": decision.home_subcluster, **shown_decision(decision)})
+        told = replace(decision, reason=decision.reason.replace(str(_NO_ID), "it"))  # that id is nobody's
+        return as_json({"home": decision.home_subcluster, **shown_decision(told)})
 
 
 def _with_some_id(body: bytes) -> bytes:

@@ -55,6 +55,13 @@ def test_an_answer_that_is_no_error_body_is_told_by_its_status():
         a_front(lambda _: httpx.Response(500, text="<html>")).get("/x")
 
 
+@pytest.mark.parametrize("server", ["127.0.0.1:8088", "heddle.example.com", "ftp://heddle:8088"])
+def test_an_address_that_is_none_is_wrong_usage(server):
+    with pytest.raises(FrontError, match="write --server http://host:port") as caught:
+        Front(server, "ada").get("/heddle/v1/clusters")
+    assert caught.value.code is ExitCode.USAGE
+
+
 def test_another_program_at_that_address_is_not_taken_for_a_heddle():
     with pytest.raises(FrontError, match="Is it a Heddle that serves http://heddle:8088") as caught:
         a_front(lambda _: httpx.Response(404, text="<html>")).get("/heddle/v1/clusters")
