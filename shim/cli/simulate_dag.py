@@ -74,4 +74,4 @@ def dag(
 
 
 def _orderings(asked: str) -> Sequence[str]:
-    return asked.split(",") if asked else tuple(ORDERINGS)
+    return [name.strip() for name in asked.split(",")] if asked else tuple(ORDERINGS)

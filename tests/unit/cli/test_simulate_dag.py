@@ -47,7 +47,7 @@ def run(*arguments):
 
 
 def test_json_is_one_object_for_each_run_of_each_ordering_that_the_jobs_know(queries, batches):
-    result = run(queries, batches, "--compare", "fifo,packing", "--seeds", 2, "--executors", 2, "-o", "json")
+    result = run(queries, batches, "--compare", "fifo, packing", "--seeds", 2, "--executors", 2, "-o", "json")
     assert result.exit_code == 0, result.stderr
     found = json.loads(result.stdout)
     assert [(one["workload"], one["ordering"], one["seed"]) for one in found] == [
