@@ -4,7 +4,7 @@ Works on the messages of `shim.protocol.proto`; fields that nobody here knows ar
 """
 
 from shim.protocol.yarn.administration import ADMIN_MERGES, named_subcluster, split_by_node
-from shim.protocol.yarn.filters import shows
+from shim.protocol.yarn.filters import filter_of
 from shim.protocol.yarn.merges import MERGES, Merge
 from shim.protocol.yarn.records import (
     application_message,
@@ -32,12 +32,12 @@ __all__ = [
     "attempt_of_token",
     "container_of",
     "decode_submission",
+    "filter_of",
     "named_subcluster",
     "report_of",
     "reservation_of",
     "resource_message",
     "resource_of",
-    "shows",
     "split_by_node",
     "tells_an_end",
 ]

@@ -3,26 +3,55 @@
 Source: `ClientRMService.getApplications`.
 """
 
+from collections.abc import Callable
+
 from shim.domain.applications import ApplicationSummary
 from shim.protocol.proto.messages import GetApplicationsRequestProto, YarnApplicationStateProto
 
-__all__ = ["shows"]
+__all__ = ["filter_of"]
+
+_STATE = dict(YarnApplicationStateProto.items())
 
 
-def shows(request: GetApplicationsRequestProto, application: ApplicationSummary) -> bool:
-    """Whether the list that was asked for has the application; what is not set filters nothing."""
-    state = YarnApplicationStateProto.Value(application.state.name)
-    queue = application.queue
-    checks = (
-        not request.application_states or state in request.application_states,
-        not request.application_types or application.application_type in request.application_types,
-        not request.users or application.user in request.users,
-        not request.queues or queue in request.queues or queue.rpartition(".")[2] in request.queues,
-        not request.applicationTags or any(tag.lower() in application.tags for tag in request.applicationTags),
-        not request.HasField("name") or request.name == application.name,
-        not request.HasField("start_begin") or request.start_begin <= application.started_at_ms,
-        not request.HasField("start_end") or application.started_at_ms <= request.start_end,
-        not request.HasField("finish_begin") or request.finish_begin <= application.finished_at_ms,
-        not request.HasField("finish_end") or application.finished_at_ms <= request.finish_end,
-    )
-    return all(checks)
+def filter_of(request: GetApplicationsRequestProto) -> Callable[[ApplicationSummary], bool]:
+    """Whether the list that is asked for has an application; what is not set filters nothing.
+
+    A request may name millions of what it looks for: they are gone through once, not once for each application.
+    """
+    states, types = frozenset(request.application_states), frozenset(request.application_types)
+    users, queues = frozenset(request.users), frozenset(request.queues)
+    tags = frozenset(tag.lower() for tag in request.applicationTags)
+    times = _times(request)
+    name = request.name if request.HasField("name") else None
+
+    def shows(application: ApplicationSummary) -> bool:
+        queue = application.queue
+        return (
+            (not states or _STATE[application.state.name] in states)
+            and (not types or application.application_type in types)
+            and (not users or application.user in users)
+            and (not queues or queue in queues or queue.rpartition(".")[2] in queues)
+            and (not tags or not tags.isdisjoint(application.tags))
+            and (name is None or name == application.name)
+            and times(application)
+        )
+
+    return shows
+
+
+def _times(request: GetApplicationsRequestProto) -> Callable[[ApplicationSummary], bool]:
+    started_from = request.start_begin if request.HasField("start_begin") else None
+    started_to = request.start_end if request.HasField("start_end") else None
+    finished_from = request.finish_begin if request.HasField("finish_begin") else None
+    finished_to = request.finish_end if request.HasField("finish_end") else None
+
+    def fits(application: ApplicationSummary) -> bool:
+        started_ms, finished_ms = application.started_at_ms, application.finished_at_ms
+        return (
+            (started_from is None or started_from <= started_ms)
+            and (started_to is None or started_ms <= started_to)
+            and (finished_from is None or finished_from <= finished_ms)
+            and (finished_to is None or finished_ms <= finished_to)
+        )
+
+    return fits

@@ -50,7 +50,7 @@ class RPCLimits:
             beyond that the one for which some are kept for longest goes.
     """
 
-    max_frame_bytes: int = 64 * _MIB
+    max_frame_bytes: int = 16 * _MIB
     max_pending: int = 256
     set_up_s: float = 30.0
     max_connections: int = 8192

@@ -33,9 +33,9 @@ from shim.protocol.yarn import (
     application_message,
     application_of,
     decode_submission,
+    filter_of,
     report_of,
     resource_message,
-    shows,
     tells_an_end,
 )
 from shim.protocol.yarn.merges import Part as MergePart
@@ -167,7 +167,8 @@ class OwnMethods:
             problem = problem_of(gathered)
             if problem is not None:
                 return Made(problem, gathered.missing)
-        own = [report_of(document) for document in absent if shows(request, document.summary)]
+        is_shown = filter_of(request)
+        own = [report_of(document) for document in absent if is_shown(document.summary)]
         parts = [MergePart(payload) for payload in gathered.payloads.values()]
         if own:
             parts.append(MergePart(_without_twice(own, parts).SerializeToString()))

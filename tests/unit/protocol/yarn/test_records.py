@@ -27,11 +27,11 @@ from shim.protocol.yarn import (
     attempt_of,
     container_of,
     decode_submission,
+    filter_of,
     report_of,
     reservation_of,
     resource_message,
     resource_of,
-    shows,
 )
 
 APP = ApplicationId(1_700_000_000_000, 7)
@@ -209,4 +209,12 @@ def test_a_list_shows_what_was_asked_for(request_fields, is_shown):
         finished_at_ms=0,
     ).summary
 
-    assert shows(GetApplicationsRequestProto(**request_fields), summary) is is_shown
+    assert filter_of(GetApplicationsRequestProto(**request_fields))(summary) is is_shown
+
+
+def test_s27_a_request_for_a_list_is_gone_through_once_however_many_applications_there_are():
+    request = GetApplicationsRequestProto(users=["bob"], applicationTags=["x"])
+    is_shown = filter_of(request)
+    request.Clear()
+    assert not is_shown(a_document(APP, user="alice", tags=("x",)).summary)
+    assert is_shown(a_document(APP, user="bob", tags=("x",)).summary)
