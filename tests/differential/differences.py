@@ -231,6 +231,15 @@ DIFFERENCES: tuple[Difference, ...] = (
         always=False,
     ),
     Difference(
+        "waiting for nodes",
+        "answers `bulk-activities` when its nodes have spoken as often as asked, however long that takes",
+        "waits 30 s for that, and no longer for a cluster that falls silent: it is named in `Heddle-Missing`",
+        "all else is answered within 2 s",
+        _all(),
+        lambda *_: False,
+        always=False,
+    ),
+    Difference(
         "browsers of other sites",
         "lets a page of any site send changes",
         "answers 403 to a change whose `Origin` is another site",

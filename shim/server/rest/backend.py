@@ -1,7 +1,7 @@
 """What stands behind the door: the use cases, and the view that they keep."""
 
 import asyncio
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Coroutine, Mapping
 from dataclasses import dataclass
 
 from shim.domain.ids import SubClusterId
@@ -23,6 +23,7 @@ from shim.services.submission import TakesSubmissions
 __all__ = ["Backend"]
 
 _FAIR = "fairScheduler"
+_LOOK_EVERY_S = 0.1
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +34,7 @@ class Backend:
         managers: By sub-cluster, in the configured order.
         cluster_timestamp_ms: Of the federation's ids: `id` and `startedOn` of `/info`.
         answer_within_s: Nobody waits longer for a sub-cluster.
+        slow_answer_within_s: Nor for what takes a ResourceManager its time; and that not for one that is late.
     """
 
     view: FederationView
@@ -47,6 +49,7 @@ class Backend:
     clock: Clock
     cluster_timestamp_ms: int
     answer_within_s: float = 2.0
+    slow_answer_within_s: float = 30.0
 
     def missing(self) -> tuple[SubClusterId, ...]:
         """Sub-clusters whose part in an answer is old or absent."""
@@ -103,18 +106,36 @@ class Backend:
             if any(text in (path, path.rpartition(".")[2]) for path in self.view.look(item, now_s).queues)
         ]
 
-    async def exchange(self, subcluster: SubClusterId, request: RestRequest) -> RestAnswer:
+    async def exchange(self, subcluster: SubClusterId, request: RestRequest, *, is_slow: bool = False) -> RestAnswer:
         """Pass a request to a sub-cluster's ResourceManager.
+
+        Args:
+            subcluster: Whose.
+            request: What to ask.
+            is_slow: Whether the answer takes its time: it is waited for as long as the ResourceManager answers polls.
 
         Raises:
             HomeUnreachableError: If no answer came in time.
         """
+        within_s = self.slow_answer_within_s if is_slow else self.answer_within_s
+        asking = self.managers[subcluster].exchange(request, timeout_s=within_s)
         try:
-            async with asyncio.timeout(self.answer_within_s):
-                return await self.managers[subcluster].exchange(request, timeout_s=self.answer_within_s)
+            async with asyncio.timeout(within_s):
+                return await (self._while_heard(subcluster, asking) if is_slow else asking)
         except (ResourceManagerError, TimeoutError) as exc:
-            reason = str(exc) or f"no answer within {self.answer_within_s:g} s"
+            reason = str(exc) or f"no answer within {within_s:g} s"
             raise HomeUnreachableError(f"sub-cluster {subcluster} does not answer: {reason}") from exc
+
+    async def _while_heard(self, subcluster: SubClusterId, asking: Coroutine[None, None, RestAnswer]) -> RestAnswer:
+        task = asyncio.create_task(asking)
+        try:
+            while not task.done():
+                await asyncio.wait((task,), timeout=_LOOK_EVERY_S)
+                if not task.done() and subcluster in self.missing():
+                    raise TimeoutError("nor do polls come back")
+            return task.result()
+        finally:
+            task.cancel()
 
 
 def _leaves_below(path: str, known: Mapping[str, bool]) -> list[str]:

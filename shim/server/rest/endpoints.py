@@ -87,6 +87,7 @@ class Endpoint:
         path: Below the base; segments in braces are parameters.
         xml_root: Root element of the XML where the JSON has none.
         takes_body: Whether a `Content-Type` of JSON or XML is asked for.
+        is_slow: Whether a ResourceManager answers only when its nodes have spoken a few times.
     """
 
     method: str
@@ -97,6 +98,7 @@ class Endpoint:
     xml_root: str | None = None
     takes_body: bool = False
     changes: bool = False
+    is_slow: bool = False
     segments: tuple[str, ...] = field(init=False)
 
     @property
@@ -130,7 +132,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _read("/scheduler-overview", Way.MERGE, operation=Operation.OVERVIEW, xml_root="scheduler"),
     _change("POST", "/scheduler/logs", Key.NONE, way=Way.SPREAD, takes_body=False),
     _read("/scheduler/activities", Way.ROUTE, Key.NODE_PARAMETER),
-    _read("/scheduler/bulk-activities", Way.MERGE, operation=Operation.BULK_ACTIVITIES),
+    Endpoint("GET", "/scheduler/bulk-activities", Way.MERGE, operation=Operation.BULK_ACTIVITIES, is_slow=True),
     _read("/scheduler/app-activities/{application}", Way.ROUTE, Key.APPLICATION),
     _read("/nodes", Way.MERGE, operation=Operation.NODES),
     _read("/nodes/{node}", Way.ROUTE, Key.NODE),

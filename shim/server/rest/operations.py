@@ -257,7 +257,8 @@ class Operations:
             call.request, call.endpoint, dict(call.parameters), call.caller, accept="application/json"
         )
         answers = await asyncio.gather(
-            *(self._backend.exchange(item, request) for item in usable), return_exceptions=True
+            *(self._backend.exchange(item, request, is_slow=call.endpoint.is_slow) for item in usable),
+            return_exceptions=True,
         )
         parts: list[MergePart] = []
         missing = [item for item in self._backend.view.subclusters if item not in usable]

@@ -138,7 +138,7 @@ class Routes:
 
     async def _sent(self, subcluster: SubClusterId, request: RestRequest, call: Call) -> RestAnswer:
         try:
-            return await self._backend.exchange(subcluster, request)
+            return await self._backend.exchange(subcluster, request, is_slow=call.endpoint.is_slow)
         finally:
             if call.endpoint.changes:
                 self._mark(call, subcluster)

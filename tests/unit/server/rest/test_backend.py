@@ -1,10 +1,17 @@
-"""What the name of a queue in `?queue=` means, by the schedulers of the sub-clusters."""
+"""What stands behind the door: names of queues by the sub-clusters' schedulers, and how long answers are waited for."""
+
+import asyncio
+from dataclasses import replace
 
 import pytest
 
 from shim.domain.ids import SubClusterId
+from shim.errors import HomeUnreachableError
+from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.filters import QueueScope
+from shim.server.rest.backend import Backend
 from shim.testing.reports import a_queue_report, a_report
+from shim.testing.resource_manager import ScriptedResourceManager
 from tests.support.scripted_door import ScriptedDoor
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -51,3 +58,53 @@ def test_a_capacity_scheduler_knows_a_queue_by_its_last_name(text, scope):
 )
 def test_a_fair_scheduler_reads_a_name_below_root(text, scope):
     assert find("fairScheduler", text) == scope
+
+
+class AnswersLate:
+    """Healthy, but answers one path only when told to."""
+
+    def __init__(self, path: str) -> None:
+        self.may_answer = asyncio.Event()
+        self._path = path
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Wait, but no longer than the caller."""
+        if request.path == self._path:
+            async with asyncio.timeout(timeout_s):
+                await self.may_answer.wait()
+        return manager.take(request)
+
+
+ASKED = RestRequest("GET", "/ws/v1/cluster/metrics", user="ada")
+
+
+async def slow_east() -> tuple[ScriptedDoor, Backend, AnswersLate]:
+    door = ScriptedDoor()
+    await door.poll()
+    late = AnswersLate(ASKED.path)
+    door.federation["east"].behave(late)
+    return door, replace(door.backend, answer_within_s=0.05), late
+
+
+async def test_what_takes_its_time_is_waited_for_while_its_cluster_is_heard():
+    _, backend, late = await slow_east()
+    with pytest.raises(HomeUnreachableError, match=r"no answer within 0\.05 s"):
+        await backend.exchange(EAST, ASKED)
+
+    asking = asyncio.create_task(backend.exchange(EAST, ASKED, is_slow=True))
+    await asyncio.sleep(0.3)
+    assert not asking.done()
+    late.may_answer.set()
+    assert (await asking).status == 200
+
+
+async def test_what_takes_its_time_is_not_waited_for_when_its_cluster_falls_silent():
+    door, backend, _ = await slow_east()
+    asking = asyncio.create_task(backend.exchange(EAST, ASKED, is_slow=True))
+    await asyncio.sleep(0.01)
+    door.view.note_failure(EAST, "is away", at_s=door.federation.clock.now_s())
+    with pytest.raises(HomeUnreachableError, match="nor do polls"):
+        async with asyncio.timeout(10):
+            await asking
