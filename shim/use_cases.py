@@ -30,7 +30,7 @@ from shim.services.crash_points import CrashPoints
 from shim.services.doctor import KerberosFacts
 from shim.services.documents import DocumentReading
 from shim.services.heartbeats import Heartbeats, HeartbeatSettings
-from shim.services.homes import Homes
+from shim.services.homes import Homes, out_of_reach
 from shim.services.identity import IdentityRules, IdentityService, ProxyRule
 from shim.services.inspection import Inspection, InspectionSettings
 from shim.services.masters.container_order import ContainerOrders
@@ -131,7 +131,8 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
     administration = AdministrationService(view=view, store=store, clock=clock)
     following = None if global_master is None else global_master.following
     shares = open_shares(world.config, view, administration.current, store, world.policies, world.acts, clock)
-    homes = Homes(view, clock, HomeSettings(name_at=shares.name_at), administration.current, following)
+    home_settings = HomeSettings(name_at=shares.name_at, out_of_reach=out_of_reach(world.rpcs))
+    homes = Homes(view, clock, home_settings, administration.current, following)
     heartbeats = following or _heartbeats(world)
     tools = SubmissionTools(homes, view, managers, store, applications, clock, crash_points)
     submissions = SubmissionService(

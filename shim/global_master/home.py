@@ -37,11 +37,13 @@ class HomeSettings:
         default_queue: For submissions that name none, as YARN's.
         queue_weight: How much the queue's free share counts against the sub-cluster's, from 0 to 1.
         name_at: What a sub-cluster calls a queue.
+        out_of_reach: Why a submission cannot be sent to a sub-cluster in the form in which it came; empty if it can.
     """
 
     default_queue: str = "default"
     queue_weight: float = 0.5
     name_at: Callable[[SubClusterId, str], str] = lambda _, queue: queue
+    out_of_reach: Callable[[SubClusterId, Submission], str] = lambda _, __: ""
 
 
 def choose_home(
@@ -75,7 +77,8 @@ def choose_home(
         admission = admissions.get(subcluster, Admission.OPEN)
         queue_name = settings.name_at(subcluster, asked)
         queue = find_queue(seen, queue_name)
-        question = Question(submission, seen, admission, queue_name, queue, excluded.get(subcluster, ""))
+        barred, unreached = excluded.get(subcluster, ""), settings.out_of_reach(subcluster, submission)
+        question = Question(submission, seen, admission, queue_name, queue, barred, unreached)
         objection, lasts = objection_to(question)
         is_lasting = is_lasting and lasts
         candidates.append(_refused(seen, objection) if objection else _weighed(question, settings))
@@ -104,19 +107,11 @@ def find_queue(subcluster: SubClusterView, name: str) -> QueueReport | None:
     leaves = [queue for queue in short if queue.is_leaf]
     if subcluster.scheduler == "fairScheduler":
         full = name if name.startswith("root.") else f"root.{name}"
-        return subcluster.queues.get(full) or _nearest_parent(subcluster, full)
+        return subcluster.queues.get(full) or subcluster.queues.get(parent_of(full, subcluster.queues))
     if short:
         return (leaves or short)[0]
     parent = subcluster.queues.get(name.rpartition(".")[0])
     return parent if parent is not None and parent.creates_children else None
-
-
-def _nearest_parent(subcluster: SubClusterView, path: str) -> QueueReport | None:
-    while path:
-        path = path.rpartition(".")[0]
-        if path in subcluster.queues:
-            return subcluster.queues[path]
-    return None
 
 
 # ---------------------------------------------------------------------- who is best

@@ -14,14 +14,20 @@ __all__ = ["Question", "objection_to"]
 
 @dataclass(frozen=True, slots=True)
 class Question:
-    """One sub-cluster and one submission."""
+    """One sub-cluster and one submission.
+
+    Attributes:
+        excluded: Why it is out of the question for this choice.
+        out_of_reach: Why the submission cannot be sent to it in the form in which it came.
+    """
 
     submission: Submission
     subcluster: SubClusterView
     admission: Admission
     queue_name: str
     queue: QueueReport | None
-    excluded: str
+    excluded: str = ""
+    out_of_reach: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,6 +79,10 @@ def _is_closed(question: Question) -> str | None:
 
 def _is_excluded(question: Question) -> str | None:
     return question.excluded or None
+
+
+def _is_out_of_reach(question: Question) -> str | None:
+    return question.out_of_reach or None
 
 
 def _is_unread(question: Question) -> str | None:
@@ -153,6 +163,7 @@ _RULES = (
     _Rule(_is_unread),
     _Rule(_lacks_queue, is_lasting=True),
     _Rule(_has_no_leaf, is_lasting=True),
+    _Rule(_is_out_of_reach, is_lasting=True),
     _Rule(_has_stopped_queue),
     _Rule(_has_full_queue),
     _Rule(_lacks_label, is_lasting=True),

@@ -8,7 +8,7 @@ Nothing is written or sent while a home is agreed on. Whoever dies meanwhile lea
 a Local Master counts until its next poll.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Protocol
 
@@ -20,9 +20,10 @@ from shim.domain.verdicts import HomeVerdict, Verdict
 from shim.global_master.federation_view import FederationView, Placement
 from shim.global_master.home import HomeSettings, choose_home, next_best
 from shim.ports.clock import Clock
+from shim.protocol.yarn import RPC_SUBMISSION
 from shim.services.queue_names import put_into
 
-__all__ = ["Homes", "VerifiesHomes"]
+__all__ = ["Homes", "VerifiesHomes", "out_of_reach"]
 
 _MOST_REJECTIONS = 3
 _MOST_PLACED = 10_000  # of a kind: what a Local Master says is limited, too
@@ -108,7 +109,7 @@ class Homes:
         now_s = self._clock.now_s()
         decision = choose_home(submission, self._view, self.admissions, now_s, self._settings, excluded=excluded)
         if decision.home_subcluster is None and decision.is_lasting:
-            decision = self._who_says_no(decision, now_s)
+            decision = self._who_says_no(decision, submission, now_s)
         if decision.home_subcluster is not None:
             queue = self._named(decision.home_subcluster, submission)
             placement = Placement(queue, submission.resource, now_s)
@@ -122,11 +123,12 @@ class Homes:
     def _named(self, home: SubClusterId, submission: Submission) -> str:
         return self._settings.name_at(home, submission.queue) if submission.queue else submission.queue
 
-    def _who_says_no(self, decision: HomeDecision, now_s: float) -> HomeDecision:
+    def _who_says_no(self, decision: HomeDecision, submission: Submission, now_s: float) -> HomeDecision:
         """A submission that fits nowhere goes to the first usable sub-cluster: that refuses it in its own words."""
         late = frozenset(self._view.late(now_s))
         usable = (subcluster for subcluster in self._view.subclusters if subcluster not in late)
-        return replace(decision, home_subcluster=next(usable, None))
+        reached = (subcluster for subcluster in usable if not self._settings.out_of_reach(subcluster, submission))
+        return replace(decision, home_subcluster=next(reached, None))
 
     def started_on_ms(self, subcluster: SubClusterId) -> int:
         """The life of a sub-cluster's ResourceManager as last reported."""
@@ -135,3 +137,13 @@ class Homes:
     def age_s(self, subcluster: SubClusterId) -> float:
         """How old the last report is."""
         return self._view.look(subcluster, self._clock.now_s()).age_s
+
+
+def out_of_reach(rpcs: Mapping[SubClusterId, object]) -> Callable[[SubClusterId, Submission], str]:
+    """Why a submission cannot go to a sub-cluster: one that came over RPC goes over RPC, and not into web services."""
+
+    def why(subcluster: SubClusterId, submission: Submission) -> str:
+        is_reached = submission.content_type != RPC_SUBMISSION or subcluster in rpcs
+        return "" if is_reached else "has no client_rpc: what comes by Hadoop RPC cannot go there"
+
+    return why

@@ -6,7 +6,8 @@ from shim.domain.ids import SubClusterId
 from shim.domain.verdicts import HomeVerdict, PlacedKind, Verdict
 from shim.global_master.federation_view import FederationView, ViewSettings
 from shim.global_master.home import HomeSettings
-from shim.services.homes import Homes
+from shim.protocol.yarn import RPC_SUBMISSION
+from shim.services.homes import Homes, out_of_reach
 from shim.services.masters.verification import HomeVerification
 from shim.testing.builders import a_submission
 from shim.testing.clock import FakeClock
@@ -63,11 +64,16 @@ def clock():
     return FakeClock()
 
 
-def homes_of(clock, local_masters):
+def homes_of(clock, local_masters, **settings):
     view = FederationView((EAST, WEST), ViewSettings())
     for subcluster in (EAST, WEST):
         view.apply(a_report(subcluster, polled_at_s=clock.now_s()))
-    return Homes(view, clock, HomeSettings(), {}, local_masters)
+    return Homes(view, clock, HomeSettings(**settings), {}, local_masters)
+
+
+def only_west_by_rpc(clock):
+    """East is known by its web services alone."""
+    return homes_of(clock, None, out_of_reach=out_of_reach({WEST: object()}))
 
 
 def wanted(number=1):
@@ -124,3 +130,17 @@ async def test_two_that_do_not_know_of_each_other_fill_both_alike(clock):
     ]
     assert chosen.count(EAST) == chosen.count(WEST) == 6
     assert masters.repairs > 0
+
+
+def test_what_came_by_rpc_goes_where_rpc_goes(clock):
+    homes = only_west_by_rpc(clock)
+    by_rest, by_rpc = wanted(), replace(wanted(2), content_type=RPC_SUBMISSION)
+    assert homes.choose(by_rest).home_subcluster == EAST
+    decision = homes.choose(by_rpc)
+    assert decision.home_subcluster == WEST
+    assert decision.candidates[0].reason.startswith("has no client_rpc")
+
+
+def test_what_came_by_rpc_and_fits_nowhere_is_refused_by_who_understands_it(clock):
+    decision = only_west_by_rpc(clock).choose(replace(wanted(), queue="root.none", content_type=RPC_SUBMISSION))
+    assert (decision.home_subcluster, decision.is_lasting) == (WEST, True)
