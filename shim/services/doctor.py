@@ -161,7 +161,7 @@ def _addresses(facts: FederationFacts) -> Iterator[Finding]:
     """A sub-cluster of web services alone: what comes in at a door of Hadoop RPC cannot go on to it."""
     for each in facts.subclusters:
         if each.lacking and not each.is_retired:
-            message = f"its {', '.join(each.lacking)} is not known: what comes by Hadoop RPC cannot go there"
+            message = f"it has no {', '.join(each.lacking)}: what comes by Hadoop RPC cannot go there"
             advice = f'set conf, or each of them, in its [[subcluster]]; or server.{each.lacking[0]} = "" for no door'
             yield Finding("addresses", Level.WARNING, each.id, message, advice)
 

@@ -78,7 +78,7 @@ async def test_it_serves_though_its_only_cluster_is_away_and_says_so(tmp_path):
         findings = (await get(heddle.url, "/heddle/v1/doctor")).json()["findings"]
         found = {(f["check"], f["level"], f["cluster"]): f["message"] for f in findings}
         assert ("reachable", "error", "east") in found
-        assert "scheduler_rpc, admin_rpc is not known" in found["addresses", "warning", "east"]
+        assert "no scheduler_rpc, admin_rpc: what comes" in found["addresses", "warning", "east"]
         assert (
             b'heddle_subcluster_state{state="NEW",subcluster="east"} 1.0' in (await get(heddle.url, "/metrics")).content
         )
