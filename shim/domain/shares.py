@@ -1,6 +1,6 @@
 """The policy of shares: which queues divide the federation, how, and who is put into which. Values only."""
 
-from collections.abc import Container, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -19,6 +19,8 @@ __all__ = [
 ]
 
 EVERYBODY = ("*",)
+_DEEP = 32
+"""Levels of queues that nobody has."""
 QueueOrder = str
 """`fifo`, or `users`: the user who holds least goes first."""
 UNORDERED = "unordered"
@@ -136,8 +138,14 @@ class SharePolicy:
         return next((queue for queue in self.queues if is_same_queue(queue.name_at(subcluster), told)), None)
 
 
-def parent_of(path: str, known: Container[str]) -> str:
-    """The nearest queue above a path that is known; empty for the federation itself."""
+def parent_of(path: str, known: Collection[str]) -> str:
+    """The nearest queue above a path that is known; empty for the federation itself.
+
+    A path from outside may have as many parts as a request has bytes: only what is no longer than a known one is tried.
+    """
+    if path.count(".") > _DEEP:
+        longest = max(map(len, known), default=0)
+        path = path if len(path) <= longest else path[: longest + 1]
     while path:
         path = path.rpartition(".")[0]
         if path in known:

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
+from shim.domain.shares import parent_of
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import Candidate, HomeDecision, Submission
 from shim.global_master.federation_view import FederationView

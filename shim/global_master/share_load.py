@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
 from shim.domain.subclusters import Admission
 from shim.global_master.subcluster_view import SubClusterView
 
@@ -176,11 +176,7 @@ def _take_queues(policy: SharePolicy, seen: SubClusterView, loads: Mapping[str, 
 def owner_of(policy: SharePolicy, subcluster: SubClusterId, path: str) -> FederatedQueue | None:
     """The queue of the policy that a leaf belongs to: itself, or the nearest above it."""
     named = {queue.name_at(subcluster): queue for queue in policy.queues}
-    while path:
-        if path in named:
-            return named[path]
-        path = path.rpartition(".")[0]
-    return None
+    return named.get(path) or named.get(parent_of(path, named))
 
 
 def nowhere(policy: SharePolicy, load: FederationLoad) -> tuple[str, ...]:

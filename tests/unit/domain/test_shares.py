@@ -3,7 +3,7 @@
 import pytest
 
 from shim.domain.ids import SubClusterId
-from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 POLICY = SharePolicy((FederatedQueue("root.analytics", names={EAST: "root.bi"}), FederatedQueue("root.dev")))
@@ -25,3 +25,27 @@ def test_another_name_counts_for_the_full_path_and_for_its_last_part(
     subcluster: SubClusterId, told: str, name: str
 ) -> None:
     assert POLICY.name_at(subcluster, told) == name
+
+
+class CountsQuestions(dict[str, None]):
+    """Queues that are known, and how often was asked for one."""
+
+    asked = 0
+
+    def __contains__(self, path: object) -> bool:
+        self.asked += 1
+        return super().__contains__(path)
+
+
+@pytest.mark.parametrize("parts", [1, 2, 31, 32, 33, 200])
+def test_the_nearest_queue_above_is_found_however_deep_a_path_is(parts: int) -> None:
+    path = ".".join(["q"] * parts)
+    known = dict.fromkeys(["q", "q.q", "q.x", "q.q.q.q.qq", "z" * 500])
+    above = [path[:index] for index, letter in enumerate(path) if letter == "."]
+    assert parent_of(path, known) == max((each for each in above if each in known), key=len, default="")
+
+
+def test_s26_a_path_of_very_many_parts_costs_no_more_than_its_length() -> None:
+    known = CountsQuestions({"root": None, "root.dev": None})
+    assert parent_of("root" + ".q" * 500_000, known) == "root"
+    assert known.asked < 10
