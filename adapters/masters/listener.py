@@ -3,6 +3,7 @@
 import asyncio
 import os
 import socket
+from collections import OrderedDict
 from contextlib import suppress
 
 import structlog
@@ -46,7 +47,7 @@ class LinkListener:
         self._settings = settings or LinkSettings()
         self._runner: web.AppRunner | None = None
         self._links: set[WebSocketLink] = set()
-        self._taken = 0
+        self._entering: OrderedDict[asyncio.Timeout, None] = OrderedDict()
 
     @property
     def address(self) -> str:
@@ -77,13 +78,9 @@ class LinkListener:
         self._runner = None
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
-        if self._taken >= self._settings.max_links:
+        if len(self._links) >= self._settings.max_links:
             return web.Response(status=503, text="too many links")
-        self._taken += 1
-        try:
-            return await self._serve_link(request)
-        finally:
-            self._taken -= 1
+        return await self._serve_link(request)
 
     async def _serve_link(self, request: web.Request) -> web.WebSocketResponse:
         settings = self._settings
@@ -110,11 +107,23 @@ class LinkListener:
 
     async def _shake_hands(self, link: WebSocketLink) -> None:
         challenge = ChallengeFrame(self._credentials.speaker, os.urandom(NONCE_BYTES))
-        async with asyncio.timeout(self._settings.handshake_s):
-            await link.send(challenge)
-            proof = await link.receive()
-            if not isinstance(proof, ProofFrame):
-                raise RemoteProtocolError(f"{type(proof).__name__} instead of a proof")
-            check_proof(self._credentials, challenge, proof)
-            await link.send(make_welcome(self._credentials, challenge, proof))
+        async with asyncio.timeout(self._settings.handshake_s) as patience:
+            self._make_room_for(patience)
+            try:
+                await link.send(challenge)
+                proof = await link.receive()
+                if not isinstance(proof, ProofFrame):
+                    raise RemoteProtocolError(f"{type(proof).__name__} instead of a proof")
+                check_proof(self._credentials, challenge, proof)
+                await link.send(make_welcome(self._credentials, challenge, proof))
+            finally:
+                self._entering.pop(patience, None)
         link.peer = proof.speaker
+
+    def _make_room_for(self, newcomer: asyncio.Timeout) -> None:
+        """Of too many that have not proved who they are the oldest goes: nobody unknown keeps a master out."""
+        self._entering[newcomer] = None
+        if len(self._entering) > self._settings.max_links:
+            oldest, _ = self._entering.popitem(last=False)
+            if not oldest.expired():
+                oldest.reschedule(asyncio.get_running_loop().time())

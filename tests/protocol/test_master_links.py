@@ -185,6 +185,20 @@ async def test_more_links_than_allowed_are_refused_until_one_ends():
             await each.close()
 
 
+async def test_s27_whoever_proves_nothing_keeps_no_master_out():
+    patient = replace(SETTINGS, handshake_s=30.0)
+    async with (
+        listening(Accepts(), settings=patient) as listener,
+        dialling(settings=patient) as dialer,
+        aiohttp.ClientSession() as session,
+    ):
+        for _ in range(3 * patient.max_links):
+            await session.ws_connect(f"http://{listener.address}{PATH}")
+        link = await dialer.dial(listener.address, expected="lm/east")
+        await until(lambda: len(listener._entering) < patient.max_links)
+        await link.close()
+
+
 async def test_a_listener_that_is_no_master_is_told_as_such():
     async def talks(reader, writer):
         await reader.read(100)
