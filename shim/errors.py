@@ -55,6 +55,7 @@ __all__ = [
     "NoUsableSubClusterError",
     "NotAuthenticatedError",
     "NotFoundError",
+    "NotInLabError",
     "ProtocolError",
     "RemoteProtocolError",
     "ResourceManagerError",
@@ -221,6 +222,10 @@ class ConfigError(HeddleError):
 
 class LabError(HeddleError):
     """A cluster of the lab could not be started, found or stopped."""
+
+
+class NotInLabError(LabError):
+    """There is no such lab, or no such daemon in it."""
 
 
 class InvariantViolationError(HeddleError):

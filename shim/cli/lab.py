@@ -9,10 +9,10 @@ import typer
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
-from shim.cli.front import EXIT_CODES, fail
+from shim.cli.front import EXIT_CODES, ExitCode, fail
 from shim.cli.output import Output, OutputFormat, print_rows, say
 from shim.cli.settings import DryRun
-from shim.errors import LabError
+from shim.errors import LabError, NotInLabError
 from shim.lab import (
     DEFAULT_VERSION,
     SUPPORTED_VERSIONS,
@@ -186,7 +186,7 @@ def _folder(option: Path | None) -> Path:
 
 @contextmanager
 def _errors_shown() -> Iterator[None]:
-    """A lab's error is a message and exit code 1, not a stack trace."""
+    """A lab's error is a message and an exit code, not a stack trace."""
     try:
         yield
     except LabError as exc:
@@ -198,7 +198,7 @@ def fail_with_log(error: LabError) -> NoReturn:
     *head, last = str(error).splitlines()
     for line in head:
         typer.secho(escape(line), fg=typer.colors.RED, err=True)
-    fail(last)
+    fail(last, ExitCode.NOT_FOUND if isinstance(error, NotInLabError) else ExitCode.FAILED)
 
 
 class _BootDisplay:

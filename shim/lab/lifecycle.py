@@ -11,7 +11,7 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from shim.errors import LabError
+from shim.errors import LabError, NotInLabError
 from shim.lab.allocation import claim_slot, exclusive, release_slot
 from shim.lab.boot import LOG_LINES, BootStep, BootWatch, Progress, Watcher
 from shim.lab.daemons import RM_ADMIN, JavaRuntime, find_java, hosts_of
@@ -238,13 +238,13 @@ class Lab:
     def _state(self) -> LabState:
         state = read_state(self.folder)
         if state is None:
-            raise LabError(f"no lab in {self.folder}: start one with `heddle lab up`")
+            raise NotInLabError(f"no lab in {self.folder}: start one with `heddle lab up`")
         return state
 
     def _daemon(self, name: str) -> DaemonRecord:
         daemons = {daemon.name: daemon for daemon in self._state().daemons}
         if name not in daemons:
-            raise LabError(f"no daemon {name!r} in this lab; it has {', '.join(daemons)}")
+            raise NotInLabError(f"no daemon {name!r} in this lab; it has {', '.join(daemons)}")
         return daemons[name]
 
     def _refuse_if_running(self) -> None:

@@ -49,6 +49,11 @@ def test_verbs_do_what_they_say_and_status_tells_it(sleeping_lab):
     assert state_of(process) is None
 
 
+def test_a_daemon_that_is_not_there_has_its_own_exit_code(sleeping_lab):
+    result = run("lab", "pause", "east-nm9", "--dir", sleeping_lab[0])
+    assert (result.exit_code, result.stderr) == (3, "no daemon 'east-nm9' in this lab; it has east-rm\n")
+
+
 def test_a_dry_run_only_says_what_would_happen(sleeping_lab):
     folder, _ = sleeping_lab
     assert (
@@ -77,17 +82,17 @@ def test_what_would_be_started_is_said_without_starting_it(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("arguments", "told"),
+    ("arguments", "code", "told"),
     [
-        (("up", "--hadoop", "2.7.1"), "Hadoop 2.7.1 is not supported"),
-        (("up", "--clusters", 11), "11 clusters; a lab has 1 to 10"),
-        (("status",), "start one with `heddle lab up`"),
-        (("pause", "east-rm"), "start one with `heddle lab up`"),
+        (("up", "--hadoop", "2.7.1"), 1, "Hadoop 2.7.1 is not supported"),
+        (("up", "--clusters", 11), 1, "11 clusters; a lab has 1 to 10"),
+        (("status",), 3, "start one with `heddle lab up`"),
+        (("pause", "east-rm"), 3, "start one with `heddle lab up`"),
     ],
 )
-def test_mistakes_end_with_a_message_and_code_1(arguments, told, tmp_path):
+def test_mistakes_end_with_a_message_and_their_code(arguments, code, told, tmp_path):
     result = run("lab", *arguments, "--dir", tmp_path / "none")
-    assert result.exit_code == 1
+    assert result.exit_code == code
     assert told in result.stderr
 
 
