@@ -224,9 +224,11 @@ def _epochs(facts: FederationFacts) -> Iterator[Finding]:
 
 
 def _queues(facts: FederationFacts) -> Iterator[Finding]:
-    known = {each.id: each.queues | _by_other_names(each, facts.policy) for each in facts.reachable}
+    known = {each.id: set(each.queues) for each in facts.reachable}
+    for each in facts.reachable:
+        known[each.id] |= {queue.path for queue in facts.policy if _has(each, queue.name_at(SubClusterId(each.id)))}
     other_names = {name for queue in facts.policy for name in queue.names.values()}
-    everywhere = frozenset().union(*known.values()) - (other_names - {queue.path for queue in facts.policy})
+    everywhere = set().union(*known.values()) - (other_names - {queue.path for queue in facts.policy})
     is_even = True
     for queue in sorted(everywhere):
         lacking = [id_ for id_, queues in known.items() if queue not in queues]
@@ -236,11 +238,6 @@ def _queues(facts: FederationFacts) -> Iterator[Finding]:
             yield Finding("queues", Level.WARNING, "", message, "add it there, if it should use those clusters too")
     if everywhere and is_even:
         yield Finding("queues", Level.OK, "", f"all {len(everywhere)} queues exist on every sub-cluster")
-
-
-def _by_other_names(subcluster: SubClusterFacts, policy: Sequence[FederatedQueue]) -> frozenset[str]:
-    """Queues of the policy that a sub-cluster has by the names that they have there."""
-    return frozenset(queue.path for queue in policy if _has(subcluster, queue.name_at(SubClusterId(subcluster.id))))
 
 
 def _has(subcluster: SubClusterFacts, path: str) -> bool:
@@ -257,10 +254,9 @@ def _named_queues(facts: FederationFacts) -> Iterator[Finding]:
             message = f"[[queue]] {queue.path} is on no sub-cluster that answers: what it says counts for nothing"
             yield Finding("queues", Level.WARNING, "", message, "correct its name; heddle queue list tells which exist")
             continue
-        for id_ in lacking:
-            if names[id_] != queue.path:
-                message = f"[[queue]] {queue.path} is {names[id_]} there, which does not exist"
-                yield Finding("queues", Level.WARNING, id_, message, f"correct names.{id_}, or add the queue there")
+        for id_ in (each for each in lacking if names[each] != queue.path):
+            message = f"[[queue]] {queue.path} is {names[id_]} there, which does not exist"
+            yield Finding("queues", Level.WARNING, id_, message, f"correct names.{id_}, or add the queue there")
 
 
 def _scheduler_addresses(facts: FederationFacts) -> Iterator[Finding]:
