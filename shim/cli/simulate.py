@@ -15,7 +15,7 @@ from shim.cli.simulate_dag import dag
 from shim.errors import BadRequestError
 from shim.simulation.constraints import Constraints, apply_constraints, read_constraints
 from shim.simulation.engine import seeded
-from shim.simulation.plots import plot_outcomes
+from shim.simulation.plots import check_can_plot, plot_outcomes
 from shim.simulation.registry import SCHEDULERS
 from shim.simulation.report import COLUMNS, document, rows
 from shim.simulation.results import Outcome
@@ -95,6 +95,8 @@ def simulate(
     if context.invoked_subcommand is not None:
         return
     try:
+        if plot is not None:
+            check_can_plot(plot)
         required = read_constraints(constraints or [])
         setting = Setting(
             n_workers=workers,
@@ -110,10 +112,12 @@ def simulate(
         )
         workload = _read(_Source(trace, load, jobs, tasks, task_s), required, setting)
         planned = experiments(_policies(compare), setting, seeds)
-        outcomes = _run(planned, workload, processes, plot)
+        outcomes = _run(planned, workload, processes)
+        _print(planned, outcomes, output)
+        if plot is not None:
+            plot_outcomes(outcomes, plot)
     except BadRequestError as error:
         fail(f"heddle simulate: {error}", ExitCode.USAGE)
-    _print(planned, outcomes, output)
 
 
 def _policies(compare: str) -> Sequence[str]:
@@ -139,12 +143,9 @@ def _read(source: _Source, required: Constraints, setting: Setting) -> Workload:
             raise BadRequestError("give either --trace FILE or --load PART")
 
 
-def _run(planned: Sequence[Experiment], workload: Workload, processes: int, plot: Path | None) -> list[Outcome]:
+def _run(planned: Sequence[Experiment], workload: Workload, processes: int) -> list[Outcome]:
     with progress_of_jobs(len(planned) * len(workload.jobs)) as advance:
-        outcomes = sweep(planned, workload, n_processes=processes, on_jobs_end=advance)
-    if plot is not None:
-        plot_outcomes(outcomes, plot)
-    return outcomes
+        return sweep(planned, workload, n_processes=processes, on_jobs_end=advance)
 
 
 def _print(planned: Sequence[Experiment], outcomes: Sequence[Outcome], output: OutputFormat) -> None:

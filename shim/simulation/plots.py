@@ -1,5 +1,7 @@
 """Plots of results by matplotlib, which is an optional extra (`heddle-yarn[plots]`)."""
 
+import importlib.util
+import os
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,7 +11,7 @@ from numpy.typing import NDArray
 from shim.errors import BadRequestError
 from shim.simulation.results import Outcome
 
-__all__ = ["plot_outcomes", "utilisation_over_time"]
+__all__ = ["check_can_plot", "plot_outcomes", "utilisation_over_time"]
 
 FORMATS = (".png", ".svg")
 _BINS = 240
@@ -32,18 +34,30 @@ def utilisation_over_time(outcome: Outcome, n_bins: int = _BINS) -> tuple[NDArra
     return (edges_s[:-1] + edges_s[1:]) / 2.0, share
 
 
+def check_can_plot(path: Path) -> None:
+    """Find out before a long run whether its plot could be drawn.
+
+    Raises:
+        BadRequestError: If the file's ending is neither .png nor .svg, its folder cannot be written to, or matplotlib
+            is missing.
+    """
+    if path.suffix not in FORMATS:
+        raise BadRequestError(f"{path} should end in {' or '.join(FORMATS)}")
+    if not os.access(path if path.exists() else path.parent, os.W_OK) or path.is_dir():
+        raise BadRequestError(f"the plot cannot be written to {path}: name a file in a folder that is yours")
+    if importlib.util.find_spec("matplotlib") is None:
+        raise BadRequestError("plots need matplotlib: install heddle-yarn[plots]")
+
+
 def plot_outcomes(outcomes: Sequence[Outcome], path: Path) -> None:
     """Draw the distribution of job delay and the utilisation over time, one line each for every outcome.
 
     Raises:
-        BadRequestError: If the file's ending is neither .png nor .svg, it cannot be written, or matplotlib is missing.
+        BadRequestError: As `check_can_plot`, or if the file cannot be written after all.
     """
-    if path.suffix not in FORMATS:
-        raise BadRequestError(f"{path} should end in {' or '.join(FORMATS)}")
-    try:
-        from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
-    except ImportError as error:
-        raise BadRequestError("plots need matplotlib: install heddle-yarn[plots]") from error
+    check_can_plot(path)
+    from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
+
     figure = Figure(figsize=(12, 4.5), layout="constrained")
     delays, utilisation = figure.subplots(1, 2)
     for outcome in outcomes:

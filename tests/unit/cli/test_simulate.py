@@ -33,6 +33,13 @@ def test_json_is_one_object_for_each_policy_in_the_order_of_the_question(trace):
         assert one["long"]["mean"] is not None
 
 
+def test_a_plot_that_cannot_be_written_is_refused_before_the_run(trace, tmp_path, monkeypatch):
+    monkeypatch.setattr("shim.cli.simulate.sweep", lambda *_, **__: pytest.fail("it has begun to run"))
+    result = run("--compare", "random", "--trace", trace, "--plot", str(tmp_path / "missing" / "p.svg"))
+    assert result.exit_code == 2
+    assert "cannot be written" in result.stderr
+
+
 def test_a_table_has_a_line_for_each_run_and_one_for_their_mean(trace):
     result = run("--compare", "pigeon", "--trace", trace, "--workers", "30", "--seeds", "2")
     assert result.exit_code == 0
