@@ -167,7 +167,8 @@ def page_failure(accept: str, status: int) -> NegotiationFailure:
 
 
 def _page_of(ranges: tuple[_Range, ...], status: int) -> NegotiationFailure:
-    for wanted in ranges:
+    """The servlet container, unlike Jersey, leaves out what has no quality at all."""
+    for wanted in (each for each in ranges if each.quality):
         for (kind, subtype), form in _PAGES:
             if wanted.includes(kind, subtype):
                 return NegotiationFailure(status, form, f"{kind}/{subtype}")

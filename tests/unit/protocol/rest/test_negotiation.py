@@ -9,6 +9,7 @@ from shim.protocol.rest.negotiation import (
     accepts_gzip,
     failure_for,
     negotiate,
+    page_failure,
 )
 from shim.testing.recorded import RecordedExchange, recorded_exchanges
 
@@ -79,6 +80,19 @@ def test_a_wrong_method_is_answered_in_the_recorded_form(exchange):
 )
 def test_t2_browsers_get_xml_and_programs_json(accept, form):
     assert negotiate(accept) is form
+
+
+@pytest.mark.parametrize(
+    ("accept", "form"),
+    [
+        ("text/html", FailureForm.HTML_PAGE),
+        ("text/html;q=0", FailureForm.EMPTY),
+        ("text/html;q=0,text/plain;q=0.1", FailureForm.TEXT_PAGE),
+    ],
+)
+def test_what_has_no_quality_gets_no_page(accept, form):
+    assert negotiate(accept) == NegotiationFailure(500, form, form.value if form is not FailureForm.EMPTY else "")
+    assert page_failure(accept, 404).form is form
 
 
 @pytest.mark.parametrize("value", ["gzip", "GZIP", "deflate, gzip;q=0", "x-gzip"])
