@@ -140,14 +140,19 @@ class Site:
         return self._writer.raw(body, "application/json; charset=utf8", extra=extra)
 
     async def _conf(self, request: Request, _: Caller, extra: Headers) -> Answer:
-        wanted = parse_query(request.query).first("name")
+        """Source: `org.apache.hadoop.conf.ConfServlet`, `Configuration.dumpConfiguration`."""
+        wanted = parse_query(request.query).first("name") or ""
         shown = {
             name: _REDACTED if _SECRET.search(name) else value
             for name, value in self._settings.items()
-            if wanted in (None, name)
+            if wanted in ("", name)
         }
+        if not shown:
+            body = f"<html>\n  <h1>Property {escape(wanted)} not found</h1>\n</html>\n"
+            return self._writer.page(body, status=404, extra=extra)
         if "application/json" in request.joined("accept"):
-            return self._writer.raw(_conf_json(shown), "application/json;charset=utf-8", extra=extra)
+            body_json = _conf_json(shown, is_one=bool(wanted))
+            return self._writer.raw(body_json, "application/json;charset=utf-8", extra=extra)
         return self._writer.raw(_conf_xml(shown), "text/xml;charset=utf-8", extra=extra)
 
     async def _is_active(self, _: Request, __: Caller, extra: Headers) -> Answer:
@@ -157,11 +162,12 @@ class Site:
         return self._writer.raw(self._scrape(), _METRICS_TYPE, extra=extra)
 
 
-def _conf_json(shown: Mapping[str, str]) -> bytes:
+def _conf_json(shown: Mapping[str, str], *, is_one: bool) -> bytes:
     properties = [
         {"key": name, "value": value, "isFinal": False, "resource": "heddle.toml"} for name, value in shown.items()
     ]
-    return json.dumps({"properties": properties}, separators=(",", ":")).encode()
+    document = {"property": properties[0]} if is_one else {"properties": properties}
+    return json.dumps(document, separators=(",", ":")).encode()
 
 
 def _conf_xml(shown: Mapping[str, str]) -> bytes:

@@ -247,6 +247,9 @@ async def test_t21_pages_beans_and_configuration_exist(door):
     conf = await door.ask("GET", "/conf", accept="application/json")
     assert b"yarn.resourcemanager.address" in conf.body
     assert b"swordfish" not in conf.body
+    one = await door.ask("GET", "/conf?name=yarn.resourcemanager.address", accept="application/json")
+    assert json.loads(one.body)["property"]["key"] == "yarn.resourcemanager.address"
+    assert (await door.ask("GET", "/conf?name=no.such.property")).status == 404
     assert (await door.ask("GET", "/isActive")).body == b"I am Active!"
     assert (await door.ask("GET", "/metrics")).body == b"heddle_up 1\n"
     assert headers(await door.ask("GET", "/"))["location"] == "http://front:8088/cluster"
