@@ -9,8 +9,8 @@ from shim.config_sections import ServerConfig
 from shim.connections import SubCluster
 from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
-from shim.errors import ConfigError
-from shim.machine import connections_allowed, words_for
+from shim.listening import listening
+from shim.machine import connections_allowed
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
@@ -116,12 +116,7 @@ async def open_door(door: RPCDoor, address: str, key: str, without: str) -> RPCS
     host, port = split_address(address)
     most = connections_allowed(RPCLimits().max_connections)
     server = RPCServer(door, host=host, port=port, limits=RPCLimits(max_connections=most, max_of_address=most // 2))
-    try:
+    advice = f'Is a ResourceManager or another Heddle there? {key} = "" serves {without}'
+    with listening(address, f"server.{key}", advice):
         await server.start()
-    except OSError as exc:
-        message = (
-            f"{address} cannot be listened on: {words_for(exc)}. Is a ResourceManager or another Heddle there? "
-            f'{key} = "" serves {without}'
-        )
-        raise ConfigError("the configuration", f"server.{key}", message) from exc
     return server

@@ -4,7 +4,6 @@ import asyncio
 import gc
 import getpass
 import grp
-import os
 import pwd
 import resource
 import secrets
@@ -23,7 +22,6 @@ __all__ = [
     "groups_of",
     "read_secret",
     "spare_collector",
-    "words_for",
 ]
 
 _COLLECTIONS = (10_000, 20, 10)
@@ -91,12 +89,6 @@ def groups_of(user: str) -> frozenset[str]:
     with suppress(KeyError):
         names.add(grp.getgrgid(primary).gr_name)
     return frozenset(names)
-
-
-def words_for(error: OSError) -> str:
-    """What the machine says of an error of its own; event loops say it in words of theirs."""
-    is_machines = error.errno is not None and error.errno > 0  # names that are not found have codes below 0
-    return os.strerror(error.errno) if is_machines and error.errno is not None else error.strerror or str(error)
 
 
 def read_secret(file: Path | None, *, key: str = "security.secret_file") -> bytes:

@@ -18,7 +18,8 @@ from shim.domain.ids import GlobalMasterId
 from shim.errors import ConfigError, InvariantViolationError
 from shim.global_master.federation_view import FederationView, ViewSettings
 from shim.global_master.home import HomeSettings, find_queue
-from shim.machine import SystemClock, read_secret, words_for
+from shim.listening import listening
+from shim.machine import SystemClock, read_secret
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore
 from shim.ports.master_links import AcceptLink, MasterDialer, MasterLink
@@ -307,10 +308,7 @@ async def _listen(
     """Listen for other masters."""
     host, port = split_address(masters.listen)
     listener = LinkListener(credentials, accept, host=host, port=port, settings=settings)
-    try:
+    with listening(masters.listen, "masters.listen"):
         await listener.start()
-    except OSError as exc:
-        message = f"{masters.listen} cannot be listened on: {words_for(exc)}"
-        raise ConfigError("the configuration", "masters.listen", message) from exc
     stack.push_async_callback(listener.stop)
     return _Listening(listener.address, masters.advertise or listener.address)

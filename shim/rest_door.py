@@ -8,9 +8,9 @@ from shim.config import is_loopback
 from shim.config_sections import ServerConfig
 from shim.domain.addresses import split_address
 from shim.domain.submissions import HomeDecision, Submission
-from shim.errors import ConfigError
 from shim.global_master.home import HomeSettings, choose_home
-from shim.machine import connections_allowed, current_user, words_for
+from shim.listening import listening
+from shim.machine import connections_allowed, current_user
 from shim.server.rest import ConnectionLimits, RestServer
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.door import RestDoor
@@ -51,15 +51,12 @@ async def serve_web(world: World, use_cases: UseCases, witness: Witness, metrics
         max_connections=most,
         max_of_address=most // 2,
     )
-    listening = RestServer(_door(world, use_cases, witness, metrics), host=host, port=port, limits=limits)
-    try:
-        await listening.start()
-    except OSError as exc:
-        message = f"{server.rest} cannot be listened on: {words_for(exc)}. Is another Heddle or ResourceManager there?"
-        raise ConfigError("the configuration", "server.rest", message) from exc
+    front = RestServer(_door(world, use_cases, witness, metrics), host=host, port=port, limits=limits)
+    with listening(server.rest, "server.rest", "Is another Heddle or ResourceManager there?"):
+        await front.start()
     if not is_loopback(server.rest):
         _log.warning("other machines reach this address, and user names are believed", address=server.rest)
-    return listening
+    return front
 
 
 def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics) -> RestDoor:

@@ -7,8 +7,7 @@ from shim.config_sections import ServerConfig
 from shim.connections import SubCluster
 from shim.domain.addresses import split_address
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
-from shim.errors import ConfigError
-from shim.machine import words_for
+from shim.listening import listening
 from shim.ports.attempt_calls import AttemptDesk
 from shim.server.rest.backend import Backend
 from shim.server.rpc.home_dialler import HomeDialler
@@ -66,12 +65,10 @@ async def serve_masters(
     door = SchedulerDoor(
         attempts, HomeDialler(addresses), witness, host=host, port=port, desk=desk, owner_door=elsewhere
     )
-    try:
+    advice = (
+        'Is a ResourceManager or another Heddle there? scheduler_rpc = "" serves clients alone: '
+        "ApplicationMasters then need their home's address"
+    )
+    with listening(server.scheduler_rpc, "server.scheduler_rpc", advice):
         await door.start()
-    except OSError as exc:
-        message = (
-            f"{server.scheduler_rpc} cannot be listened on: {words_for(exc)}. Is a ResourceManager or another Heddle "
-            f'there? scheduler_rpc = "" serves clients alone: ApplicationMasters then need their home\'s address'
-        )
-        raise ConfigError("the configuration", "server.scheduler_rpc", message) from exc
     return door
