@@ -5,13 +5,12 @@ the oldest goes when there are too many, from one address or in all; and an atte
 its own older connections.
 """
 
-from collections import Counter, OrderedDict
 from dataclasses import dataclass
-from typing import Protocol
 
 from shim.domain.ids import ApplicationAttemptId
+from shim.server.guests import Guest, GuestBook
 
-__all__ = ["ConnectionRoll", "Guest", "RollLimits"]
+__all__ = ["ConnectionRoll", "RollLimits"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,21 +30,12 @@ class RollLimits:
     most_of_attempt: int = 4
 
 
-class Guest(Protocol):
-    """A connection."""
-
-    def abort(self) -> None:
-        """Cut it."""
-        ...
-
-
 class ConnectionRoll:
     """Keeps the books of one door."""
 
     def __init__(self, limits: RollLimits) -> None:
         self._limits = limits
-        self._entering: OrderedDict[Guest, str] = OrderedDict()
-        self._of_address: Counter[str] = Counter()
+        self._entering: GuestBook[Guest] = GuestBook(limits.most_entering, limits.most_entering_of_one)
         self._settled: dict[Guest, ApplicationAttemptId] = {}
         self._of_attempt: dict[ApplicationAttemptId, list[Guest]] = {}
 
@@ -59,28 +49,25 @@ class ConnectionRoll:
 
     def enter(self, guest: Guest, address: str) -> None:
         """Somebody connected; the oldest that has not logged in may have to go."""
-        self._entering[guest] = address
-        self._of_address[address] += 1
-        if self._of_address[address] > self._limits.most_entering_of_one:
-            self._turn_out(next(other for other, from_ in self._entering.items() if from_ == address))
-        elif len(self._entering) > self._limits.most_entering:
-            self._turn_out(next(iter(self._entering)))
+        self._entering.enter(guest, address)
 
     def settle(self, guest: Guest, attempt: ApplicationAttemptId) -> bool:
         """Somebody logged in; False if the house is full."""
-        self._leave_entrance(guest)
+        self._entering.leave(guest)
         if len(self._settled) >= self._limits.most:
             return False
         self._settled[guest] = attempt
         others = self._of_attempt.setdefault(attempt, [])
         others.append(guest)
         if len(others) > self._limits.most_of_attempt:
-            self._turn_out(others[0])
+            oldest = others[0]
+            self.leave(oldest)
+            oldest.turn_out()
         return True
 
     def leave(self, guest: Guest) -> None:
         """Somebody has gone; nothing happens if it is not here."""
-        self._leave_entrance(guest)
+        self._entering.leave(guest)
         attempt = self._settled.pop(guest, None)
         if attempt is None:
             return
@@ -88,15 +75,3 @@ class ConnectionRoll:
         others.remove(guest)
         if not others:
             del self._of_attempt[attempt]
-
-    def _turn_out(self, guest: Guest) -> None:
-        self.leave(guest)
-        guest.abort()
-
-    def _leave_entrance(self, guest: Guest) -> None:
-        address = self._entering.pop(guest, None)
-        if address is None:
-            return
-        self._of_address[address] -= 1
-        if not self._of_address[address]:
-            del self._of_address[address]

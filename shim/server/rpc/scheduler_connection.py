@@ -117,7 +117,7 @@ class MasterConnection(asyncio.Protocol):
         self._transport = kept_alive(transport)
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if isinstance(peer, tuple) else ""
-        self._set_up = self._loop.call_later(self._board.limits.set_up_s, self.abort)
+        self._set_up = self._loop.call_later(self._board.limits.set_up_s, self.turn_out)
         self._board.roll.enter(self, self._peer)
 
     def data_received(self, data: bytes) -> None:
@@ -185,7 +185,7 @@ class MasterConnection(asyncio.Protocol):
             self._transport.close()
         self._close_home()
 
-    def abort(self) -> None:
+    def turn_out(self) -> None:
         """Cut both, now."""
         if self._transport is not None:
             self._transport.abort()

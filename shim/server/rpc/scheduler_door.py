@@ -76,5 +76,5 @@ class SchedulerDoor:
             return
         self._server.close()
         for guest in self._board.roll.guests:
-            guest.abort()
+            guest.turn_out()
         self._server = None

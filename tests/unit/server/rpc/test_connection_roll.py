@@ -12,7 +12,7 @@ class Visitor:
     def __init__(self):
         self.is_cut = False
 
-    def abort(self):
+    def turn_out(self):
         self.is_cut = True
 
 
