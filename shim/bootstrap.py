@@ -32,7 +32,7 @@ from shim.scheduler_rpc import serve_masters
 from shim.server.masters import MastersCollector, MatchingCollector, PassedOnWitness
 from shim.server.rest import RestServer
 from shim.server.rest.witness import Witness
-from shim.server.rpc import RPCServer
+from shim.server.rpc import KerberosDoor, RPCServer
 from shim.server.rpc.scheduler_door import SchedulerDoor
 from shim.server.rpc.witness import AdminWitness, ClientWitness
 from shim.services.attempts import never_read
@@ -81,6 +81,7 @@ class Heddle:
         self._masters: SchedulerDoor | None = None
         self._failed: asyncio.Future[None] | None = None
         self._login: KerberosLogin | None = None
+        self._kerberos: KerberosDoor | None = None
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -184,6 +185,7 @@ class Heddle:
         view = FederationView(
             tuple(subclusters), ViewSettings(config.poll.late_after_s, config.history.final_documents)
         )
+        self._kerberos = open_kerberos(config.security.kerberos)
         self._login = open_login(config.security.kerberos)
         if self._login is not None:
             stack.callback(self._login.close)
@@ -245,7 +247,7 @@ class Heddle:
             use_cases.identity,
             world.rpcs,
             secret=read_secret(world.config.security.secret_file),
-            kerberos=open_kerberos(world.config.security.kerberos),
+            kerberos=self._kerberos,
             witness=witness,
             guarded=frozenset(id_ for id_, each in world.subclusters.items() if each.is_guarded),
         )
@@ -284,9 +286,8 @@ class Heddle:
         server, rpcs = world.config.server, connect_admins(world.subclusters, self._login)
         for rpc in rpcs.values():
             stack.push_async_callback(rpc.close)
-        kerberos = open_kerberos(world.config.security.kerberos)
         self._admins = await serve_admins(
-            server, use_cases.backend, use_cases.identity, rpcs, kerberos=kerberos, witness=witness
+            server, use_cases.backend, use_cases.identity, rpcs, kerberos=self._kerberos, witness=witness
         )
         if self._admins is not None:
             stack.push_async_callback(self._admins.stop, grace_s=server.shutdown_s)
