@@ -123,7 +123,7 @@ def simulate(
 def _policies(compare: str) -> Sequence[str]:
     if not compare:
         raise BadRequestError("say what to compare: --compare POLICY,...; --help names them all")
-    return [name.strip() for name in compare.split(",")]
+    return options.names_in(compare)
 
 
 def _read(source: _Source, required: Constraints, setting: Setting) -> Workload:

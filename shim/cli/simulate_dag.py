@@ -74,4 +74,4 @@ def dag(
 
 
 def _orderings(asked: str) -> Sequence[str]:
-    return [name.strip() for name in asked.split(",")] if asked else tuple(ORDERINGS)
+    return options.names_in(asked) if asked else tuple(ORDERINGS)

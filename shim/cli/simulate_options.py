@@ -32,6 +32,7 @@ __all__ = [
     "Tasks",
     "Trace",
     "Workers",
+    "names_in",
 ]
 
 _WORKLOAD = "Workload"
@@ -113,3 +114,8 @@ MachineLoad = Annotated[
         "--load", min=0.01, max=2.0, help="Part of the machines that batch jobs use", rich_help_panel=_CLUSTER
     ),
 ]
+
+
+def names_in(listed: str) -> list[str]:
+    """The names of a list with commas; there may be spaces around them."""
+    return [name.strip() for name in listed.split(",")]

@@ -87,14 +87,14 @@ class Backend:
         looks = [self.view.look(item, now_s) for item in self.view.subclusters]
         known = {path: queue.is_leaf for look in looks for path, queue in look.queues.items()}
         if text in known:
-            return QueueScope(text, known[text], frozenset(map(_last_name, _leaves_below(text, known))))
+            return _scope(text, known)
         for look in looks:
             if look.scheduler == _FAIR:
                 path = f"root.{text}"
                 if path in look.queues:
                     return QueueScope(text, is_leaf=False, leaves=frozenset((path, *_leaves_below(path, known))))
             elif named := next((path for path in look.queues if _last_name(path) == text), None):
-                return QueueScope(named, known[named], frozenset(map(_last_name, _leaves_below(named, known))))
+                return _scope(named, known)
         return None
 
     def subclusters_of_queue(self, text: str) -> list[SubClusterId]:
@@ -103,7 +103,7 @@ class Backend:
         return [
             item
             for item in self.view.subclusters
-            if any(text in (path, path.rpartition(".")[2]) for path in self.view.look(item, now_s).queues)
+            if any(text in (path, _last_name(path)) for path in self.view.look(item, now_s).queues)
         ]
 
     async def exchange(self, subcluster: SubClusterId, request: RestRequest, *, is_slow: bool = False) -> RestAnswer:
@@ -136,6 +136,11 @@ class Backend:
             return task.result()
         finally:
             task.cancel()
+
+
+def _scope(path: str, known: Mapping[str, bool]) -> QueueScope:
+    """The queue of a path, with the names of the leaves below it."""
+    return QueueScope(path, known[path], frozenset(map(_last_name, _leaves_below(path, known))))
 
 
 def _leaves_below(path: str, known: Mapping[str, bool]) -> list[str]:

@@ -147,7 +147,7 @@ class Site:
             for name, value in self._settings.items()
             if wanted in ("", name)
         }
-        if not shown:
+        if wanted and not shown:
             body = f"<html>\n  <h1>Property {escape(wanted)} not found</h1>\n</html>\n"
             return self._writer.page(body, status=404, extra=extra)
         if "application/json" in request.joined("accept"):
