@@ -291,13 +291,17 @@ class PromiseBook:
         return freed
 
     def _queue_room(self, kind: ContainerKind) -> int:
-        """How many more the queue may have; of its part of labelled nodes reports tell nothing."""
+        """How many more the queue may have; of its part of labelled nodes reports tell nothing.
+
+        What is promised on labelled nodes is not counted, as limits and use are those of nodes without a label.
+        Source: `AbstractCSQueue.getUsedResources`, the use of the default partition.
+        """
         queue = self._queues.get(kind.queue)
         if queue is None or kind.label:
             return _NO_BOUND
         left = queue.maximum - queue.used
         for promise in (*self._promises.values(), *self._granted):
-            if promise.kind.queue == kind.queue:
+            if promise.kind.queue == kind.queue and not promise.kind.label:
                 taken = promise.kind.resource
                 left -= ResourceVector(taken.memory_mib * promise.count, taken.vcores * promise.count)
         most, need = queue.maximum, kind.resource

@@ -39,11 +39,17 @@ class SpanAttempt:
     Attributes:
         registration: What its home answered, serialized: it answers only once.
         home_response_id: By how much the home's response ids are ahead of the ApplicationMaster's.
+        registrations: How often it has registered: its response ids begin at 0 with each.
     """
 
     attempt: ApplicationAttemptId
     registration: bytes = field(repr=False)
     home_response_id: int = 0
+    registrations: int = 0
+
+    def answer_id(self, response_id: int) -> str:
+        """The name of one answer to one attempt, among all answers to its application."""
+        return f"{self.attempt.attempt}.{self.registrations}.{response_id}"
 
 
 class SpanStore(Protocol):
@@ -74,9 +80,13 @@ class SpanStore(Protocol):
         ...
 
     async def give(
-        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
+        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId], answer: str
     ) -> None:
-        """The application's master has these."""
+        """The application's master is given these by an answer (`SpanAttempt.answer_id`)."""
+        ...
+
+    async def withdraw(self, application: ApplicationId, answer: str) -> None:
+        """An answer has not arrived: the application's master has nothing of what was given by it."""
         ...
 
     async def take(

@@ -256,8 +256,14 @@ class Fate(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Remember(Effect):
-    """What another ledger would have to know of containers beyond the home, should this one be lost."""
+    """What another ledger would have to know of containers beyond the home, should this one be lost.
+
+    Attributes:
+        answer: Response id of the answer that gives them: an answer that dies with this ledger was not heard, which
+            the ApplicationMaster's next call shows. 0 where they have ended.
+    """
 
     subcluster: SubClusterId
     fate: Fate
     containers: tuple[ContainerId, ...]
+    answer: int = 0

@@ -234,7 +234,7 @@ class AskLedger:
         answer = replace(answer, asked_back=self._recalls.told())
         self._master.answered(answer)
         self._before = {}
-        effects.extend(remembered(granted, self._home.subcluster, Fate.GIVEN))
+        effects.extend(remembered(granted, self._home.subcluster, Fate.GIVEN, answer.response_id))
         effects.append(AnswerAM(answer))
 
     # ------------------------------------------------------------------ the schedulers' side

@@ -8,9 +8,10 @@ from enum import Enum
 from shim.domain.allocations import AllocateAnswer, AllocateCall
 from shim.domain.ids import ApplicationAttemptId, ContainerId
 
-__all__ = ["Heard", "MasterSide"]
+__all__ = ["RESPONSE_IDS", "Heard", "MasterSide"]
 
-_RESPONSE_IDS = 1 << 31
+RESPONSE_IDS = 1 << 31
+"""Response ids begin again at 0 after the largest."""
 
 
 class Heard(Enum):
@@ -47,7 +48,7 @@ class MasterSide:
     @property
     def next_id(self) -> int:
         """Response id of the next answer."""
-        return (self._expected_id + 1) % _RESPONSE_IDS
+        return (self._expected_id + 1) % RESPONSE_IDS
 
     def was_just_given(self, container: ContainerId) -> bool:
         """Whether a container is in the last answer: whoever gives it back at once has not used it."""
@@ -63,7 +64,7 @@ class MasterSide:
             return Heard.AGAIN if call.response_id == self.call.response_id else Heard.OUT_OF_ORDER
         if call.response_id == self._expected_id:
             return Heard.NEW
-        is_last = self.last is not None and (call.response_id + 1) % _RESPONSE_IDS == self._expected_id
+        is_last = self.last is not None and (call.response_id + 1) % RESPONSE_IDS == self._expected_id
         return Heard.ANSWERED if is_last else Heard.OUT_OF_ORDER
 
     def answered(self, answer: AllocateAnswer) -> None:

@@ -68,10 +68,10 @@ class Outbox:
         return answer, granted
 
 
-def remembered(containers: Iterable[Container], home: SubClusterId, fate: Fate) -> list[Effect]:
-    """What is to be remembered of containers beyond the home."""
+def remembered(containers: Iterable[Container], home: SubClusterId, fate: Fate, answer: int = 0) -> list[Effect]:
+    """What is to be remembered of containers beyond the home; `answer` is the id of the answer that gives them."""
     by_subcluster: dict[SubClusterId, list[ContainerId]] = {}
     for container in containers:
         if container.subcluster != home:
             by_subcluster.setdefault(container.subcluster, []).append(container.id)
-    return [Remember(name, fate, tuple(ids)) for name, ids in by_subcluster.items()]
+    return [Remember(name, fate, tuple(ids), answer) for name, ids in by_subcluster.items()]

@@ -48,12 +48,15 @@ from shim.relay import (
     SessionRefused,
     Standing,
 )
+from shim.relay.master_side import RESPONSE_IDS
 from shim.services.span_sessions import SpanSessions, SpanTools
 
 __all__ = ["Span"]
 
 _log = structlog.get_logger("heddle.span")
 _ALREADY = "already registered"
+_NOTED_WITHIN_S = 2.0
+"""An answer waits no longer than this for the store to know what it gives."""
 
 
 class Span:
@@ -72,7 +75,7 @@ class Span:
         self._ledger: AskLedger | None = None
         self._saved: SpanAttempt | None = None
         self._sessions = SpanSessions(attempt, tools, self._tell)
-        self._notes: deque[Remember] = deque()
+        self._notes: deque[tuple[Remember, str]] = deque()
         self._notary: asyncio.Task[None] | None = None
         self._recollection: asyncio.Task[None] | None = None
 
@@ -95,7 +98,8 @@ class Span:
             if is_new:
                 answer = await home.call(REGISTER, payload)
                 if answer.refusal is None:
-                    saved = SpanAttempt(self.attempt.id, answer.payload)
+                    before = 0 if saved is None else saved.registrations
+                    saved = SpanAttempt(self.attempt.id, answer.payload, registrations=before)
                 elif saved is None or _ALREADY not in answer.refusal.message:
                     return answer
                 else:
@@ -106,7 +110,7 @@ class Span:
                 self.attempt.id, self.attempt.home_subcluster, self._splitter
             )
             at = 0 if is_new else (saved.home_response_id if is_first else ledger.home_response_id)
-            await self._keep(replace(saved, home_response_id=at))
+            await self._keep(replace(saved, home_response_id=at, registrations=saved.registrations + 1))
             self._tell(AMRegistered(at, is_resumed=not is_new))
             registration = saved.registration if is_new else with_containers(saved.registration, (), (), instead=True)
             return RPCAnswer(await self._take_over(registration, is_new=is_new) if is_first else registration)
@@ -129,6 +133,8 @@ class Span:
                 if saved is None:  # it registered when its queue did not span: it lives at home
                     return await home.call(ALLOCATE, payload)
                 at = saved.home_response_id + call.response_id
+                unheard = saved.answer_id((call.response_id + 1) % RESPONSE_IDS)  # died with an earlier Heddle, if any
+                await self._tools.store.withdraw(self.attempt.id.application, unheard)
                 await self._keep(replace(saved, home_response_id=at))
                 message = f"AM is not registered for known application attempt: {self.attempt.id}: Heddle has restarted"
                 return _refusal(JavaClass.APPLICATION_MASTER_NOT_REGISTERED, message)
@@ -170,6 +176,7 @@ class Span:
         at_home = self.attempt.home_subcluster
         due = deque(effects)
         answer: RPCAnswer | None = None
+        gives = False
         while due:
             effect = due.popleft()
             match effect:
@@ -181,9 +188,12 @@ class Span:
                 case RefuseAM(java_class, message):
                     answer = _refusal(java_class, message)
                 case _:
+                    gives = gives or isinstance(effect, Remember)
                     self._carry_out(effect)
         if answer is None:
             raise InvariantViolationError(f"{self.attempt.id} called, and its ledger has no answer")
+        if gives and self._notary is not None:  # an answer that arrives must be known to whoever comes after a crash
+            await asyncio.wait({self._notary}, timeout=_NOTED_WITHIN_S)
         return answer
 
     def _handle(self, event: Event) -> list[Effect]:
@@ -201,7 +211,8 @@ class Span:
             case OpenSession(name):
                 self._sessions.open(name)
             case Remember():
-                self._notes.append(effect)
+                assert self._saved is not None  # noqa: S101 - it has registered
+                self._notes.append((effect, self._saved.answer_id(effect.answer)))
                 if self._notary is None or self._notary.done():
                     self._notary = asyncio.create_task(self._write_notes(), name="notes of a span")
             case _:
@@ -211,10 +222,12 @@ class Span:
         """Keep what another Heddle would have to know; a note that is not written costs one container at most."""
         store, application = self._tools.store, self.attempt.id.application
         while self._notes:
-            note = self._notes.popleft()
-            write = store.give if note.fate is Fate.GIVEN else store.take
+            note, answer = self._notes.popleft()
             try:
-                await write(application, note.subcluster, note.containers)
+                if note.fate is Fate.GIVEN:
+                    await store.give(application, note.subcluster, note.containers, answer)
+                else:
+                    await store.take(application, note.subcluster, note.containers)
             except HeddleError as exc:
                 _log.warning("a note of a span is not kept", application=str(application), reason=str(exc))
 

@@ -70,6 +70,7 @@ class SqlSpanStore:
             "attempt": attempt.attempt.attempt,
             "sealed_registration": self._sealer.seal(attempt.registration, str(attempt.attempt)),
             "home_response_id": attempt.home_response_id,
+            "registrations": attempt.registrations,
         }
         await self._executor.write(partial(_put, table=span_attempts, row=row))
 
@@ -79,18 +80,22 @@ class SqlSpanStore:
         if row is None:
             return None
         registration = self._sealer.open(row["sealed_registration"], str(attempt))
-        return SpanAttempt(attempt, registration, row["home_response_id"])
+        return SpanAttempt(attempt, registration, row["home_response_id"], row["registrations"])
 
     async def remove_attempts(self, application: ApplicationId) -> None:
         """Forget the attempts of an application."""
         await self._executor.write(partial(_remove_attempts, application=application))
 
     async def give(
-        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
+        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId], answer: str
     ) -> None:
-        """Keep what the ApplicationMaster has."""
-        rows = [_key(application) | {"subcluster": subcluster, "container": str(name)} for name in containers]
-        await self._executor.write(partial(_give, rows=rows))
+        """Keep what the ApplicationMaster is given."""
+        same = _key(application) | {"subcluster": subcluster, "answer": answer}
+        await self._executor.write(partial(_give, rows=[same | {"container": str(name)} for name in containers]))
+
+    async def withdraw(self, application: ApplicationId, answer: str) -> None:
+        """Forget what was given by an answer that has not arrived."""
+        await self._executor.write(partial(_withdraw, application=application, answer=answer))
 
     async def take(
         self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
@@ -155,6 +160,12 @@ def _give(connection: Connection, *, rows: Sequence[Mapping[str, Any]]) -> None:
     insert = _DIALECT_INSERT[connection.dialect.name](span_containers).on_conflict_do_nothing()
     if rows:
         connection.execute(insert, rows)
+
+
+def _withdraw(connection: Connection, *, application: ApplicationId, answer: str) -> None:
+    connection.execute(
+        delete(span_containers).where(_is(span_containers, application), span_containers.c.answer == answer)
+    )
 
 
 def _take(

@@ -123,6 +123,7 @@ span_attempts = Table(
     Column("attempt", Integer, primary_key=True, autoincrement=False),
     Column("sealed_registration", LargeBinary, nullable=False),  # holds a key
     Column("home_response_id", BigInteger, nullable=False),
+    Column("registrations", Integer, nullable=False, server_default="0"),
 )
 
 span_containers = Table(  # given to the ApplicationMaster, and not known to it as ended
@@ -132,6 +133,7 @@ span_containers = Table(  # given to the ApplicationMaster, and not known to it 
     Column("sequence", Integer, primary_key=True, autoincrement=False),
     Column("container", Text, primary_key=True),
     Column("subcluster", String(63), nullable=False),
+    Column("answer", String(63), nullable=False, server_default=""),  # by which it was given; empty if long since
 )
 
 preemption_acts = Table(

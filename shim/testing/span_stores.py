@@ -21,7 +21,7 @@ class InMemorySpanStore:
         self.is_away = False
         self._sessions: dict[tuple[ApplicationId, SubClusterId], SpanSession] = {}
         self._attempts: dict[ApplicationAttemptId, SpanAttempt] = {}
-        self._containers: dict[ApplicationId, dict[SubClusterId, set[ContainerId]]] = defaultdict(dict)
+        self._containers: dict[ApplicationId, dict[SubClusterId, dict[ContainerId, str]]] = defaultdict(dict)
 
     async def save_session(self, session: SpanSession) -> None:
         """See `SpanStore`."""
@@ -55,19 +55,28 @@ class InMemorySpanStore:
         self._attempts = {name: each for name, each in self._attempts.items() if name.application != application}
 
     async def give(
-        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
+        self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId], answer: str
     ) -> None:
         """See `SpanStore`."""
         self._check()
-        if containers:
-            self._containers[application].setdefault(subcluster, set()).update(containers)
+        for container in containers:
+            self._containers[application].setdefault(subcluster, {}).setdefault(container, answer)
+
+    async def withdraw(self, application: ApplicationId, answer: str) -> None:
+        """See `SpanStore`."""
+        self._check()
+        for subcluster, known in self._containers[application].items():
+            heard = {container: given_in for container, given_in in known.items() if given_in != answer}
+            self._containers[application][subcluster] = heard
 
     async def take(
         self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
     ) -> None:
         """See `SpanStore`."""
         self._check()
-        self._containers[application].setdefault(subcluster, set()).difference_update(containers)
+        known = self._containers[application].get(subcluster, {})
+        for container in containers:
+            known.pop(container, None)
 
     async def containers(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
         """See `SpanStore`."""

@@ -207,7 +207,8 @@ class Relay(RuleBasedStateMachine):
         self.away = set()
         self.am_answer = None
         self.must_register = True
-        self.remembered = {name: set() for name in OTHERS}
+        self.remembered = {name: {} for name in OTHERS}
+        self.registrations = 0
         self.home_id = 0
         self.begins_a_ledger()
         self.found = None
@@ -248,9 +249,13 @@ class Relay(RuleBasedStateMachine):
                 case RefuseAM(java_class, message):
                     assert java_class.endswith("ApplicationMasterNotRegisteredException"), message
                     self.must_register = True
-                case Remember(name, fate, containers):
+                case Remember(name, fate, containers, answer):
                     known = self.remembered[name]
-                    known.update(containers) if fate is Fate.GIVEN else known.difference_update(containers)
+                    for container in containers:
+                        if fate is Fate.GIVEN:
+                            known.setdefault(container, (self.registrations, answer))
+                        else:
+                            known.pop(container, None)
 
     def _register(self):
         """The ApplicationMaster registers: at its home, or with the ledger alone if the home knows it already."""
@@ -261,6 +266,7 @@ class Relay(RuleBasedStateMachine):
         else:
             self.tell(AMRegistered(self.home_id, is_resumed=True))
             self.home_offset = self.home_id
+        self.registrations += 1
         self.master.resync()
         self.must_register, self.am_answer = False, None
         self.wires.pop(HOME, None)
@@ -449,6 +455,10 @@ class Relay(RuleBasedStateMachine):
         An end may be told again by it, which ApplicationMasters bear: better twice than never.
         """
         self.master.may_hear_twice = True
+        unheard = (self.registrations, self.master.response_id + 1)  # its next call shows it
+        for known in self.remembered.values():
+            for container in [each for each, answer in known.items() if answer == unheard]:
+                del known[container]
         self.begins_a_ledger()
         self.found = None
         self.home_id = self.home_offset + self.master.response_id
@@ -534,6 +544,16 @@ class Relay(RuleBasedStateMachine):
         if self.am_answer is not None and not self.must_register:
             answer, self.am_answer = self.am_answer, None
             self.master.take(answer)
+
+
+def test_a_container_whose_answer_died_with_heddle_is_released():
+    relay = Relay()
+    relay.start()
+    relay.smooth_round(key=KEYS[0], count=2)
+    relay.smooth_round(key=KEYS[0], count=1)
+    relay.lives_on(script=[0, 6, 59, 20])
+    relay.heddle_is_killed()
+    relay.teardown()
 
 
 TestRelay = Relay.TestCase

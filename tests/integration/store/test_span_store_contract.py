@@ -18,7 +18,7 @@ from shim.testing.span_stores import InMemorySpanStore
 APPLICATION = ApplicationId(1_700_000_000_000, 7)
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
 SESSION = SpanSession(APPLICATION, WEST, EAST, "ada", b"a very secret token", b"tokens of nodes")
-ATTEMPT = SpanAttempt(ApplicationAttemptId(APPLICATION, 1), b"a key is in here", 3)
+ATTEMPT = SpanAttempt(ApplicationAttemptId(APPLICATION, 1), b"a key is in here", 3, 2)
 CONTAINERS = [ContainerId(ATTEMPT.attempt, (200 << 40) | number) for number in range(1, 900)]
 SECRET = b"of the configuration"
 
@@ -68,7 +68,7 @@ async def test_a_session_is_kept_with_its_token_until_it_is_removed(store: SpanS
 
 async def test_an_attempt_is_kept_as_it_was_said_last(store: SpanStore) -> None:
     assert await store.find_attempt(ATTEMPT.attempt) is None
-    await store.save_attempt(replace(ATTEMPT, home_response_id=0))
+    await store.save_attempt(replace(ATTEMPT, home_response_id=0, registrations=0))
     await store.save_attempt(ATTEMPT)
     assert await store.find_attempt(ATTEMPT.attempt) == ATTEMPT
     await store.remove_attempts(APPLICATION)
@@ -77,14 +77,27 @@ async def test_an_attempt_is_kept_as_it_was_said_last(store: SpanStore) -> None:
 
 async def test_containers_are_there_from_given_to_taken_however_often_it_is_said(store: SpanStore) -> None:
     for _ in range(2):
-        await store.give(APPLICATION, WEST, CONTAINERS)
-        await store.give(APPLICATION, NORTH, [replace(CONTAINERS[0], number=5)])
-    await store.give(APPLICATION, WEST, [])
+        await store.give(APPLICATION, WEST, CONTAINERS, "1.1.1")
+        await store.give(APPLICATION, NORTH, [replace(CONTAINERS[0], number=5)], "1.1.1")
+    await store.give(APPLICATION, WEST, [], "1.1.2")
     for _ in range(2):
         await store.take(APPLICATION, WEST, CONTAINERS[10:])
     assert (await store.containers(APPLICATION))[WEST] == frozenset(CONTAINERS[:10])
     await store.remove_session(APPLICATION, WEST)
     assert await store.containers(APPLICATION) == {NORTH: frozenset({replace(CONTAINERS[0], number=5)})}
+
+
+async def test_an_answer_that_did_not_arrive_takes_back_what_it_gave_first_and_nothing_else(store: SpanStore) -> None:
+    first, second = ATTEMPT.answer_id(1), ATTEMPT.answer_id(2)
+    assert first != replace(ATTEMPT, registrations=ATTEMPT.registrations + 1).answer_id(1)
+    await store.give(APPLICATION, WEST, CONTAINERS[:2], first)
+    await store.give(APPLICATION, WEST, CONTAINERS[1:3], second)
+    other = replace(APPLICATION, sequence=99)
+    await store.give(other, WEST, CONTAINERS[:1], second)
+    for _ in range(2):
+        await store.withdraw(APPLICATION, second)
+    assert await store.containers(APPLICATION) == {WEST: frozenset(CONTAINERS[:2])}
+    assert await store.containers(other) == {WEST: frozenset(CONTAINERS[:1])}
 
 
 async def test_the_database_does_not_show_a_secret_and_another_key_does_not_open_it(opened: SqlStateStore) -> None:

@@ -136,8 +136,8 @@ async def test_containers_of_an_application_that_spans_are_where_they_were_given
     at_home, there = ApplicationAttemptId(AN_ID, 2), ApplicationAttemptId(AN_ID, 1)
     given = ContainerId(there, (1000 << 40) | 7)
     await spans.save_attempt(SpanAttempt(at_home, b"registered"))
-    await spans.give(AN_ID, EAST, [given])
-    await spans.give(AN_ID, WEST, [ContainerId(at_home, 3)])
+    await spans.give(AN_ID, EAST, [given], "1.1.1")
+    await spans.give(AN_ID, WEST, [ContainerId(at_home, 3)], "1.1.1")
 
     assert await routing.place_of_container(given) == EAST
     assert await routing.place_of_container(ContainerId(at_home, 3)) == WEST

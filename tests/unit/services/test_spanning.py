@@ -289,6 +289,48 @@ async def test_an_answer_of_the_home_that_died_with_heddle_arrives_by_the_next(w
     assert len({each.id for each in master.has}) == len(master.has)
 
 
+async def test_what_an_answer_gave_that_died_with_heddle_is_released(world):
+    """Its note is stored, and the ApplicationMaster's next call shows that the answer has not arrived."""
+    master = await a_spanning_master(world)
+    world.clusters[WEST].may_grant = 1
+    request = master.request(1).SerializeToString()
+    unheard = AllocateResponseProto.FromString((await master.calls.allocate(request)).payload)
+    while not unheard.allocated_containers:
+        await asyncio.sleep(0.01)
+        master.response_id = unheard.response_id
+        request = master.request().SerializeToString()
+        unheard = AllocateResponseProto.FromString((await master.calls.allocate(request)).payload)
+    assert await world.has_kept(4), "an answer that may arrive is known before it leaves"
+    await world.restart()
+    for _ in range(2):  # the refusal is lost, too
+        master.calls = world.log_in().calls
+        assert (await master.calls.allocate(request)).refusal is not None
+    await master.register()
+    await master.allocate(0)
+    live = world.clusters[WEST].applications[APPLICATION].live
+    await master.until(lambda: len(live) == 3)
+    assert set(live) == set(master.at(200)), "and what an answer gave that did arrive is not"
+    assert not master.ended
+
+
+async def test_what_an_answer_gave_that_arrived_is_kept_whatever_the_ids_of_later_registrations(world):
+    master = await a_spanning_master(world)
+    given_by = master.response_id
+    for heard in (given_by, given_by - 1):  # response ids begin at 0 with each registration
+        while master.response_id < heard:
+            await master.allocate()
+        await world.restart()
+        master.calls = world.log_in().calls
+        assert (await master.calls.allocate(master.request().SerializeToString())).refusal is not None
+        await master.register()
+        await master.allocate(0)
+    for _ in range(10):
+        await master.allocate()
+        await asyncio.sleep(0.01)
+    assert set(world.clusters[WEST].applications[APPLICATION].live) == set(master.at(200))
+    assert len(master.at(200)) == 3
+
+
 async def test_what_the_home_kept_is_handed_over_once(world):
     master = await a_spanning_master(world)
     world.clusters[EAST].applications[APPLICATION].is_registered = False

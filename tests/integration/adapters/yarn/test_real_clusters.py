@@ -7,6 +7,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from adapters.yarn import RestResourceManager, RestSettings, read_folder
+from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState, SubClusterState
@@ -74,6 +75,11 @@ class Front:
         await self.manager.exchange(request, timeout_s=10.0)
         self.reading.mark_written(application_id)
 
+    def is_stored(self, application_id):
+        """Whether its ResourceManager has it in its state store: before ACCEPTED a 202 does not survive a failover."""
+        document = self.view.find(application_id)
+        return document is not None and document.summary.state is YarnApplicationState.ACCEPTED
+
 
 @asynccontextmanager
 async def watching(lab):
@@ -139,7 +145,7 @@ async def test_a_killed_and_restarted_resource_manager_never_ends_an_application
     lab = fresh_lab(clusters=1, nodes=1)
     async with watching(lab) as front:
         application_id = await front.submit(1)
-        await until(lambda: application_id in front.view.live(EAST))
+        await until(lambda: front.is_stored(application_id))
         started_on_ms = front.view.look(EAST, front.clock.now_s()).started_on_ms
         await in_a_thread(lab.kill, "east-rm")
         await until(lambda: front.view.late(front.clock.now_s()))
@@ -184,7 +190,7 @@ async def test_a_standby_takes_over_and_is_followed(fresh_lab):
         assert len(front.found.web) == 2
         await until(lambda: front.state() is SubClusterState.RUNNING)
         application_id = await front.submit(1)
-        await until(lambda: application_id in front.view.live(EAST))
+        await until(lambda: front.is_stored(application_id))
         first = front.manager.active_address
         names = [layout.name for layout in lab.cluster("east").record.layout.resource_managers]
         active = names[front.found.web.index(first)]
