@@ -163,7 +163,7 @@ class Heddle:
         stack.enter_context(metrics.lag)
         world = await self._open_world(metrics, stack)
         master = await self._open_master(world, audit, stack)
-        use_cases = await assemble(world, self._crash_points, master)
+        use_cases = assemble(world, self._crash_points, master)
         inspections.append(use_cases.inspection)
         metrics.register(ShareCollector(use_cases.shares.gauges))
         metrics.register(MatchingCollector(use_cases.matching.status))
@@ -293,11 +293,18 @@ class Heddle:
             stack.push_async_callback(self._admins.stop, grace_s=server.shutdown_s)
 
     async def _start_background(self, use_cases: UseCases, stack: AsyncExitStack) -> None:
-        """What runs by itself; the first heartbeats are waited for, so that the first answers are whole."""
+        """What runs by itself; the first polls are waited for, so that the first answers are whole.
+
+        Nothing is issued, repaired or started before: what the clusters list may be newer than what a restored store
+        remembers.
+        """
         await use_cases.administration.refresh()
         await use_cases.shares.policies.refresh()
         use_cases.heartbeats.start()
         stack.push_async_callback(use_cases.heartbeats.stop)
+        with suppress(TimeoutError):
+            await asyncio.wait_for(use_cases.heartbeats.first_polls(), _FIRST_POLL_S)
+        await use_cases.backend.ids.begin()
         for name, work in (
             ("reconciliation", use_cases.reconciliation.run),
             ("administration", use_cases.administration.run),
@@ -306,8 +313,6 @@ class Heddle:
             ("retirement", use_cases.retirement.run),
         ):
             self._run_beside(name, work, stack)
-        with suppress(TimeoutError):
-            await asyncio.wait_for(use_cases.heartbeats.first_polls(), _FIRST_POLL_S)
 
     def _run_beside(self, name: str, work: Callable[[], Coroutine[Any, Any, None]], stack: AsyncExitStack) -> None:
         """Run a part until the stack is closed."""

@@ -113,7 +113,7 @@ class UseCases:
     matching: SpanMatching
 
 
-async def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaster | None = None) -> UseCases:
+def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaster | None = None) -> UseCases:
     """Put the use cases together; nothing of them runs yet.
 
     Args:
@@ -122,7 +122,6 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
         global_master: Where this Heddle is one of several; None where it has its Local Masters inside.
 
     Raises:
-        StoreUnavailableError: If the store does not tell the federation's time stamp.
         ConfigError: If there is a secret file that cannot be used.
     """
     view, managers, store, clock = world.view, world.managers, world.store, world.clock
@@ -140,7 +139,7 @@ async def assemble(world: World, crash_points: CrashPoints, global_master: Globa
     )
     repair = Repair(tools, submissions)
     return UseCases(
-        backend=await _backend(world, reading, applications, submissions, repair, shares.room, global_master),
+        backend=_backend(world, reading, applications, submissions, repair, shares.room, global_master),
         administration=administration,
         inspection=_inspection(world, administration, shares),
         identity=_identity(world),
@@ -171,7 +170,7 @@ def _remembers(config: Config) -> ReconciliationSettings:
     return ReconciliationSettings(history_s=history.records_s, history_count=history.records)
 
 
-async def _backend(
+def _backend(
     world: World,
     reading: ReadingSettings,
     applications: ApplicationReading,
@@ -193,7 +192,11 @@ async def _backend(
         applications=applications,
         documents=DocumentReading(view, managers, clock, reading),
         routing=routing,
-        ids=ApplicationIds(store),
+        ids=ApplicationIds(
+            store,
+            listed=lambda: [document.summary.application_id for document in view.applications()],
+            is_known=lambda application_id: view.find(application_id) is not None,
+        ),
         submissions=takes_submissions,
         control=ControlService(
             routing=routing,
@@ -206,7 +209,6 @@ async def _backend(
         store=store,
         managers=managers,
         clock=clock,
-        cluster_timestamp_ms=await store.federation_timestamp_ms(),
         answer_within_s=within_s,
     )
 

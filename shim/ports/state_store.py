@@ -19,7 +19,15 @@ class StateStore(Protocol):
     """
 
     async def federation_timestamp_ms(self) -> int:
-        """The cluster time stamp of every id that this federation issues; fixed at the first call ever."""
+        """When this federation was founded, in milliseconds since the epoch; fixed at the first call ever."""
+        ...
+
+    async def begin_epoch(self, listed: Collection[ApplicationId]) -> int:
+        """Begin an epoch of ids: return a cluster time stamp under which nobody has issued any.
+
+        Args:
+            listed: Applications that ResourceManagers know now; sequence numbers go on above those of earlier epochs.
+        """
         ...
 
     async def reserve_sequences(self, count: int) -> range:

@@ -1,7 +1,12 @@
-"""The ids that the federation issues: numbers from blocks that the store has reserved."""
+"""The ids that this process issues: an epoch of its own, and numbers from blocks that the store has reserved.
+
+The epoch (`shim.domain.id_epochs`) keeps ids apart from those of every other process, also where the store has lost
+what was reserved. The numbers are shared by all processes of a federation: people tell applications by them.
+"""
 
 import asyncio
 from collections import deque
+from collections.abc import Callable, Collection
 
 from shim.domain.ids import ApplicationId
 from shim.errors import StoreUnavailableError, UnavailableError
@@ -18,15 +23,30 @@ _LARGEST_BLOCK = (
 class ApplicationIds:
     """Issues ids. The next block is fetched while the last one is used up, so that callers seldom wait.
 
-    Each block is twice as large as the one before, up to a limit. A restart leaves the rest of its block unused; a
-    ResourceManager's restart starts its numbers anew.
+    Each block is twice as large as the one before, up to a limit. A restart leaves the rest of its block unused.
+
+    Args:
+        store: Where epochs and numbers come from.
+        block: Size of the first block.
+        listed: What ResourceManagers list, asked once, when the epoch begins.
+        is_known: Whether an application is known under an id: then it is not issued.
     """
 
-    def __init__(self, store: StateStore, *, block: int = _BLOCK) -> None:
+    def __init__(
+        self,
+        store: StateStore,
+        *,
+        block: int = _BLOCK,
+        listed: Callable[[], Collection[ApplicationId]] = tuple,
+        is_known: Callable[[ApplicationId], bool] = lambda _: False,
+    ) -> None:
         self._store = store
         self._block = block
         self._few = block // 2
+        self._listed = listed
+        self._is_known = is_known
         self._timestamp_ms: int | None = None
+        self._beginning = asyncio.Lock()
         self._numbers: deque[int] = deque()
         self._fetch: asyncio.Task[None] | None = None
 
@@ -34,6 +54,22 @@ class ApplicationIds:
     def are_there(self) -> bool:
         """Whether `issue` would not wait."""
         return bool(self._numbers)
+
+    @property
+    def cluster_timestamp_ms(self) -> int:
+        """The time stamp of the ids that this process issues; 0 before `begin`."""
+        return self._timestamp_ms or 0
+
+    async def begin(self) -> int:
+        """Begin the epoch, once; return its time stamp. The clusters that answer have been asked before.
+
+        Raises:
+            StoreUnavailableError: No epoch has begun.
+        """
+        async with self._beginning:
+            if self._timestamp_ms is None:
+                self._timestamp_ms = await self._store.begin_epoch(self._listed())
+            return self._timestamp_ms
 
     async def issue(self) -> ApplicationId:
         """A new id, larger than those that this process has issued before.
@@ -49,9 +85,11 @@ class ApplicationIds:
         """A new id as `issue` gives it, if one is there without waiting for the store."""
         if len(self._numbers) <= self._few:
             self._start_fetching()
-        if self._timestamp_ms is None or not self._numbers:
-            return None
-        return ApplicationId(self._timestamp_ms, self._numbers.popleft())
+        while self._timestamp_ms is not None and self._numbers:
+            issued = ApplicationId(self._timestamp_ms, self._numbers.popleft())
+            if not self._is_known(issued):  # a client may have submitted under a number that it made up
+                return issued
+        return None
 
     def _start_fetching(self) -> None:
         if self._fetch is None or self._fetch.done():
@@ -67,8 +105,7 @@ class ApplicationIds:
             raise UnavailableError(f"no application id can be issued: {exc}") from exc
 
     async def _fetch_block(self) -> None:
-        if self._timestamp_ms is None:
-            self._timestamp_ms = await self._store.federation_timestamp_ms()
+        await self.begin()
         self._numbers.extend(await self._store.reserve_sequences(self._block))
         self._few = self._block // 2
         self._block = max(self._block, min(2 * self._block, _LARGEST_BLOCK))

@@ -23,15 +23,17 @@ from sqlalchemy import (
 from sqlalchemy.dialects import postgresql, sqlite
 from sqlalchemy.sql.dml import ReturningInsert
 
+from shim.domain.id_epochs import sequence_above, timestamp_of_epoch
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionStanding, SubmissionState
 from shim.errors import VersionConflictError
 from shim.store import rows
 from shim.store.prepared import Prepared
-from shim.store.tables import admissions, federation, submissions
+from shim.store.tables import admissions, federation, id_epochs, submissions
 
 __all__ = [
+    "begin_epoch",
     "confirm",
     "federation_timestamp_ms",
     "find",
@@ -159,6 +161,12 @@ _GIVE_UP = (
         body=b"",
     )
 )
+_LOCK_SEQUENCE = (
+    update(federation)
+    .where(federation.c.id == _ONLY)
+    .values(next_sequence=federation.c.next_sequence)
+    .returning(federation.c.next_sequence)
+)
 _RESERVE = (
     update(federation)
     .where(federation.c.id == _ONLY)
@@ -168,11 +176,26 @@ _RESERVE = (
 
 
 def federation_timestamp_ms(connection: Connection, *, now_ms: int) -> int:
-    """The federation's time stamp; `now_ms` becomes it if there is none yet."""
+    """When the federation was founded; `now_ms` if it is founded by this call."""
     insert = _DIALECT_INSERT[connection.dialect.name](federation)
     row = {"id": _ONLY, "timestamp_ms": now_ms, "next_sequence": 1}
     connection.execute(insert.on_conflict_do_nothing(), row)
     return int(connection.execute(select(federation.c.timestamp_ms)).scalar_one())
+
+
+def begin_epoch(connection: Connection, *, listed: Collection[ApplicationId], now_ms: int) -> int:
+    """Take a cluster time stamp for the caller alone, and raise the sequence above what is listed."""
+    founded_ms = federation_timestamp_ms(connection, now_ms=now_ms)
+    sequence = connection.execute(_LOCK_SEQUENCE).scalar_one()  # the row's lock: one epoch begins at a time
+    begun = connection.execute(select(id_epochs.c.timestamp_ms)).scalars().all()
+    known = frozenset([*begun, founded_ms])
+    is_first = not begun and sequence == 1 and founded_ms == now_ms
+    stamp = founded_ms if is_first else timestamp_of_epoch(now_ms, known=known, listed=listed)
+    connection.execute(id_epochs.insert(), {"timestamp_ms": stamp, "begun_at_ms": now_ms})
+    above = sequence_above(sequence, known=known, listed=listed)
+    if above > sequence:
+        connection.execute(_RESERVE, {"count": above - sequence})
+    return stamp
 
 
 def reserve_sequences(connection: Connection, *, count: int, now_ms: int) -> range:

@@ -8,7 +8,7 @@ from shim.errors import StoreUnavailableError
 
 __all__ = ["HEAD", "MIGRATIONS", "upgrade"]
 
-HEAD = "0009"
+HEAD = "0011"
 """Newest revision in `migrations/versions`."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"

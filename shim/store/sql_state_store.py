@@ -109,8 +109,12 @@ class SqlStateStore:
         return SqlSpanStore(self._executor, secret)
 
     async def federation_timestamp_ms(self) -> int:
-        """The cluster time stamp of every id that this federation issues; fixed at the first call ever."""
+        """When this federation was founded; fixed at the first call ever."""
         return await self._executor.write(partial(operations.federation_timestamp_ms, now_ms=self._now_ms()))
+
+    async def begin_epoch(self, listed: Collection[ApplicationId]) -> int:
+        """Begin an epoch of ids; return its cluster time stamp."""
+        return await self._executor.write(partial(operations.begin_epoch, listed=tuple(listed), now_ms=self._now_ms()))
 
     async def reserve_sequences(self, count: int) -> range:
         """Take the next `count` sequence numbers."""

@@ -18,6 +18,7 @@ from sqlalchemy import (
 __all__ = [
     "admissions",
     "federation",
+    "id_epochs",
     "leases",
     "metadata",
     "policies",
@@ -37,6 +38,15 @@ federation = Table(
     Column("id", Integer, primary_key=True, autoincrement=False),  # always 1: there is one federation
     Column("timestamp_ms", BigInteger, nullable=False),  # cluster time stamp of the ids that it issues
     Column("next_sequence", BigInteger, nullable=False),  # first sequence number that nobody has reserved
+    Column("restored_at_ms", BigInteger),  # records from before may be out of date; null if never restored
+    Column("lineage", Text),  # which copy of the database this is; see `shim.store.lineage`
+)
+
+id_epochs = Table(  # cluster time stamps of ids: one for each process that issued some
+    "id_epochs",
+    metadata,
+    Column("timestamp_ms", BigInteger, primary_key=True, autoincrement=False),
+    Column("begun_at_ms", BigInteger, nullable=False),
 )
 
 submissions = Table(

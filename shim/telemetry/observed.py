@@ -65,6 +65,11 @@ class ObservedStateStore:
         with self._operation("federation_timestamp_ms"):
             return await self._inner.federation_timestamp_ms()
 
+    async def begin_epoch(self, listed: Collection[ApplicationId]) -> int:
+        """See `StateStore`."""
+        with self._operation("begin_epoch"):
+            return await self._inner.begin_epoch(listed)
+
     async def reserve_sequences(self, count: int) -> range:
         """See `StateStore`."""
         with self._operation("reserve_sequences"):

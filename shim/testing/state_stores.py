@@ -2,14 +2,19 @@
 
 import time
 from collections.abc import Callable, Collection, Sequence
+from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
+from shim.domain.id_epochs import sequence_above, timestamp_of_epoch
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
 from shim.errors import StoreUnavailableError, VersionConflictError
 
 __all__ = ["AwayStore", "InMemoryStateStore", "LockedStore", "LosesTheAnswerToCommits", "SwitchableStore"]
+
+
+_CONTENTS = ("_timestamp_ms", "_next_sequence", "_epochs", "_kept", "_admissions")
 
 
 @dataclass(slots=True)
@@ -25,6 +30,7 @@ class InMemoryStateStore:
     now_s: Callable[[], float] = time.time
     _timestamp_ms: int | None = None
     _next_sequence: int = 1
+    _epochs: list[int] = field(default_factory=list)
     _kept: dict[ApplicationId, _Kept] = field(default_factory=dict)
     _admissions: dict[SubClusterId, Admission] = field(default_factory=dict)
 
@@ -33,6 +39,16 @@ class InMemoryStateStore:
         if self._timestamp_ms is None:
             self._timestamp_ms = self._now_ms()
         return self._timestamp_ms
+
+    async def begin_epoch(self, listed: Collection[ApplicationId]) -> int:
+        """A time stamp that no earlier epoch has."""
+        is_first = self._timestamp_ms is None
+        known = {await InMemoryStateStore.federation_timestamp_ms(self), *self._epochs}
+        now_ms = self._now_ms()
+        stamp = now_ms if is_first else timestamp_of_epoch(now_ms, known=known, listed=listed)
+        self._epochs.append(stamp)
+        self._next_sequence = sequence_above(self._next_sequence, known=known, listed=listed)
+        return stamp
 
     async def reserve_sequences(self, count: int) -> range:
         """The next numbers."""
@@ -157,6 +173,16 @@ class InMemoryStateStore:
     async def close(self) -> None:
         """Nothing to give up."""
 
+    def backup(self) -> "InMemoryStateStore":
+        """A copy of what is in it now."""
+        copied = (deepcopy(getattr(self, name)) for name in _CONTENTS)
+        return InMemoryStateStore(self.now_s, *copied)
+
+    def restore(self, backup: "InMemoryStateStore") -> None:
+        """Have in it what was there when the copy was made; nobody who uses it is told."""
+        for name in _CONTENTS:
+            setattr(self, name, deepcopy(getattr(backup, name)))
+
     def _now_ms(self) -> int:
         return int(self.now_s() * 1000)
 
@@ -189,6 +215,11 @@ class SwitchableStore(InMemoryStateStore):
         """Refused while writes fail: the first call writes."""
         self._check(is_write=True)
         return await InMemoryStateStore.federation_timestamp_ms(self)
+
+    async def begin_epoch(self, listed: Collection[ApplicationId]) -> int:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        return await InMemoryStateStore.begin_epoch(self, listed)
 
     async def reserve_sequences(self, count: int) -> range:
         """Refused while writes fail."""

@@ -36,7 +36,6 @@ from shim.testing.federation import ScriptedFederation
 __all__ = ["ScriptedDoor", "body_of", "context"]
 
 BASE = "/ws/v1/cluster"
-STAMP_MS = 1_700_000_000_000
 
 
 class ScriptedDoor:
@@ -92,7 +91,6 @@ class ScriptedDoor:
             store=store,
             managers=managers,
             clock=clock,
-            cluster_timestamp_ms=STAMP_MS,
         )
         self.exchanges: list[Exchange] = []
         self.identity = IdentityService(rules or IdentityRules(allow_anonymous=True), secret=b"s" * 32, clock=clock)

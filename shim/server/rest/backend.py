@@ -32,7 +32,7 @@ class Backend:
 
     Attributes:
         managers: By sub-cluster, in the configured order.
-        cluster_timestamp_ms: Of the federation's ids: `id` and `startedOn` of `/info`.
+        ids: Issues them; their time stamp is `id` and `startedOn` of `/info`.
         answer_within_s: Nobody waits longer for a sub-cluster.
         slow_answer_within_s: Nor for what takes a ResourceManager its time; and that not for one that is late.
     """
@@ -47,7 +47,6 @@ class Backend:
     store: StateStore
     managers: Mapping[SubClusterId, ResourceManager]
     clock: Clock
-    cluster_timestamp_ms: int
     answer_within_s: float = 2.0
     slow_answer_within_s: float = 30.0
 

@@ -152,7 +152,7 @@ class Operations:
         read = await self._backend.documents.part(Part.INFO)
         first = next(iter(read.documents.values()), None)
         known = msgspec.json.decode(first.raw)["clusterInfo"] if first else {}
-        stamp = self._backend.cluster_timestamp_ms
+        stamp = await self._backend.ids.begin()
         own = {"id": stamp, "startedOn": stamp, "state": "STARTED", "haState": "ACTIVE"}
         body = msgspec.json.encode({"clusterInfo": {**own, **known, **own}})
         return Outcome(Document(body), read.freshness, Part.INFO)

@@ -88,6 +88,36 @@ async def test_reserving_before_the_time_stamp_is_asked_for_fixes_it_too(store: 
     assert await store.federation_timestamp_ms() == 1_000_000
 
 
+async def test_the_first_epoch_of_a_new_federation_is_its_founding(store: StateStore) -> None:
+    assert await store.begin_epoch([]) == 1_000_000
+    assert await store.federation_timestamp_ms() == 1_000_000
+
+
+async def test_no_two_epochs_have_the_same_time_stamp_though_the_clock_stands_still_or_goes_back(
+    store: StateStore, clock: HeldClock
+) -> None:
+    first = await asyncio.gather(*(store.begin_epoch([]) for _ in range(5)))
+    clock.at_s -= 100
+    later = [await store.begin_epoch([]) for _ in range(5)]
+    assert len({*first, *later}) == 10
+    assert min(later) > max(first)
+
+
+async def test_an_epoch_of_a_store_that_issued_ids_before_is_another(store: StateStore) -> None:
+    await store.reserve_sequences(1)
+    assert await store.begin_epoch([]) == 1_000_001
+
+
+async def test_an_epoch_raises_the_numbers_above_what_is_listed(store: StateStore) -> None:
+    first = await store.begin_epoch([])
+    await store.reserve_sequences(10)
+    listed = [ApplicationId(first, 40), ApplicationId(first + 1, 90), ApplicationId(first, 2**31 - 1)]
+    assert await store.begin_epoch(listed) == first + 2
+    assert (await store.reserve_sequences(1))[0] == 41
+    await store.begin_epoch([])
+    assert (await store.reserve_sequences(1))[0] == 42
+
+
 async def test_a_record_comes_back_as_it_was_written(store: StateStore) -> None:
     record = a_record(body=b"\x00\xff{", name="Ünïcode \U0001f9f5", queue="", label="gpu && !old")
     never_heard = Candidate(WEST, None, "never heard of", math.inf)

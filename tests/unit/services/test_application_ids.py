@@ -7,7 +7,8 @@ import pytest
 from shim.domain.ids import ApplicationId
 from shim.errors import UnavailableError
 from shim.services.application_ids import ApplicationIds
-from shim.testing.state_stores import SwitchableStore
+from shim.testing.clock import FakeClock
+from shim.testing.state_stores import InMemoryStateStore, SwitchableStore
 
 
 @pytest.fixture
@@ -76,3 +77,50 @@ async def test_blocks_grow_to_a_limit(store: SwitchableStore) -> None:
         await ids.issue()
     after = await store.reserve_sequences(1)
     assert after.start - before.start <= 10_000 + 2 * 1600
+
+
+async def test_each_process_issues_under_a_time_stamp_of_its_own() -> None:
+    store = InMemoryStateStore(now_s=lambda: 5.0)
+    stamps = [await ApplicationIds(store).begin() for _ in range(3)]
+    assert stamps == [5000, 5001, 5002]
+
+
+async def test_ids_of_a_restored_store_are_none_that_were_issued_in_the_lost_time() -> None:
+    clock = FakeClock()
+    store = InMemoryStateStore(now_s=clock.now_s)
+    await ApplicationIds(store).begin()
+    copy = store.backup()
+    await clock.advance(1.0)
+    lost = ApplicationIds(store)
+    issued = {await lost.issue() for _ in range(250)}
+    store.restore(copy)
+    await clock.advance(1.0)
+    again = ApplicationIds(store)
+    assert issued.isdisjoint({await again.issue() for _ in range(500)})
+
+
+async def test_numbers_go_on_above_those_that_resource_managers_list() -> None:
+    store = InMemoryStateStore(now_s=lambda: 5.0)
+    first = await ApplicationIds(store).begin()
+    listed = [ApplicationId(first, 700), ApplicationId(first, 2_000_000_000), ApplicationId(6000, 9000)]
+    assert await ApplicationIds(store, listed=lambda: listed).issue() == ApplicationId(5001, 701)
+
+
+async def test_a_time_stamp_that_is_listed_is_not_taken() -> None:
+    store = InMemoryStateStore(now_s=lambda: 5.0)
+    await ApplicationIds(store).begin()
+    assert await ApplicationIds(store, listed=lambda: [ApplicationId(5001, 1)]).begin() == 5002
+
+
+async def test_a_number_under_which_a_client_submitted_already_is_not_issued(store: SwitchableStore) -> None:
+    ids = ApplicationIds(store, block=10, is_known=lambda an_id: an_id.sequence in {1, 2, 5})
+    assert [(await ids.issue()).sequence for _ in range(3)] == [3, 4, 6]
+
+
+async def test_no_id_is_issued_while_no_epoch_can_begin(store: SwitchableStore) -> None:
+    ids = ApplicationIds(store)
+    store.writes_fail = True
+    with pytest.raises(UnavailableError):
+        await ids.issue()
+    store.writes_fail = False
+    assert (await ids.issue()).sequence == 1
