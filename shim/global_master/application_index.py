@@ -8,6 +8,7 @@ known in the end does not depend on the order in which it came in.
 from collections import deque
 from collections.abc import Mapping, Sequence
 
+from shim.domain.application_columns import ApplicationColumns
 from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
@@ -28,6 +29,7 @@ class ApplicationIndex:
         self._rank = {subcluster: rank for rank, subcluster in enumerate(subclusters)}
         self._most_finals = most_finals
         self._documents: dict[ApplicationId, ApplicationDocument] = {}
+        self._columns = ApplicationColumns()  # of the same documents: see `_put` and `remove`
         self._live: dict[SubClusterId, set[ApplicationId]] = {subcluster: set() for subcluster in subclusters}
         self._finals: deque[ApplicationId] = deque()
         self._homes: dict[ApplicationId, SubClusterId] = {}
@@ -97,9 +99,14 @@ class ApplicationIndex:
         """Every document, of the application that started last first; equal times by id."""
         version, documents = self._sorted
         if version != self._version:
-            documents = tuple(sorted(self._documents.values(), key=_age_key, reverse=True))
+            documents = tuple(self._columns.documents(self._columns.newest_first()))
             self._sorted = (self._version, documents)
         return documents
+
+    @property
+    def columns(self) -> ApplicationColumns:
+        """The same documents by column, for lists."""
+        return self._columns
 
     def submit(self, document: ApplicationDocument) -> None:
         """The federation has taken an application: `document` stands until its home tells of it."""
@@ -111,7 +118,7 @@ class ApplicationIndex:
         self._homes[application_id] = home
         if before is None or application_id in self._synthetic or before.summary.home_subcluster != home:
             self._take_out(application_id)
-            self._documents[application_id] = document
+            self._put(document)
             self._synthetic.add(application_id)
         self.write(application_id, document.as_of_s)
 
@@ -121,7 +128,7 @@ class ApplicationIndex:
         before = self._documents.get(application_id)
         if before is not None and application_id not in self._waiting:
             return
-        self._documents[application_id] = document
+        self._put(document)
         self._synthetic.add(application_id)
         self._waiting.add(application_id)
         if before is None or before.raw != document.raw:
@@ -158,7 +165,7 @@ class ApplicationIndex:
         is_final = document.summary.state.is_final
         became_final = is_final and (before is None or not before.summary.state.is_final)
         self._take_out(application_id)
-        self._documents[application_id] = document
+        self._put(document)
         self._forgotten.pop(application_id, None)
         if is_final or self._written.get(application_id, float("inf")) <= document.as_of_s:
             self._written.pop(application_id, None)
@@ -197,10 +204,15 @@ class ApplicationIndex:
         """Know nothing of it any more."""
         self._take_out(application_id)
         self._documents.pop(application_id, None)
+        self._columns.remove(application_id)
         self._homes.pop(application_id, None)
         self._forgotten.pop(application_id, None)
         self._written.pop(application_id, None)
         self._version += 1
+
+    def _put(self, document: ApplicationDocument) -> None:
+        self._documents[document.summary.application_id] = document
+        self._columns.put(document)
 
     def _stands(self, document: ApplicationDocument, before: ApplicationDocument) -> bool:
         """Whether a document goes before the one that is known."""
@@ -230,8 +242,3 @@ class ApplicationIndex:
 
 def _finality(document: ApplicationDocument) -> tuple[bool, float]:
     return document.summary.state.is_final, document.as_of_s
-
-
-def _age_key(document: ApplicationDocument) -> tuple[int, int, int]:
-    summary = document.summary
-    return summary.started_at_ms, summary.application_id.cluster_timestamp, summary.application_id.sequence

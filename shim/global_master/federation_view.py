@@ -12,6 +12,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from shim.domain.application_columns import ApplicationColumns
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
@@ -245,6 +246,11 @@ class FederationView:
         """Every application, that started last first; equal times by id."""
         return self._index.newest_first()
 
+    @property
+    def columns(self) -> ApplicationColumns:
+        """Every application by column, for lists that filter."""
+        return self._index.columns
+
     def live(self, subcluster: SubClusterId) -> frozenset[ApplicationId]:
         """Applications that were not final when this sub-cluster last told of them."""
         return self._index.live(subcluster)
@@ -298,6 +304,15 @@ class FederationView:
         if subcluster in self._retired or now_s - known.heard_at_s > self._settings.late_after_s:
             return SubClusterState.LOST
         return SubClusterState.RUNNING if report.ha_state is HaState.ACTIVE else SubClusterState.RECOVERING
+
+    def scheduler(self, subcluster: SubClusterId) -> str:
+        """Type of a sub-cluster's scheduler, as `capacityScheduler`; empty before it was told."""
+        return self._subclusters[subcluster].scheduler
+
+    def clock_skew_s(self, subcluster: SubClusterId) -> float:
+        """A ResourceManager's clock less ours."""
+        report = self._subclusters[subcluster].report
+        return 0.0 if report is None else report.clock_skew_s
 
     def largest_grant(self) -> ResourceVector:
         """The largest container that some sub-cluster grants, and that one of its nodes could hold."""

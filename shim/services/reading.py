@@ -9,6 +9,7 @@ import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
+from shim.domain.application_columns import ApplicationColumns
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument, HaState
@@ -26,7 +27,7 @@ from shim.services.guarded_reading import GuardedReading
 from shim.services.homeless import homeless_document
 from shim.services.single_flight import SingleFlight
 
-__all__ = ["ApplicationRead", "ApplicationReading", "ApplicationsRead", "ReadingSettings"]
+__all__ = ["ApplicationRead", "ApplicationReading", "ApplicationsRead", "ColumnsRead", "ReadingSettings"]
 
 _MOST_FETCHES = 32
 _DEFAULT_QUEUE = "default"
@@ -66,6 +67,14 @@ class ApplicationsRead:
 
     documents: Sequence[ApplicationDocument]
     version: int
+    freshness: Freshness
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsRead:
+    """Every application by column, and how old that is; to be used before anything is waited for."""
+
+    columns: ApplicationColumns
     freshness: Freshness
 
 
@@ -127,6 +136,19 @@ class ApplicationReading:
         if not self._settings.guarded:
             return ApplicationsRead(documents, version, freshness)
         return await self._guarded_applications(documents, version, freshness, viewer)
+
+    async def columns(self) -> ColumnsRead | None:
+        """Every application by column; None where what is shown depends on who asks."""
+        if self._settings.guarded:
+            return None
+        await self._fetch_written()
+        now_s = self._clock.now_s()
+        return ColumnsRead(self._view.columns, freshness_of(self._view, Part.APPLICATIONS, now_s))
+
+    @property
+    def are_lists_at_hand(self) -> bool:
+        """Whether a list needs no question to a sub-cluster now."""
+        return not self._settings.guarded and not self._due()
 
     def is_guarded(self, home: SubClusterId) -> bool:
         """Whether what a sub-cluster tells of an application depends on who asks."""
@@ -280,16 +302,24 @@ class ApplicationReading:
 
     async def _fetch_written(self) -> None:
         """Ask for what was written since it was told, newest first and not all at once if it is very much."""
+        due = self._due()
+        if due:
+            asked = (self._fetch(application_id, home) for application_id, home in due[:_MOST_FETCHES])
+            await asyncio.gather(*asked, return_exceptions=True)
+
+    def _due(self) -> list[tuple[ApplicationId, SubClusterId]]:
+        """What was written since it was told, and can be asked for now; newest first."""
+        outdated = self._view.outdated()
+        if not outdated:
+            return []
         late, forgotten = self._view.late(self._clock.now_s()), self._view.forgotten()
-        due = [
+        return [
             (application_id, home)
-            for application_id in sorted(self._view.outdated(), reverse=True)
+            for application_id in sorted(outdated, reverse=True)
             if (home := self._view.home_of(application_id)) is not None
             and home not in late
             and application_id not in forgotten
         ]
-        asked = (self._fetch(application_id, home) for application_id, home in due[:_MOST_FETCHES])
-        await asyncio.gather(*asked, return_exceptions=True)
 
     # ------------------------------------------------------------------ where access lists are on
 

@@ -19,9 +19,12 @@ __all__ = [
     "NODE_STATES",
     "ApplicationFilter",
     "QueueScope",
+    "TimeRange",
+    "final_status_of",
     "parse_application_filter",
     "parse_deselects",
     "parse_node_states",
+    "trusted_skews",
 ]
 
 _LONGEST = 2**63 - 1
@@ -71,20 +74,25 @@ class QueueScope:
 
     def holds(self, application: ApplicationSummary) -> bool:
         """Whether a list of this queue shows the application."""
-        queue = application.queue
+        return self.shows(application.queue, is_final=application.state.is_final)
+
+    def shows(self, queue: str, *, is_final: bool) -> bool:
+        """Whether a list of this queue shows an application that names `queue` as its own."""
         if queue == self.path:
             # also a parent's: what was refused there keeps its name
             return True
         if self.is_leaf:
             return queue == self.path.rpartition(".")[2]
-        return not application.state.is_final and (queue.startswith(f"{self.path}.") or queue in self.leaves)
+        return not is_final and (queue.startswith(f"{self.path}.") or queue in self.leaves)
 
 
 FindQueue = Callable[[str], QueueScope | None]
 
 
 @dataclass(frozen=True, slots=True)
-class _Range:
+class TimeRange:
+    """Moments in milliseconds since the epoch, both ends included."""
+
     begin: int = 0
     end: int = _LONGEST
 
@@ -109,8 +117,8 @@ class ApplicationFilter:
     user: str | None = None
     queue: QueueScope | None = None
     limit: int = _LONGEST
-    started: _Range = field(default_factory=_Range)
-    finished: _Range = field(default_factory=_Range)
+    started: TimeRange = field(default_factory=TimeRange)
+    finished: TimeRange = field(default_factory=TimeRange)
     types: frozenset[str] = frozenset()
     tags: frozenset[str] = frozenset()
     name: str | None = None
@@ -132,10 +140,10 @@ class ApplicationFilter:
         Raises:
             JavaError: If `finalStatus` or `deSelects` is wrong and there is an application to apply it to.
         """
-        slack = {home: skew for home, skew in skews_ms.items() if abs(skew) > _TRUSTED_SKEW_MS}
+        slack = trusted_skews(skews_ms)
         found = [item for item in applications if self._matches(item, slack)]
         if found and self.final_status:
-            wanted = _final_status(self.final_status)
+            wanted = final_status_of(self.final_status)
             found = [item for item in found if item.final_status is wanted]
         left_out = parse_deselects(self.deselects) if found else frozenset[str]()
         found.sort(key=_newest_first, reverse=True)
@@ -159,7 +167,17 @@ def _newest_first(item: ApplicationSummary) -> tuple[int, int]:
     return item.application_id.cluster_timestamp, item.application_id.sequence
 
 
-def _final_status(text: str) -> FinalStatus:
+def trusted_skews(skews_ms: Mapping[SubClusterId, int]) -> Mapping[SubClusterId, int]:
+    """The skews that are large enough to be no error of measurement; in milliseconds."""
+    return {home: skew for home, skew in skews_ms.items() if abs(skew) > _TRUSTED_SKEW_MS}
+
+
+def final_status_of(text: str) -> FinalStatus:
+    """Read `finalStatus`.
+
+    Raises:
+        JavaError: If there is no such status.
+    """
     try:
         return FinalStatus(text)
     except ValueError:
@@ -219,7 +237,7 @@ def _limit(text: str | None) -> int:
     return limit
 
 
-def _range(values: Mapping[str, int], parameter: str, shown: str, shown_begin: str) -> _Range:
+def _range(values: Mapping[str, int], parameter: str, shown: str, shown_begin: str) -> TimeRange:
     begin, end = values.get(f"{parameter}Begin", 0), values.get(f"{parameter}End", _LONGEST)
     if begin < 0:
         raise JavaError.bad_request(f"{shown}Begin must be greater than 0")
@@ -227,7 +245,7 @@ def _range(values: Mapping[str, int], parameter: str, shown: str, shown_begin: s
         raise JavaError.bad_request(f"{shown}End must be greater than 0")
     if begin > end:
         raise JavaError.bad_request(f"{shown}End must be greater than {shown_begin}")
-    return _Range(begin, end)
+    return TimeRange(begin, end)
 
 
 def _states(values: tuple[str, ...]) -> frozenset[YarnApplicationState]:

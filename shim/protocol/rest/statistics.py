@@ -5,13 +5,14 @@ Source: `RMWebServices.getAppStatistics`.
 
 import json
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable, Mapping
 
+from shim.domain.application_columns import ApplicationColumns
 from shim.domain.applications import ApplicationSummary, YarnApplicationState
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.queries import Query, split_values
 
-__all__ = ["application_statistics"]
+__all__ = ["application_statistics", "column_statistics"]
 
 _ANY_TYPE = "*"
 
@@ -22,6 +23,23 @@ def application_statistics(query: Query, applications: Iterable[ApplicationSumma
     Raises:
         JavaError: If a state is none, or more than one type is asked for.
     """
+
+    def count(wanted: str) -> Counter[YarnApplicationState]:
+        return Counter(item.state for item in applications if wanted in (_ANY_TYPE, item.application_type.lower()))
+
+    return _statistics(query, count)
+
+
+def column_statistics(query: Query, columns: ApplicationColumns) -> bytes:
+    """The same of columns; raises as `application_statistics`."""
+
+    def count(wanted: str) -> Mapping[YarnApplicationState, int]:
+        return columns.count_states(columns.all() if wanted == _ANY_TYPE else columns.has_word("type", wanted))
+
+    return _statistics(query, count)
+
+
+def _statistics(query: Query, count: Callable[[str], Mapping[YarnApplicationState, int]]) -> bytes:
     states = _wanted_states(query)
     types = {word.lower() for word in split_values(query.all("applicationTypes"))}
     if len(types) > 1:
@@ -29,7 +47,7 @@ def application_statistics(query: Query, applications: Iterable[ApplicationSumma
             f"# of applicationTypes = {len(types)}, we temporarily support at most one applicationType"
         )
     wanted = next(iter(types), _ANY_TYPE)
-    counted = Counter(item.state for item in applications if wanted in (_ANY_TYPE, item.application_type.lower()))
+    counted = count(wanted)
     items = [{"state": state.value, "type": wanted, "count": counted[state]} for state in states]
     return json.dumps({"appStatInfo": {"statItem": items}}, separators=(",", ":")).encode()
 

@@ -74,8 +74,7 @@ class Backend:
 
     def skews_ms(self) -> dict[SubClusterId, int]:
         """How far each sub-cluster's clock is ahead of ours."""
-        now_s = self.clock.now_s()
-        return {item: round(self.view.look(item, now_s).clock_skew_s * 1000) for item in self.view.subclusters}
+        return {item: round(self.view.clock_skew_s(item) * 1000) for item in self.view.subclusters}
 
     def find_queue(self, text: str) -> QueueScope | None:
         """The queue that a text names in any sub-cluster: a full path, or else the last name of one.

@@ -13,11 +13,10 @@ from shim.errors import NotFoundError, NoUsableSubClusterError, UnavailableError
 from shim.global_master.federation_view import Part
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.errors import JavaError
-from shim.protocol.rest.filters import parse_application_filter, parse_deselects, parse_node_states
+from shim.protocol.rest.filters import parse_deselects, parse_node_states
 from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.merges import Part as MergePart
 from shim.protocol.rest.merges import (
-    join_list,
     merge_bulk_activities,
     merge_labels_to_nodes,
     merge_metrics,
@@ -30,16 +29,14 @@ from shim.protocol.rest.merges import (
     scheduler_type,
     without_members,
 )
-from shim.protocol.rest.negotiation import Representation, negotiate
 from shim.protocol.rest.queries import Query
-from shim.protocol.rest.statistics import application_statistics
 from shim.protocol.rest.submission_context import decode_submission
 from shim.server.rest.answers import Document
+from shim.server.rest.application_lists import ApplicationLists
 from shim.server.rest.backend import Backend
 from shim.server.rest.endpoints import Endpoint, Operation
 from shim.server.rest.forwarding import forwarded_request, public_url
 from shim.server.rest.messages import Request
-from shim.server.rest.xml_lists import XMLLists
 from shim.services.documents import PartRead
 from shim.services.freshness import Freshness
 from shim.services.identity import Caller
@@ -104,7 +101,7 @@ class Operations:
         self._login_user = login_user
         self._staleness_s = staleness_s
         self._scheduler = scheduler
-        self._xml_lists = XMLLists()
+        self._lists = ApplicationLists(backend)
         self._table: Mapping[Operation, Callable[[Call], Awaitable[Outcome | RestAnswer]]] = {
             Operation.INFO: self._info,
             Operation.USER_INFO: self._user_info,
@@ -177,28 +174,13 @@ class Operations:
         return Outcome(Document(merge_nodes(parts, states=states)), read.freshness, Part.NODES)
 
     async def _applications(self, call: Call) -> Outcome:
-        wanted = parse_application_filter(
-            call.query,
-            find_queue=self._backend.find_queue,
-            unknown_queue_is_error=self._has_capacity_scheduler(),
-        )
-        read = await self._backend.applications.applications(viewer=call.caller.user)
-        raws = {document.summary.application_id: document.raw for document in read.documents}
-        summaries = [document.summary for document in read.documents]
-        found, left_out = wanted.select(summaries, skews_ms=self._backend.skews_ms())
-        shown = (raws[item.application_id] for item in found)
-        items = (without_members(raw, without=left_out) for raw in shown) if left_out else shown
-        if negotiate(call.request.joined("accept")) is Representation.XML:
-            document = Document(b"", xml=await self._xml_lists.write("apps", "app", items))
-        else:
-            document = Document(join_list("apps", "app", items))
-        return Outcome(document, read.freshness, Part.APPLICATIONS)
+        accept = call.request.joined("accept")
+        document, freshness = await self._lists.applications(call.query, accept, call.caller.user)
+        return Outcome(document, freshness, Part.APPLICATIONS)
 
     async def _statistics(self, call: Call) -> Outcome:
-        read = await self._backend.applications.applications(viewer=call.caller.user)
-        summaries = [document.summary for document in read.documents]
-        body = application_statistics(call.query, summaries)
-        return Outcome(Document(body), read.freshness, Part.APPLICATIONS)
+        document, freshness = await self._lists.statistics(call.query, call.caller.user)
+        return Outcome(document, freshness, Part.APPLICATIONS)
 
     async def _application(self, call: Call) -> Outcome:
         text = call.parameters["application"]
@@ -224,12 +206,6 @@ class Operations:
         if not read.documents:
             raise NoUsableSubClusterError("no sub-cluster has answered yet: `heddle doctor` tells why")
         return read, self._backend.weighted(read)
-
-    def _has_capacity_scheduler(self) -> bool:
-        now_s = self._backend.clock.now_s()
-        kinds = [self._backend.view.look(item, now_s).scheduler for item in self._backend.view.subclusters]
-        known = [kind for kind in kinds if kind]
-        return not known or "capacityScheduler" in known
 
     def _now(self) -> Freshness:
         return Freshness(self._backend.clock.now_s(), self._backend.missing())

@@ -36,10 +36,12 @@ def _items_of(value: msgspec.Raw | None) -> list[bytes]:
 
 def join_list(root: str, item: str, items: Iterable[bytes]) -> bytes:
     """`{root: {item: [...]}}` from untouched items; of none, as Hadoop 3 writes it: `{root: {}}`."""
-    joined = b",".join(items)
-    if not joined:
+    parts = list(items)
+    if not parts:
         return b'{"%b":{}}' % root.encode()
-    return b'{"%b":{"%b":[%b]}}' % (root.encode(), item.encode(), joined)
+    parts[0] = b'{"%b":{"%b":[%b' % (root.encode(), item.encode(), parts[0])  # so that megabytes are copied once
+    parts[-1] += b"]}}"
+    return b",".join(parts)
 
 
 def without_members(document: bytes, *, without: frozenset[str]) -> bytes:

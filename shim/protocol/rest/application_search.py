@@ -1,0 +1,82 @@
+"""`ApplicationFilter` over columns: the same rows as `ApplicationFilter.select`, in a few comparisons of arrays."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+import numpy as np
+
+from shim.domain.application_columns import ApplicationColumns, Mask, Rows
+from shim.domain.ids import SubClusterId
+from shim.protocol.rest.filters import (
+    ApplicationFilter,
+    QueueScope,
+    TimeRange,
+    final_status_of,
+    parse_deselects,
+    trusted_skews,
+)
+
+__all__ = ["search"]
+
+_NO_SKEWS: Mapping[SubClusterId, int] = MappingProxyType({})
+
+
+def search(
+    columns: ApplicationColumns, wanted: ApplicationFilter, *, skews_ms: Mapping[SubClusterId, int] = _NO_SKEWS
+) -> tuple[Rows, frozenset[str]]:
+    """The matching applications, newest first, cut at the limit, and the members to leave out of each.
+
+    Args:
+        columns: The applications of all sub-clusters.
+        wanted: What is asked for.
+        skews_ms: How far each sub-cluster's clock is ahead of ours.
+
+    Raises:
+        JavaError: If `finalStatus` or `deSelects` is wrong and there is an application to apply it to.
+    """
+    mask = _matching(columns, wanted, trusted_skews(skews_ms))
+    is_any = bool(mask.any())
+    if is_any and wanted.final_status:
+        mask &= columns.has_final_status(final_status_of(wanted.final_status))
+        is_any = bool(mask.any())
+    left_out = parse_deselects(wanted.deselects) if is_any else frozenset[str]()
+    return columns.newest_first(mask, min(wanted.limit, len(columns))), left_out
+
+
+def _matching(columns: ApplicationColumns, wanted: ApplicationFilter, skews_ms: Mapping[SubClusterId, int]) -> Mask:
+    mask = columns.all()
+    if wanted.states:
+        mask &= columns.has_any_state(wanted.states)
+    if wanted.user is not None:
+        mask &= columns.has_word("user", wanted.user)
+    if wanted.queue is not None:
+        mask &= _in_queue(columns, wanted.queue)
+    if wanted.types:
+        mask &= columns.has_any_word("type", wanted.types)
+    if wanted.tags:
+        mask &= columns.has_any_tag(wanted.tags)
+    if wanted.name is not None:
+        mask &= columns.has_word("name", wanted.name)
+    for column, times in (("started_ms", wanted.started), ("finished_ms", wanted.finished)):
+        mask &= _inside(columns, column, times, skews_ms)
+    return mask
+
+
+def _in_queue(columns: ApplicationColumns, scope: QueueScope) -> Mask:
+    """The scope is asked once for each queue that an application names, not once for each application."""
+    live, ended = (
+        columns.has_any_word("queue", {name for name in columns.words("queue") if scope.shows(name, is_final=is_final)})
+        for is_final in (False, True)
+    )
+    return np.where(columns.is_final(), ended, live)
+
+
+def _inside(columns: ApplicationColumns, column: str, times: TimeRange, skews_ms: Mapping[SubClusterId, int]) -> Mask:
+    """`TimeRange.includes` for every row."""
+    moments = columns.time_ms(column)
+    inside = np.logical_and(moments >= times.begin, moments <= times.end)
+    if skews_ms:
+        skews = columns.by_home(skews_ms)
+        shifted = moments - skews
+        inside |= (skews != 0) & (moments > 0) & (shifted >= times.begin) & (shifted <= times.end)
+    return inside

@@ -1,0 +1,82 @@
+"""Lists and counts of applications: by columns where all callers see the same, by a walk where access lists are on."""
+
+from collections.abc import Iterable
+
+from shim.protocol.rest.application_search import search
+from shim.protocol.rest.filters import ApplicationFilter, parse_application_filter
+from shim.protocol.rest.negotiation import Representation, negotiate
+from shim.protocol.rest.queries import Query
+from shim.protocol.rest.statistics import application_statistics, column_statistics
+from shim.server.rest.answers import Document
+from shim.server.rest.backend import Backend
+from shim.server.rest.item_forms import Form, ItemForms
+from shim.services.freshness import Freshness
+
+__all__ = ["ApplicationLists"]
+
+
+class ApplicationLists:
+    """What `/apps` and `/appstatistics` answer.
+
+    Args:
+        backend: The use cases.
+    """
+
+    def __init__(self, backend: Backend) -> None:
+        self._backend = backend
+        self._forms = ItemForms()
+
+    @property
+    def are_at_hand(self) -> bool:
+        """Whether nothing has to be fetched for them now."""
+        return self._backend.applications.are_lists_at_hand
+
+    async def applications(self, query: Query, accept: str, viewer: str) -> tuple[Document, Freshness]:
+        """The applications that a query asks for.
+
+        Args:
+            query: Decoded parameters.
+            accept: Which representations the caller reads.
+            viewer: Who asks.
+
+        Raises:
+            JavaError: For a value that the ResourceManager refuses.
+        """
+        wanted = parse_application_filter(
+            query,
+            find_queue=self._backend.find_queue,
+            unknown_queue_is_error=self._has_capacity_scheduler(),
+        )
+        items, left_out, freshness = await self._found(wanted, viewer)
+        chosen = negotiate(accept)
+        form = Form(chosen if isinstance(chosen, Representation) else Representation.JSON, left_out)
+        return await self._forms.write("apps", "app", items, form), freshness
+
+    async def _found(self, wanted: ApplicationFilter, viewer: str) -> tuple[Iterable[bytes], frozenset[str], Freshness]:
+        listed = await self._backend.applications.columns()
+        if listed is not None:
+            rows, left_out = search(listed.columns, wanted, skews_ms=self._backend.skews_ms())
+            return listed.columns.raws(rows), left_out, listed.freshness
+        read = await self._backend.applications.applications(viewer=viewer)
+        raws = {document.summary.application_id: document.raw for document in read.documents}
+        summaries = [document.summary for document in read.documents]
+        found, left_out = wanted.select(summaries, skews_ms=self._backend.skews_ms())
+        return [raws[item.application_id] for item in found], left_out, read.freshness
+
+    async def statistics(self, query: Query, viewer: str) -> tuple[Document, Freshness]:
+        """How many applications there are of each state.
+
+        Raises:
+            JavaError: For a value that the ResourceManager refuses.
+        """
+        listed = await self._backend.applications.columns()
+        if listed is not None:
+            return Document(column_statistics(query, listed.columns)), listed.freshness
+        read = await self._backend.applications.applications(viewer=viewer)
+        body = application_statistics(query, [document.summary for document in read.documents])
+        return Document(body), read.freshness
+
+    def _has_capacity_scheduler(self) -> bool:
+        kinds = [self._backend.view.scheduler(item) for item in self._backend.view.subclusters]
+        known = [kind for kind in kinds if kind]
+        return not known or "capacityScheduler" in known

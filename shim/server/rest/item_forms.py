@@ -1,0 +1,93 @@
+"""Lists of items in every form: an item is written once while it does not change, and joined as bytes from then on.
+
+As the ResourceManager told it, an item is JSON and whole. In XML, or without some of its members (`deSelects`), it is
+written when first asked for; other requests get their turn meanwhile.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from shim.protocol.rest.merges import join_list, without_members
+from shim.protocol.rest.negotiation import Representation
+from shim.protocol.rest.xml_writer import XML_HEAD, item_to_xml
+from shim.server.rest.answers import Document
+
+__all__ = ["Form", "ItemForms"]
+
+_MOST_BYTES = 64 * 1024 * 1024
+_AT_A_TIME = 50
+"""Items that are written before others get their turn: about 3 ms."""
+
+
+@dataclass(frozen=True, slots=True)
+class Form:
+    """How items are shown.
+
+    Attributes:
+        without: Members that are left out of each.
+    """
+
+    representation: Representation = Representation.JSON
+    without: frozenset[str] = frozenset()
+
+
+_AS_TOLD = Form()
+
+
+class ItemForms:
+    """Writes lists of items; remembers what it made of items by their bytes."""
+
+    def __init__(self) -> None:
+        self._made: OrderedDict[tuple[Form, bytes], bytes] = OrderedDict()
+        self._bytes = 0
+
+    async def write(self, root: str, item: str, items: Iterable[bytes], form: Form) -> Document:
+        """A document with one list; it waits only if more than a few items have to be written.
+
+        Args:
+            root: Name of the document's only member, or element.
+            item: Name of the list, or of each element.
+            items: JSON objects.
+            form: How they are shown.
+        """
+        shown = items if form == _AS_TOLD else await self._shown(item, items, form)
+        if form.representation is Representation.JSON:
+            return Document(join_list(root, item, shown))
+        return Document(b"", xml=_joined_xml(root, shown))
+
+    async def _shown(self, item: str, items: Iterable[bytes], form: Form) -> list[bytes]:
+        shown: list[bytes] = []
+        made = 0
+        for raw in tuple(items):  # what they come from may change while others have their turn
+            known = self._made.get((form, raw))
+            if known is None:
+                known = _written(raw, item, form)
+                self._remember(form, raw, known)
+                made += 1
+                if made % _AT_A_TIME == 0:
+                    await asyncio.sleep(0)
+            shown.append(known)
+        return shown
+
+    def _remember(self, form: Form, raw: bytes, made: bytes) -> None:
+        self._made[(form, raw)] = made
+        self._bytes += len(raw) + len(made)
+        while self._bytes > _MOST_BYTES:
+            (_, oldest), dropped = self._made.popitem(last=False)
+            self._bytes -= len(oldest) + len(dropped)
+
+
+def _written(raw: bytes, item: str, form: Form) -> bytes:
+    shown = without_members(raw, without=form.without) if form.without else raw
+    return shown if form.representation is Representation.JSON else item_to_xml(shown, item)
+
+
+def _joined_xml(root: str, elements: Iterable[bytes]) -> bytes:
+    """`<root><item>...</item>...</root>`; of none an empty root element."""
+    head, name = XML_HEAD.encode(), root.encode()
+    parts = list(elements)
+    if not parts:
+        return b"%b<%b/>" % (head, name)
+    return b"".join((head, b"<%b>" % name, *parts, b"</%b>" % name))

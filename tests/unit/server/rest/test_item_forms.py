@@ -1,0 +1,50 @@
+"""Long lists in every form."""
+
+import asyncio
+import json
+
+import pytest
+
+from shim.protocol.rest.merges import join_list, without_members
+from shim.protocol.rest.negotiation import Representation
+from shim.protocol.rest.xml_writer import json_to_xml
+from shim.server.rest.item_forms import Form, ItemForms
+
+ITEMS = [json.dumps({"id": number, "name": "a&b", "map": {"entry": []}}).encode() for number in range(500)]
+XML = Form(Representation.XML)
+FORMS = [Form(), XML, Form(without=frozenset({"map"})), Form(Representation.XML, frozenset({"name"}))]
+
+
+def in_one_piece(items, form):
+    whole = join_list("apps", "app", [without_members(raw, without=form.without) for raw in items])
+    return json_to_xml(whole) if form.representation is Representation.XML else whole
+
+
+@pytest.mark.parametrize("form", FORMS, ids=str)
+async def test_a_list_is_the_same_as_written_in_one_piece(form):
+    forms = ItemForms()
+    for items in (ITEMS, [], ITEMS, [b'{"id":1000}', *ITEMS[1:]], ITEMS[:1]):
+        document = await forms.write("apps", "app", items, form)
+        assert document.in_form(form.representation) == in_one_piece(items, form)
+
+
+async def test_what_is_remembered_in_one_form_is_not_shown_in_another():
+    forms = ItemForms()
+    made = [(await forms.write("apps", "app", ITEMS, form)).in_form(form.representation) for form in (*FORMS, *FORMS)]
+    assert made == [in_one_piece(ITEMS, form) for form in (*FORMS, *FORMS)]
+
+
+@pytest.mark.parametrize("form", FORMS[1:], ids=str)
+async def test_others_get_their_turn_meanwhile(form):
+    turns = 0
+
+    async def other() -> None:
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    task = asyncio.create_task(other())
+    await ItemForms().write("apps", "app", ITEMS, form)
+    task.cancel()
+    assert turns >= len(ITEMS) // 50
