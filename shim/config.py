@@ -7,6 +7,7 @@ sections are the reference: docs/configuration.md is made of them by scripts/con
 # ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
 
 import ipaddress
+import re
 import tomllib
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -27,6 +28,7 @@ from shim.config_sections import (
 )
 from shim.config_tree import Key, key, overlay, read, section
 from shim.domain.addresses import split_address
+from shim.domain.users import USER_NAME
 from shim.errors import ConfigError
 from shim.kerberos_config import KerberosConfig
 from shim.queue_config import MappingConfig, QueueConfig, check_queues
@@ -89,6 +91,7 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
     _check_subclusters(config.subclusters, source)
     check_queues(config.queues, config.mappings, [each.id for each in config.subclusters], source)
     _check_spans(config, source)
+    _check_proxy_users(config, source)
     _check_kerberos(config, source)
     _check_binding(config.server, config.masters, source)
     return config
@@ -126,6 +129,14 @@ def _check_spans(config: Config, source: str) -> None:
         named = f"queue {read[0].name} has {key_of_it} = true"
         message = f"is missing: {named}, and what is kept of it is sealed with this secret"
         raise ConfigError(source, "security.secret_file", f"{message}: openssl rand -hex 32 > FILE; chmod 600 FILE")
+
+
+def _check_proxy_users(config: Config, source: str) -> None:
+    """A rule for a name that no caller has would never count, and nobody would see why."""
+    for name in config.security.proxyuser:
+        if re.fullmatch(USER_NAME, name) is None:
+            message = "is not a user name; write the short one, without host and realm"
+            raise ConfigError(source, f"security.proxyuser.{name}", message)
 
 
 def _check_kerberos(config: Config, source: str) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 from shim.config_tree import Key, key, section
+from shim.domain.users import USER_NAME
 from shim.kerberos_config import SERVICE_PRINCIPAL, KerberosConfig
 
 __all__ = [
@@ -31,7 +32,9 @@ _PORT = r"(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|\d{1,4})"
 _ADDRESS = rf"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):{_PORT}"
 _ADDRESS_FORM = 'an address; write "host:port", the port at most 65535'
 _WEB = r"https?://[^\s/?#@]+/?"
-_USER = r"[^\s/?#&:]+"
+_USER_FORM = "a user name; write the short one, without host and realm"
+_USERS = rf"{USER_NAME}|\*"
+_USERS_FORM = f"{_USER_FORM}, or *"
 _ID = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _MIB = 1024 * 1024
 
@@ -110,7 +113,14 @@ class ProxyUserConfig:
     """Whom one service user may act for, as Hadoop's `hadoop.proxyuser.USER.*`. `*` allows all, nothing allows none."""
 
     hosts: tuple[str, ...] = key((), about=Key("Addresses or networks (`10.0.0.0/8`) that it calls from."))
-    users: tuple[str, ...] = key((), about=Key("Users that it may act for."))
+    users: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Users that it may act for; those of `admins` only by name, as `*` and `groups` do not reach them.",
+            pattern=_USERS,
+            form=_USERS_FORM,
+        ),
+    )
     groups: tuple[str, ...] = key((), about=Key("Groups of this machine whose members it may act for."))
 
 
@@ -127,10 +137,15 @@ class SecurityConfig:
         about=Key("Whether a changing call may come without a user; it then acts as `static_user`."),
     )
     static_user: str = key(
-        "dr.who", about=Key("Whom a call without a user counts as.", pattern=_USER, form="a user name")
+        "dr.who", about=Key("Whom a call without a user counts as.", pattern=USER_NAME, form=_USER_FORM)
     )
     admins: tuple[str, ...] = key(
-        (), about=Key("Users that may cordon and drain, beside the one that Heddle runs as; `*` for all.")
+        (),
+        about=Key(
+            "Users that may cordon and drain, beside the one that Heddle runs as; `*` for all.",
+            pattern=_USERS,
+            form=_USERS_FORM,
+        ),
     )
     proxyuser: Mapping[str, ProxyUserConfig] = section(
         _no_proxy_users, Key("`[security.proxyuser.NAME]`: the users whose `doAs` is believed.")
@@ -239,7 +254,7 @@ class SubClusterConfig:
         ),
     )
     user: str = key(
-        "heddle", about=Key("Heddle's own user there, for polls and for `proxy`.", pattern=_USER, form="a user name")
+        "heddle", about=Key("Heddle's own user there, for polls and for `proxy`.", pattern=USER_NAME, form=_USER_FORM)
     )
 
 

@@ -16,6 +16,7 @@ from typing import Any
 from shim.config_tree import Key, Origin, key, read, section
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy, parent_of
+from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import ConfigError
 
 __all__ = [
@@ -34,7 +35,7 @@ _LINE = re.compile(r"at line (\d+)")
 _ROUNDING = 1e-9
 _SAME = (
     *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
-    *("max_user_running", "user_maximum", "order", "submit", "administer"),
+    *("max_user_running", "user_maximum", "order"),
     *("span", "preemptable", "preempted_per_minute", "containers"),
 )
 """Keys of a queue that mean the same in the core."""
@@ -256,14 +257,24 @@ def share_policy(queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig
                 path=queue.name,
                 names=MappingProxyType({SubClusterId(name): known_as for name, known_as in queue.names.items()}),
                 prefers=MappingProxyType({SubClusterId(name): weight for name, weight in queue.prefers.items()}),
+                submit=tuple(map(_canonical, queue.submit)),
+                administer=tuple(map(_canonical, queue.administer)),
                 **{name: getattr(queue, name) for name in _SAME},
             )
             for queue in queues
         ),
         mappings=tuple(
-            QueueMapping(one.queue, one.user, one.group, one.application, one.overrides) for one in mappings
+            QueueMapping(one.queue, _canonical(one.user), one.group, one.application, one.overrides) for one in mappings
         ),
     )
+
+
+def _canonical(listed: str) -> str:
+    """A listed user as callers are named; `*` and groups as they stand."""
+    try:
+        return canonical_user(listed)
+    except MalformedUserNameError:
+        return listed
 
 
 def policy_text(queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig]) -> str:

@@ -286,6 +286,7 @@ def _identity(world: World) -> IdentityService:
         static_user=security.static_user,
         allow_anonymous=security.allow_anonymous,
         admins=(current_user(), *security.admins),
+        own_users=frozenset(each.settings.user for each in world.subclusters.values() if each.settings.is_proxy),
         proxy_users={
             user: ProxyRule(hosts=rule.hosts, users=rule.users, groups=rule.groups)
             for user, rule in security.proxyuser.items()

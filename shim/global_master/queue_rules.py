@@ -48,7 +48,7 @@ def may_administer(queue: FederatedQueue, user: str, groups_of: GroupsOf) -> boo
 
 def is_listed(names: Collection[str], user: str, groups_of: GroupsOf) -> bool:
     """Whether a user is named by `*`, by name or by group."""
-    if _ANY in names or user in names:
+    if _ANY in names or (user in names and not user.startswith(_GROUP)):
         return True
     groups = {name.removeprefix(_GROUP) for name in names if name.startswith(_GROUP)}
     return bool(groups) and not groups.isdisjoint(groups_of(user))

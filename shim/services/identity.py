@@ -1,4 +1,7 @@
-"""Who is calling: the one place that answers it, for every door.
+"""Who is calling: the one place that answers it, for every server.
+
+Every name (parameter, cookie, connection context, configured rule) is reduced to one canonical short name here; limits,
+access lists, audit and ResourceManagers see no other form of it.
 
 Without Kerberos a ResourceManager believes `user.name`, and hands out a signed cookie so that it need not be repeated.
 Heddle does the same with a secret of its own, so that clients that log in once (`SimpleAuth`) work. Whom a service
@@ -17,6 +20,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, UserError
 from shim.ports.clock import Clock
 
@@ -32,7 +36,6 @@ __all__ = [
 
 COOKIE_NAME = "hadoop.auth"
 _COOKIE_TYPE = "simple-dt"
-_LONGEST_NAME = 256
 _LONGEST_COOKIE = 4096
 _NOT_IN_A_COOKIE = frozenset('";\\,&=')
 _ANY = "*"
@@ -73,12 +76,14 @@ class IdentityRules:
         static_user: Whom a call without a user counts as.
         allow_anonymous: Whether such a call may change something.
         admins: Users with the right to operate Heddle; `*` for all.
+        own_users: Users that Heddle itself is at ResourceManagers, where they may have rights that callers have not.
         cookie_validity_s: How long a cookie is good.
     """
 
     static_user: str = "dr.who"
     allow_anonymous: bool = False
     admins: tuple[str, ...] = ()
+    own_users: frozenset[str] = frozenset()
     proxy_users: Mapping[str, ProxyRule] = field(default_factory=lambda: MappingProxyType({}))
     cookie_validity_s: float = 36_000.0
 
@@ -152,7 +157,7 @@ class IdentityService:
 
         Raises:
             ForeignTokenError: If it shows a delegation token: none are issued for web services.
-            BadRequestError: If a name is empty or has characters that a name cannot have.
+            BadRequestError: If a name is empty, or has no canonical form.
             ImpersonationError: If the caller may not act for the user that `doAs` names.
         """
         if has_token:
@@ -160,12 +165,11 @@ class IdentityService:
         from_cookie = self.verify_cookie(cookie) if cookie else None
         if from_cookie is None and user_name is None:
             return self.anonymous
-        full_name = from_cookie or _checked_name(user_name or "")
-        real_user = full_name.partition("@")[0]
-        new_cookie = None if from_cookie else self.issue_cookie(full_name)
+        real_user = _canonical(from_cookie or user_name or "")
+        new_cookie = None if from_cookie else self.issue_cookie(real_user)
         if do_as is None:
             return Caller(real_user, real_user, new_cookie=new_cookie)
-        target = _checked_name(do_as)
+        target = _canonical(do_as)
         self._check_impersonation(real_user, target, address)
         return Caller(target, real_user, new_cookie=new_cookie)
 
@@ -191,10 +195,27 @@ class IdentityService:
         return caller
 
     def is_admin(self, caller: Caller) -> bool:
-        """Whether the caller may operate Heddle: cordon, drain."""
+        """Whether the caller may operate Heddle: cordon, drain. The user that it acts as decides, not who sent it."""
         if caller.is_anonymous and not self._rules.allow_anonymous:
             return False
-        return _ANY in self._rules.admins or caller.user in self._rules.admins
+        if _ANY in self._rules.admins:
+            return True
+        return caller.user in self._rules.admins and self._acts_by_name(caller)
+
+    def refuse_wildcard_operator(self, caller: Caller) -> Caller:
+        """The caller of a request that operates a ResourceManager (labels, nodes, queues), which judges the user.
+
+        Heddle does not know the administrators of ResourceManagers, so a rule for everybody may not reach them.
+
+        Raises:
+            ImpersonationError: If the user is acted for by a rule that does not name the user.
+        """
+        if not self._acts_by_name(caller):
+            raise ImpersonationError(
+                f"User: {caller.real_user} is not allowed to impersonate {caller.user} as an operator: "
+                f"name the user in security.proxyuser.{caller.real_user}.users"
+            )
+        return caller
 
     def issue_cookie(self, user: str) -> str | None:
         """A signed `Set-Cookie` value for a user; None for a name that a cookie cannot hold."""
@@ -230,20 +251,31 @@ class IdentityService:
     def _may_act_for(self, rule: ProxyRule, target: str, real_user: str) -> bool:
         if target in self._rules.proxy_users and target != real_user:
             return False  # a service user is nobody's target: its own rights would come with it
-        return (
-            _ANY in rule.users
-            or target in rule.users
-            or _ANY in rule.groups
-            or not self._groups_of(target).isdisjoint(rule.groups)
-        )
+        if target in rule.users:
+            return True
+        if self._has_more_rights(target):
+            return False  # neither `*` nor a group was written with an operator in mind: only the name was
+        return _ANY in rule.users or _ANY in rule.groups or not self._groups_of(target).isdisjoint(rule.groups)
+
+    def _acts_by_name(self, caller: Caller) -> bool:
+        """Whether the caller acts for itself, or by a rule that names the user."""
+        if caller.user == caller.real_user:
+            return True
+        rule = self._rules.proxy_users.get(caller.real_user)
+        return rule is not None and caller.user in rule.users
+
+    def _has_more_rights(self, user: str) -> bool:
+        """Whether a user may do what other users may not, at Heddle or as Heddle."""
+        return user in self._rules.admins or user in self._rules.own_users
 
 
-def _checked_name(name: str) -> str:
-    if not name or "&" in name:
+def _canonical(name_untrusted: str) -> str:
+    if not name_untrusted or "&" in name_untrusted:
         raise BadRequestError("userName is NULL, empty or contains a '&'")
-    if len(name) > _LONGEST_NAME or not name.isprintable():
-        raise BadRequestError("a user name has at most 256 printable characters")
-    return name
+    try:
+        return canonical_user(name_untrusted)
+    except MalformedUserNameError as exc:
+        raise BadRequestError(str(exc)) from exc
 
 
 def _is_from(address: str, hosts: tuple[str, ...]) -> bool:

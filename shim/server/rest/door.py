@@ -176,6 +176,8 @@ class RestDoor:
         story.target = next(iter(match.parameters.values()), "")
         if endpoint.changes:
             self._identity.require_user(caller)
+        if endpoint.operates:
+            self._identity.refuse_wildcard_operator(caller)
         call = Call(inflated(request, max_bytes=self._max_body_bytes), endpoint, match.parameters, query, caller)
         return await self._dispatch(call, story)
 

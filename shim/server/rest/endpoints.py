@@ -106,6 +106,11 @@ class Endpoint:
         """Whether `?cluster=ID` sends it to one sub-cluster: reads, and changes of what each has for itself."""
         return not self.changes or self.key is Key.NAMED or self.way is Way.SPREAD
 
+    @property
+    def operates(self) -> bool:
+        """Whether it is for the operators of a ResourceManager: labels, nodes, the scheduler's queues and logs."""
+        return self.changes and (self.way is Way.SPREAD or self.key in (Key.NAMED, Key.NODE))
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "segments", tuple(part for part in self.path.split("/") if part))
 

@@ -28,10 +28,14 @@ from shim.server.rpc.asked import as_failure, passed_on
 from shim.server.rpc.exchanges import RPCExchange, Witness
 from shim.server.rpc.logins import KerberosDoor, Logins
 from shim.services.admin_calls import AdminCalls, Outcome
-from shim.services.identity import Caller, IdentityService
+from shim.services.identity import Caller, IdentityService, ImpersonationError
 
 __all__ = ["AdminDoor"]
 
+_CLASSES: Mapping[type[HeddleError], JavaClass] = {
+    NotAuthenticatedError: JavaClass.ACCESS_CONTROL,
+    ImpersonationError: JavaClass.AUTHORIZATION,
+}
 _PROTOCOLS = {protocol.name: protocol for protocol in (ADMINISTRATION, HA_SERVICE)}
 
 
@@ -105,11 +109,10 @@ class AdminDoor:
         asked = _Asked(call, method, request, ADMIN_METHODS[call.method], caller)
         try:
             if asked.row.writes:
-                self._identity.require_user(caller)
+                self._identity.refuse_wildcard_operator(self._identity.require_user(caller))
             answer = await self._ways[asked.row.way](asked)
         except HeddleError as exc:
-            is_nobody = isinstance(exc, NotAuthenticatedError)
-            return Failure(JavaClass.ACCESS_CONTROL if is_nobody else JavaClass.YARN, str(exc))
+            return Failure(_CLASSES.get(type(exc), JavaClass.YARN), str(exc))
         return answer.SerializeToString() if isinstance(answer, Message) else answer
 
     def tell(self, exchange: RPCExchange) -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from shim.domain.ids import ApplicationId
 from shim.server.rest.endpoints import BASE, ENDPOINTS, Endpoint
-from shim.services.identity import IdentityRules
+from shim.services.identity import IdentityRules, ProxyRule
 from tests.support.scripted_door import ScriptedDoor, body_of
 
 OLD = ApplicationId(1_600_000_000_000, 7)
@@ -32,3 +32,31 @@ async def test_s1_no_row_is_changed_by_nobody(row: Endpoint):
     (told,) = door.exchanges
     assert told.is_change
     assert told.status == 401
+
+
+WILDCARD = IdentityRules(admins=("root",), proxy_users={"knox": ProxyRule(hosts=("*",), users=("*",), groups=("*",))})
+OPERATORS = [row for row in CHANGES if row.operates] + [row for row in ENDPOINTS if row.path.endswith("/format")]
+
+
+@pytest.mark.parametrize("row", OPERATORS, ids=lambda row: f"{row.method} {row.path}")
+async def test_a_proxy_user_for_everybody_operates_no_resource_manager_as_somebody_else(row: Endpoint):
+    door = ScriptedDoor(rules=WILDCARD)
+    await door.poll()
+    asked = {name: len(door.federation[name].taken) for name in ("east", "west")}
+    path = f"{target(row)}?user.name=knox&doAs=yarn&cluster=east"
+    answer = await door.ask(row.method, path, body=b"{}", content_type="application/json")
+    assert (answer.status, body_of(answer)["RemoteException"]["exception"]) == (403, "AuthorizationException")
+    assert {name: len(door.federation[name].taken) for name in asked} == asked
+
+
+@pytest.mark.parametrize("verb", ["cordon", "drain", "undrain"])
+async def test_a_proxy_user_for_everybody_does_not_operate_heddle(verb: str):
+    door = ScriptedDoor(rules=WILDCARD)
+    answer = await door.ask("POST", f"/heddle/v1/clusters/east/{verb}?user.name=knox&doAs=root")
+    assert answer.status == 403
+
+
+def test_the_rows_of_operators_are_those_of_labels_nodes_queues_and_logs():
+    assert {row.path.split("/")[1] for row in ENDPOINTS if row.operates} == {
+        *("add-node-labels", "nodes", "remove-node-labels", "replace-node-to-labels", "scheduler", "scheduler-conf")
+    }

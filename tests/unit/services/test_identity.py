@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.errors import BadRequestError, NotAuthenticatedError
+from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError
 from shim.services.identity import Caller, IdentityRules, IdentityService, ImpersonationError, ProxyRule
 from shim.testing.clock import FakeClock
 
@@ -98,10 +98,40 @@ def test_s4_names_that_would_break_a_header_or_a_log_are_refused(name):
         identify(service(), user_name=name)
 
 
-@pytest.mark.parametrize("name", ['a"b', "a;b", "a b", "a,b"])
-def test_a_name_that_a_cookie_cannot_hold_gets_none(name):
-    caller = identify(service(), user_name=name)
-    assert (caller.user, caller.new_cookie) == (name, None)
+@pytest.mark.parametrize("name", ["@x", "alice@", "a/b/c", "/h", 'a"b', "a;b", "a,b", "group:analysts", "*", ".."])
+@pytest.mark.parametrize("role", ["user_name", "do_as"])
+def test_a_name_without_a_canonical_form_is_refused_in_every_role(name, role):
+    with pytest.raises(BadRequestError):
+        identify(service(), **{"user_name": "front", role: name})
+
+
+def test_a_name_that_a_cookie_cannot_hold_gets_none():
+    caller = identify(service(), user_name="a b")
+    assert (caller.user, caller.new_cookie) == ("a b", None)
+
+
+@pytest.mark.parametrize("form", ["bob", "bob@REALM", "bob/host", "bob/host@REALM"])
+def test_every_form_of_a_name_is_the_same_user_in_every_role(form):
+    subject = service(admins=("bob",))
+    caller = identify(subject, user_name=form)
+    assert (caller.user, caller.real_user, subject.is_admin(caller)) == ("bob", "bob", True)
+    assert identify(subject, cookie=cookie_value(caller)).user == "bob"
+    impersonated = identify(subject, user_name="front@REALM", do_as=form)
+    assert (impersonated.user, impersonated.real_user) == ("bob", "front")
+
+
+@pytest.mark.parametrize("form", ["other", "other@X", "other/h", "other/h@X"])
+def test_a_service_user_is_no_target_in_any_form(form):
+    rules = {"front": ProxyRule(hosts=("*",), users=("*",)), "other": ProxyRule()}
+    with pytest.raises(ImpersonationError, match="not allowed to impersonate other"):
+        identify(service(proxy_users=rules), user_name="front", do_as=form)
+
+
+def test_a_cookie_of_an_older_heddle_with_a_whole_principal_names_the_short_one():
+    subject = service()
+    issued = subject.issue_cookie("alice@REALM")
+    assert issued is not None
+    assert identify(subject, cookie=issued.partition("=")[2].partition(";")[0]).user == "alice"
 
 
 @pytest.mark.parametrize(
@@ -126,6 +156,67 @@ def test_s3_acting_for_others_follows_the_rules(real, target, address, is_allowe
         return
     caller = identify(subject, user_name=real, do_as=target, address=address)
     assert (caller.user, caller.real_user) == (target, real)
+
+
+def test_a_rule_without_hosts_lets_nobody_in():
+    subject = service(proxy_users={"front": ProxyRule(users=("bob",))})
+    with pytest.raises(ImpersonationError, match="Unauthorized connection"):
+        identify(subject, user_name="front", do_as="bob")
+
+
+@pytest.mark.parametrize("users", [("other",), ("*",)])
+def test_a_service_user_is_no_target_even_where_a_rule_lists_it(users):
+    subject = service(proxy_users={"front": ProxyRule(hosts=("*",), users=users), "other": ProxyRule()})
+    with pytest.raises(ImpersonationError, match="not allowed to impersonate other"):
+        identify(subject, user_name="front", do_as="other")
+
+
+@pytest.mark.parametrize("target", ["root", "heddle"])
+@pytest.mark.parametrize(
+    ("rule", "is_allowed"),
+    [
+        (ProxyRule(hosts=("*",), users=("*",)), False),
+        (ProxyRule(hosts=("*",), groups=("*",)), False),
+        (ProxyRule(hosts=("*",), groups=("wheel",)), False),
+        (ProxyRule(hosts=("*",), users=("root", "heddle")), True),
+    ],
+    ids=["everybody", "every group", "a group of it", "its name"],
+)
+def test_operators_and_heddles_own_users_are_acted_for_only_by_name(target, rule, is_allowed):
+    subject = service(
+        proxy_users={"front": rule},
+        admins=("root",),
+        own_users=frozenset({"heddle"}),
+        groups={"root": ("wheel",), "heddle": ("wheel",)},
+    )
+    if not is_allowed:
+        with pytest.raises(ImpersonationError, match="not allowed to impersonate"):
+            identify(subject, user_name="front", do_as=target)
+        return
+    caller = identify(subject, user_name="front", do_as=target)
+    assert subject.is_admin(caller) is (target == "root")
+
+
+def test_a_service_user_that_operates_heddle_does_not_lend_that_to_those_it_acts_for():
+    subject = service(admins=("front",))
+    assert subject.is_admin(identify(subject, user_name="front"))
+    assert not subject.is_admin(identify(subject, user_name="front", do_as="bob"))
+
+
+def test_an_operator_that_somebody_acts_for_without_being_told_so_operates_nothing():
+    subject = service(admins=("root",), proxy_users={"front": ProxyRule(hosts=("*",), users=("*",))})
+    caller = Caller("root", "front")  # as from a token that was issued under another rule
+    assert not subject.is_admin(caller)
+    with pytest.raises(ForbiddenError):
+        subject.require_admin(caller)
+
+
+def test_a_rule_for_everybody_reaches_no_operator_of_a_resource_manager():
+    subject = service(proxy_users={"front": ProxyRule(hosts=("*",), users=("*", "bob"))})
+    for may in (identify(subject, user_name="yarn"), identify(subject, user_name="front", do_as="bob")):
+        assert subject.refuse_wildcard_operator(may) is may
+    with pytest.raises(ImpersonationError, match=r"security\.proxyuser\.front\.users"):
+        subject.refuse_wildcard_operator(identify(subject, user_name="front", do_as="yarn"))
 
 
 def test_acting_for_somebody_without_a_name_of_ones_own_is_ignored():

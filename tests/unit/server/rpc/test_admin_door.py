@@ -343,3 +343,17 @@ def test_names_are_believed_and_tokens_are_not_offered(operators):
     admitted = operators.door.admit(context, "10.0.0.1")
     assert isinstance(admitted, Caller)
     assert admitted.user == "ada"
+
+
+WRITES = sorted(name for name, row in ADMIN_METHODS.items() if row.writes)
+
+
+@pytest.mark.parametrize("method", WRITES)
+async def test_a_proxy_user_for_everybody_operates_nothing_as_somebody_else(operators, method):
+    request = FILLED.get(method) or ALL[method].request()
+
+    answer = await operators.ask(method, request, caller=Caller("yarn", "knox"))
+
+    assert isinstance(answer, Failure)
+    assert answer.java_class == JavaClass.AUTHORIZATION
+    assert not operators.told("east") + operators.told("west")
