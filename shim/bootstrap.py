@@ -31,6 +31,7 @@ from shim.rest_door import serve_web
 from shim.scheduler_rpc import serve_masters
 from shim.server.masters import MastersCollector, MatchingCollector, PassedOnWitness
 from shim.server.rest import RestServer
+from shim.server.rest.inspection_shown import cluster_gauges
 from shim.server.rest.witness import Witness
 from shim.server.rpc import KerberosDoor, RPCServer
 from shim.server.rpc.scheduler_door import SchedulerDoor
@@ -259,6 +260,7 @@ class Heddle:
     ) -> None:
         config = world.config
         spans = await open_spans(_span_world(world, use_cases))
+        use_cases.administration.listen(spans.desk.look_again)
         stack.push_async_callback(use_cases.matching.close)
         stack.push_async_callback(spans.desk.close)
         self._run_beside("spans", spans.watch.run, stack)
@@ -353,15 +355,7 @@ def _span_world(world: World, use_cases: UseCases) -> SpanWorld:
 
 def _gauges(inspections: list[Inspection]) -> Iterator[SubClusterGauges]:
     for inspection in inspections:
-        for status in inspection.clusters():
-            yield SubClusterGauges(
-                subcluster=status.id,
-                age_s=status.age_s,
-                state=status.state,
-                admission=status.admission.value,
-                nodes=status.nodes,
-                live_applications=status.running,
-            )
+        yield from map(cluster_gauges, inspection.clusters())
 
 
 async def _cancel(task: "asyncio.Task[None]") -> None:

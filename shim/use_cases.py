@@ -127,7 +127,7 @@ def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaste
     view, managers, store, clock = world.view, world.managers, world.store, world.clock
     reading = _reading(world)
     applications = ApplicationReading(view, managers, store, clock, reading)
-    administration = AdministrationService(view=view, store=store, clock=clock)
+    administration = AdministrationService(view=view, store=store, spans=world.spans, clock=clock)
     following = None if global_master is None else global_master.following
     shares = open_shares(world.config, view, administration.current, store, world.policies, world.acts, clock)
     home_settings = HomeSettings(name_at=shares.name_at, out_of_reach=out_of_reach(world.rpcs))
@@ -147,7 +147,7 @@ def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaste
         reconciliation=Reconciliation(
             repair=repair, view=view, managers=managers, store=store, clock=clock, settings=_remembers(world.config)
         ),
-        retirement=RetirementService(tools, submissions, repair, administration, world.unfenced),
+        retirement=RetirementService(tools, submissions, repair, administration, world.unfenced, world.spans),
         homes=homes,
         masters=None if global_master is None else global_master.overview,
         shares=shares,

@@ -4,7 +4,8 @@ from typing import Annotated, Any
 
 import typer
 
-from shim.cli.front import EXIT_CODES, Front, Server, User, front
+from shim.cli.draining import wait_until_drained
+from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows
 from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
 
@@ -55,14 +56,27 @@ def cordon(
 def drain(
     cluster: ClusterId,
     *,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait until nothing runs there any more")] = False,
+    timeout_s: Annotated[
+        float, typer.Option("--timeout", help="Seconds to wait at most; 0 for ever", min=0.0, metavar="S")
+    ] = 0.0,
     dry_run: DryRun = False,
     output: Output = OutputFormat.TABLE,
     server: Server = DEFAULT_SERVER,
     user: User = "",
 ) -> None:
-    """Send no new applications to a sub-cluster, and show what still runs there. Call it again to see the rest."""
+    """Send no new applications to a sub-cluster, and show what still runs there.
+
+    `still_running` counts applications whose home it is, and those of other homes that have containers there. With
+    `--wait` the command ends when it is empty; with code 5 when the time is over first.
+    """
     with front(server, user) as heddle:
-        _admit(heddle, cluster, "drain", dry_run=dry_run, output=output)
+        _admit(heddle, cluster, "drain", dry_run=dry_run, output=output, is_shown=not wait or dry_run)
+        if wait and not dry_run:
+            drained = wait_until_drained(lambda: _drainage(heddle, cluster), timeout_s=timeout_s)
+            print_fields(drained, output)
+            if not drained["is_drained"]:
+                raise typer.Exit(ExitCode.UNAVAILABLE)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -109,16 +123,26 @@ def retire(
 def revive(
     cluster: ClusterId,
     *,
+    dry_run: DryRun = False,
     output: Output = OutputFormat.TABLE,
     server: Server = DEFAULT_SERVER,
     user: User = "",
 ) -> None:
     """Let a retired sub-cluster in again, if nothing is left there of what was given up."""
     with front(server, user) as heddle:
-        print_fields(heddle.post(f"/heddle/v1/clusters/{cluster}/revive"), output)
+        path = f"/heddle/v1/clusters/{cluster}/revive"
+        print_fields(heddle.post(path, **dry_run_query(dry_run=dry_run)), output)
 
 
-def _admit(heddle: Front, cluster: str, verb: str, *, dry_run: bool, output: OutputFormat) -> None:
+def _admit(
+    heddle: Front, cluster: str, verb: str, *, dry_run: bool, output: OutputFormat, is_shown: bool = True
+) -> None:
     query = dry_run_query(dry_run=dry_run)
     told: dict[str, Any] = heddle.post(f"/heddle/v1/clusters/{cluster}/{verb}", **query)
-    print_fields(told, output)
+    if is_shown:
+        print_fields(told, output)
+
+
+def _drainage(heddle: Front, cluster: str) -> dict[str, Any]:
+    told: dict[str, Any] = heddle.get(f"/heddle/v1/clusters/{cluster}/drainage")
+    return told

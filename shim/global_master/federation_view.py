@@ -10,7 +10,7 @@ sub-cluster that is away stays, with its age.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shim.domain.application_columns import ApplicationColumns
 from shim.domain.ids import ApplicationId, SubClusterId
@@ -172,8 +172,17 @@ class FederationView:
         known.failure, known.failed_at_s = reason, at_s
 
     def retire(self, subclusters: Collection[SubClusterId]) -> None:
-        """Exactly these are declared dead: they are LOST, and nothing that they tell is taken in."""
-        self._retired = frozenset(subclusters)
+        """Exactly these are declared dead: they are LOST, and nothing that they tell is taken in.
+
+        What they last told of themselves (capacity, nodes, queues, metrics) leaves every sum at once. What is known of
+        their applications stays.
+        """
+        retired = frozenset(subclusters)
+        if retired != self._retired:
+            self._largest_grant = None
+            for part in Part:
+                self._versions[part] += 1
+        self._retired = retired
 
     def note_placed(self, subcluster: SubClusterId, placement: Placement) -> None:
         """An application is on its way there: the next choice counts it, though no report shows it yet."""
@@ -273,7 +282,7 @@ class FederationView:
 
     def is_touched(self, subcluster: SubClusterId, part: Part) -> bool:
         """Whether a part was written after its document was asked for."""
-        return part in self._subclusters[subcluster].touched
+        return subcluster not in self._retired and part in self._subclusters[subcluster].touched
 
     def forgotten(self) -> Mapping[ApplicationId, SubClusterId]:
         """Acknowledged applications, never seen final, that their active home does not know."""
@@ -284,7 +293,9 @@ class FederationView:
         return subcluster in self._retired
 
     def part(self, subcluster: SubClusterId, part: Part) -> PartDocument | None:
-        """A sub-cluster's newest answer for a part; None before the first."""
+        """A sub-cluster's newest answer for a part; None before the first, and of one that is retired."""
+        if subcluster in self._retired:
+            return None
         return self._subclusters[subcluster].documents.get(part)
 
     def as_of_s(self, subcluster: SubClusterId, part: Part) -> float | None:
@@ -317,7 +328,7 @@ class FederationView:
     def largest_grant(self) -> ResourceVector:
         """The largest container that some sub-cluster grants, and that one of its nodes could hold."""
         if self._largest_grant is None:
-            told = self._subclusters.values()
+            told = (known for name, known in self._subclusters.items() if name not in self._retired)
             self._largest_grant = largest_grant((known.maximum_allocation, known.nodes) for known in told)
         return self._largest_grant
 
@@ -330,10 +341,10 @@ class FederationView:
         )
 
     def look(self, subcluster: SubClusterId, now_s: float) -> SubClusterView:
-        """Everything that is known of one sub-cluster."""
+        """Everything that is known of one sub-cluster; of one that is retired, neither amounts nor nodes nor queues."""
         known = self._subclusters[subcluster]
         report = known.report
-        return SubClusterView(
+        seen = SubClusterView(
             subcluster=subcluster,
             state=self.state(subcluster, now_s),
             age_s=float("inf") if report is None else max(0.0, now_s - known.heard_at_s),
@@ -343,13 +354,18 @@ class FederationView:
             version="" if report is None else report.version,
             scheduler=known.scheduler,
             clock_skew_s=0.0 if report is None else report.clock_skew_s,
+            running=self._index.count_live(subcluster),
+        )
+        if subcluster in self._retired:
+            return seen
+        return replace(
+            seen,
             capacity=known.capacity,
             used=known.used,
             maximum_allocation=known.maximum_allocation,
             nodes=known.nodes,
             queues=known.queues,
             labels=known.labels,
-            running=self._index.count_live(subcluster),
             placements=dict(known.placement_kinds),
         )
 

@@ -1,6 +1,7 @@
 """Operators' words: which sub-clusters take new applications, and what still runs where none should."""
 
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 
 import structlog
 
@@ -9,6 +10,7 @@ from shim.domain.subclusters import Admission
 from shim.errors import ConflictError, HeddleError, NotFoundError, StoreUnavailableError, UnavailableError
 from shim.global_master.federation_view import FederationView
 from shim.ports.clock import Clock
+from shim.ports.span_store import SpanStore
 from shim.ports.state_store import StateStore
 
 __all__ = ["AdministrationService", "Drainage"]
@@ -22,12 +24,15 @@ class Drainage:
     """How far a sub-cluster is from being empty.
 
     Attributes:
-        still_running: Its live applications, oldest id first; those that are on their way to it included.
+        still_running: Applications with something there, oldest id first: those whose home it is, those that are on
+            their way to it, and those of other homes with an ApplicationMaster of Heddle's there.
+        spanning: Those of other homes alone, each with the number of its live containers there.
     """
 
     subcluster: SubClusterId
     admission: Admission
     still_running: tuple[ApplicationId, ...]
+    spanning: Mapping[ApplicationId, int] = field(default_factory=dict)
 
     @property
     def is_drained(self) -> bool:
@@ -38,15 +43,23 @@ class Drainage:
 class AdministrationService:
     """Keeps operators' words in the store, and in memory for the choice of homes.
 
+    Args:
+        view: What polls told.
+        store: Where the words are kept.
+        spans: Which applications have ApplicationMasters and containers beyond their homes.
+        clock: For waiting.
+
     Attributes:
         current: Every sub-cluster that is not OPEN; the same object for ever, its content follows the store. Without
             the store the last known words hold.
     """
 
-    def __init__(self, *, view: FederationView, store: StateStore, clock: Clock) -> None:
+    def __init__(self, *, view: FederationView, store: StateStore, spans: SpanStore, clock: Clock) -> None:
         self._view = view
         self._store = store
+        self._spans = spans
         self._clock = clock
+        self._listeners: list[Callable[[], None]] = []
         self.current: dict[SubClusterId, Admission] = {}
 
     async def run(self) -> None:
@@ -95,7 +108,12 @@ class AdministrationService:
         except StoreUnavailableError as exc:
             raise UnavailableError(f"{subcluster} stays as it was: {exc}") from exc
         self._adopt({**self.current, subcluster: admission})
-        return self.drainage(subcluster)
+        _log.info("admission of a cluster was set", subcluster=subcluster, admission=admission.value, by=by)
+        return await self.drainage(subcluster)
+
+    def listen(self, listener: Callable[[], None]) -> None:
+        """Call `listener` whenever the words have changed, here or by another Heddle."""
+        self._listeners.append(listener)
 
     def is_retired(self, subcluster: SubClusterId) -> bool:
         """Whether it was declared dead."""
@@ -114,22 +132,44 @@ class AdministrationService:
             raise UnavailableError(f"{subcluster} stays as it was: {exc}") from exc
         self._adopt({**self.current, subcluster: admission})
 
-    def drainage(self, subcluster: SubClusterId) -> Drainage:
+    async def drainage(self, subcluster: SubClusterId) -> Drainage:
         """What still runs in a sub-cluster.
 
         Raises:
             NotFoundError: No such sub-cluster.
+            UnavailableError: The store does not tell of applications that span.
         """
         self._check(subcluster)
         admission = self.current.get(subcluster, Admission.OPEN)
-        summaries = (document.summary for document in self._view.applications())
-        alive = (s.application_id for s in summaries if s.home_subcluster == subcluster and not s.state.is_final)
-        return Drainage(subcluster, admission, tuple(sorted(alive)))
+        homed = {
+            document.summary.application_id
+            for document in self._view.unfinished()
+            if document.summary.home_subcluster == subcluster
+        }
+        try:
+            spanning = await self._spanning(subcluster)
+        except StoreUnavailableError as exc:
+            raise UnavailableError(f"containers of other homes at {subcluster} are not known now: {exc}") from exc
+        return Drainage(subcluster, admission, tuple(sorted(homed | spanning.keys())), spanning)
+
+    async def _spanning(self, subcluster: SubClusterId) -> Mapping[ApplicationId, int]:
+        """Applications of other homes with a session there, and how many containers each was given and still has."""
+        sessions = [each for each in await self._spans.sessions() if each.subcluster == subcluster]
+        found: dict[ApplicationId, int] = {}
+        for session in sorted(sessions, key=lambda session: session.application):
+            given = await self._spans.containers(session.application)
+            found[session.application] = len(given.get(subcluster, ()))
+        return found
 
     def _adopt(self, words: dict[SubClusterId, Admission]) -> None:
+        said = {name: word for name, word in words.items() if word is not Admission.OPEN}
+        has_changed = said != self.current
         self.current.clear()
-        self.current.update({name: word for name, word in words.items() if word is not Admission.OPEN})
-        self._view.retire([name for name, word in self.current.items() if word is Admission.RETIRED])
+        self.current.update(said)
+        self._view.retire([name for name, word in said.items() if word is Admission.RETIRED])
+        if has_changed:
+            for listener in self._listeners:
+                listener()
 
     def _check(self, subcluster: SubClusterId) -> None:
         if subcluster not in self._view.subclusters:

@@ -17,10 +17,11 @@ Only records that have stood for `grace_s` are moved: whoever wrote one has hear
 
 from collections.abc import Mapping
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import structlog
 
+from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
@@ -36,6 +37,7 @@ from shim.errors import (
 )
 from shim.global_master.subcluster_view import Part
 from shim.ports.resource_manager import ResourceManager
+from shim.ports.span_store import SpanSession, SpanStore
 from shim.services.administration import AdministrationService
 from shim.services.delivery import Uncertain, ask_life
 from shim.services.repair import Repair, as_failed
@@ -73,12 +75,14 @@ class RetirementPlan:
         was: The operators' word so far.
         to_move: On their way to it: another home gets them.
         to_lose: It has acknowledged them, and they were not seen to end.
+        spanning: Applications of other homes, each with the number of its containers there: these are lost.
     """
 
     subcluster: SubClusterId
     was: Admission
     to_move: tuple[ApplicationId, ...]
     to_lose: tuple[ApplicationId, ...]
+    spanning: Mapping[ApplicationId, int] = field(default_factory=dict)
 
 
 class RetirementService:
@@ -90,6 +94,7 @@ class RetirementService:
         repair: Writes intents, and sends for them.
         administration: Keeps the words.
         managers: The sub-clusters' doors, without the fence.
+        spans: Where ApplicationMasters of Heddle's own are kept, to be ended.
     """
 
     def __init__(
@@ -99,6 +104,7 @@ class RetirementService:
         repair: Repair,
         administration: AdministrationService,
         managers: Mapping[SubClusterId, ResourceManager],
+        spans: SpanStore,
         settings: RetirementSettings | None = None,
     ) -> None:
         self._homes = tools.homes
@@ -110,6 +116,7 @@ class RetirementService:
         self._repair = repair
         self._administration = administration
         self._managers = managers
+        self._spans = spans
         self._settings = settings or RetirementSettings()
 
     # -- operators ---------------------------------------------------------------------------------------------------
@@ -130,7 +137,9 @@ class RetirementService:
         to_move = {each.application_id for each in standings if each.state is SubmissionState.INTENDED}
         known = {each.application_id for each in standings}
         seen = {document.summary.application_id for document in self._unfinished_at(subcluster)}
-        return RetirementPlan(subcluster, was, tuple(sorted(to_move)), tuple(sorted((known | seen) - to_move)))
+        drainage = await self._administration.drainage(subcluster)
+        to_lose = (known | seen) - to_move
+        return RetirementPlan(subcluster, was, tuple(sorted(to_move)), tuple(sorted(to_lose)), drainage.spanning)
 
     async def retire(self, subcluster: SubClusterId, *, by: str) -> RetirementPlan:
         """Declare it dead; what the plan says is done from now on, in every Heddle. Raises as `plan`.
@@ -143,8 +152,14 @@ class RetirementService:
         _log.warning("a sub-cluster was retired", subcluster=subcluster, by=by, to_move=len(plan.to_move))
         return plan
 
-    async def revive(self, subcluster: SubClusterId, *, by: str) -> None:
+    async def revive(self, subcluster: SubClusterId, *, by: str, is_dry_run: bool = False) -> tuple[ApplicationId, ...]:
         """Let it in again, if it has nothing left of what was given up there.
+
+        ApplicationMasters of Heddle's own do not stand in the way: those of applications that run take their session
+        up again, the others are ended.
+
+        Returns:
+            Ended applications with such a master there.
 
         Raises:
             NotFoundError: No such sub-cluster.
@@ -155,15 +170,21 @@ class RetirementService:
         await self._administration.refresh()
         if not self._administration.is_retired(subcluster):
             raise ConflictError(f"{subcluster} is not retired")
-        leftovers = await self._leftovers(manager)
+        leftovers, masters = await self._left_at(manager)
         if leftovers:
             raise ConflictError(
                 f"{subcluster} still has what was given up there: {_enumerated(leftovers)}. Kill what runs, by its own "
                 "ResourceManager; what went to another home must be gone from its state store "
                 "(yarn resourcemanager -format-state-store)"
             )
+        orphans = tuple(sorted(session.application for session in masters))
+        if is_dry_run:
+            return orphans
         await self._administration.declare(subcluster, is_dead=False, by=by)
-        _log.warning("a sub-cluster was revived", subcluster=subcluster, by=by)
+        for session in masters:  # known again only now: the watch forgets sessions of a retired cluster
+            await self._spans.save_session(session)
+        _log.warning("a sub-cluster was revived", subcluster=subcluster, by=by, masters_to_end=len(masters))
+        return orphans
 
     # -- what hung on the dead ---------------------------------------------------------------------------------------
 
@@ -260,28 +281,43 @@ class RetirementService:
             "for good, and retire it then"
         )
 
-    async def _leftovers(self, manager: ResourceManager) -> list[ApplicationId]:
-        """What it knows and may not: applications with another home by now, and live ones that are lost.
+    async def _left_at(self, manager: ResourceManager) -> tuple[list[ApplicationId], list[SpanSession]]:
+        """What it knows and may not, and live ApplicationMasters of Heddle's whose applications have ended.
+
+        It may not know applications with another home by now, and no live ones that are lost.
 
         Raises:
             UnavailableError: It cannot be asked now, or the store cannot.
         """
-        within_s = self._settings.answer_within_s
+        within_s, subcluster = self._settings.answer_within_s, manager.subcluster
         life = await ask_life(manager, timeout_s=within_s)
         if isinstance(life, Uncertain):
-            raise UnavailableError(f"{manager.subcluster} can be revived when it answers: {life.reason}")
+            raise UnavailableError(f"{subcluster} can be revived when it answers: {life.reason}")
         try:
             listed = await ask_applications(
                 manager, "", as_of_s=self._clock.now_s(), timeout_s=self._settings.list_within_s
             )
             records = {id_: await self._store.find(id_) for id_ in listed}
+            sessions = {each.application for each in await self._spans.sessions() if each.subcluster == subcluster}
         except (ResourceManagerError, StoreUnavailableError) as exc:
-            raise UnavailableError(f"{manager.subcluster} stays retired: {exc}") from exc
-        return [
-            id_
-            for id_, record in records.items()
-            if record is not None and _is_leftover(record, listed[id_], manager.subcluster)
-        ]
+            raise UnavailableError(f"{subcluster} stays retired: {exc}") from exc
+        leftovers: list[ApplicationId] = []
+        masters: list[SpanSession] = []
+        for id_, document in listed.items():
+            record = records[id_]
+            if record is None:
+                continue
+            if _is_own_master(record, document, subcluster):
+                if not document.summary.state.is_final and id_ not in sessions:
+                    masters.append(SpanSession(id_, subcluster, record.home_subcluster, record.submission.user))
+            elif _is_leftover(record, document, subcluster):
+                leftovers.append(id_)
+        return leftovers, masters
+
+
+def _is_own_master(record: SubmissionRecord, document: ApplicationDocument, subcluster: SubClusterId) -> bool:
+    """Whether it is an ApplicationMaster of Heddle's, under the id of an application with another home."""
+    return SPAN_TAG in document.summary.tags and record.home_subcluster != subcluster
 
 
 def _is_leftover(record: SubmissionRecord, document: ApplicationDocument, subcluster: SubClusterId) -> bool:

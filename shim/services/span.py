@@ -71,7 +71,7 @@ class Span:
         self.follows: Span | None = None
         self._tools = tools
         self._lock = asyncio.Lock()
-        self._splitter = tools.matching.splitter(attempt, self._queue_at, self._think_again)
+        self._splitter = tools.matching.splitter(attempt, self._queue_at, self.look_again)
         self._ledger: AskLedger | None = None
         self._saved: SpanAttempt | None = None
         self._sessions = SpanSessions(attempt, tools, self._tell)
@@ -148,6 +148,10 @@ class Span:
             await self._sessions.end(payload)
             return await home.call(FINISH, payload)
 
+    def look_again(self) -> None:
+        """Where containers may be asked for has changed, or a Local Master has answered for this attempt."""
+        self._tell(RoomsChanged(self._rooms()))
+
     async def stop(self) -> None:
         """Say nothing more; what is open stays so."""
         self._splitter.clear()
@@ -164,10 +168,6 @@ class Span:
 
     def _queue_at(self, subcluster: SubClusterId) -> str | None:
         return self._tools.rooms.queue_at(subcluster, self.attempt.queue)
-
-    def _think_again(self) -> None:
-        """A Local Master has answered what it was asked for this attempt."""
-        self._tell(RoomsChanged(self._rooms()))
 
     # ------------------------------------------------------------------ what the ledger wants
 

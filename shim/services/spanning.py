@@ -54,6 +54,11 @@ class Spanning:
         """Those whose masters have logged in."""
         return tuple(self._spans)
 
+    def look_again(self) -> None:
+        """Operators' words have changed: split every attempt's asks again now, not at its next call."""
+        for span in self._spans.values():
+            span.look_again()
+
     async def end(self, application: ApplicationId) -> None:
         """An application has ended: nothing is said on its behalf any more."""
         span = self._spans.pop(application, None)

@@ -35,17 +35,18 @@ class SubClusterGauges:
     """What is told of one sub-cluster at the time of a scrape.
 
     Attributes:
-        age_s: Of the newest heartbeat; None if there was none.
-        state: Hadoop's name of the sub-cluster's state, `SC_RUNNING`.
-        admission: Whether it takes applications: `open`, `cordoned`, `draining`.
+        age_s: Of the newest heartbeat; None if there was none, and for a retired cluster: nobody waits for the next.
+        state: `RUNNING`, `CORDONED`, `DRAINING`, `RECOVERING`, `LOST`, `RETIRED` or `NEW`.
+        admission: Whether it takes applications: `open`, `cordoned`, `draining`, `retired`.
+        nodes: None for a retired cluster, which counts in no sum; `live_applications` likewise.
     """
 
     subcluster: str
     age_s: float | None
     state: str
     admission: str
-    nodes: int
-    live_applications: int
+    nodes: int | None
+    live_applications: int | None
 
 
 class Metrics:
@@ -162,6 +163,8 @@ class _SubClusterCollector(Collector):
                 age.add_metric([row.subcluster], row.age_s)
             state.add_metric([row.subcluster, row.state], 1)
             admission.add_metric([row.subcluster, row.admission], 1)
-            nodes.add_metric([row.subcluster], row.nodes)
-            live.add_metric([row.subcluster], row.live_applications)
+            if row.nodes is not None:
+                nodes.add_metric([row.subcluster], row.nodes)
+            if row.live_applications is not None:
+                live.add_metric([row.subcluster], row.live_applications)
         return iter((age, state, admission, nodes, live))

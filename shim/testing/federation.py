@@ -19,6 +19,7 @@ from shim.errors import ResourceManagerError
 from shim.global_master.federation_view import FederationView
 from shim.global_master.home import HomeSettings
 from shim.ports.resource_manager import ResourceManager, RestRequest
+from shim.ports.span_store import SpanStore
 from shim.ports.state_store import StateStore
 from shim.services.administration import AdministrationService
 from shim.services.control import ControlService
@@ -34,6 +35,7 @@ from shim.services.submission import SubmissionService, SubmissionTools
 from shim.testing.clock import FakeClock
 from shim.testing.resource_manager import ScriptedResourceManager
 from shim.testing.rm_documents import an_application
+from shim.testing.span_stores import InMemorySpanStore
 from shim.testing.state_stores import InMemoryStateStore
 
 __all__ = ["ChoosesInOrder", "ListsInTheView", "ScriptedFederation", "ScriptedHeddle"]
@@ -109,14 +111,16 @@ class ScriptedHeddle:
         clock: FakeClock,
         crash_points: CrashPoints = nothing_happens,
         gate: Gate | None = None,
+        spans: SpanStore | None = None,
     ) -> None:
         self.store = store
+        self.spans = spans or InMemorySpanStore()
         self.clock = clock
         self.view = FederationView(tuple(managers))
         fenced = {id_: FencedResourceManager(manager, self.view.is_retired) for id_, manager in managers.items()}
         self.managers: Mapping[SubClusterId, ResourceManager] = fenced
         self.listing = ListsInTheView(self.view, clock)
-        self.administration = AdministrationService(view=self.view, store=store, clock=clock)
+        self.administration = AdministrationService(view=self.view, store=store, spans=self.spans, clock=clock)
         self.homes = ChoosesInOrder(self.view, clock, self.administration.current)
         self.routing = Routing(self.view, fenced, store, clock)
         self.tools = SubmissionTools(self.homes, self.view, fenced, store, self.listing, clock, crash_points)
@@ -125,7 +129,9 @@ class ScriptedHeddle:
         self.reconciliation = Reconciliation(
             repair=self.repair, view=self.view, managers=fenced, store=store, clock=clock
         )
-        self.retirement = RetirementService(self.tools, self.submissions, self.repair, self.administration, managers)
+        self.retirement = RetirementService(
+            self.tools, self.submissions, self.repair, self.administration, managers, self.spans
+        )
         self.control = ControlService(routing=self.routing, repair=self.repair, managers=fenced, listing=self.listing)
         self._sequence = 0
 
@@ -172,6 +178,7 @@ class ScriptedFederation:
     def __init__(self, names: Sequence[str] = ("east", "west"), *, store: StateStore | None = None) -> None:
         self.clock = FakeClock()
         self.store = store or InMemoryStateStore(now_s=self.clock.now_s)
+        self.spans = InMemorySpanStore()
         self.managers = {SubClusterId(name): ScriptedResourceManager(name, clock=self.clock) for name in names}
 
     def __getitem__(self, name: str) -> ScriptedResourceManager:
@@ -180,7 +187,7 @@ class ScriptedFederation:
 
     async def start(self, crash_points: CrashPoints = nothing_happens, gate: Gate | None = None) -> ScriptedHeddle:
         """A new Heddle that has polled once."""
-        heddle = ScriptedHeddle(self.managers, self.store, self.clock, crash_points, gate)
+        heddle = ScriptedHeddle(self.managers, self.store, self.clock, crash_points, gate, self.spans)
         await self.wait_for(heddle.poll())
         return heddle
 
@@ -221,5 +228,6 @@ def _document(shown: Mapping[str, object], home: SubClusterId, as_of_s: float) -
         state=YarnApplicationState(shown["state"]),
         final_status=FinalStatus(shown["finalStatus"]),
         application_type="YARN",
+        tags=tuple(filter(None, str(shown.get("applicationTags", "")).split(","))),
     )
     return ApplicationDocument(summary, json.dumps(shown).encode(), as_of_s)

@@ -62,7 +62,9 @@ class ScriptedDoor:
         self.view = FederationView(tuple(managers))
         settings = ReadingSettings(staleness_s=staleness_s, guarded=frozenset(map(SubClusterId, guarded)))
         applications = ApplicationReading(self.view, managers, store, clock, settings)
-        administration = AdministrationService(view=self.view, store=store, clock=clock)
+        self.spans = self.federation.spans
+        administration = AdministrationService(view=self.view, store=store, spans=self.spans, clock=clock)
+        self.administration = administration
         homes = Homes(self.view, clock, HomeSettings(), administration.current)
         tools = SubmissionTools(homes, self.view, managers, store, applications, clock)
         room = WaitingRoom(

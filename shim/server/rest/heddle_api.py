@@ -2,6 +2,7 @@
 
     GET   clusters                        how each sub-cluster is
     POST  clusters/{id}/cordon|drain|undrain[?dryRun=true]     and retire, revive: see `retirement_api`
+    GET   clusters/{id}/drainage          what still runs on one, containers of other homes' applications included
     GET   queues                          leaf queues, on each sub-cluster and together
     GET   apps[?filters of /ws/v1/cluster/apps][&home=ID]    rows with the ResourceManager's fields, and `cluster`
     GET   apps/{application}              the same of one
@@ -39,12 +40,13 @@ from shim.server.rest.answers import Document
 from shim.server.rest.asks_shown import shown_asks, shown_matching
 from shim.server.rest.backend import Backend
 from shim.server.rest.in_process import ask_application, hand_errors_out
-from shim.server.rest.inspection_shown import shown_cluster, shown_decision, shown_queue
+from shim.server.rest.inspection_shown import shown_cluster, shown_decision, shown_drainage, shown_queue
 from shim.server.rest.masters_shown import shown_masters
 from shim.server.rest.messages import Request
 from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint, as_json
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.shares_api import SharesAPI
+from shim.services.administration import Drainage
 from shim.services.identity import Caller, IdentityService
 from shim.services.inspection import Inspection
 from shim.services.masters.overview import MastersOverview, MastersStatus
@@ -76,11 +78,21 @@ _ADMISSIONS = {
 class Administration(Protocol):
     """The use cases that change what operators said."""
 
-    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> object:
+    async def set_admission(self, subcluster: SubClusterId, admission: Admission, *, by: str) -> Drainage:
         """Let new applications in or not, from now on.
 
         Raises:
+            NotFoundError: No such sub-cluster.
             UnavailableError: The store does not take it; the old word holds.
+        """
+        ...
+
+    async def drainage(self, subcluster: SubClusterId) -> Drainage:
+        """What still runs there.
+
+        Raises:
+            NotFoundError: No such sub-cluster.
+            UnavailableError: The store does not tell.
         """
         ...
 
@@ -140,6 +152,7 @@ class HeddleAPI:
             ("GET", "clusters", self._clusters),
             *(self._retirement.endpoints() if self._retirement else ()),
             ("POST", "clusters/{cluster}/{verb}", self._admit),
+            ("GET", "clusters/{cluster}/drainage", self._drainage),
             ("GET", "queues", self._queues),
             ("GET", "apps", self._applications),
             ("GET", "apps/{application}", self._application),
@@ -217,22 +230,19 @@ class HeddleAPI:
     ) -> Response:
         """Let new applications into a sub-cluster, or not."""
         caller = self._identity.require_admin(asker)
-        wanted = _ADMISSIONS[verb]
-        statuses = {status.id: status for status in self._inspection.clusters()}
-        status = statuses.get(SubClusterId(cluster))
-        if status is None:
-            raise NotFoundError(f"no sub-cluster {cluster}; there are {', '.join(statuses)}")
+        id_, wanted = SubClusterId(cluster), _ADMISSIONS[verb]
+        before = await self._administration.drainage(id_)
         if not is_dry_run:
-            await self._administration.set_admission(status.id, wanted, by=caller.user)
-        return as_json(
-            {
-                "id": status.id,
-                "was": status.admission.value,
-                "admission": wanted.value,
-                "dry_run": is_dry_run,
-                "still_running": sorted(map(str, self._backend.view.live(status.id))),
-            }
-        )
+            await self._administration.set_admission(id_, wanted, by=caller.user)
+        told = {"id": id_, "was": before.admission.value, "admission": wanted.value, "dry_run": is_dry_run}
+        return as_json({**told, **shown_drainage(before)})
+
+    async def _drainage(self, asker: Asker, cluster: ClusterName) -> Response:
+        """What still runs on a sub-cluster."""
+        self._identity.require_admin(asker)
+        drainage = await self._administration.drainage(SubClusterId(cluster))
+        told = {"id": cluster, "admission": drainage.admission.value, "is_drained": drainage.is_drained}
+        return as_json({**told, **shown_drainage(drainage)})
 
     # -- applications ------------------------------------------------------------------------------------------------
 

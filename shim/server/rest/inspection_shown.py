@@ -3,10 +3,13 @@
 from typing import Any
 
 from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import Admission
 from shim.domain.submissions import HomeDecision
+from shim.services.administration import Drainage
 from shim.services.inspection import ClusterStatus, QueuePart, QueueStatus
+from shim.telemetry import SubClusterGauges
 
-__all__ = ["shown_cluster", "shown_decision", "shown_queue"]
+__all__ = ["cluster_gauges", "shown_cluster", "shown_decision", "shown_drainage", "shown_queue"]
 
 
 def shown_cluster(status: ClusterStatus) -> dict[str, Any]:
@@ -25,6 +28,27 @@ def shown_cluster(status: ClusterStatus) -> dict[str, Any]:
         "admission": status.admission.value,
         "scheduler": status.scheduler,
         "failure": status.failure,
+    }
+
+
+def cluster_gauges(status: ClusterStatus) -> SubClusterGauges:
+    """What `/metrics` tells of a cluster; of one that is retired only that it is."""
+    is_retired = status.admission is Admission.RETIRED
+    return SubClusterGauges(
+        subcluster=status.id,
+        age_s=None if is_retired else status.age_s,
+        state=status.state,
+        admission=status.admission.value,
+        nodes=None if is_retired else status.nodes,
+        live_applications=None if is_retired else status.running,
+    )
+
+
+def shown_drainage(drainage: Drainage) -> dict[str, Any]:
+    """What still runs: every application, and the containers of those whose home is elsewhere."""
+    return {
+        "still_running": [*map(str, drainage.still_running)],
+        "spanning": {str(application): count for application, count in drainage.spanning.items()},
     }
 
 

@@ -1,7 +1,7 @@
 """Heddle's own web services for sub-clusters that never come back, below `/heddle/v1/`.
 
 POST  clusters/{id}/retire[?dryRun=true]    it is dead: what hangs on it goes elsewhere, or is lost
-POST  clusters/{id}/revive                  it is back, without what was given up there
+POST  clusters/{id}/revive[?dryRun=true]    it is back, without what was given up there
 """
 
 from dataclasses import dataclass
@@ -47,10 +47,27 @@ class RetirementAPI:
             raise UnavailableError(f"{cluster} stays as it was: {exc}") from exc
         return _shown(plan, is_dry_run=is_dry_run)
 
-    async def revive(self, asker: Asker, cluster: ClusterName) -> Response:
+    async def revive(
+        self,
+        asker: Asker,
+        cluster: ClusterName,
+        is_dry_run: DryRun = False,  # noqa: FBT002 - by name, from the query
+    ) -> Response:
         """Let a retired sub-cluster in again."""
-        await self.retirement.revive(SubClusterId(cluster), by=self.identity.require_admin(asker).user)
-        return as_json({"id": cluster, "was": Admission.RETIRED.value, "admission": Admission.OPEN.value})
+        caller = self.identity.require_admin(asker)
+        try:
+            ended = await self.retirement.revive(SubClusterId(cluster), by=caller.user, is_dry_run=is_dry_run)
+        except StoreUnavailableError as exc:
+            raise UnavailableError(f"{cluster} cannot be revived now: {exc}") from exc
+        return as_json(
+            {
+                "id": cluster,
+                "was": Admission.RETIRED.value,
+                "admission": Admission.OPEN.value,
+                "dry_run": is_dry_run,
+                "masters_to_end": [*map(str, ended)],
+            }
+        )
 
 
 def _shown(plan: RetirementPlan, *, is_dry_run: bool) -> Response:
@@ -62,5 +79,6 @@ def _shown(plan: RetirementPlan, *, is_dry_run: bool) -> Response:
             "dry_run": is_dry_run,
             "to_move": [*map(str, plan.to_move)],
             "to_lose": [*map(str, plan.to_lose)],
+            "spanning": {str(application): count for application, count in plan.spanning.items()},
         }
     )

@@ -4,7 +4,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState, SubClusterState
 from shim.global_master.federation_view import FederationView, Part, PartDocument, Placement, ViewSettings
-from shim.testing.reports import a_document, a_node_report, a_report
+from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ONE = ApplicationId(1, 1)
@@ -235,3 +235,48 @@ def test_applications_come_newest_first(view):
 def test_a_report_of_an_unknown_sub_cluster_is_refused(view):
     with pytest.raises(KeyError):
         view.apply(a_report("north"))
+
+
+def a_whole_report(subcluster: str, sequence: int = 1, polled_at_s: float = 100.0):
+    documents = {"info": b"{}", "metrics": b"{}", "nodes": b"{}", "scheduler": b"{}"}
+    return a_report(
+        subcluster,
+        sequence,
+        polled_at_s=polled_at_s,
+        documents=documents,
+        capacity=ResourceVector(8192, 8),
+        used=ResourceVector(1024, 1),
+        maximum_allocation=ResourceVector(4096, 4),
+        nodes=[a_node_report()],
+        queues=[a_queue_report("root.default")],
+        applications=[a_document(1, subcluster)],
+    )
+
+
+def test_a_retired_cluster_leaves_every_sum_until_it_is_revived(view):
+    view.apply(a_whole_report("east"))
+    before = view.look(EAST, 101.0)
+    versions = {part: view.version(part) for part in Part}
+    view.mark_touched(EAST, Part.NODES, at_s=100.5)
+    view.retire([EAST])
+    seen = view.look(EAST, 101.0)
+    assert (seen.capacity, seen.used, seen.nodes, dict(seen.queues)) == (ResourceVector(), ResourceVector(), (), {})
+    assert [view.part(EAST, part) for part in Part] == [None] * len(Part)
+    assert view.largest_grant() == ResourceVector()
+    assert not view.is_touched(EAST, Part.NODES)
+    assert states(view) == {1: "RUNNING"}, "its applications stay listed"
+    answers_of_parts = [part for part in Part if part is not Part.APPLICATIONS]
+    assert all(view.version(part) > versions[part] for part in answers_of_parts), "kept answers are out of date"
+    view.retire([])
+    assert view.look(EAST, 101.0) == before
+    assert view.largest_grant() == ResourceVector(4096, 4)
+
+
+def test_nothing_that_a_retired_cluster_tells_is_believed(view):
+    view.apply(a_whole_report("east"))
+    view.retire([EAST])
+    assert not view.apply(a_whole_report("east", 2, polled_at_s=102.0)).is_new
+    assert view.state(EAST, 102.0) is SubClusterState.LOST
+    view.retire([])
+    assert view.as_of_s(EAST, Part.NODES) == 100.0
+    assert view.apply(a_whole_report("east", 2, polled_at_s=104.0)).is_new

@@ -4,9 +4,10 @@ import asyncio
 
 import pytest
 
-from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.errors import NotFoundError, UnavailableError
+from shim.ports.span_store import SpanSession
 from shim.services.submission import Accepted
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.federation import ScriptedFederation
@@ -47,6 +48,36 @@ async def test_draining_tells_what_still_runs_and_what_is_on_its_way(federation:
     assert drainage.admission is Admission.DRAINING
     assert drainage.still_running == (running, coming)
     assert not drainage.is_drained
+
+
+async def test_draining_tells_what_applications_of_other_homes_have_there(federation: ScriptedFederation) -> None:
+    heddle = await federation.start()
+    spanning, idle = (ApplicationId(FEDERATION_TIMESTAMP_MS, number) for number in (7, 8))
+    for application in (idle, spanning):
+        federation["west"].add_application(application)
+        await heddle.spans.save_session(SpanSession(application, EAST, WEST, "ada"))
+    await heddle.spans.save_session(SpanSession(spanning, WEST, EAST, "ada"))  # of another cluster: not east's
+    executors = [ContainerId(ApplicationAttemptId(spanning, 1), number) for number in (1, 2)]
+    await heddle.spans.give(spanning, EAST, executors, "1")
+    await heddle.poll()
+    drainage = await heddle.administration.drain(EAST, by="root")
+    assert drainage.still_running == (spanning, idle)
+    assert drainage.spanning == {spanning: 2, idle: 0}
+    assert not drainage.is_drained
+    for application in (spanning, idle):
+        await heddle.spans.remove_session(application, EAST)
+    assert (await heddle.administration.drainage(EAST)).is_drained
+
+
+async def test_listeners_hear_of_a_word_once_whoever_said_it(federation: ScriptedFederation) -> None:
+    one, other = await federation.start(), await federation.start()
+    heard: list[str] = []
+    one.administration.listen(lambda: heard.append("one"))
+    other.administration.listen(lambda: heard.append("other"))
+    await one.administration.drain(EAST, by="root")
+    await other.administration.refresh()
+    await other.administration.refresh()
+    assert heard == ["one", "other"]
 
 
 async def test_a_word_survives_and_reaches_every_heddle(federation: ScriptedFederation) -> None:

@@ -1,15 +1,18 @@
 """A sub-cluster is declared dead: what waited for it goes elsewhere once, what ran there is lost, and it stays away."""
 
+import asyncio
 import json
+from collections.abc import Collection
 
 import pytest
 
-from shim.domain.applications import YarnApplicationState
+from shim.domain.applications import SPAN_TAG, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import SubmissionState
 from shim.errors import ConflictError, NeverReachedError, NotFoundError, UnavailableError
 from shim.ports.resource_manager import RestRequest
+from shim.ports.span_store import SpanSession
 from shim.services.submission import Accepted
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
@@ -187,3 +190,80 @@ async def test_it_comes_back_only_without_what_was_given_up_there(federation: Sc
     assert EAST not in heddle.view.late(federation.clock.now_s())
     with pytest.raises(ConflictError, match="is not retired"):
         await heddle.retirement.revive(EAST, by="root")
+
+
+async def a_heddle_whose_masters_are_left_at_a_retired_cluster(federation: ScriptedFederation) -> ScriptedHeddle:
+    """ONE runs on west and spanned to east; east is retired, and still knows Heddle's ApplicationMaster of ONE."""
+    heddle = await federation.start()
+    await heddle.administration.cordon(EAST, by="root")
+    assert await heddle.submissions.submit(a_submission(1)) == Accepted(WEST, is_delivered=True)
+    await federation.wait_for(heddle.submissions.finish())
+    await heddle.spans.save_session(SpanSession(ONE, EAST, WEST, "ada"))
+    await heddle.administration.undrain(EAST, by="root")
+    dies(federation)
+    plan = await heddle.retirement.retire(EAST, by="root")
+    assert plan.spanning == {ONE: 0}
+    federation["east"].behave(AnswersProperly())
+    federation["east"].add_application(ONE, applicationTags=SPAN_TAG)
+    return heddle
+
+
+@pytest.mark.parametrize("state", ["ACCEPTED", "FINISHED"])
+async def test_masters_of_heddles_own_do_not_keep_a_cluster_from_coming_back(
+    federation: ScriptedFederation, state: str
+) -> None:
+    heddle = await a_heddle_whose_masters_are_left_at_a_retired_cluster(federation)
+    federation["west"].move(ONE, state)
+    has_ended = state == "FINISHED"
+    if has_ended:  # its session is forgotten with it, as the cluster is retired
+        await heddle.spans.remove_session(ONE, EAST)
+    orphans = (ONE,) if has_ended else ()
+    assert await heddle.retirement.revive(EAST, by="root", is_dry_run=True) == orphans
+    assert heddle.administration.is_retired(EAST)
+    assert await heddle.retirement.revive(EAST, by="root") == orphans
+    assert not heddle.administration.is_retired(EAST)
+    (session,) = await heddle.spans.sessions()  # the watch over spans ends it, or its application goes on with it
+    assert (session.application, session.subcluster, session.home) == (ONE, EAST, WEST)
+
+
+async def test_an_application_that_only_calls_itself_a_master_is_a_leftover(federation: ScriptedFederation) -> None:
+    heddle = await a_heddle_with_one_acknowledged_and_one_on_its_way(federation)
+    await heddle.retirement.retire(EAST, by="root")
+    await rounds(federation, heddle)
+    federation["east"].behave(AnswersProperly())
+    federation["east"].add_application(ONE, applicationTags=SPAN_TAG)
+    with pytest.raises(ConflictError, match=str(ONE)):
+        await heddle.retirement.revive(EAST, by="root")
+
+
+class HoldsNotes(SwitchableStore):
+    """Writes down what homes have taken only when it may."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.may_note = asyncio.Event()
+
+    async def note_taken(self, application_ids: Collection[ApplicationId]) -> None:
+        """See `StateStore`."""
+        await self.may_note.wait()
+        await super().note_taken(application_ids)
+
+
+async def test_what_this_heddle_knows_to_be_taken_is_not_moved_though_the_store_says_intended() -> None:
+    store = HoldsNotes()
+    federation = ScriptedFederation(store=store)
+    heddle = await federation.start()
+    assert await heddle.submissions.submit(a_submission(1)) == Accepted(EAST, is_delivered=True)
+    dies(federation)
+    await heddle.retirement.retire(EAST, by="root")
+    await rounds(federation, heddle)
+    record = await heddle.store.find(ONE)
+    assert record is not None
+    assert (record.state, record.home_subcluster) == (SubmissionState.INTENDED, EAST)
+    store.may_note.set()
+    await federation.wait_for(heddle.submissions.finish())
+    await rounds(federation, heddle)
+    record = await heddle.store.find(ONE)
+    assert record is not None
+    assert record.state is SubmissionState.LOST, "it had run there: it is not run again"
+    assert federation.who_has(ONE) == [EAST]

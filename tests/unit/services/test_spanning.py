@@ -48,6 +48,7 @@ class TwoRooms:
 
     def __init__(self, clusters: dict[SubClusterId, SpanCluster]) -> None:
         self._clusters = clusters
+        self.closed: set[SubClusterId] = set()
 
     def queue_at(self, _subcluster: SubClusterId, told: str) -> str:
         return f"root.{told}"
@@ -57,7 +58,7 @@ class TwoRooms:
             Room(
                 name,
                 is_home=name == home,
-                is_open=sessions.get(name, True),
+                is_open=name == home or (name not in self.closed and sessions.get(name, True)),
                 free=ResourceVector(1024 * cluster.may_grant, cluster.may_grant),
                 size=BIG,
                 largest=BIG,
@@ -76,6 +77,7 @@ class World:
         self.doors = SpanClusters(self.clusters)
         self.store = InMemorySpanStore()
         self.keeps = False
+        self.rooms = TwoRooms(self.clusters)
         self.heddle = self.start()
 
     def start(self) -> Spanning:
@@ -85,7 +87,7 @@ class World:
             SpanTools(
                 masters=masters,
                 store=self.store,
-                rooms=TwoRooms(self.clusters),  # type: ignore[arg-type]  # as far as it is needed
+                rooms=self.rooms,  # type: ignore[arg-type]  # as far as it is needed
                 matching=SpanMatching(None, MatchSettings(patience=3)),
                 clock=SystemClock(),
                 settings=SETTINGS,
@@ -379,6 +381,27 @@ async def test_a_cluster_that_is_silent_for_long_loses_its_containers_and_is_use
     await master.allocate(2)
     await master.until(lambda: len(master.at(200)) == 5)
     assert master.nodes == {"west-1": NodeStateProto.NS_RUNNING}
+
+
+async def test_asks_leave_a_cluster_that_is_drained_before_the_master_calls_again(world):
+    master = await a_spanning_master(world)
+    west = world.clusters[WEST].applications[APPLICATION]
+    world.clusters[WEST].may_grant = 0
+    world.clusters[EAST].may_grant = 0
+    await master.allocate(4)
+    await master.until(lambda: west.asked[20, "*"] > 0)
+    calls = world.clusters[EAST].calls.count("allocate")
+    world.rooms.closed.add(WEST)
+    world.heddle.look_again()
+    await comes_to(lambda: is_so(lambda: west.asked[20, "*"] == 0))
+    assert world.clusters[EAST].calls.count("allocate") == calls, "the master has not called"
+    world.clusters[EAST].may_grant = 4
+    await master.until(lambda: len(master.at(100)) == 7)
+    assert len(master.at(200)) == 3, "what runs there goes on"
+
+
+async def is_so(holds: Callable[[], bool]) -> bool:
+    return holds()
 
 
 async def test_asks_go_elsewhere_when_a_cluster_refuses_the_application(world):

@@ -1,0 +1,69 @@
+"""What the web services tell once operators have drained or retired a cluster."""
+
+import pytest
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+from shim.domain.subclusters import Admission
+from shim.ports.span_store import SpanSession
+from shim.server.rest.inspection_shown import cluster_gauges
+from shim.services.identity import IdentityRules
+from shim.services.inspection import ClusterStatus, SubClusterDescription
+from tests.support.scripted_door import ScriptedDoor, body_of
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+ONE = ApplicationId(1_700_000_000_000, 1)
+CLUSTERS = "/heddle/v1/clusters"
+
+
+@pytest.fixture
+async def door() -> ScriptedDoor:
+    opened = ScriptedDoor(rules=IdentityRules(allow_anonymous=True, admins=("queen",)))
+    await opened.poll()
+    return opened
+
+
+async def test_a_drain_tells_containers_of_applications_of_other_homes(door: ScriptedDoor) -> None:
+    door.federation["west"].add_application(ONE)
+    await door.poll()
+    await door.spans.save_session(SpanSession(ONE, EAST, WEST, "ada"))
+    await door.spans.give(ONE, EAST, [ContainerId(ApplicationAttemptId(ONE, 1), 7)], "1")
+    would = body_of(await door.ask("POST", f"{CLUSTERS}/east/drain?user.name=queen&dryRun=true"))
+    assert (would["still_running"], would["spanning"]) == ([str(ONE)], {str(ONE): 1})
+    assert door.administration.current == {}
+    told = body_of(await door.ask("POST", f"{CLUSTERS}/east/drain?user.name=queen"))
+    assert (told["was"], told["admission"], told["still_running"]) == ("open", "draining", [str(ONE)])
+    drainage = body_of(await door.ask("GET", f"{CLUSTERS}/east/drainage?user.name=queen"))
+    assert (drainage["is_drained"], drainage["spanning"]) == (False, {str(ONE): 1})
+    await door.spans.remove_session(ONE, EAST)
+    assert body_of(await door.ask("GET", f"{CLUSTERS}/east/drainage?user.name=queen"))["is_drained"]
+
+
+async def test_what_still_runs_is_told_to_operators(door: ScriptedDoor) -> None:
+    assert (await door.ask("GET", f"{CLUSTERS}/east/drainage?user.name=eve")).status == 403
+    assert (await door.ask("GET", f"{CLUSTERS}/north/drainage?user.name=queen")).status == 404
+    door.spans.is_away = True
+    assert (await door.ask("GET", f"{CLUSTERS}/east/drainage?user.name=queen")).status == 503
+
+
+async def test_a_retired_cluster_is_in_no_sum(door: ScriptedDoor) -> None:
+    before = body_of(await door.get("/metrics"))["clusterMetrics"]
+    assert (before["totalMB"], before["activeNodes"]) == (16384, 2)
+    assert len(body_of(await door.get("/nodes"))["nodes"]["node"]) == 2
+    await door.administration.declare(EAST, is_dead=True, by="queen")
+    after = body_of(await door.get("/metrics"))["clusterMetrics"]
+    assert (after["totalMB"], after["activeNodes"]) == (8192, 1)
+    assert [node["id"] for node in body_of(await door.get("/nodes"))["nodes"]["node"]] == ["west-n1:45454"]
+    rows = body_of(await door.ask("GET", CLUSTERS))["clusters"]
+    assert [(row["id"], row["state"], row["nodes"]) for row in rows] == [("east", "RETIRED", 0), ("west", "RUNNING", 1)]
+    queues = body_of(await door.ask("GET", "/heddle/v1/queues"))["queues"]
+    assert {part["cluster"] for queue in queues for part in queue["parts"]} == {"west"}
+
+
+@pytest.mark.parametrize(
+    ("admission", "told"), [(Admission.DRAINING, (900.0, 2, 3)), (Admission.RETIRED, (None, None, None))]
+)
+def test_no_alert_for_silence_fires_for_a_retired_cluster(admission: Admission, told: object) -> None:
+    status = ClusterStatus(EAST, SubClusterDescription(()), "LOST", admission, 900.0, "3.4.2", "capacity", 3, 2, "")
+    gauges = cluster_gauges(status)
+    assert (gauges.age_s, gauges.nodes, gauges.live_applications) == told
+    assert (gauges.state, gauges.admission) == ("LOST", admission.value)
