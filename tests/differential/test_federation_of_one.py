@@ -8,10 +8,12 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from shim.server.rest.endpoints import ENDPOINTS
 from shim.testing.recorded import RecordedExchange, recorded_exchanges
 from tests.differential.conftest import APPS, Pair
 from tests.differential.differences import DIFFERENCES, Aspect, applying
 from tests.differential.masking import masked_body, masked_headers
+from tests.support.http_clients import CLIENT_HEADERS
 from tests.support.raw_http import RawAnswer, RawRequest
 
 pytestmark = pytest.mark.lab
@@ -220,8 +222,54 @@ _TYPES = st.sampled_from(
         "application/json;charset=utf-8",
     ]
 )
-_QUALITIES = st.sampled_from(["", ";q=0.1", ";q=0.9", ";q=1", ";q=0", "; q=0.5"])
-_ACCEPTS = st.lists(st.tuples(_TYPES, _QUALITIES), min_size=1, max_size=4).map(
+_QUALITIES = st.sampled_from(
+    [
+        "",
+        ";q=0.1",
+        ";q=0.9",
+        ";q=1",
+        ";q=0",
+        "; q=0.5",
+        ";q=.2",
+        ";q=1.",
+        ";q=1.5",
+        ";q=0.12345",
+        ";Q=0.3",
+        ";q = 0.3",
+        ';q="0.4"',
+        ";q",
+        ";a=b",
+        ';a="b,c"',
+        ";",
+        ";;q=0.2",
+        ";q=0.2;level=1",
+        ";q=0.2;q=0.8",
+    ]
+)
+_ODD_TYPES = st.sampled_from(
+    [
+        "*",
+        "text",
+        "application",
+        "*/json",
+        "*/xml",
+        "application/",
+        "/json",
+        "",
+        " ",
+        "a b",
+        "application /json",
+        "(c)",
+        "application/*+json",
+        "text/json",
+        "Text/HTML",
+        '"x"',
+        "text/html/x",
+        "=",
+        "application/xhtml+xml",
+    ]
+)
+_ACCEPTS = st.lists(st.tuples(_TYPES | _ODD_TYPES, _QUALITIES), min_size=1, max_size=4).map(
     lambda ranges: ",".join(kind + quality for kind, quality in ranges)
 )
 _SETTINGS = settings(
@@ -239,6 +287,25 @@ def test_any_filter_shows_the_same_applications(federation_of_one: Pair, query: 
 @_SETTINGS
 def test_any_accept_header_is_negotiated_the_same(federation_of_one: Pair, accept: str, path: str):
     _assert_same(federation_of_one, RawRequest("GET", BASE + path, (("Accept", accept),)))
+
+
+_READ_PATHS = sorted({row.path for row in ENDPOINTS if row.method == "GET" and not row.changes and not row.is_slow})
+
+
+@pytest.mark.parametrize("client", CLIENT_HEADERS)
+def test_each_endpoint_answers_what_a_client_sends_by_itself(federation_of_one: Pair, client: str):
+    application = federation_of_one.applications[0]
+    named = {
+        "application": application,
+        "attempt": application.replace("application", "appattempt") + "_000001",
+        "container": application.replace("application", "container") + "_01_000001",
+        "type": "LIFETIME",
+        "node": "nosuch:1",
+        "queue": "default",
+    }
+    for path in _READ_PATHS:
+        target = BASE + path.format_map(named)
+        _assert_same(federation_of_one, RawRequest("GET", target, CLIENT_HEADERS[client]))
 
 
 @given(

@@ -40,15 +40,17 @@ class RawAnswer:
 
 
 def exchange(url: str, request: RawRequest) -> RawAnswer:
-    """Send a request on a connection of its own."""
+    """Send a request on a connection of its own; a `Connection` of the request has to say `close`, too."""
     address = urlsplit(url)
     assert address.hostname is not None
     assert address.port is not None
     lines = [f"{request.method} {request.target} HTTP/1.1", f"Host: {address.hostname}:{address.port}"]
-    lines += [f"{name}: {value}" for name, value in request.headers]
+    lines += [f"{name}: {value}" for name, value in request.headers if name.lower() != "connection"]
     if request.body or request.method in ("POST", "PUT"):
         lines.append(f"Content-Length: {len(request.body)}")
-    head = "\r\n".join([*lines, "Connection: close", "", ""]).encode("utf-8", "surrogateescape")
+    head = "\r\n".join([*lines, f"Connection: {request.header('connection') or 'close'}", "", ""]).encode(
+        "utf-8", "surrogateescape"
+    )
     received = b""
     with socket.create_connection((address.hostname, address.port), timeout=_TIMEOUT_S) as connection:
         connection.sendall(head + request.body)

@@ -101,7 +101,15 @@ def remote_exception_of(error: Exception) -> RemoteException:
 
 
 def jetty_page(status: int, reason: str, *, path: str, media_type: str) -> bytes:
-    """The page that the servlet container writes when no resource does, in `text/html` or `text/plain`."""
+    """The page that the servlet container writes when no resource does, in a form that it has."""
+    if media_type.endswith("/json"):
+        members = {
+            "servlet": "org.apache.hadoop.http.WebServlet-0",
+            "message": reason,
+            "url": path,
+            "status": str(status),
+        }
+        return json.dumps(members, indent=0, separators=(",", ":")).encode()
     if media_type == "text/plain":
         return f"HTTP ERROR {status} {reason}\nURI: {path}\nSTATUS: {status}\nMESSAGE: {reason}\n".encode()
     title, shown = escape(f"{status} {reason}"), escape(path)

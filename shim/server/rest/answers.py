@@ -182,7 +182,8 @@ class AnswerWriter:
             return Answer(failure.status, (*headers, *extra))
         reason = _REASONS[failure.status]
         body = jetty_page(failure.status, reason, path=path, media_type=failure.media_type)
-        content = ("Content-Type", f"{failure.media_type};charset=iso-8859-1")
+        charset = "" if failure.form is FailureForm.JSON_PAGE else ";charset=iso-8859-1"
+        content = ("Content-Type", f"{failure.media_type}{charset}")
         return Answer(failure.status, (*headers, content, *extra), body, reason)
 
     def _unmapped(self, failure: NegotiationFailure, told: Headers, extra: Headers) -> Answer:

@@ -1,6 +1,8 @@
 """Content negotiation, against every recorded answer of the web services."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shim.protocol.rest.negotiation import (
     FailureForm,
@@ -102,3 +104,54 @@ def test_the_word_gzip_is_enough(value):
 
 def test_other_encodings_are_not_used():
     assert not accepts_gzip("deflate, br")
+
+
+@pytest.mark.parametrize(
+    ("accept", "chosen"),
+    [
+        ("text/html, image/gif, image/jpeg, *; q=.2, */*; q=.2", Representation.JSON),  # Java's HttpURLConnection
+        ("*", Representation.JSON),
+        ("application", Representation.JSON),
+        ("application;charset=utf-8", Representation.JSON),
+        ("*/xml", Representation.JSON),
+        ("application/xml, *", Representation.XML),
+        ("application/json;q=.1, application/xml;q=.1234", Representation.XML),
+        ('application/json;charset="a;q=0.1,b";q=0.2, application/xml;q=0.1', Representation.JSON),
+        ("*/*;;;q=0.3;", Representation.JSON),
+    ],
+)
+def test_a_header_is_read_with_the_leniency_of_jersey(accept, chosen):
+    assert negotiate(accept) is chosen
+
+
+@pytest.mark.parametrize(
+    ("accept", "status", "form", "media_type"),
+    [
+        ("*/*;q=1.5", 400, FailureForm.HTML_PAGE, "text/html"),
+        ("*/*; q = 0.5", 400, FailureForm.HTML_PAGE, "text/html"),
+        ("*/*;q=0.12345", 400, FailureForm.HTML_PAGE, "text/html"),
+        ("*/*,,text/plain", 400, FailureForm.HTML_PAGE, "text/html"),
+        ("text/html;q=0.5, application/json;q=3", 400, FailureForm.JSON_PAGE, "application/json"),
+        ("text/html;q=0, text/plain;q=7", 400, FailureForm.TEXT_PAGE, "text/plain"),
+        ("application/", 400, FailureForm.EMPTY, ""),
+        ("application/ json", 400, FailureForm.EMPTY, ""),
+        ("application/json(comment)", 400, FailureForm.EMPTY, ""),
+        ('*/*;q=0.5"', 400, FailureForm.EMPTY, ""),
+        ("application/json;a", 400, FailureForm.EMPTY, ""),
+        ("*/*;q=0.8\xe9", 500, FailureForm.EMPTY, ""),
+        ("text", 503, FailureForm.XML, "text/xml"),
+        ("TEXT/JSON;q=0.4", 503, FailureForm.BARE_JSON, "TEXT/JSON; q=0.4"),
+        ("foo/x-javascript", 503, FailureForm.BARE_JSON, "foo/x-javascript"),
+        ("text/html, application/xhtml+xml", 503, FailureForm.XML, "application/xhtml+xml"),
+        ("a/b+XML", 500, FailureForm.EMPTY, ""),
+        ("Text/HTML", 500, FailureForm.EMPTY, ""),
+    ],
+)
+def test_a_header_that_jersey_refuses_gets_the_page_that_jetty_reads_from_it(accept, status, form, media_type):
+    assert negotiate(accept) == NegotiationFailure(status, form, media_type)
+
+
+@given(st.text('*/;=,q.01" \\(ajsonxml\xe9', max_size=40))
+def test_any_header_is_negotiated(accept):
+    for found in (negotiate(accept), failure_for(accept), page_failure(accept, 405)):
+        assert isinstance(found, Representation) or found.status in (400, 405, 500, 503)
