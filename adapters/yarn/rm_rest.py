@@ -12,10 +12,9 @@ import asyncio
 import ssl
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
-from urllib.parse import quote, unquote_plus, urlsplit
+from urllib.parse import quote, urlsplit
 
 import aiohttp
 import msgspec
@@ -25,16 +24,18 @@ from adapters.yarn.answers import read_bounded
 from adapters.yarn.errors import FOREIGN_ERRORS, translated
 from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError, NoAnswerError, ResourceManagerError, StandbyError
-from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.ports.resource_manager import Parameters, RestAnswer, RestRequest
+from shim.protocol.rest.queries import encode_query
 
 __all__ = ["RestResourceManager", "RestSettings"]
 
 _INFO = "/ws/v1/cluster/info"
 _CHUNK_BYTES = 256 * 1024
 _IDLE_S = 15.0  # Jetty closes after 60 s: a connection that it may be closing must not carry a submission
-_SAFE_IN_PATH = "%/:;=@&+,!$'()*~[]"
-_SAFE_IN_QUERY = _SAFE_IN_PATH + "?"
-_IDENTITY = frozenset({"user.name", "doas"})
+_SAFE_IN_PATH = "%/:@,*"
+_IDENTITY = frozenset({"USER.NAME", "DOAS", "DELEGATION", "OP"})
+"""What a ResourceManager's authentication filter acts on, in upper case, as Java compares."""
+
 _NOT_SENT = frozenset(
     {"accept-encoding", "authorization", "connection", "content-length", "cookie", "expect", "host", "keep-alive"}
     | {"proxy-authorization", "proxy-connection", "te", "trailer", "transfer-encoding", "upgrade", "forwarded"}
@@ -225,12 +226,11 @@ class RestResourceManager:
         named = _origin(answer.header("Location") or "")
         return [address for address in self._addresses if _origin(address) == named]
 
-    def _identity(self, user: str | None) -> str:
-        own = _quoted(self._settings.user)
+    def _identity(self, user: str | None) -> tuple[tuple[str, str], ...]:
+        own = ("user.name", self._settings.user)
         if user is None or user == self._settings.user:
-            return f"user.name={own}"
-        other = _quoted(user)
-        return f"user.name={own}&doAs={other}" if self._settings.is_proxy else f"user.name={other}"
+            return (own,)
+        return (own, ("doAs", user)) if self._settings.is_proxy else (("user.name", user),)
 
     def _open_session(self) -> aiohttp.ClientSession:
         if self._session is None:
@@ -260,20 +260,11 @@ async def _note_sent(
     context.trace_request_ctx.was_sent = True
 
 
-@lru_cache(maxsize=256)
-def _quoted(user: str) -> str:
-    return quote(user, safe="")
-
-
-def _target(request: RestRequest, identity: str) -> str:
-    """Path and query with the identity that is meant, and none that came from outside."""
+def _target(request: RestRequest, identity: Parameters) -> str:
+    """Path and query: the identity that is meant before anything else, as the first of several counts."""
     path = quote(request.path, safe=_SAFE_IN_PATH)
-    fields = [field for field in request.query.split("&") if field and _field_name(field) not in _IDENTITY]
-    return f"{path}?{'&'.join([*(quote(field, safe=_SAFE_IN_QUERY) for field in fields), identity])}"
-
-
-def _field_name(field: str) -> str:
-    return unquote_plus(field.partition("=")[0]).strip().lower()
+    others = (pair for pair in request.parameters if pair[0].upper() not in _IDENTITY)
+    return f"{path}?{encode_query((*identity, *others))}"
 
 
 def _passed_on(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:

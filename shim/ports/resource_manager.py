@@ -5,9 +5,10 @@ from typing import Protocol
 
 from shim.domain.ids import SubClusterId
 
-__all__ = ["ResourceManager", "RestAnswer", "RestRequest"]
+__all__ = ["Parameters", "ResourceManager", "RestAnswer", "RestRequest"]
 
 Headers = tuple[tuple[str, str], ...]
+Parameters = tuple[tuple[str, str], ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -16,14 +17,15 @@ class RestRequest:
 
     Attributes:
         path: Percent-encoded path, from `/`.
-        query: Raw query string without `?`; never holds `user.name` or `doAs`: the adapter adds identity.
+        parameters: Of the query, decoded, as names and values; the adapter puts the identity before them and encodes
+            them, so that none can be read as two.
         user: On whose behalf; None for Heddle itself.
         headers: Those that travel (`Accept`, `Content-Type`, ...), nothing hop-by-hop, no cookies.
     """
 
     method: str
     path: str
-    query: str = ""
+    parameters: Parameters = ()
     user: str | None = None
     headers: Headers = ()
     body: bytes = b""

@@ -167,7 +167,7 @@ class GuardedReading:
     async def _ask_list(self, subcluster: SubClusterId, viewer: str) -> _List:
         as_of_s = self._clock.now_s()
         documents = await ask.ask_applications(
-            self._managers[subcluster], "", as_of_s=as_of_s, timeout_s=self._timeout_s, viewer=viewer
+            self._managers[subcluster], (), as_of_s=as_of_s, timeout_s=self._timeout_s, viewer=viewer
         )
         found = _List(tuple(documents.values()), as_of_s)
         self._lists.put((viewer, subcluster), found)

@@ -13,7 +13,7 @@ from shim.domain.subclusters import ApplicationDocument, HaState
 from shim.global_master.subcluster_view import Part
 from shim.local_master.report import Poll, absent
 from shim.ports.clock import Clock
-from shim.ports.resource_manager import ResourceManager
+from shim.ports.resource_manager import Parameters, ResourceManager
 from shim.protocol.rest.documents import read_info, read_metrics, read_nodes
 from shim.protocol.rest.queue_trees import read_scheduler
 from shim.services import rm_questions as ask
@@ -123,11 +123,11 @@ class Poller:
             return poll
         began_s = self._clock.monotonic_s()
         if self._told_until_s is None or self._listed_life != poll.started_on_ms:
-            told = await self._list("")
+            told = await self._list(())
         else:
             since_ms = max(0, int((self._told_until_s - self._settings.overlap_s) * 1000))
-            told = await self._list(f"states={ask.LIVE_STATES}")
-            told |= await self._list(f"states={ask.ENDED_STATES}&finishedTimeBegin={since_ms}")
+            told = await self._list((("states", ask.LIVE_STATES),))
+            told |= await self._list((("states", ask.ENDED_STATES), ("finishedTimeBegin", str(since_ms))))
         self._take_time(Part.APPLICATIONS, began_s)
         found, forgotten = await self._look_for(absent(live_before, told))
         told |= found
@@ -135,10 +135,9 @@ class Poller:
         ended = {name: document for name, document in told.items() if name not in live}
         return replace(poll, live=live, ended=ended, forgotten=forgotten)
 
-    async def _list(self, query: str) -> dict[ApplicationId, ApplicationDocument]:
-        as_of_s = self._clock.now_s()
-        listed = await ask.ask_applications(self._manager, query, as_of_s=as_of_s, timeout_s=self._settings.timeout_s)
-        return dict(listed)
+    async def _list(self, parameters: Parameters) -> dict[ApplicationId, ApplicationDocument]:
+        as_of_s, timeout_s = self._clock.now_s(), self._settings.timeout_s
+        return dict(await ask.ask_applications(self._manager, parameters, as_of_s=as_of_s, timeout_s=timeout_s))
 
     async def _look_for(
         self, missed: tuple[ApplicationId, ...]

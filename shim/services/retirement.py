@@ -295,7 +295,7 @@ class RetirementService:
             raise UnavailableError(f"{subcluster} can be revived when it answers: {life.reason}")
         try:
             listed = await ask_applications(
-                manager, "", as_of_s=self._clock.now_s(), timeout_s=self._settings.list_within_s
+                manager, (), as_of_s=self._clock.now_s(), timeout_s=self._settings.list_within_s
             )
             records = {id_: await self._store.find(id_) for id_ in listed}
             sessions = {each.application for each in await self._spans.sessions() if each.subcluster == subcluster}

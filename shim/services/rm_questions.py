@@ -9,7 +9,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.errors import MalformedAnswerError, RemoteProtocolError
 from shim.global_master.subcluster_view import Part
-from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer, RestRequest
 from shim.protocol.rest.documents import application_document, application_documents
 
 __all__ = ["ENDED_STATES", "LIVE_STATES", "ask_application", "ask_applications", "ask_part", "readable", "told_at_s"]
@@ -29,18 +29,18 @@ async def ask_part(manager: ResourceManager, part: Part, *, timeout_s: float) ->
     Raises:
         ResourceManagerError: If there is no answer with status 200.
     """
-    return await _ask(manager, f"{_BASE}/{part.value}", "", None, timeout_s)
+    return await _ask(manager, f"{_BASE}/{part.value}", (), None, timeout_s)
 
 
 async def ask_applications(
-    manager: ResourceManager, query: str, *, as_of_s: float, timeout_s: float, viewer: str | None = None
+    manager: ResourceManager, parameters: Parameters, *, as_of_s: float, timeout_s: float, viewer: str | None = None
 ) -> Mapping[ApplicationId, ApplicationDocument]:
     """Ask for applications.
 
     Raises:
         ResourceManagerError: If there is no readable answer with status 200.
     """
-    answer = await _ask(manager, f"{_BASE}/apps", query, viewer, timeout_s)
+    answer = await _ask(manager, f"{_BASE}/apps", parameters, viewer, timeout_s)
     with readable(manager.subcluster):
         return application_documents(answer.body, manager.subcluster, as_of_s)
 
@@ -92,8 +92,10 @@ def told_at_s(answer: RestAnswer) -> float | None:
         return None
 
 
-async def _ask(manager: ResourceManager, path: str, query: str, viewer: str | None, timeout_s: float) -> RestAnswer:
-    request = RestRequest("GET", path, query=query, user=viewer, headers=_ACCEPT_JSON)
+async def _ask(
+    manager: ResourceManager, path: str, parameters: Parameters, viewer: str | None, timeout_s: float
+) -> RestAnswer:
+    request = RestRequest("GET", path, parameters=parameters, user=viewer, headers=_ACCEPT_JSON)
     answer = await manager.exchange(request, timeout_s=timeout_s)
     if answer.status != _OK:
         raise MalformedAnswerError(manager.subcluster, f"{path} answered {answer.status}")

@@ -11,7 +11,6 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Protocol
-from urllib.parse import parse_qsl
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
@@ -158,7 +157,7 @@ class ScriptedResourceManager:
         return ok_answer(build.scheduler_document(self.queues, maximum_allocation=self.maximum_allocation))
 
     def _apps(self, request: RestRequest) -> RestAnswer:
-        query = dict(parse_qsl(request.query))
+        query = dict(request.parameters)
         states = {state.strip().upper() for state in query.get("states", "").split(",") if state.strip()}
         begin_ms = int(query.get("finishedTimeBegin", 0))
         chosen = [

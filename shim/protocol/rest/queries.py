@@ -1,23 +1,69 @@
-"""Query strings, read as Jetty and Jersey read them."""
+"""Query strings, read as the two readers inside a ResourceManager read them, and written so that both read the same.
 
-from collections.abc import Iterator, Mapping
+A ResourceManager reads a query twice. Its authentication filter finds the caller with Apache HttpClient's parser, which
+splits at `&` and at `;`. Its resources get their parameters from Jersey, which splits at `&` alone. `Query` keeps both
+readings apart: `claims` is the first, `parameters` the second. What the two readers could understand in two ways, and
+decides who is calling, is refused.
+
+Source: `PseudoAuthenticationHandler.getUserName`, `DelegationTokenAuthenticationFilter.getDoAs`, `ServletUtils` of
+Hadoop 3.4.2; `URLEncodedUtils.parse` of HttpClient 4.5.13; `UriComponent.decodeQuery` of Jersey 1.19.4; observed on
+ResourceManagers.
+"""
+
+import re
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from urllib.parse import unquote
+from types import MappingProxyType
+from urllib.parse import quote, unquote, unquote_to_bytes
 
 from shim.protocol.rest.errors import JavaError
 
-__all__ = ["Query", "java_long", "parse_query", "split_values", "without_parameters"]
+__all__ = ["MAX_PARAMETERS", "Claims", "Query", "encode_query", "java_long", "parse_query", "split_values"]
+
+MAX_PARAMETERS = 1000
+"""Most parameters of one query; Jetty has the same limit for those of a form."""
 
 _LONG = 2**63
 _MAX_DIGITS = 20
+_LONGEST_REMEMBERED = 512  # characters: what is longer is not worth the memory
+_SEPARATORS = re.compile("[&;]")
+_BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
+_SAFE = ":,*"
+"""Left as they are for logs to be readable: no reader of a query splits or replaces at one of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class Claims:
+    """What a query says for the authentication filter; None where it says nothing, or a name without `=`.
+
+    Attributes:
+        user_name: `user.name`, in just these letters.
+        do_as: `doAs`, in any case.
+        delegation: `delegation`: a delegation token.
+    """
+
+    user_name: str | None = None
+    do_as: str | None = None
+    delegation: str | None = None
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether the query names no caller at all."""
+        return self.user_name is None and self.do_as is None and self.delegation is None
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """Decoded parameters by name, repeated ones in order. Names are case-sensitive."""
+    """A query string, decoded.
+
+    Attributes:
+        parameters: As resources read them: values by name, repeated ones in order. Names are case-sensitive.
+        claims: As the authentication filter reads it.
+    """
 
     parameters: Mapping[str, tuple[str, ...]]
+    claims: Claims = Claims()
 
     def first(self, name: str) -> str | None:
         """The first value of a parameter: what `@QueryParam String` binds."""
@@ -28,31 +74,109 @@ class Query:
         """Every value of a parameter: what `@QueryParam Set<String>` binds."""
         return self.parameters.get(name, ())
 
+    def pairs(self, names: Iterable[str] | None = None) -> Iterator[tuple[str, str]]:
+        """Names and values, those of one name together; only some names, if these are given."""
+        for name in self.parameters if names is None else names:
+            for value in self.parameters.get(name, ()):
+                yield name, value
 
-@lru_cache(maxsize=1024)
+
 def parse_query(raw: str) -> Query:
-    """Decode a query string: `&` alone separates, `+` is a blank, a broken escape stays as it stands."""
-    found: dict[str, tuple[str, ...]] = {}
-    for name, value in _pairs(raw):
-        found[name] = (*found.get(name, ()), value)
-    return Query(found)
+    """Decode a query string.
+
+    Args:
+        raw: As it stood in the request line, one character for each byte.
+
+    Raises:
+        JavaError: 400 if the query has too many parameters, is not UTF-8, or names a caller in a way that two readers
+            could understand differently.
+    """
+    return _remembered(raw) if len(raw) <= _LONGEST_REMEMBERED else _parsed(raw)
 
 
-def _pairs(raw: str) -> Iterator[tuple[str, str]]:
-    for part in raw.split("&"):
-        if part:
-            name, _, value = part.partition("=")
-            yield _decode(name), _decode(value)
+def encode_query(pairs: Iterable[tuple[str, str]]) -> str:
+    """A query string whose parameters no reader splits again."""
+    return "&".join(f"{quote(name, safe='')}={quote(value, safe=_SAFE)}" for name, value in pairs)
+
+
+def _parsed(raw: str) -> Query:
+    if not raw:
+        return _EMPTY
+    text = raw if raw.isascii() else _utf8(raw)
+    if text.count("&") + text.count(";") >= MAX_PARAMETERS:
+        raise JavaError.bad_request(f"a query has at most {MAX_PARAMETERS} parameters")
+    found: dict[str, list[str]] = {}
+    for part in text.split("&"):
+        name, _, value = part.partition("=")
+        if name:
+            found.setdefault(_decode(name), []).append(_decode(value))
+    return Query(MappingProxyType({name: tuple(values) for name, values in found.items()}), _claims(text))
+
+
+_remembered = lru_cache(maxsize=1024)(_parsed)
+_EMPTY = Query(MappingProxyType({}))
+
+
+def _utf8(raw: str) -> str:
+    try:
+        return raw.encode("latin-1").decode()
+    except UnicodeError:
+        raise JavaError.bad_request("the query is not UTF-8") from None
 
 
 def _decode(text: str) -> str:
+    """`+` is a blank, and a broken escape stays as it stands: Jersey escapes its percent sign first."""
     return unquote(text.replace("+", " "), errors="replace")
 
 
-def without_parameters(raw: str, names: frozenset[str]) -> str:
-    """The raw query string without some parameters; names are compared decoded and in lower case."""
-    kept = [part for part in raw.split("&") if part and _decode(part.partition("=")[0]).lower() not in names]
-    return "&".join(kept)
+# -- the authentication filter's reading -----------------------------------------------------------------------------
+
+_CLAIMS: Mapping[str, str] = MappingProxyType({"user.name": "user_name", "delegation": "delegation"})
+_CLAIM_IN_ANY_CASE = "DOAS"
+
+
+def _claims(text: str) -> Claims:
+    found: dict[str, str | None] = {}
+    for part in _SEPARATORS.split(text):
+        name, equals, value = part.partition("=")
+        claim = _claim(name)
+        if claim is not None:
+            _refuse_ambiguous(part)
+            found.setdefault(claim, _decode(value) if equals else None)
+    return Claims(**found)
+
+
+def _claim(name: str) -> str | None:
+    """Which claim a name makes.
+
+    HttpClient keeps only the lowest byte of a character that is not ASCII. Java compares letters without regard to case
+    in upper case: to it the long s of `doA\u017f` is an `S`.
+    """
+    narrow = bytes(ord(each) & 0xFF for each in name.replace("+", " "))
+    decoded = unquote_to_bytes(narrow).decode(errors="replace")
+    return "do_as" if decoded.upper() == _CLAIM_IN_ANY_CASE else _CLAIMS.get(decoded)
+
+
+def _refuse_ambiguous(part: str) -> None:
+    """Refuse a claim in letters that readers decode differently.
+
+    HttpClient keeps two characters after a percent sign that begins no escape, and the lowest byte of a character that
+    is not ASCII; what is not UTF-8 it replaces.
+
+    Raises:
+        JavaError: 400.
+    """
+    is_clear = part.isascii() and _BROKEN_ESCAPE.search(part) is None
+    if is_clear:
+        try:
+            unquote(part, errors="strict")
+        except UnicodeDecodeError:
+            is_clear = False
+    if not is_clear:
+        raise JavaError.bad_request("a user is named in UTF-8, each byte beyond ASCII escaped")
+
+
+# -- values ----------------------------------------------------------------------------------------------------------
 
 
 def split_values(values: tuple[str, ...]) -> tuple[str, ...]:

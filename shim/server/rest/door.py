@@ -29,7 +29,6 @@ from shim.server.rest.operations import Call, Operations, Outcome
 from shim.server.rest.request_checks import (
     READS,
     inflated,
-    names_somebody,
     negotiation_failure,
     refuse_other_sites,
     representation_of,
@@ -207,7 +206,7 @@ class RestDoor:
         answer = self._writer.document(outcome.document, representation, extra=own, cookie=call.caller.new_cookie)
         if call.request.method == "HEAD":
             return replace(answer, body=b"")
-        if call.request.method == "GET" and self._is_shared and not names_somebody(call.query):
+        if call.request.method == "GET" and self._is_shared and call.query.claims.is_empty:
             key = cache_key(call.request)
             # what changes with each answer is left out and put in when it is given
             missing = self._missing_header(outcome.freshness)
@@ -229,14 +228,14 @@ class RestDoor:
     # -- the steps ---------------------------------------------------------------------------------------------------
 
     def _caller(self, request: Request, query: Query) -> Caller:
-        do_as = next((values[0] for name, values in query.parameters.items() if name.lower() == "doas"), None)
+        claims = query.claims
         cookie = _COOKIE.search(request.joined("cookie"))
         return self._identity.identify(
-            user_name=query.first("user.name"),
-            do_as=do_as,
+            user_name=claims.user_name,
+            do_as=claims.do_as,
             cookie=cookie[1] if cookie else None,
             address=request.peer,
-            has_token=request.header("x-hadoop-delegation-token") is not None or query.first("delegation") is not None,
+            has_token=request.header("x-hadoop-delegation-token") is not None or claims.delegation is not None,
         )
 
     def _configured(self, named: str) -> SubClusterId:

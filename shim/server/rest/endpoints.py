@@ -88,6 +88,7 @@ class Endpoint:
         xml_root: Root element of the XML where the JSON has none.
         takes_body: Whether a `Content-Type` of JSON or XML is asked for.
         is_slow: Whether a ResourceManager answers only when its nodes have spoken a few times.
+        query: The parameters that its resource binds; no other one is passed on.
     """
 
     method: str
@@ -99,6 +100,7 @@ class Endpoint:
     takes_body: bool = False
     changes: bool = False
     is_slow: bool = False
+    query: tuple[str, ...] = ()
     segments: tuple[str, ...] = field(init=False)
 
     @property
@@ -116,17 +118,31 @@ class Endpoint:
 
 
 def _read(
-    path: str, way: Way, key: Key = Key.NONE, operation: Operation = Operation.ROUTED, xml_root: str | None = None
+    path: str,
+    way: Way,
+    key: Key = Key.NONE,
+    operation: Operation = Operation.ROUTED,
+    xml_root: str | None = None,
+    query: tuple[str, ...] = (),
 ) -> Endpoint:
-    return Endpoint("GET", path, way, key, operation, xml_root)
+    return Endpoint("GET", path, way, key, operation, xml_root, query=query)
 
 
-def _change(method: str, path: str, key: Key, *, way: Way = Way.ROUTE, takes_body: bool = True) -> Endpoint:
-    return Endpoint(method, path, way, key, takes_body=takes_body, changes=True)
+def _change(
+    method: str, path: str, key: Key, *, way: Way = Way.ROUTE, takes_body: bool = True, query: tuple[str, ...] = ()
+) -> Endpoint:
+    return Endpoint(method, path, way, key, takes_body=takes_body, changes=True, query=query)
 
 
 _APP = "/apps/{application}"
 _CONTAINERS = f"{_APP}/appattempts/{{attempt}}/containers"
+_TIMES = ("startedTimeBegin", "startedTimeEnd", "finishedTimeBegin", "finishedTimeEnd")
+_OF_APPLICATIONS = (
+    *("state", "states", "finalStatus", "user", "queue", "limit", *_TIMES),
+    *("applicationTypes", "applicationTags", "name", "deSelects"),
+)
+_OF_ACTIVITIES = ("maxTime", "requestPriorities", "allocationRequestIds", "groupBy", "limit", "actions", "summarize")
+_OF_RESERVATIONS = ("queue", "reservation-id", "start-time", "end-time", "include-resource-allocations")
 
 ENDPOINTS: tuple[Endpoint, ...] = (
     _read("", Way.OWN, operation=Operation.INFO),
@@ -136,15 +152,22 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _read("/scheduler", Way.MERGE, operation=Operation.SCHEDULER),
     _read("/scheduler-overview", Way.MERGE, operation=Operation.OVERVIEW, xml_root="scheduler"),
     _change("POST", "/scheduler/logs", Key.NONE, way=Way.SPREAD, takes_body=False),
-    _read("/scheduler/activities", Way.ROUTE, Key.NODE_PARAMETER),
-    Endpoint("GET", "/scheduler/bulk-activities", Way.MERGE, operation=Operation.BULK_ACTIVITIES, is_slow=True),
-    _read("/scheduler/app-activities/{application}", Way.ROUTE, Key.APPLICATION),
-    _read("/nodes", Way.MERGE, operation=Operation.NODES),
+    _read("/scheduler/activities", Way.ROUTE, Key.NODE_PARAMETER, query=("nodeId", "groupBy")),
+    Endpoint(
+        "GET",
+        "/scheduler/bulk-activities",
+        Way.MERGE,
+        operation=Operation.BULK_ACTIVITIES,
+        is_slow=True,
+        query=("groupBy", "activitiesCount"),
+    ),
+    _read("/scheduler/app-activities/{application}", Way.ROUTE, Key.APPLICATION, query=_OF_ACTIVITIES),
+    _read("/nodes", Way.MERGE, operation=Operation.NODES, query=("states",)),
     _read("/nodes/{node}", Way.ROUTE, Key.NODE),
     _change("POST", "/nodes/{node}/resource", Key.NODE),
-    _change("POST", "/nodes/{node}/replace-labels", Key.NODE, takes_body=False),
+    _change("POST", "/nodes/{node}/replace-labels", Key.NODE, takes_body=False, query=("labels",)),
     _read("/nodes/{node}/get-labels", Way.ROUTE, Key.NODE),
-    _read("/apps", Way.MERGE, operation=Operation.APPLICATIONS),
+    _read("/apps", Way.MERGE, operation=Operation.APPLICATIONS, query=_OF_APPLICATIONS),
     Endpoint("POST", "/apps", Way.OWN, operation=Operation.SUBMIT, takes_body=True, changes=True),
     Endpoint(
         "POST",
@@ -154,8 +177,8 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         xml_root="NewApplication",
         changes=True,
     ),
-    _read("/appstatistics", Way.MERGE, operation=Operation.STATISTICS),
-    _read(_APP, Way.ROUTE, Key.APPLICATION, Operation.APPLICATION),
+    _read("/appstatistics", Way.MERGE, operation=Operation.STATISTICS, query=("states", "applicationTypes")),
+    _read(_APP, Way.ROUTE, Key.APPLICATION, Operation.APPLICATION, query=("deSelects",)),
     _read(f"{_APP}/appattempts", Way.ROUTE, Key.APPLICATION),
     _read(f"{_APP}/appattempts/{{attempt}}", Way.ROUTE, Key.APPLICATION),
     _read(_CONTAINERS, Way.ROUTE, Key.APPLICATION, Operation.CONTAINERS, xml_root="containers"),
@@ -176,20 +199,32 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _change("POST", "/reservation/submit", Key.RESERVATION),
     _change("POST", "/reservation/update", Key.RESERVATION),
     _change("POST", "/reservation/delete", Key.RESERVATION),
-    _read("/reservation/list", Way.MERGE, operation=Operation.RESERVATIONS, xml_root="reservationListInfo"),
+    _read(
+        "/reservation/list",
+        Way.MERGE,
+        operation=Operation.RESERVATIONS,
+        xml_root="reservationListInfo",
+        query=_OF_RESERVATIONS,
+    ),
     _read("/get-node-to-labels", Way.MERGE, operation=Operation.NODES_TO_LABELS, xml_root="nodeToLabelsInfo"),
-    _read("/label-mappings", Way.MERGE, operation=Operation.LABELS_TO_NODES, xml_root="labelsToNodesInfo"),
+    _read(
+        "/label-mappings",
+        Way.MERGE,
+        operation=Operation.LABELS_TO_NODES,
+        xml_root="labelsToNodesInfo",
+        query=("labels",),
+    ),
     _read("/get-node-labels", Way.MERGE, operation=Operation.NODE_LABELS, xml_root="nodeLabelsInfo"),
     _read("/get-rm-node-labels", Way.MERGE, operation=Operation.NODE_LABELS, xml_root="nodeLabelsInfo"),
     _change("POST", "/replace-node-to-labels", Key.NONE, way=Way.SPREAD),
     _change("POST", "/add-node-labels", Key.NONE, way=Way.SPREAD),
-    _change("POST", "/remove-node-labels", Key.NONE, way=Way.SPREAD, takes_body=False),
+    _change("POST", "/remove-node-labels", Key.NONE, way=Way.SPREAD, takes_body=False, query=("labels",)),
     _read("/scheduler-conf", Way.ROUTE, Key.NAMED),
     _change("PUT", "/scheduler-conf", Key.NAMED),
     _read("/scheduler-conf/version", Way.ROUTE, Key.NAMED),
     Endpoint("GET", "/scheduler-conf/format", Way.ROUTE, Key.NAMED, changes=True),
     _change("POST", "/scheduler-conf/validate", Key.NAMED),
-    _read("/queues/{queue}/access", Way.ROUTE, Key.QUEUE),
+    _read("/queues/{queue}/access", Way.ROUTE, Key.QUEUE, query=("user", "queue-acl-type")),
     Endpoint(
         "POST",
         "/containers/{container}/signal/{command}",

@@ -6,15 +6,12 @@ from urllib.parse import quote, urlsplit
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.negotiation import Representation, negotiate
-from shim.protocol.rest.queries import without_parameters
+from shim.protocol.rest.queries import parse_query
 from shim.server.rest.endpoints import BASE, Endpoint
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.services.identity import Caller
 
-__all__ = ["OWN_PARAMETERS", "answer_of", "forwarded_request", "hidden_not_found", "public_url"]
-
-OWN_PARAMETERS = frozenset({"user.name", "doas", "delegation", "op", "renewer", "token", "cluster"})
-"""Parameters that are for Heddle: who calls, and which sub-cluster is meant."""
+__all__ = ["answer_of", "forwarded_request", "hidden_not_found", "public_url"]
 
 _TRAVELLING = ("accept", "content-type", "hadoop-yarn-rm-delegation-token")
 _NOT_CARRIED = frozenset(
@@ -39,7 +36,9 @@ _HOST = re.compile(r"[A-Za-z0-9._-]{1,255}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\]
 def forwarded_request(
     request: Request, endpoint: Endpoint, parameters: dict[str, str], caller: Caller, *, accept: str | None = None
 ) -> RestRequest:
-    """The request for a ResourceManager: its path built anew from the table, without identity and cookies.
+    """The request for a ResourceManager: built anew from the table and from what was understood.
+
+    Its path is the row's, its parameters are those that the row knows; nothing else of the client's line travels.
 
     Args:
         request: As the client sent it.
@@ -58,7 +57,7 @@ def forwarded_request(
     return RestRequest(
         method="GET" if request.method == "HEAD" else request.method,
         path="/".join([BASE, *segments]),
-        query=without_parameters(request.query, OWN_PARAMETERS),
+        parameters=tuple(parse_query(request.query).pairs(endpoint.query)),
         user=caller.user,
         headers=headers,
         body=request.body,

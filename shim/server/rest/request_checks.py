@@ -15,11 +15,10 @@ from shim.protocol.rest.negotiation import (
     negotiate,
     page_failure,
 )
-from shim.protocol.rest.queries import Query
 from shim.server.rest.endpoints import Endpoint
 from shim.server.rest.messages import Request
 
-__all__ = ["READS", "inflated", "names_somebody", "negotiation_failure", "refuse_other_sites", "representation_of"]
+__all__ = ["READS", "inflated", "negotiation_failure", "refuse_other_sites", "representation_of"]
 
 READS = frozenset({"GET", "HEAD"})
 """Methods that change nothing."""
@@ -94,8 +93,3 @@ def representation_of(request: Request) -> Representation:
     """What the client reads best; JSON if nothing that there is."""
     chosen = negotiate(request.joined("accept"))
     return chosen if isinstance(chosen, Representation) else Representation.JSON
-
-
-def names_somebody(query: Query) -> bool:
-    """Whether the caller says who it is, so that the answer may be for it alone."""
-    return any(name.lower() in ("user.name", "doas") for name in query.parameters)

@@ -272,7 +272,7 @@ async def test_s9_the_user_of_a_change_is_the_user_at_the_resource_manager(door)
         content_type="application/json",
     )
     passed_on = door.federation["east"].requests[-1]
-    assert (passed_on.user, passed_on.query) == ("carol", "x=1")
+    assert (passed_on.user, passed_on.parameters) == ("carol", ())
 
 
 async def test_s3_who_may_not_act_for_others_is_told_so(door):

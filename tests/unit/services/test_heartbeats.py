@@ -100,9 +100,9 @@ async def test_info_is_asked_first_and_last_and_everything_once(federation):
     paths = federation.paths()
     first = ["info", "metrics", "nodes", "scheduler", "apps", "info"]
     assert paths == [*first, "info", "metrics", "nodes", "scheduler", "apps", "apps", "info"]
-    assert federation.manager.requests[4].query == ""
-    assert federation.manager.requests[10].query.startswith("states=NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING")
-    assert "finishedTimeBegin=" in federation.manager.requests[11].query
+    assert federation.manager.requests[4].parameters == ()
+    assert federation.manager.requests[10].parameters == (("states", "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"),)
+    assert "finishedTimeBegin" in dict(federation.manager.requests[11].parameters)
 
 
 async def test_polls_come_at_their_interval_and_below_five_requests_a_second(federation):

@@ -21,8 +21,8 @@ def manager():
     return ScriptedResourceManager("east", clock=FakeClock())
 
 
-def get(path, query=""):
-    return RestRequest("GET", f"{BASE}/{path}", query=query, user="alice")
+def get(path, **parameters):
+    return RestRequest("GET", f"{BASE}/{path}", parameters=tuple(parameters.items()), user="alice")
 
 
 def submission(application_id, **fields):
@@ -52,14 +52,14 @@ async def test_lists_are_filtered_by_state_and_time_of_the_end(manager):
     manager.add_application(ApplicationId(1, 2), "FINISHED")
     begin = int(manager.clock.now_s() * 1000)
 
-    async def ids(query):
-        apps = json.loads((await manager.exchange(get("apps", query))).body)["apps"]
+    async def ids(**parameters):
+        apps = json.loads((await manager.exchange(get("apps", **parameters))).body)["apps"]
         return [app["id"] for app in apps.get("app", [])]
 
-    assert len(await ids("")) == 2
-    assert await ids("states=running,accepted") == [str(ONE)]
-    assert await ids(f"finishedTimeBegin={begin}") == ["application_1_0002"]
-    assert await ids("states=KILLED") == []
+    assert len(await ids()) == 2
+    assert await ids(states="running,accepted") == [str(ONE)]
+    assert await ids(finishedTimeBegin=str(begin)) == ["application_1_0002"]
+    assert await ids(states="KILLED") == []
 
 
 async def test_a_kill_is_202_then_200(manager):
