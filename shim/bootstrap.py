@@ -39,6 +39,7 @@ from shim.server.rpc.witness import AdminWitness, ClientWitness
 from shim.services.attempts import never_read
 from shim.services.crash_points import CrashPoints, nothing_happens
 from shim.services.fence import FencedResourceManager, FencedRPC
+from shim.services.health import Health
 from shim.services.inspection import Inspection
 from shim.services.masters.roster import global_master_role
 from shim.spans import SpanWorld, open_spans
@@ -80,6 +81,7 @@ class Heddle:
         self._clients: RPCServer | None = None
         self._admins: RPCServer | None = None
         self._masters: SchedulerDoor | None = None
+        self._health: Health | None = None
         self._failed: asyncio.Future[None] | None = None
         self._login: KerberosLogin | None = None
         self._kerberos: KerberosDoor | None = None
@@ -131,10 +133,14 @@ class Heddle:
             HeddleError: If it cannot start, or a part of it ended that never should.
         """
         allow_many_connections()
-        ended = asyncio.Event()
+        ended, hurry = asyncio.Event(), asyncio.Event()
         loop = asyncio.get_running_loop()
+
+        def stop() -> None:
+            (hurry if ended.is_set() else ended).set()
+
         for signal_ in (signal.SIGTERM, signal.SIGINT):
-            loop.add_signal_handler(signal_, ended.set)
+            loop.add_signal_handler(signal_, stop)
         async with self:
             spare_collector()
             ids = ", ".join(subcluster.id for subcluster in self._config.subclusters)
@@ -148,9 +154,25 @@ class Heddle:
             assert self._failed is not None  # noqa: S101 - made by the start
             self._failed.add_done_callback(lambda _: ended.set())
             await ended.wait()
+            await self._turn_away(hurry, announce)
             announce("ending: requests under way are answered first")
         if self._failed.done():
             self._failed.result()
+
+    async def _turn_away(self, hurry: asyncio.Event, announce: Callable[[str], None]) -> None:
+        """Serve on as one that is not ready, so that balancers send their clients elsewhere before this one ends.
+
+        Args:
+            hurry: Ends it: a second signal.
+            announce: See `run`.
+        """
+        assert self._health is not None  # noqa: S101 - made by the start
+        self._health.is_ending = True
+        for_s = self._config.server.drain_s
+        if for_s and self._failed is not None and not self._failed.done():
+            announce(f"not ready from now on (/ready); ending in {for_s:g} s, or at a second signal")
+            with suppress(TimeoutError):
+                await asyncio.wait_for(hurry.wait(), for_s)
 
     # -- start -------------------------------------------------------------------------------------------------------
 
@@ -171,7 +193,8 @@ class Heddle:
         stack.push_async_callback(use_cases.backend.submissions.finish)
         await self._start_background(use_cases, stack)
         home_of = world.view.home_of
-        self._server = await serve_web(world, use_cases, Witness(metrics, audit, home_of), metrics)
+        self._health = Health(world.view, world.store, clock)
+        self._server = await serve_web(world, use_cases, Witness(metrics, audit, home_of), metrics, self._health)
         stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
         started = f"{int(clock.now_s() * 1000):x}"
         client_witness = ClientWitness(metrics, audit, home_of, request_prefix=f"c{started}")

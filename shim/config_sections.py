@@ -91,6 +91,14 @@ class ServerConfig:
     answer_within_s: float = key(
         2.0, about=Key("How long a client may wait for a sub-cluster that does not answer.", least=0.1, most=60)
     )
+    drain_s: float = key(
+        0.0,
+        about=Key(
+            "After a SIGTERM: how long everything is still served while `/ready` answers 503, so that a balancer turns "
+            "elsewhere first. A second signal ends it.",
+            least=0,
+        ),
+    )
     shutdown_s: float = key(5.0, about=Key("How long requests under way may go on after a SIGTERM.", least=0))
 
 

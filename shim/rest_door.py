@@ -20,6 +20,7 @@ from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
 from shim.server.rest.witness import Witness
+from shim.services.health import Health
 from shim.telemetry import Metrics
 from shim.use_cases import UseCases, World
 
@@ -28,7 +29,9 @@ __all__ = ["serve_web"]
 _log = structlog.get_logger("heddle")
 
 
-async def serve_web(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics) -> RestServer:
+async def serve_web(
+    world: World, use_cases: UseCases, witness: Witness, metrics: Metrics, health: Health
+) -> RestServer:
     """Open the REST door.
 
     Args:
@@ -36,6 +39,7 @@ async def serve_web(world: World, use_cases: UseCases, witness: Witness, metrics
         use_cases: What it answers with.
         witness: Told of every answer.
         metrics: What `/metrics` shows.
+        health: What `/ready` tells.
 
     Raises:
         ConfigError: If the address cannot be listened on.
@@ -51,7 +55,7 @@ async def serve_web(world: World, use_cases: UseCases, witness: Witness, metrics
         max_connections=most,
         max_of_address=most // 2,
     )
-    front = RestServer(_door(world, use_cases, witness, metrics), host=host, port=port, limits=limits)
+    front = RestServer(_door(world, use_cases, witness, metrics, health), host=host, port=port, limits=limits)
     with listening(server.rest, "server.rest", "Is another Heddle or ResourceManager there?"):
         await front.start()
     if not is_loopback(server.rest):
@@ -59,7 +63,7 @@ async def serve_web(world: World, use_cases: UseCases, witness: Witness, metrics
     return front
 
 
-def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics) -> RestDoor:
+def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics, health: Health) -> RestDoor:
     server = world.config.server
 
     def preview(submission: Submission) -> HomeDecision:
@@ -82,6 +86,8 @@ def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics)
         use_cases.backend,
         settings=_told_settings(server),
         scrape=metrics.scrape,
+        states=lambda: {status.id: status.state for status in use_cases.inspection.clusters()},
+        health=health,
         api=api,
         webs={id_: each.description.web[0] for id_, each in world.subclusters.items()},
     )

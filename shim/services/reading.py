@@ -308,7 +308,7 @@ class ApplicationReading:
             await asyncio.gather(*asked, return_exceptions=True)
 
     def _due(self) -> list[tuple[ApplicationId, SubClusterId]]:
-        """What was written since it was told, and can be asked for now; newest first."""
+        """What was written since it was told, and may be asked for at present; newest first."""
         outdated = self._view.outdated()
         if not outdated:
             return []

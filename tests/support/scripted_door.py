@@ -21,6 +21,7 @@ from shim.services.administration import AdministrationService
 from shim.services.application_ids import ApplicationIds
 from shim.services.control import ControlService
 from shim.services.documents import DocumentReading
+from shim.services.health import Health
 from shim.services.heartbeats import HeartbeatSettings, LocalMaster
 from shim.services.homes import Homes
 from shim.services.identity import IdentityRules, IdentityService
@@ -94,6 +95,7 @@ class ScriptedDoor:
             managers=managers,
             clock=clock,
         )
+        self.health = Health(self.view, store, clock)
         self.exchanges: list[Exchange] = []
         self.identity = IdentityService(rules or IdentityRules(allow_anonymous=True), secret=b"s" * 32, clock=clock)
         webs = {SubClusterId(name): f"http://rm.{name}:8088" for name in names}
@@ -114,6 +116,8 @@ class ScriptedDoor:
                 self.backend,
                 settings={"yarn.resourcemanager.address": "127.0.0.1:8032", "x.password": "swordfish"},
                 scrape=lambda: b"heddle_up 1\n",
+                states=lambda: {status.id: status.state for status in inspection.clusters()},
+                health=self.health,
                 api=HeddleAPI(self.backend, inspection, administration, homes.choose, self.identity),
                 webs=webs,
             ),

@@ -205,9 +205,9 @@ class AnswerWriter:
         headers = (*self.opening(), ("Content-Type", content_type), *_SAFETY, *PAGE_SECURITY, _VARY, *extra)
         return Answer(status, headers, body.encode("utf-8", "replace"))
 
-    def raw(self, body: bytes, content_type: str, *, extra: Headers = ()) -> Answer:
+    def raw(self, body: bytes, content_type: str, *, status: int = 200, extra: Headers = ()) -> Answer:
         """Bytes of any type."""
-        return Answer(200, (*self.opening(), ("Content-Type", content_type), *_SAFETY, _VARY, *extra), body)
+        return Answer(status, (*self.opening(), ("Content-Type", content_type), *_SAFETY, _VARY, *extra), body)
 
     def redirect(self, location: str, *, extra: Headers = ()) -> Answer:
         """302."""

@@ -5,13 +5,13 @@ http or https. No page has a script.
 """
 
 import datetime as dt
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from html import escape
 from typing import Any
 
 import msgspec
 
-from shim.domain.ids import ApplicationId
+from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import HomeDecision
 from shim.errors import NotFoundError, StoreError
 from shim.protocol.rest.identifiers import path_application
@@ -33,8 +33,8 @@ th, td { text-align: left; padding: .35rem .7rem; border-bottom: 1px solid #8884
 th { position: sticky; top: 0; background: Canvas; }
 td.number { text-align: right; font-variant-numeric: tabular-nums; }
 .RUNNING, .SUCCEEDED { color: #137333; }
-.FAILED, .KILLED, .SC_LOST { color: #b3261e; }
-.ACCEPTED, .SC_UNHEALTHY { color: #9a6700; }
+.FAILED, .KILLED, .LOST, .RETIRED { color: #b3261e; }
+.ACCEPTED, .RECOVERING, .CORDONED, .DRAINING { color: #9a6700; }
 p.note { color: #777; }
 pre { white-space: pre-wrap; }
 """
@@ -65,26 +65,33 @@ _NUMBERS = frozenset({"priority", "runningContainers", "allocatedVCores", "alloc
 
 
 class Pages:
-    """Renders pages from the view."""
+    """Renders pages from the view.
 
-    def __init__(self, backend: Backend) -> None:
+    Args:
+        backend: The use cases.
+        states: One word for how each cluster is, what operators said included.
+    """
+
+    def __init__(self, backend: Backend, states: Callable[[], Mapping[SubClusterId, str]]) -> None:
         self._backend = backend
+        self._states = states
 
-    async def applications(self, viewer: str) -> str:
-        """The newest applications of all sub-clusters."""
+    async def applications(self, viewer: str, states: Collection[str] = ()) -> str:
+        """The newest applications of all sub-clusters; those in some states alone, if any are named."""
         read = await self._backend.applications.applications(viewer=viewer)
-        shown = read.documents[:_MOST_ROWS]
+        wanted = [each for each in read.documents if not states or each.summary.state.value in states]
+        shown = wanted[:_MOST_ROWS]
         rows = [
             [*_application_cells(msgspec.json.decode(document.raw)), _text(document.summary.home_subcluster)]
             for document in shown
         ]
         heads = [*(name for name, _ in _COLUMNS), "Cluster"]
-        note = f"{len(shown)} of {len(read.documents)} applications, newest first."
+        note = f"{len(shown)} of {len(wanted)} applications, newest first."
         return self._page("Applications", f"<p class=note>{note}</p>{_table(heads, rows)}")
 
     def clusters(self) -> str:
         """How each sub-cluster is."""
-        now_s = self._backend.clock.now_s()
+        now_s, states = self._backend.clock.now_s(), self._states()
         rows = []
         for item in self._backend.view.subclusters:
             look = self._backend.view.look(item, now_s)
@@ -92,7 +99,7 @@ class Pages:
             rows.append(
                 [
                     _text(item),
-                    f'<td class="{escape(look.state.value)}">{escape(look.state.name)}</td>',
+                    f'<td class="{escape(states[item])}">{escape(states[item])}</td>',
                     _text(age),
                     _text(look.version),
                     _number(len(look.nodes)),
@@ -105,8 +112,8 @@ class Pages:
         heads = ["Cluster", "State", "Age", "Hadoop", "Nodes", "Live applications", "Memory MB", "Used MB", "Trouble"]
         return self._page("Clusters", _table(heads, rows))
 
-    def nodes(self) -> str:
-        """The nodes of all sub-clusters."""
+    def nodes(self, states: Collection[str] = ()) -> str:
+        """The nodes of all sub-clusters; those in some states alone, if any are named."""
         now_s = self._backend.clock.now_s()
         rows = [
             [
@@ -122,6 +129,7 @@ class Pages:
             ]
             for item in self._backend.view.subclusters
             for report in self._backend.view.look(item, now_s).nodes
+            if not states or report.state in states
         ]
         heads = ["Rack", "State", "Node", "Mem Used", "Mem Total", "VCores Used", "VCores Total", "Labels", "Cluster"]
         return self._page("Nodes", _table(heads, rows))
@@ -151,6 +159,12 @@ class Pages:
             return "<p class=note>It was not submitted through this federation: no choice was made.</p>"
         return _decision(record.decision)
 
+    def rows(self, title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
+        """A page of one table: texts, and numbers to the right."""
+        cells = ([_number(each) if isinstance(each, int) else _text(str(each)) for each in row] for row in rows)
+        told = f"<p class=note>{escape(note)}</p>" if note else ""
+        return self._page(title, f"{told}{_table(heads, cells)}")
+
     def _page(self, title: str, content: str) -> str:
         missing = ", ".join(self._backend.missing())
         warning = f"<p class=FAILED>Late or absent: {escape(missing)}</p>" if missing else ""
@@ -158,7 +172,9 @@ class Pages:
             f'<!DOCTYPE html>\n<html lang="en"><head><meta charset="utf-8"><title>{escape(title)} - Heddle</title>'
             '<link rel="stylesheet" href="/static/heddle.css"></head>\n<body><nav><b>Heddle</b>'
             '<a href="/cluster">Applications</a><a href="/cluster/cluster">Clusters</a>'
-            f'<a href="/cluster/nodes">Nodes</a></nav>\n{warning}<h1>{escape(title)}</h1>\n{content}\n</body></html>\n'
+            '<a href="/cluster/nodes">Nodes</a><a href="/cluster/nodelabels">Node labels</a>'
+            '<a href="/cluster/scheduler">Queues</a></nav>\n'
+            f"{warning}<h1>{escape(title)}</h1>\n{content}\n</body></html>\n"
         )
 
 

@@ -20,6 +20,8 @@ from shim.server.rest.forwarding import public_url
 from shim.server.rest.heddle_api import PREFIX, HeddleAPI
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.pages import STYLE, Pages
+from shim.server.rest.rm_pages import RMPages
+from shim.services.health import Health
 from shim.services.identity import Caller
 
 __all__ = ["Site"]
@@ -40,6 +42,8 @@ class Site:
         scrape: The text of `/metrics`.
         api: Heddle's own web services; None for none.
         webs: Web addresses of the sub-clusters' ResourceManagers, for links and `/proxy`.
+        states: One word for how each cluster is, what operators said included.
+        health: Whether requests should come here.
     """
 
     def __init__(
@@ -48,6 +52,8 @@ class Site:
         *,
         settings: Mapping[str, str],
         scrape: Callable[[], bytes],
+        states: Callable[[], Mapping[SubClusterId, str]],
+        health: Health,
         api: HeddleAPI | None = None,
         webs: Mapping[SubClusterId, str] | None = None,
     ) -> None:
@@ -57,18 +63,17 @@ class Site:
         self._api = api
         self._webs = webs or {}
         self._writer = AnswerWriter(backend.clock.now_s)
-        self._pages = Pages(backend)
+        self._pages = RMPages(backend, Pages(backend, states), self._webs)
+        self._health = health
         self._fixed: Mapping[str, Handler] = {
             "/": self._root,
-            "/cluster": self._applications,
-            "/cluster/cluster": self._clusters,
-            "/cluster/apps": self._applications,
-            "/cluster/nodes": self._nodes,
             "/static/heddle.css": self._style,
             "/jmx": self._jmx,
             "/conf": self._conf,
             "/isActive": self._is_active,
             "/metrics": self._metrics,
+            "/healthz": self._healthz,
+            "/ready": self._ready,
         }
 
     async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
@@ -82,8 +87,8 @@ class Site:
         handler = self._fixed.get(path.rstrip("/") or "/")
         if handler is not None:
             return await handler(request, caller, extra)
-        if path.startswith("/cluster/app/"):
-            return await self._application(request, caller, extra)
+        if path == "/cluster" or path.startswith("/cluster/"):
+            return await self._pages.answer(path, caller, extra)
         if path.startswith("/proxy/"):
             return await self._proxy(request, extra)
         return None
@@ -92,19 +97,6 @@ class Site:
 
     async def _root(self, request: Request, _: Caller, extra: Headers) -> Answer:
         return self._writer.redirect(public_url(request, "/cluster"), extra=extra)
-
-    async def _applications(self, _: Request, caller: Caller, extra: Headers) -> Answer:
-        return self._writer.page(await self._pages.applications(caller.user), extra=extra)
-
-    async def _clusters(self, _: Request, __: Caller, extra: Headers) -> Answer:
-        return self._writer.page(self._pages.clusters(), extra=extra)
-
-    async def _nodes(self, _: Request, __: Caller, extra: Headers) -> Answer:
-        return self._writer.page(self._pages.nodes(), extra=extra)
-
-    async def _application(self, request: Request, caller: Caller, extra: Headers) -> Answer:
-        text = request.raw_path.removeprefix("/cluster/app/").strip("/")
-        return self._writer.page(await self._pages.application(text, caller.user), extra=extra)
 
     async def _style(self, _: Request, __: Caller, extra: Headers) -> Answer:
         return self._writer.raw(STYLE.encode(), "text/css;charset=utf-8", extra=extra)
@@ -157,6 +149,17 @@ class Site:
 
     async def _is_active(self, _: Request, __: Caller, extra: Headers) -> Answer:
         return self._writer.raw(b"I am Active!", TEXT, extra=extra)
+
+    async def _healthz(self, _: Request, __: Caller, extra: Headers) -> Answer:
+        """The process lives: it answers."""
+        return self._writer.raw(b"ok\n", TEXT, extra=extra)
+
+    async def _ready(self, _: Request, __: Caller, extra: Headers) -> Answer:
+        """Whether requests should come here, for balancers."""
+        readiness = await self._health.readiness()
+        body = json.dumps({"ready": readiness.is_ready, "reasons": readiness.reasons}).encode()
+        status = 200 if readiness.is_ready else 503
+        return self._writer.raw(body, "application/json;charset=utf-8", status=status, extra=extra)
 
     async def _metrics(self, _: Request, __: Caller, extra: Headers) -> Answer:
         return self._writer.raw(self._scrape(), _METRICS_TYPE, extra=extra)
