@@ -93,7 +93,7 @@ async def serve_clients(
         submissions=backend.submissions,
         identity=identity,
         tokens=DelegationTokens(secret, backend.clock),
-        kept=KeptAnswers(backend.view, backend.clock, staleness_s=server.staleness_s),
+        kept=KeptAnswers(backend.view, backend.clock, staleness_s=server.staleness_s, is_shared=not guarded),
         maximum_allocation=backend.maximum_allocation,
         max_submission_bytes=server.max_body_bytes,
         kerberos=kerberos,

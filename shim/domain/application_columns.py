@@ -184,6 +184,12 @@ class ApplicationColumns:
         known = self._words[column]
         return self._is_one_of(column, [known.find(word) for word in words], len(known))
 
+    def has_live_of(self, user: str) -> bool:
+        """Whether a user has an application that has not ended."""
+        if self._words["user"].find(user) < 0:
+            return False
+        return bool((self.has_word("user", user) & self.all() & ~self.is_final()).any())
+
     def words(self, column: str) -> Iterator[str]:
         """The distinct words of a column."""
         return iter(self._words[column])

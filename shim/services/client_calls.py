@@ -208,6 +208,10 @@ class ClientCalls:
         document = self._view.find(application_id)
         return None if document is None else document.summary.user
 
+    def has_live_of(self, user: str) -> bool:
+        """Whether a user has an application that has not ended."""
+        return self._view.columns.has_live_of(user)
+
     def last_known(self, application_id: ApplicationId, *, viewer: str) -> ApplicationDocument | None:
         """What was last told of an application, or that it was submitted, if the viewer may see it."""
         document = self._view.find(application_id)

@@ -1,7 +1,8 @@
 """The RPC door of a `ScriptedResourceManager`: the same applications, the same misbehaviour.
 
 Every call becomes the request of the web services that means the same. Limits: the methods of `_METHODS`, and of
-reports the fields that tests look at.
+reports the fields that tests look at. As with a ResourceManager, the owner of a live application that YARN does not
+manage finds its token in reports, and nobody else does.
 """
 
 import json
@@ -25,6 +26,7 @@ from shim.protocol.proto.messages import (
     NodeIdProto,
     NodeReportProto,
     SubmitApplicationResponseProto,
+    TokenProto,
     YarnApplicationStateProto,
     YarnClusterMetricsProto,
 )
@@ -69,7 +71,20 @@ class ScriptedRPC:
         answer = await self._manager.exchange(to_request(request, call.user), timeout_s=timeout_s)
         if answer.status >= _REFUSED:
             return RPCAnswer(b"", _refusal(answer))
-        return RPCAnswer(to_answer(json.loads(answer.body or b"{}")).SerializeToString())
+        told = to_answer(json.loads(answer.body or b"{}"))
+        self._add_tokens(told, call.user)
+        return RPCAnswer(told.SerializeToString())
+
+    def _add_tokens(self, told: Message, user: str) -> None:
+        """`RMAppImpl.createAndGetApplicationReport`."""
+        reports = list(told.applications) if isinstance(told, GetApplicationsResponseProto) else []
+        if isinstance(told, GetApplicationReportResponseProto):
+            reports.append(told.application_report)
+        for report in reports:
+            known = self._manager.applications[application_of(report.applicationId)]
+            if known.get("unmanagedApplication") and known["user"] == user and known["state"] not in _FINAL:
+                token = TokenProto(identifier=b"of", password=user.encode(), kind="YARN_AM_RM_TOKEN", service="")
+                report.am_rm_token.CopyFrom(token)
 
     async def close(self) -> None:
         """Nothing is open."""

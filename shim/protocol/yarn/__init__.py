@@ -16,7 +16,7 @@ from shim.protocol.yarn.records import (
     resource_message,
     resource_of,
 )
-from shim.protocol.yarn.reports import report_of, tells_an_end
+from shim.protocol.yarn.reports import holds_token, report_of, tells_an_end
 from shim.protocol.yarn.submissions import RPC_SUBMISSION, decode_submission
 from shim.protocol.yarn.tokens import attempt_of_token
 
@@ -33,6 +33,7 @@ __all__ = [
     "container_of",
     "decode_submission",
     "filter_of",
+    "holds_token",
     "named_subcluster",
     "report_of",
     "reservation_of",

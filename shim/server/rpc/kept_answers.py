@@ -3,7 +3,10 @@
 A list or a count is good while the view's part that it tells of has the version that it had when the sub-clusters were
 asked, while the same sub-clusters are late, and no longer than the staleness bound. A change made through Heddle ends
 it at once: that counts the version up. The report of an application that has ended is good as long as it stays at the
-home that told it. What depends on who asks is kept for that user alone.
+home that told it.
+
+Reports of applications can hold tokens for their owner. One that holds a token is kept for the user it was made for
+alone, and so is whatever an owner asks; any other is for all, unless a sub-cluster has access lists.
 
 Whoever asks while the same is under way gets that answer, unless something was changed since that began.
 """
@@ -27,6 +30,9 @@ _MOST_ENTRIES = 4096
 _MOST_BYTES = 32 * 1024 * 1024
 _LONGEST_REQUEST = 1024  # in bytes: a longer one is asked anew each time
 
+_ALL = ""
+"""In the place of a user: the answer is for every one."""
+
 _Key = tuple[str, bytes, str]
 _Standing = tuple[int, tuple[SubClusterId, ...]]
 
@@ -38,11 +44,13 @@ class Made:
     Attributes:
         missing: Whose answer is not in it.
         ended: The application that it tells the end of, if it is such a report.
+        is_secret: Whether it holds a token: it is for the user alone it was made for.
     """
 
     answer: bytes | Failure
     missing: frozenset[SubClusterId] = frozenset()
     ended: ApplicationId | None = None
+    is_secret: bool = False
 
 
 class _Kept(Protocol):
@@ -52,6 +60,10 @@ class _Kept(Protocol):
     def answer(self) -> bytes: ...
 
     def is_good(self, view: FederationView, now_s: float, /) -> bool: ...
+
+    def serves(self, view: FederationView, user: str, /) -> bool:
+        """Whether what was kept for all is what this user would get."""
+        ...
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +78,9 @@ class _OfPart:
     def is_good(self, view: FederationView, now_s: float) -> bool:
         return now_s < self.good_until_s and self.standing == _standing(view, self.part, now_s)
 
+    def serves(self, view: FederationView, user: str) -> bool:
+        return self.part is not Part.APPLICATIONS or not view.columns.has_live_of(user)
+
 
 @dataclass(frozen=True, slots=True)
 class _OfEnd:
@@ -78,6 +93,9 @@ class _OfEnd:
     def is_good(self, view: FederationView, _now_s: float) -> bool:
         return view.home_of(self.application) == self.home and not view.is_outdated(self.application)
 
+    def serves(self, _view: FederationView, _user: str) -> bool:
+        return True  # what has ended has no tokens
+
 
 class KeptAnswers:
     """Answers to repeated questions; bounded by number and by bytes.
@@ -86,29 +104,43 @@ class KeptAnswers:
         view: Tells when they end.
         clock: Tells how old they are.
         staleness_s: How long after the sub-clusters were asked a list or a count may be given; 0 keeps none.
+        is_shared: Whether users see the same of others' applications; False if a sub-cluster has access lists.
     """
 
-    def __init__(self, view: FederationView, clock: Clock, *, staleness_s: float) -> None:
+    def __init__(self, view: FederationView, clock: Clock, *, staleness_s: float, is_shared: bool) -> None:
         self._view = view
         self._clock = clock
         self._staleness_s = staleness_s
+        self._is_shared = is_shared
         self._entries: OrderedDict[_Key, _Kept] = OrderedDict()
         self._bytes = 0
         self._flights: SingleFlight[tuple[_Key, _Standing], Made] = SingleFlight()
 
     def find(self, call: Call, caller: Caller) -> bytes | None:
         """The answer that is kept for such a call, if it is still good."""
-        key = _key(call, caller)
+        if CLIENT_METHODS[call.method].is_personal:
+            own = self._find(_key(call, caller.user))
+            if own is not None:
+                return own.answer
+        kept = self._find(_key(call, _ALL))
+        return kept.answer if kept is not None and kept.serves(self._view, caller.user) else None
+
+    def _find(self, key: _Key) -> _Kept | None:
         kept = self._entries.get(key)
-        if kept is None:
-            return None
-        if not kept.is_good(self._view, self._clock.now_s()):
-            self._drop(key)
-            return None
-        return kept.answer
+        if kept is None or kept.is_good(self._view, self._clock.now_s()):
+            return kept
+        self._drop(key)
+        return None
 
     async def ask(
-        self, call: Call, caller: Caller, part: Part, make: Callable[[], Awaitable[Made]], *, is_live: bool = False
+        self,
+        call: Call,
+        caller: Caller,
+        part: Part,
+        make: Callable[[], Awaitable[Made]],
+        *,
+        is_live: bool = False,
+        is_own: bool = True,
     ) -> bytes | Failure:
         """The answer that `make` makes, kept; who asks the same meanwhile gets the same one.
 
@@ -118,20 +150,29 @@ class KeptAnswers:
             part: What of the sub-clusters the answer tells of.
             make: Asks them, and makes one answer of theirs.
             is_live: Whether an answer is for those alone who ask meanwhile, unless it tells of an end.
+            is_own: Whether it can tell something to this caller that it does not tell others.
         """
-        key, standing = _key(call, caller), _standing(self._view, part, self._clock.now_s())
+        is_for_all = not CLIENT_METHODS[call.method].is_personal or (self._is_shared and not is_own)
+        standing = _standing(self._view, part, self._clock.now_s())
+        is_mine = False
 
         async def fly() -> Made:
+            nonlocal is_mine
+            is_mine = True
             asked_at_s = self._clock.now_s()
             made = await make()
-            if isinstance(made.answer, bytes) and len(key[1]) <= _LONGEST_REQUEST:
+            if isinstance(made.answer, bytes) and len(call.payload_untrusted or b"") <= _LONGEST_REQUEST:
+                key = _key(call, _ALL if is_for_all and not made.is_secret else caller.user)
                 if made.ended is not None:
                     self._keep(key, _OfEnd(made.answer, made.ended, self._view.home_of(made.ended)))
                 elif not is_live and made.missing == frozenset(standing[1]):
                     self._keep(key, _OfPart(made.answer, part, standing, asked_at_s + self._staleness_s))
             return made
 
-        return (await self._flights.do((key, standing), fly)).answer
+        made = await self._flights.do((_key(call, _ALL if is_for_all else caller.user), standing), fly)
+        if made.is_secret and is_for_all and not is_mine:  # a token after all, and of another
+            made = await self._flights.do((_key(call, caller.user), standing), fly)
+        return made.answer
 
     def _keep(self, key: _Key, kept: _Kept) -> None:
         self._drop(key)
@@ -146,8 +187,7 @@ class KeptAnswers:
             self._bytes -= len(kept.answer)
 
 
-def _key(call: Call, caller: Caller) -> _Key:
-    viewer = caller.user if CLIENT_METHODS[call.method].is_personal else ""
+def _key(call: Call, viewer: str) -> _Key:
     return call.method, call.payload_untrusted or b"", viewer
 
 

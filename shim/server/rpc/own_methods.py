@@ -14,6 +14,7 @@ from shim.global_master.federation_view import Part
 from shim.protocol.hrpc import Call, Failure, JavaClass
 from shim.protocol.proto.messages import (
     ApplicationReportProto,
+    ApplicationsRequestScopeProto,
     CancelDelegationTokenRequestProto,
     CancelDelegationTokenResponseProto,
     GetApplicationReportRequestProto,
@@ -34,6 +35,7 @@ from shim.protocol.yarn import (
     application_of,
     decode_submission,
     filter_of,
+    holds_token,
     report_of,
     resource_message,
     tells_an_end,
@@ -124,8 +126,16 @@ class OwnMethods:
 
     async def _report(self, asked: Asked) -> MethodAnswer:
         """The home's report, one question for all who ask at the same time; of what has ended it is kept."""
+        request = asked.request
+        assert isinstance(request, GetApplicationReportRequestProto)  # noqa: S101 - the method's own request class
+        owner = self._behind.calls.owner_of(application_of(request.application_id))
         return await self._behind.kept.ask(
-            asked.call, asked.caller, Part.APPLICATIONS, lambda: self._reported(asked), is_live=True
+            asked.call,
+            asked.caller,
+            Part.APPLICATIONS,
+            lambda: self._reported(asked),
+            is_live=True,
+            is_own=owner in (None, asked.caller.user),
         )
 
     async def _reported(self, asked: Asked) -> Made:
@@ -149,13 +159,23 @@ class OwnMethods:
                 )
             )
         if isinstance(report, bytes):
-            return Made(report, ended=application_id if tells_an_end(report) else None)
+            ended = application_id if tells_an_end(report) else None
+            return Made(report, ended=ended, is_secret=holds_token(report))
         document = known() if report.java_class == JavaClass.APPLICATION_NOT_FOUND else None
         return Made(report) if document is None else _report_of(document)
 
     async def _applications(self, asked: Asked) -> MethodAnswer:
         """The list as this caller may see it, given again until it changes."""
-        return await self._behind.kept.ask(asked.call, asked.caller, Part.APPLICATIONS, lambda: self._listed(asked))
+        request = asked.request
+        assert isinstance(request, GetApplicationsRequestProto)  # noqa: S101 - the method's own request class
+        return await self._behind.kept.ask(
+            asked.call,
+            asked.caller,
+            Part.APPLICATIONS,
+            lambda: self._listed(asked),
+            is_own=request.scope != ApplicationsRequestScopeProto.ALL
+            or self._behind.calls.has_live_of(asked.caller.user),
+        )
 
     async def _listed(self, asked: Asked) -> Made:
         """Every home's reports, and the last known ones of applications that no home told of now."""
@@ -176,7 +196,7 @@ class OwnMethods:
         if listed is None:
             limit = request.limit if request.HasField("limit") else None
             listed = merge_applications(parts, limit=limit).SerializeToString()
-        return Made(listed, gathered.missing)
+        return Made(listed, gathered.missing, is_secret=holds_token(listed))
 
     async def _issue_token(self, asked: Asked) -> Message:
         request = asked.request

@@ -23,6 +23,7 @@ from shim.protocol.hrpc import (
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import (
     ApplicationAttemptIdProto,
+    ApplicationsRequestScopeProto,
     ApplicationSubmissionContextProto,
     CancelDelegationTokenRequestProto,
     ContainerIdProto,
@@ -64,8 +65,9 @@ APP = ApplicationId(1_800_000_000_000, 7)
 class Door:
     """A door with everything behind it."""
 
-    def __init__(self, federation: ScriptedFederation) -> None:
+    def __init__(self, federation: ScriptedFederation, *, is_shared: bool = True) -> None:
         self.federation = federation
+        self.is_shared = is_shared
         self.rpcs = {name: ScriptedRPC(manager) for name, manager in federation.managers.items()}
 
     async def open(self) -> "Door":
@@ -91,7 +93,7 @@ class Door:
                 submissions=heddle.submissions,
                 identity=identity,
                 tokens=DelegationTokens(b"s" * 32, clock),
-                kept=KeptAnswers(heddle.view, clock, staleness_s=1.0),
+                kept=KeptAnswers(heddle.view, clock, staleness_s=1.0, is_shared=self.is_shared),
                 maximum_allocation=lambda: ResourceVector(4096, 4),
             )
         )
@@ -116,6 +118,12 @@ class Door:
 @pytest.fixture
 async def door() -> Door:
     return await Door(ScriptedFederation()).open()
+
+
+@pytest.fixture
+async def guarded() -> Door:
+    """One where what a list shows depends on who asks."""
+    return await Door(ScriptedFederation(), is_shared=False).open()
 
 
 def submission(application_id=APP, name="pi"):
@@ -414,14 +422,59 @@ def listed(answer):
     return {application_of(report.applicationId) for report in told.applications}
 
 
-async def test_a_list_is_kept_for_who_asked_and_for_nobody_else(door):
-    door.manager("east").add_application(APP)
+async def test_a_list_is_kept_for_who_asked_and_for_nobody_else_where_there_are_access_lists(guarded):
+    guarded.manager("east").add_application(APP)
+    told = await guarded.federation.wait_for(guarded.door.answer(LIST, ALICE))
+
+    assert listed(told) == {APP}
+    assert guarded.door.answer_at_once(LIST, ALICE) == told
+    assert guarded.door.answer_at_once(LIST, BOB) is None
+    assert guarded.door.answer_at_once(replace(LIST, payload_untrusted=b"\x12\x01x"), ALICE) is None
+
+
+async def test_a_list_is_kept_for_every_user_where_there_are_none(door):
+    door.manager("east").add_application(APP, user="carol")
     told = await door.federation.wait_for(door.door.answer(LIST, ALICE))
 
     assert listed(told) == {APP}
-    assert door.door.answer_at_once(LIST, ALICE) == told
+    assert door.door.answer_at_once(LIST, BOB) == told
+    assert door.asked("getApplications") == 2
+
+
+async def test_a_list_of_ones_own_is_for_nobody_else(door):
+    own = GetApplicationsRequestProto(scope=ApplicationsRequestScopeProto.OWN)
+    asked = replace(LIST, payload_untrusted=own.SerializeToString())
+    await door.federation.wait_for(door.door.answer(asked, ALICE))
+
+    assert door.door.answer_at_once(asked, BOB) is None
+    assert door.door.answer_at_once(asked, ALICE) is not None
+
+
+async def test_whoever_has_a_live_application_is_given_a_list_of_his_own(door):
+    door.manager("east").add_application(APP, user="bob", unmanagedApplication=True)
+    await door.federation.wait_for(door.heddle.poll())
+    of_alice = await door.federation.wait_for(door.door.answer(LIST, ALICE))
+
     assert door.door.answer_at_once(LIST, BOB) is None
-    assert door.door.answer_at_once(replace(LIST, payload_untrusted=b"\x12\x01x"), ALICE) is None
+    assert tokens(await door.federation.wait_for(door.door.answer(LIST, BOB))) == [b"bob"]
+    assert tokens(of_alice) == []
+    assert door.door.answer_at_once(LIST, ALICE) == of_alice
+
+
+def tokens(answer):
+    """The passwords of the tokens that a list holds."""
+    told = GetApplicationsResponseProto.FromString(answer)
+    return [report.am_rm_token.password for report in told.applications if report.HasField("am_rm_token")]
+
+
+async def test_a_list_that_holds_a_token_is_for_its_owner_alone_though_no_poll_has_told_of_it(door):
+    door.manager("east").add_application(APP, user="bob", unmanagedApplication=True)  # after the last poll
+    told = await asyncio.gather(*(door.door.answer(LIST, caller) for caller in (BOB, ALICE, BOB, ALICE)))
+
+    assert [tokens(answer) for answer in told] == [[b"bob"], [], [b"bob"], []]
+    assert tokens(door.door.answer_at_once(LIST, BOB)) == [b"bob"]
+    assert tokens(door.door.answer_at_once(LIST, ALICE)) == []
+    assert tokens(door.door.answer_at_once(LIST, Caller("carol", "carol"))) == []
 
 
 @pytest.mark.parametrize("change", ["submitApplication", "forceKillApplication"])
@@ -449,7 +502,20 @@ async def test_a_kept_list_ends_when_it_is_too_old(door):
     assert door.door.answer_at_once(LIST, ALICE) is None
 
 
-async def test_who_asks_for_a_report_meanwhile_shares_the_question_and_nobody_else(door):
+async def test_others_than_the_owner_share_the_question_for_a_report(door):
+    door.manager("west").add_application(APP, "RUNNING", user="alice", unmanagedApplication=True)
+    await door.federation.wait_for(door.heddle.poll())
+    callers = [Caller(name, name) for name in ("bob", "alice", "carol", "alice", "bob", "dave")]
+
+    told = await asyncio.gather(*(door.door.answer(REPORT, caller) for caller in callers))
+
+    calls = [call for rpc in door.rpcs.values() for call in rpc.calls if call.method == "getApplicationReport"]
+    assert sorted(call.user for call in calls) == ["alice", "bob"]
+    assert [b"YARN_AM_RM_TOKEN" in answer for answer in told] == [caller.user == "alice" for caller in callers]
+
+
+async def test_who_asks_for_a_report_meanwhile_shares_the_question_and_nobody_else(guarded):
+    door = guarded
     door.manager("west").add_application(APP, "RUNNING", user="alice")
     await door.federation.wait_for(door.heddle.poll())
     callers = [ALICE] * 8 + [BOB] * 8
@@ -485,15 +551,24 @@ async def test_a_question_that_began_before_a_change_is_not_shared_after_it(door
     assert door.asked("getApplicationReport") == 2
 
 
-async def test_the_report_of_an_end_is_kept_for_who_asked(door):
+async def test_the_report_of_an_end_is_kept_for_who_asked_where_there_are_access_lists(guarded):
+    guarded.manager("west").add_application(APP, "FINISHED", user="alice")
+    await guarded.federation.wait_for(guarded.heddle.poll())
+
+    told = await guarded.federation.wait_for(guarded.door.answer(REPORT, ALICE))
+    await guarded.federation.clock.advance(100)
+
+    assert guarded.door.answer_at_once(REPORT, ALICE) == told
+    assert guarded.door.answer_at_once(REPORT, BOB) is None
+
+
+async def test_the_report_of_an_end_is_kept_for_all_who_are_not_its_owner(door):
     door.manager("west").add_application(APP, "FINISHED", user="alice")
     await door.federation.wait_for(door.heddle.poll())
 
-    told = await door.federation.wait_for(door.door.answer(REPORT, ALICE))
-    await door.federation.clock.advance(100)
+    told = await door.federation.wait_for(door.door.answer(REPORT, BOB))
 
-    assert door.door.answer_at_once(REPORT, ALICE) == told
-    assert door.door.answer_at_once(REPORT, BOB) is None
+    assert door.door.answer_at_once(REPORT, Caller("carol", "carol")) == told
 
 
 async def test_the_kept_report_of_an_end_ends_when_the_id_gets_another_home(door):
