@@ -224,7 +224,12 @@ class Heddle:
             stack.push_async_callback(manager.close)
         rpcs = {id_: FencedRPC(rpc, view.is_retired) for id_, rpc in clients.items() if rpc is not None}
         managers = {id_: FencedResourceManager(manager, view.is_retired) for id_, manager in unfenced.items()}
-        opened = await open_state_store(config.store.url, now_s=clock.now_s)
+        secret_file = config.security.secret_file
+        opened = await open_state_store(
+            config.store.url, now_s=clock.now_s, secret=None if secret_file is None else read_secret(secret_file)
+        )
+        if not opened.seals_bodies:
+            _log.warning("submission contexts are stored in clear until they are final: set security.secret_file")
         store = ObservedStateStore(opened, metrics, clock)
         stack.push_async_callback(store.close)
         return World(

@@ -99,6 +99,8 @@ async def deliver(
         timeout_s: Seconds for the whole exchange.
         accept: In which representation the home should refuse, if it does.
     """
+    if not submission.body:
+        return Uncertain("its context does not open: is security.secret_file the one that it was sealed with?")
     request = RestRequest(
         "POST",
         f"{_BASE}/apps",
@@ -112,12 +114,19 @@ async def deliver(
         return NotSent(str(exc))
     except ResourceManagerError as exc:
         return Uncertain(str(exc))
+    return await _understood(manager, submission.application_id, answer, timeout_s)
+
+
+async def _understood(
+    manager: ResourceManager, application_id: ApplicationId, answer: RestAnswer, timeout_s: float
+) -> Delivery:
+    """What an answer to a submission means."""
     if answer.status in _TAKEN:
         return Taken(answer)
     if answer.status in _REFUSED or (answer.status == _NOT_FOUND and b"RemoteException" in answer.body):
         return Refused(answer)  # 404 is what a reservation id that is none gets
     if answer.status >= _SERVER_ERROR and b"RemoteException" in answer.body:
-        return await _after_its_own_failure(manager, submission.application_id, answer, timeout_s)
+        return await _after_its_own_failure(manager, application_id, answer, timeout_s)
     return Uncertain(f"sub-cluster {manager.subcluster} answered {answer.status} to a submission")
 
 

@@ -24,6 +24,7 @@ from sqlalchemy.exc import SQLAlchemyError
 
 from shim.errors import HeddleError, StoreUnavailableError
 from shim.store.errors import translated
+from shim.store.private_files import make_private
 
 __all__ = ["GroupCommitExecutor", "sqlite_engine"]
 
@@ -102,6 +103,7 @@ class GroupCommitExecutor:
     _is_closed: bool = False
 
     def __post_init__(self) -> None:
+        make_private(self.path)
         self._writer_engine = sqlite_engine(self.path, begin="BEGIN IMMEDIATE")
         self._reader_engine = sqlite_engine(self.path, begin="BEGIN")
         self._readers = ThreadPoolExecutor(_READERS, "heddle-store-read")

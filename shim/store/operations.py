@@ -13,6 +13,7 @@ from sqlalchemy import (
     Table,
     and_,
     bindparam,
+    case,
     delete,
     null,
     or_,
@@ -84,6 +85,8 @@ _SETTLE = (
         state=bindparam("new_state"),
         rejection=bindparam("new_rejection"),
         finished_at_ms=bindparam("new_finished_at_ms"),
+        # what is final is never sent again
+        body=case((bindparam("new_finished_at_ms", type_=_C.finished_at_ms.type).is_(None), _C.body), else_=b""),
     )
 )
 _NOTE_TAKEN = (

@@ -25,10 +25,11 @@ class Sealer:
 
     Args:
         secret: Of the configuration; any length.
+        purpose: Keys for different purposes are different.
     """
 
-    def __init__(self, secret: bytes) -> None:
-        key = HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=_PURPOSE).derive(secret)
+    def __init__(self, secret: bytes, *, purpose: bytes = _PURPOSE) -> None:
+        key = HKDF(algorithm=SHA256(), length=_KEY_BYTES, salt=None, info=purpose).derive(secret)
         self._cipher = AESGCM(key)
 
     def seal(self, plain: bytes, place: str) -> bytes:

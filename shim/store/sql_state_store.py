@@ -16,7 +16,9 @@ from shim.errors import ConfigError, StoreUnavailableError
 from shim.store import operations
 from shim.store.executors import Executor
 from shim.store.group_commit import GroupCommitExecutor
+from shim.store.private_files import has_key, key_beside
 from shim.store.schema import upgrade
+from shim.store.sealed_bodies import SealedBodies
 from shim.store.sql_act_store import SqlActStore
 from shim.store.sql_lease_store import SqlLeaseStore
 from shim.store.sql_policy_store import SqlPolicyStore
@@ -27,12 +29,15 @@ __all__ = ["SqlStateStore", "open_state_store"]
 _MORE_TRIES = 4  # each waits for the lock as long as any write does
 
 
-async def open_state_store(url: str, *, now_s: Callable[[], float] = time.time) -> "SqlStateStore":
+async def open_state_store(
+    url: str, *, now_s: Callable[[], float] = time.time, secret: bytes | None = None
+) -> "SqlStateStore":
     """Open a store, make or upgrade its tables, and return it.
 
     Args:
         url: `sqlite:///FILE` or `postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE`.
         now_s: Seconds since the epoch.
+        secret: Seals submission contexts; without one, SQLite has a key in a file beside it, and PostgreSQL none.
 
     Raises:
         ConfigError: If the URL is not one of these.
@@ -41,10 +46,21 @@ async def open_state_store(url: str, *, now_s: Callable[[], float] = time.time) 
     executor = _executor(url)
     try:
         await _upgraded(executor)
+        bodies = SealedBodies(_secrets(url, secret))
     except BaseException:
         await executor.close()
         raise
-    return SqlStateStore(executor, now_s=now_s)
+    return SqlStateStore(executor, now_s=now_s, bodies=bodies)
+
+
+def _secrets(url: str, secret: bytes | None) -> list[bytes]:
+    """Keys of this store, the one to seal with first: a configured secret may have come after a key beside the file."""
+    configured = [] if secret is None else [secret]
+    parsed = make_url(url)
+    if parsed.get_backend_name() != "sqlite" or not parsed.database:
+        return configured
+    file = Path(parsed.database)
+    return [*configured, key_beside(file)] if secret is None or has_key(file) else configured
 
 
 async def _upgraded(executor: Executor) -> None:
@@ -93,12 +109,18 @@ class SqlStateStore:
         acts: What was done so that queues get their shares, in the same database; closed with it.
     """
 
-    def __init__(self, executor: Executor, *, now_s: Callable[[], float]) -> None:
+    def __init__(self, executor: Executor, *, now_s: Callable[[], float], bodies: SealedBodies) -> None:
         self._executor = executor
+        self._bodies = bodies
         self._now_s = now_s
         self.leases = SqlLeaseStore(executor)
         self.policies = SqlPolicyStore(executor, now_s=now_s)
         self.acts = SqlActStore(executor)
+
+    @property
+    def seals_bodies(self) -> bool:
+        """Whether submission contexts are unreadable in the database."""
+        return self._bodies.is_sealing
 
     def spans(self, secret: bytes) -> SqlSpanStore:
         """What spans, in the same database; closed with it.
@@ -122,7 +144,9 @@ class SqlStateStore:
 
     async def insert_intent(self, record: SubmissionRecord) -> SubmissionRecord:
         """Insert unless the id is known and not REJECTED; return what is in the store afterwards."""
-        return await self._executor.write(partial(operations.insert_intent, record=record))
+        sealed = self._bodies.sealed(record)
+        known = await self._executor.write(partial(operations.insert_intent, record=sealed))
+        return record if known is sealed else self._bodies.opened(known)
 
     async def settle(self, application_id: ApplicationId, state: SubmissionState, *, rejection: str = "") -> None:
         """Move an INTENDED record on."""
@@ -159,11 +183,12 @@ class SqlStateStore:
 
     async def find(self, application_id: ApplicationId) -> SubmissionRecord | None:
         """The record of an application."""
-        return await self._executor.read(partial(operations.find, application_id=application_id))
+        record = await self._executor.read(partial(operations.find, application_id=application_id))
+        return None if record is None else self._bodies.opened(record)
 
     async def intended(self) -> Sequence[SubmissionRecord]:
         """Records that are INTENDED; oldest first."""
-        return await self._executor.read(operations.intended)
+        return [self._bodies.opened(record) for record in await self._executor.read(operations.intended)]
 
     async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
         """Submissions of a home that are INTENDED, or SUBMITTED and never seen final; oldest first."""

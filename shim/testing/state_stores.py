@@ -69,8 +69,10 @@ class InMemoryStateStore:
         """Move an INTENDED record on."""
         kept = self._kept.get(application_id)
         if kept is not None and kept.record.state is SubmissionState.INTENDED:
-            kept.record = replace(kept.record, state=state, rejection=rejection)
-            kept.finished_at_ms = self._now_ms() if state is SubmissionState.REJECTED else None
+            is_final = state is SubmissionState.REJECTED
+            submission = replace(kept.record.submission, body=b"") if is_final else kept.record.submission
+            kept.record = replace(kept.record, submission=submission, state=state, rejection=rejection)
+            kept.finished_at_ms = self._now_ms() if is_final else None
         elif kept is None or kept.record.state is not state:
             raise VersionConflictError(f"{application_id} cannot become {state.value}")
 
