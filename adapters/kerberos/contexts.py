@@ -89,9 +89,11 @@ class KerberosContext:
             raise SASLError("GSSAPI: the context does not encrypt: both sides need an encryption type in common")
         return bytes(wrapped.message)
 
-    def unwrap(self, data: bytes) -> bytes:
-        """Check and open a message."""
+    def unwrap(self, data: bytes, *, is_encrypted: bool) -> bytes:
+        """Check and open a message; one that is not encrypted is refused where it has to be."""
         opened = _OPENS.run(self._library, lambda: self._context.unwrap(data))
+        if is_encrypted and not opened.encrypted:
+            raise SASLError("GSSAPI: Privacy not provided: the peer sent a message that is not encrypted")
         return bytes(opened.message)
 
 

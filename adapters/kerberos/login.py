@@ -16,7 +16,8 @@ from shim.protocol.hrpc.gssapi import GSSAPIClient
 
 __all__ = ["KerberosLogin"]
 
-_QUALITIES = tuple(QualityOfProtection)
+_QUALITIES = tuple(reversed(QualityOfProtection))
+"""The strongest that the server offers."""
 _THREADS = 2
 
 

@@ -14,7 +14,8 @@ from shim.protocol.yarn.unmanaged import token_parts
 
 __all__ = ["TokenLogin", "TokenLogins"]
 
-_QUALITIES = tuple(QualityOfProtection)
+_QUALITIES = tuple(reversed(QualityOfProtection))
+"""The strongest that the server offers."""
 _NOBODY = ""  # a login by token names no user: the token does
 
 

@@ -286,7 +286,7 @@ def test_an_open_connection_takes_larger_frames_than_a_stranger_may_send():
 
 
 def test_the_table_says_for_every_state_what_every_message_means():
-    waiting = set(ServerState) - {ServerState.AWAITS_HEADER, ServerState.ENDED}
+    waiting = set(ServerState) - {ServerState.AWAITS_HEADER, ServerState.AWAITS_VERDICT, ServerState.ENDED}
 
     assert set(SERVER_TABLE) == waiting
     assert all(set(row) == set(Received) for row in SERVER_TABLE.values())

@@ -11,13 +11,15 @@ __all__ = ["CallScanner"]
 _PREFIX = 4
 _HEAD_BYTES = 512
 """Both headers of a call fit: about 60 bytes each, and a caller context of at most 128."""
+_MOST_AT_ONCE = 1000
+"""Frames in one read: an ApplicationMaster calls a few times a second, and more would be a long time's work."""
 
 
 class CallScanner:
     """Watches a client's stream from the beginning of a frame on.
 
     Keeps at most the first `_HEAD_BYTES` of the frame that is on its way. Knows no limits and refuses nothing: that is
-    the server's part. What cannot be read is not counted.
+    the server's part. What cannot be read is not counted, nor is anything more of a client that floods.
     """
 
     __slots__ = ("_head", "_is_blind", "_missing")
@@ -30,9 +32,13 @@ class CallScanner:
     def feed(self, data_untrusted: bytes) -> list[str]:
         """The methods of the calls whose frames ended in what was read."""
         seen: list[str] = []
-        start = 0
+        start = frames = 0
         end = len(data_untrusted)
         while start < end and not self._is_blind:
+            frames += 1
+            if frames > _MOST_AT_ONCE:
+                self._is_blind = True
+                break
             start = (
                 self._rest(data_untrusted, start, seen) if self._missing else self._begin(data_untrusted, start, seen)
             )

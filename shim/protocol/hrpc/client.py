@@ -190,7 +190,7 @@ class ClientConnection:
             return events
         self._buffer.feed(data_untrusted)
         try:
-            self._take_frames(self._buffer, events)
+            self._take_frames(self._buffer, events, is_wrapped=False)
         except RemoteProtocolError as exc:
             self.state = ClientState.ENDED
             events.append(ConnectionEnded(None, str(exc)))
@@ -202,12 +202,24 @@ class ClientConnection:
         self._out.clear()
         return data
 
-    def _take_frames(self, buffer: FrameBuffer, events: list[ClientEvent]) -> None:
+    def _take_frames(self, buffer: FrameBuffer, events: list[ClientEvent], *, is_wrapped: bool) -> None:
         while self.state is not ClientState.ENDED:
             content = buffer.next_frame()
             if content is None:
                 return
-            self._take_answer(read_answer(content), content, events)
+            answer = read_answer(content)
+            if self._layer is not None:
+                # beside the layer even a failure may have been written by somebody in between
+                self._check_layer(answer, is_wrapped=is_wrapped)
+            self._take_answer(answer, content, events)
+
+    @staticmethod
+    def _check_layer(answer: Answer, *, is_wrapped: bool) -> None:
+        is_wrapper = answer.call_id == SASL_CALL_ID and answer.failure is None
+        if is_wrapper is is_wrapped:
+            raise RemoteProtocolError(
+                "a wrapped message came inside another" if is_wrapped else "a message came beside the security layer"
+            )
 
     def _take_answer(self, answer: Answer, content: bytes, events: list[ClientEvent]) -> None:
         failure = answer.failure
@@ -252,7 +264,7 @@ class ClientConnection:
         if self._layer is None or message.state != SASLState.WRAP:
             raise RemoteProtocolError("a SASL message came on an open connection that wraps nothing")
         self._unwrapped.feed(self._layer.unwrap(message.token))
-        self._take_frames(self._unwrapped, events)
+        self._take_frames(self._unwrapped, events, is_wrapped=True)
 
     def _open(self, method: AuthMethod) -> Established:
         """Tell the context, then send what waited."""

@@ -11,7 +11,7 @@ import binascii
 import hashlib
 import hmac
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 
 from shim.protocol.hrpc.sasl import QualityOfProtection, SASLError
@@ -165,6 +165,10 @@ class DigestMD5Server:
         """What the client protected."""
         return self._layer.unwrap(data_untrusted)
 
+    def unwrap_steps(self, data_untrusted: bytes) -> Generator[None, None, bytes]:
+        """As `unwrap`, pausing often."""
+        return self._layer.unwrap_steps(data_untrusted)
+
 
 class DigestMD5Client:
     """The side that holds one token.
@@ -241,6 +245,10 @@ class DigestMD5Client:
     def unwrap(self, data_untrusted: bytes) -> bytes:
         """What the server protected."""
         return self._layer.unwrap(data_untrusted)
+
+    def unwrap_steps(self, data_untrusted: bytes) -> Generator[None, None, bytes]:
+        """As `unwrap`, pausing often."""
+        return self._layer.unwrap_steps(data_untrusted)
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,16 +169,23 @@ def caller_context_of(header_untrusted: RpcRequestHeaderProto) -> CallerContext 
     return CallerContext(text_of(told.context), told.signature)
 
 
-def read_request_header(content_untrusted: bytes) -> tuple[RpcRequestHeaderProto, int]:
+def read_request_header(content_untrusted: bytes, *, most: int) -> tuple[RpcRequestHeaderProto, int]:
     """The header at the start of a frame from a client, and where it ends.
+
+    Args:
+        content_untrusted: The frame.
+        most: Bytes that a header may have.
 
     Raises:
         FatalRPCError: If it cannot be decoded, or asks for what no Hadoop server implements.
+        MalformedFrameError: If it is longer.
     """
     try:
         raw, offset = read_delimited(content_untrusted, 0)
     except MalformedFrameError:
         raw, offset = None, 0
+    if offset > most:
+        raise MalformedFrameError(f"the header of a frame has more than {most} bytes")
     header = decode(RpcRequestHeaderProto, raw)
     problem = _header_problem(header)
     if problem is not None:

@@ -14,6 +14,7 @@ __all__ = [
     "ConnectionEnded",
     "ContextReceived",
     "Established",
+    "LoginProven",
     "PingReceived",
     "SASLReceived",
     "ServerEvent",
@@ -30,6 +31,18 @@ class SASLReceived:
 
     message_untrusted: RpcSaslProto
     frame: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LoginProven:
+    """A client has proven itself by an offer that needs a verdict: `confirm` or `refuse` comes next, nothing else.
+
+    Attributes:
+        identity: What was proven, as in `ContextReceived`.
+    """
+
+    method: AuthMethod
+    identity: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,5 +105,5 @@ class ConnectionEnded:
     reason: str
 
 
-ServerEvent = SASLReceived | ContextReceived | CallReceived | PingReceived | ConnectionEnded
+ServerEvent = SASLReceived | LoginProven | ContextReceived | CallReceived | PingReceived | ConnectionEnded
 ClientEvent = SASLReceived | Established | AnswerReceived | ConnectionEnded

@@ -10,7 +10,7 @@ client chooses one, and from then on frames travel in the context's own protecti
 Source: RFC 4752 section 3; `com.sun.security.sasl.gsskerb`.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from typing import Protocol
 
 from shim.protocol.hrpc.sasl import QualityOfProtection, SASLError
@@ -47,8 +47,8 @@ class SecurityContext(Protocol):
         """Protect a message."""
         ...
 
-    def unwrap(self, data: bytes) -> bytes:
-        """Check and open a message."""
+    def unwrap(self, data: bytes, *, is_encrypted: bool) -> bytes:
+        """Check and open a message; one that is not encrypted is refused where it has to be."""
         ...
 
 
@@ -74,7 +74,14 @@ class _Mechanism:
 
     def unwrap(self, data_untrusted: bytes) -> bytes:
         """What the peer protected."""
-        return self._context.unwrap(data_untrusted) if self.quality.has_layer else data_untrusted
+        if not self.quality.has_layer:
+            return data_untrusted
+        return self._context.unwrap(data_untrusted, is_encrypted=self.quality is QualityOfProtection.AUTH_CONF)
+
+    def unwrap_steps(self, data_untrusted: bytes) -> Generator[None, None, bytes]:
+        """As `unwrap`, in one step: a context opens a message as a whole."""
+        yield
+        return self.unwrap(data_untrusted)
 
     def _agree(self, quality: QualityOfProtection) -> None:
         self.quality, self.is_complete = quality, True
@@ -108,7 +115,7 @@ class GSSAPIServer(_Mechanism):
         return self._context.wrap(bytes([mask]) + size.to_bytes(3, "big"), is_encrypted=False)
 
     def _take_choice(self, token_untrusted: bytes) -> None:
-        choice = self._context.unwrap(token_untrusted)
+        choice = self._context.unwrap(token_untrusted, is_encrypted=False)
         chosen = next((quality for quality in self._qualities if choice[:1] == bytes([_BITS[quality]])), None)
         if chosen is None or len(choice) < _OFFER_BYTES:
             raise SASLError("GSSAPI: the client chose a security layer that was not offered")
@@ -151,7 +158,7 @@ class GSSAPIClient(_Mechanism):
             return first
         if not self._context.is_complete:
             return self._context.step(token_untrusted)
-        offer = self._context.unwrap(token_untrusted)
+        offer = self._context.unwrap(token_untrusted, is_encrypted=False)
         if len(offer) != _OFFER_BYTES:
             raise SASLError("GSSAPI: the server's offer of security layers is not four octets")
         chosen = next((quality for quality in self._qualities if offer[0] & _BITS[quality]), None)

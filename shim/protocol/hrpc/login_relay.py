@@ -30,7 +30,7 @@ from shim.protocol.hrpc.events import ClientEvent, ConnectionEnded, SASLReceived
 from shim.protocol.hrpc.framing import DEFAULT_MAX_FRAME_BYTES
 from shim.protocol.hrpc.headers import SASL_CALL_ID, AuthMethod, SASLState
 from shim.protocol.hrpc.sasl import QualityOfProtection, SASLError
-from shim.protocol.hrpc.server import ServerConnection
+from shim.protocol.hrpc.server import MAX_SET_UP_FRAMES, ServerConnection
 from shim.protocol.proto.messages import RpcSaslProto
 
 __all__ = ["LoggedIn", "LoginEvent", "LoginRelay", "LoginStage", "Named", "Offered"]
@@ -115,7 +115,12 @@ class LoginRelay:
         self._negotiate = b""
         self._identifier = b""
         self._quality = QualityOfProtection.AUTH
-        self.below = ServerConnection(None, max_frame_bytes=max_frame_bytes, max_set_up_bytes=_MAX_LOGIN_BYTES)
+        self.below = ServerConnection(
+            None,
+            max_frame_bytes=max_frame_bytes,
+            max_set_up_bytes=_MAX_LOGIN_BYTES,
+            frames_per_turn=MAX_SET_UP_FRAMES,
+        )
         self.above = self._new_above()
         self.stage = LoginStage.NEGOTIATE
 

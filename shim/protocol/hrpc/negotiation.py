@@ -35,6 +35,8 @@ class Outcome(Enum):
     CONTINUES = "continues"
     SIMPLE = "simple"
     """Both go on without SASL; the connection context names the user."""
+    PROVEN = "proven"
+    """As AUTHENTICATED, once the owner has said so: the reply waits for its verdict."""
     AUTHENTICATED = "authenticated"
 
 
@@ -54,12 +56,15 @@ class Offer:
         protocol: First part of the server's Kerberos principal; empty for tokens.
         server_id: Host part of the principal; `default` for tokens.
         start: Begins a session; None for SIMPLE.
+        needs_verdict: Whether the owner says, of each client that has proven itself, if it may come in: what it
+            proved with may have been revoked.
     """
 
     method: AuthMethod
     protocol: str | None = None
     server_id: str | None = None
     start: Callable[[], SASLSession] | None = None
+    needs_verdict: bool = False
 
     def message(self) -> RpcSaslProto.SaslAuth:
         """As it stands in NEGOTIATE, without a challenge; INITIATE must repeat it exactly."""
@@ -84,6 +89,7 @@ class SASLAcceptor:
     def __init__(self, offers: Sequence[Offer]) -> None:
         self._offers = tuple(offers)
         self._has_negotiated = False
+        self._needs_verdict = False
         self.method: AuthMethod | None = None
         self.session: SASLSession | None = None
 
@@ -131,7 +137,7 @@ class SASLAcceptor:
                 return self._offer()
             text = f"{text_of(wanted.method)} authentication is not enabled.  Available:{self.names}"
             raise SASLError(text, java_class=JavaClass.ACCESS_CONTROL)
-        self.method = offer.method
+        self.method, self._needs_verdict = offer.method, offer.needs_verdict
         if offer.start is None:
             return Reply(None, Outcome.SIMPLE)
         if self.session is None or offer.method is not AuthMethod.TOKEN:
@@ -145,7 +151,8 @@ class SASLAcceptor:
             raise FatalRPCError(None, story="the client answered a challenge that it was not given")
         token = self.session.step(message.token)
         if self.session.is_complete:
-            return Reply(RpcSaslProto(state=SASLState.SUCCESS, token=token or None), Outcome.AUTHENTICATED)
+            outcome = Outcome.PROVEN if self._needs_verdict else Outcome.AUTHENTICATED
+            return Reply(RpcSaslProto(state=SASLState.SUCCESS, token=token or None), outcome)
         return Reply(RpcSaslProto(state=SASLState.CHALLENGE, token=token))
 
 

@@ -6,6 +6,7 @@ and `unwrap` are the security layer; with quality of protection `auth` there is 
 Source: RFC 4422; `javax.security.sasl.{SaslServer,SaslClient}`; `org.apache.hadoop.security.SaslRpcServer`.
 """
 
+from collections.abc import Generator
 from enum import StrEnum
 from typing import Protocol
 
@@ -87,4 +88,8 @@ class SASLSession(Protocol):
         Raises:
             SASLError: If it was changed, lost, repeated or reordered on the way.
         """
+        ...
+
+    def unwrap_steps(self, data_untrusted: bytes) -> Generator[None, None, bytes]:
+        """As `unwrap`, pausing often: for a message so large that other work has to go on meanwhile."""
         ...

@@ -8,8 +8,13 @@ Source: RFC 2831 sections 2.3 and 2.4. The block ciphers (3des, des) of the RFC 
 
 import hashlib
 import hmac
+from collections.abc import Callable, Generator
 from dataclasses import dataclass
 from typing import Protocol
+
+from cryptography.exceptions import UnsupportedAlgorithm
+from cryptography.hazmat.decrepit.ciphers.algorithms import ARC4
+from cryptography.hazmat.primitives.ciphers import Cipher
 
 from shim.protocol.hrpc.sasl import SASLError
 
@@ -25,6 +30,8 @@ _MAC_BYTES = 10
 _TYPE = b"\x00\x01"
 _TRAILER_BYTES = 6
 _UINT32 = 1 << 32
+_STEP_BYTES = 256 * 1024
+"""Opened at a time: about a millisecond's work."""
 
 
 class SecurityLayer(Protocol):
@@ -38,6 +45,10 @@ class SecurityLayer(Protocol):
         """Check and open what was received, or raise `SASLError`."""
         ...
 
+    def unwrap_steps(self, data_untrusted: bytes) -> Generator[None, None, bytes]:
+        """The same, pausing often."""
+        ...
+
 
 class ClearLayer:
     """Quality of protection `auth`: bytes as they are."""
@@ -48,6 +59,11 @@ class ClearLayer:
 
     def unwrap(self, data_untrusted: bytes) -> bytes:
         """The same bytes."""
+        return data_untrusted
+
+    def unwrap_steps(self, data_untrusted: bytes) -> Generator[None, None, bytes]:
+        """The same bytes."""
+        yield
         return data_untrusted
 
 
@@ -90,101 +106,93 @@ class _Sequence:
     def mac(self, number: bytes, data: bytes) -> bytes:
         return hmac.digest(self._key, number + data, "md5")[:_MAC_BYTES]
 
+    def begin_mac(self, number: bytes) -> "hmac.HMAC":
+        return hmac.new(self._key, number, "md5")
 
-class IntegrityLayer:
-    """Quality of protection `auth-int`."""
 
-    __slots__ = ("_into", "_out")
+class _Layer:
+    """What both layers do with a message, and how large ones are opened piece by piece."""
 
-    def __init__(self, keys: SessionKeys) -> None:
+    __slots__ = ("_into", "_open", "_out", "_seal")
+
+    def __init__(self, keys: SessionKeys, seal: "_Change", open_: "_Change") -> None:
         self._out = _Sequence(keys.sign_out)
         self._into = _Sequence(keys.sign_in)
+        self._seal = seal
+        self._open = open_
 
     def wrap(self, data: bytes) -> bytes:
-        """`data` with its MAC; nothing of nothing."""
+        """`data` with its MAC, sealed; nothing of nothing."""
         if not data:
             return b""
         number = self._out.next()
-        return data + self._out.mac(number, data) + _TYPE + number
+        return self._seal(data + self._out.mac(number, data)) + _TYPE + number
 
     def unwrap(self, data_untrusted: bytes) -> bytes:
         """The message, if its MAC and its place in the sequence are right."""
+        steps = self.unwrap_steps(data_untrusted)
+        while True:
+            try:
+                next(steps)
+            except StopIteration as opened:
+                message: bytes = opened.value
+                return message
+
+    def unwrap_steps(self, data_untrusted: bytes) -> Generator[None, None, bytes]:
+        """The same, pausing after each piece."""
         if not data_untrusted:
             return b""
-        body, number = _split(data_untrusted)
-        return _verified(self._into, body, number)
+        view = memoryview(data_untrusted)
+        body, trailer = view[:-_TRAILER_BYTES], view[-_TRAILER_BYTES:]
+        if len(body) < _MAC_BYTES or trailer[:2] != _TYPE:
+            raise SASLError("DIGEST-MD5: a protected message is too short or of an unknown type")
+        expected = self._into.next()
+        if trailer[2:] != expected:
+            raise SASLError("DIGEST-MD5: Out of order sequencing of messages from the peer")
+        mac, opened = self._into.begin_mac(expected), bytearray()
+        ends_at = len(body) - _MAC_BYTES
+        for start in range(0, len(body), _STEP_BYTES):
+            piece = self._open(body[start : start + _STEP_BYTES])
+            opened += piece
+            mac.update(memoryview(piece)[: max(0, ends_at - start)])
+            yield
+        if not hmac.compare_digest(opened[ends_at:], mac.digest()[:_MAC_BYTES]):
+            raise SASLError("DIGEST-MD5: a protected message was changed on the way")
+        del opened[ends_at:]
+        return bytes(opened)
 
 
-class ConfidentialityLayer:
-    """Quality of protection `auth-conf` with RC4 of any key length."""
+class IntegrityLayer(_Layer):
+    """Quality of protection `auth-int`: a MAC behind each message."""
 
-    __slots__ = ("_cipher_in", "_cipher_out", "_into", "_out")
+    __slots__ = ()
 
     def __init__(self, keys: SessionKeys) -> None:
-        self._out = _Sequence(keys.sign_out)
-        self._into = _Sequence(keys.sign_in)
-        self._cipher_out = _RC4(keys.seal_out)
-        self._cipher_in = _RC4(keys.seal_in)
-
-    def wrap(self, data: bytes) -> bytes:
-        """`data` and its MAC, encrypted; nothing of nothing."""
-        if not data:
-            return b""
-        number = self._out.next()
-        return self._cipher_out.apply(data + self._out.mac(number, data)) + _TYPE + number
-
-    def unwrap(self, data_untrusted: bytes) -> bytes:
-        """The message, if it decrypts to one with the right MAC and place in the sequence."""
-        if not data_untrusted:
-            return b""
-        sealed, number = _split(data_untrusted)
-        return _verified(self._into, self._cipher_in.apply(sealed), number)
+        super().__init__(keys, bytes, bytes)
 
 
-def _split(data_untrusted: bytes) -> tuple[bytes, bytes]:
-    """Body and sequence number of a protected message."""
-    body, trailer = data_untrusted[:-_TRAILER_BYTES], data_untrusted[-_TRAILER_BYTES:]
-    if len(body) < _MAC_BYTES or trailer[:2] != _TYPE:
-        raise SASLError("DIGEST-MD5: a protected message is too short or of an unknown type")
-    return body, trailer[2:]
+class ConfidentialityLayer(_Layer):
+    """Quality of protection `auth-conf` with RC4 of any key length: message and MAC encrypted.
+
+    Raises:
+        SASLError: If the cryptographic library of this machine has no RC4.
+    """
+
+    __slots__ = ()
+
+    def __init__(self, keys: SessionKeys) -> None:
+        super().__init__(keys, _rc4(keys.seal_out), _rc4(keys.seal_in))
 
 
-def _verified(into: _Sequence, body: bytes, number: bytes) -> bytes:
-    data, mac = body[:-_MAC_BYTES], body[-_MAC_BYTES:]
-    expected = into.next()
-    if number != expected:
-        raise SASLError("DIGEST-MD5: Out of order sequencing of messages from the peer")
-    if not hmac.compare_digest(mac, into.mac(expected, data)):
-        raise SASLError("DIGEST-MD5: a protected message was changed on the way")
-    return data
+_Change = Callable[[bytes | memoryview], bytes]
 
 
-class _RC4:
+def _rc4(key: bytes) -> _Change:
     """The stream cipher that RFC 2831 asks for; it protects nothing by today's measure, but Hadoop's peers use it."""
-
-    __slots__ = ("_i", "_j", "_state")
-
-    def __init__(self, key: bytes) -> None:
-        state = list(range(256))
-        j = 0
-        for i in range(256):
-            j = (j + state[i] + key[i % len(key)]) & 0xFF
-            state[i], state[j] = state[j], state[i]
-        self._state = state
-        self._i = self._j = 0
-
-    def apply(self, data: bytes) -> bytes:
-        state, i, j = self._state, self._i, self._j
-        out = bytearray(data)
-        for index, byte in enumerate(data):
-            i = (i + 1) & 0xFF
-            low = state[i]
-            j = (j + low) & 0xFF
-            high = state[j]
-            state[i], state[j] = high, low
-            out[index] = byte ^ state[(low + high) & 0xFF]
-        self._i, self._j = i, j
-        return bytes(out)
+    try:
+        return Cipher(ARC4(key), mode=None).encryptor().update
+    except UnsupportedAlgorithm as exc:
+        raise SASLError("DIGEST-MD5: this machine has no RC4, which privacy needs: offer integrity") from exc
 
 
 def _md5(data: bytes) -> bytes:

@@ -26,6 +26,7 @@ from shim.protocol.hrpc.events import (
     CallReceived,
     ConnectionEnded,
     ContextReceived,
+    LoginProven,
     PingReceived,
     SASLReceived,
     ServerEvent,
@@ -49,11 +50,13 @@ from shim.protocol.hrpc.headers import (
     RPCStatus,
     SASLState,
 )
+from shim.protocol.hrpc.layered_frames import LayeredFrames
 from shim.protocol.hrpc.negotiation import Offer, Outcome, SASLAcceptor
 from shim.protocol.hrpc.refusals import refusal_of_header
-from shim.protocol.hrpc.sasl import SASLError, SASLSession
+from shim.protocol.hrpc.sasl import SASLError
 from shim.protocol.hrpc.server_states import (
     AFTER_NEGOTIATION,
+    NOT_WRAPPED,
     NOT_WRAPPING,
     SERVER_TABLE,
     Received,
@@ -66,8 +69,17 @@ __all__ = ["MAX_SET_UP_BYTES", "ServerConnection"]
 
 _M = TypeVar("_M", bound=Message)
 
-MAX_SET_UP_BYTES = 1024 * 1024
-"""Largest frame before the connection is open: nobody unknown may make a server keep more."""
+MAX_SET_UP_BYTES = 96 * 1024
+"""Largest frame before the connection is open: a Kerberos ticket has at most 64 KiB."""
+MAX_SET_UP_FRAMES = 64
+"""Frames before the connection is open; the longest login has ten."""
+_MAX_HEADER_BYTES = 64 * 1024
+"""Largest header of a frame: what stands in one is short, and to decode it takes a time that grows with it."""
+_STEP_FRAMES = 8
+"""Frames that take as long as one step of opening a wrapped message."""
+
+_READS_NOTHING = frozenset({ServerState.ENDED, ServerState.AWAITS_HEADER, ServerState.AWAITS_VERDICT})
+_IS_OPEN = frozenset({ServerState.OPEN, ServerState.OPEN_AUTHENTICATED})
 
 
 class ServerConnection:
@@ -78,6 +90,8 @@ class ServerConnection:
             `SASLReceived`, `send_sasl` and `settle`; connections without SASL are then refused.
         max_frame_bytes: Largest frame on an open connection, `ipc.maximum.data.length`.
         max_set_up_bytes: Largest frame before that.
+        frames_per_turn: Frames that are read at once; what is left is read by `go_on`, so that other work may go on
+            meanwhile. None for all.
 
     Attributes:
         state: Where it stands.
@@ -90,6 +104,7 @@ class ServerConnection:
         *,
         max_frame_bytes: int = DEFAULT_MAX_FRAME_BYTES,
         max_set_up_bytes: int = MAX_SET_UP_BYTES,
+        frames_per_turn: int | None = None,
     ) -> None:
         self.state = ServerState.AWAITS_HEADER
         self.service_class = 0
@@ -97,22 +112,30 @@ class ServerConnection:
         self._offers_simple = offers is not None and any(offer.method is AuthMethod.SIMPLE for offer in offers)
         self._max_frame_bytes = max_frame_bytes
         self._buffer = FrameBuffer(min(max_set_up_bytes, max_frame_bytes))
-        self._unwrapped = FrameBuffer(self._buffer.limit)
-        self._is_unwrapping = False
-        self._layer: SASLSession | None = None
+        self._layered = LayeredFrames(self._buffer.limit)
+        self._frames_per_turn = frames_per_turn
+        self._set_up_frames = 0
+        self._has_more = False
+        self._success: RpcSaslProto | None = None
         self._method = AuthMethod.SIMPLE
         self._identity = ""
         self._out: list[bytes] = []
 
     def receive(self, data_untrusted: bytes) -> list[ServerEvent]:
         """Take what was read and tell what it meant; after `ConnectionEnded` everything is ignored."""
+        if self.state is ServerState.ENDED:
+            return []
+        self._buffer.feed(data_untrusted)
+        return self.go_on()
+
+    def go_on(self) -> list[ServerEvent]:
+        """Read what is left of what was received; see `has_more`."""
         events: list[ServerEvent] = []
         if self.state is ServerState.ENDED:
             return events
-        self._buffer.feed(data_untrusted)
         try:
             self._take_header(events)
-            self._take_frames(self._buffer, events)
+            self._take_frames(events)
         except FatalRPCError as exc:
             self._end(events, exc.failure, str(exc), call_id=exc.call_id, retry_count=exc.retry_count)
         except SASLError as exc:
@@ -122,15 +145,40 @@ class ServerConnection:
         return events
 
     @property
+    def has_more(self) -> bool:
+        """Whether frames that were received wait for `go_on`, or for a verdict: nothing should be read until then."""
+        return self.state is not ServerState.ENDED and (self._has_more or self.state is ServerState.AWAITS_VERDICT)
+
+    @property
     def unfinished_bytes(self) -> int:
         """What is kept of calls that are not whole."""
-        return len(self._buffer) + len(self._unwrapped)
+        return len(self._buffer) + len(self._layered)
 
-    def data_to_send(self) -> bytes:
-        """Everything that waits to be sent, once."""
+    @property
+    def has_to_send(self) -> bool:
+        """Whether `data_to_send` would give anything."""
+        return bool(self._out) or self._layered.has_to_send
+
+    def data_to_send(self, most_to_wrap: int | None = None) -> bytes:
+        """What waits to be sent, once.
+
+        Args:
+            most_to_wrap: Bytes for which the security layer works now, about; the rest waits for the next time.
+        """
+        self._out += self._layered.wrapped(most_to_wrap)
         data = b"".join(self._out)
         self._out.clear()
         return data
+
+    def confirm(self) -> list[ServerEvent]:
+        """The client that was `LoginProven` may come in; what it sent meanwhile is read."""
+        if self.state is not ServerState.AWAITS_VERDICT or self._success is None:
+            raise LocalProtocolError(f"there is no login to confirm: the connection {self.state.value}")
+        success, self._success = self._success, None
+        self._out.append(encode_success(success.SerializeToString(), call_id=SASL_CALL_ID))
+        self.state = ServerState.AUTHENTICATED
+        self._protect()
+        return self.go_on()
 
     def answer(self, call: Call, payload: bytes) -> None:
         """Answer a call with a serialized message."""
@@ -185,16 +233,32 @@ class ServerConnection:
         is_sasl = header.auth_protocol == AuthProtocol.SASL
         self.state = ServerState.NEGOTIATES if is_sasl else ServerState.AWAITS_CONTEXT
 
-    def _take_frames(self, buffer: FrameBuffer, events: list[ServerEvent]) -> None:
-        while self.state is not ServerState.ENDED and self.state is not ServerState.AWAITS_HEADER:
-            content = buffer.next_frame()
+    def _take_frames(self, events: list[ServerEvent]) -> None:
+        """Read frames, as many as one turn may: first what was wrapped, then what follows it."""
+        left = self._frames_per_turn
+        self._has_more = False
+        while self.state not in _READS_NOTHING:
+            if left is not None and left <= 0:
+                self._has_more = True
+                return
+            if self._layered.is_opening:
+                self._layered.step()
+                left = None if left is None else left - _STEP_FRAMES
+                continue
+            content, is_wrapped = self._layered.next_frame(), True
+            if content is None:
+                content, is_wrapped = self._buffer.next_frame(), False
             if content is None:
                 return
-            self._take_frame(content, events)
+            self._take_frame(content, events, is_wrapped=is_wrapped)
+            left = None if left is None else left - 1
 
-    def _take_frame(self, content: bytes, events: list[ServerEvent]) -> None:
-        header, offset = read_request_header(content)
+    def _take_frame(self, content: bytes, events: list[ServerEvent], *, is_wrapped: bool) -> None:
+        self._count_set_up()
+        header, offset = read_request_header(content, most=_MAX_HEADER_BYTES)
         call_id = header.callId
+        if self._layered.is_on and not is_wrapped and call_id != SASL_CALL_ID:
+            raise FatalRPCError(NOT_WRAPPED, call_id=call_id, retry_count=header.retryCount)
         if call_id >= 0:
             self._advance(Received.CALL, header)
             events.append(CallReceived(read_call(header, content, offset)))
@@ -205,11 +269,19 @@ class ServerConnection:
             self._buffer.limit = self._max_frame_bytes
             events.append(self._context(header, content, offset))
         elif call_id == SASL_CALL_ID:
-            self._take_sasl(header, content, offset, events)
+            self._take_sasl(header, content, offset, events, is_wrapped=is_wrapped)
         else:
             raise FatalRPCError(
                 refused(f"Unknown out of band call #{call_id}"), call_id=call_id, retry_count=header.retryCount
             )
+
+    def _count_set_up(self) -> None:
+        """A client that never comes to the point keeps a server busy without anybody to blame."""
+        if self.state in _IS_OPEN:
+            return
+        self._set_up_frames += 1
+        if self._set_up_frames > MAX_SET_UP_FRAMES:
+            raise MalformedFrameError(f"more than {MAX_SET_UP_FRAMES} frames came before the connection was open")
 
     def _advance(self, received: Received, header: RpcRequestHeaderProto) -> None:
         following = SERVER_TABLE[self.state][received]
@@ -229,41 +301,53 @@ class ServerConnection:
             frame(content),
         )
 
-    def _take_sasl(self, header: RpcRequestHeaderProto, content: bytes, offset: int, events: list[ServerEvent]) -> None:
+    def _take_sasl(
+        self,
+        header: RpcRequestHeaderProto,
+        content: bytes,
+        offset: int,
+        events: list[ServerEvent],
+        *,
+        is_wrapped: bool,
+    ) -> None:
         message = _body(RpcSaslProto, header, content, offset)
         if message.state == SASLState.WRAP:
             self._advance(Received.WRAPPED, header)
-            self._unwrap(message.token, header, events)
+            if not self._layered.is_on or is_wrapped:
+                raise FatalRPCError(NOT_WRAPPING, call_id=header.callId, retry_count=header.retryCount)
+            self._layered.open(message.token, limit=self._max_frame_bytes)
             return
         self._advance(Received.SASL, header)
         if self._acceptor is None:
             events.append(SASLReceived(message, frame(content)))
             return
         reply = self._acceptor.handle(message)
+        self.state = AFTER_NEGOTIATION.get(reply.outcome, self.state)
+        if reply.outcome is Outcome.PROVEN:
+            self._success = reply.message
+            assert self._acceptor.session is not None  # noqa: S101 - it has proven something
+            events.append(LoginProven(self._acceptor.method or AuthMethod.SIMPLE, self._acceptor.session.identity))
+            return
         if reply.message is not None:
             self._out.append(encode_success(reply.message.SerializeToString(), call_id=SASL_CALL_ID))
-        self.state = AFTER_NEGOTIATION.get(reply.outcome, self.state)
-        session = self._acceptor.session
-        if reply.outcome is Outcome.AUTHENTICATED and session is not None:
-            self._method, self._identity = self._acceptor.method or AuthMethod.SIMPLE, session.identity
-            self._layer = session if session.quality.has_layer else None
+        if reply.outcome is Outcome.AUTHENTICATED:
+            self._protect()
 
-    def _unwrap(self, token: bytes, header: RpcRequestHeaderProto, events: list[ServerEvent]) -> None:
-        if self._layer is None or self._is_unwrapping:
-            raise FatalRPCError(NOT_WRAPPING, call_id=header.callId, retry_count=header.retryCount)
-        self._unwrapped.limit = self._max_frame_bytes
-        self._unwrapped.feed(self._layer.unwrap(token))
-        self._is_unwrapping = True
-        self._take_frames(self._unwrapped, events)
-        self._is_unwrapping = False
+    def _protect(self) -> None:
+        """The client is who it proved to be; from now on both sides wrap, if that was agreed on."""
+        assert self._acceptor is not None  # noqa: S101 - who negotiates itself settles itself
+        session = self._acceptor.session
+        if session is not None:
+            self._method, self._identity = self._acceptor.method or AuthMethod.SIMPLE, session.identity
+            self._layered.begin(session)
 
     def _send(self, data: bytes) -> None:
         if self.state is ServerState.ENDED:
             return
-        if self._layer is not None:
-            wrapped = RpcSaslProto(state=SASLState.WRAP, token=self._layer.wrap(data))
-            data = encode_success(wrapped.SerializeToString(), call_id=SASL_CALL_ID)
-        self._out.append(data)
+        if self._layered.is_on:
+            self._layered.send(data)
+        else:
+            self._out.append(data)
 
     def _end(
         self,

@@ -18,7 +18,7 @@ from shim.protocol.hrpc.errors import Failure, JavaClass, fatal
 from shim.protocol.hrpc.headers import RPCErrorCode
 from shim.protocol.hrpc.negotiation import Outcome
 
-__all__ = ["AFTER_NEGOTIATION", "NOT_WRAPPING", "SERVER_TABLE", "Received", "ServerState", "refused"]
+__all__ = ["AFTER_NEGOTIATION", "NOT_WRAPPED", "NOT_WRAPPING", "SERVER_TABLE", "Received", "ServerState", "refused"]
 
 
 class ServerState(Enum):
@@ -26,6 +26,7 @@ class ServerState(Enum):
 
     AWAITS_HEADER = "awaits the header"
     NEGOTIATES = "negotiates"
+    AWAITS_VERDICT = "has proven who it is, awaits the owner's verdict"
     AWAITS_CONTEXT = "awaits the context"
     AUTHENTICATED = "authenticated, awaits the context"
     OPEN = "open"
@@ -52,6 +53,8 @@ _CONTEXT_TWICE = refused("Connection context already processed")
 _CONTEXT_TOO_EARLY = refused("Connection header sent during SASL negotiation")
 _NO_SASL = refused("SASL protocol not requested by client")
 _SASL_COMPLETE = refused("Negotiation is already complete", JavaClass.SASL)
+NOT_WRAPPED = refused("Only wrapped messages are taken after a negotiation of that protection", JavaClass.SASL)
+"""A message beside the security layer: whoever sits in between may have written it."""
 NOT_WRAPPING = refused("Server is not wrapping data", JavaClass.SASL)
 
 SERVER_TABLE: Mapping[ServerState, Mapping[Received, ServerState | Failure]] = {
@@ -88,6 +91,7 @@ SERVER_TABLE: Mapping[ServerState, Mapping[Received, ServerState | Failure]] = {
 }
 AFTER_NEGOTIATION: Mapping[Outcome, ServerState] = {
     Outcome.SIMPLE: ServerState.AWAITS_CONTEXT,
+    Outcome.PROVEN: ServerState.AWAITS_VERDICT,
     Outcome.AUTHENTICATED: ServerState.AUTHENTICATED,
 }
 """Where the end of a negotiation leads; any other outcome leaves the connection where it stands."""

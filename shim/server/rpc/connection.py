@@ -32,6 +32,10 @@ __all__ = ["RPCConnection", "RPCDoor", "RPCLimits", "Reception"]
 
 _LOG = structlog.get_logger("heddle.rpc")
 _MIB = 1024 * 1024
+_FRAMES_PER_TURN = 64
+"""Read before other connections have their turn: some milliseconds' work."""
+_WRAPPED_PER_TURN = 1 * _MIB
+"""The same of answers that a security layer has to protect, in bytes."""
 _WORTH_COUNTING = 64 * 1024
 """Bytes below which nobody asks what a connection makes the door keep; and above which answers are written at once."""
 
@@ -106,7 +110,9 @@ class RPCConnection(asyncio.Protocol):
         self._limits = limits
         self._reception = reception
         self._loop = asyncio.get_running_loop()
-        self._connection = ServerConnection(door.offers(), max_frame_bytes=limits.max_frame_bytes)
+        self._connection = ServerConnection(
+            door.offers(), max_frame_bytes=limits.max_frame_bytes, frames_per_turn=_FRAMES_PER_TURN
+        )
         self._transport: asyncio.Transport | None = None
         self._peer = ""
         self._caller: Caller | None = None
@@ -114,7 +120,9 @@ class RPCConnection(asyncio.Protocol):
         self._tasks: set[asyncio.Task[None]] = set()
         self._events: deque[ServerEvent] = deque()
         self._is_flush_due = False
+        self._is_turn_due = False
         self._is_full = False
+        self._is_paused = False
         self._is_slow = False
         self._takes_answers = asyncio.Event()
         self._takes_answers.set()
@@ -172,7 +180,7 @@ class RPCConnection(asyncio.Protocol):
         for task in tuple(self._tasks):
             task.cancel()
         if self._transport is not None:
-            self._flush()
+            self._flush_all()
             self._transport.close()
 
     def turn_out(self) -> None:
@@ -192,7 +200,20 @@ class RPCConnection(asyncio.Protocol):
         """Take what was read, as far as the client takes its answers and has not too many calls under way."""
         while self._events and not self._is_full:
             self._take(self._events.popleft())
+        if self._connection.has_more and not self._is_full and not self._is_turn_due:
+            self._is_turn_due = True
+            self._loop.call_soon(self._next_turn)
+        self._read_or_not()
         self._flush_soon()
+
+    def _next_turn(self) -> None:
+        """Go on with what was received, after others had their turn."""
+        self._is_turn_due = False
+        if self._transport is None or self._is_full:
+            return  # where there is no room, `_pace` goes on when there is
+        self._events.extend(self._connection.go_on())
+        self._work()
+        self._weigh()
 
     def _take(self, event: ServerEvent) -> None:
         match event:
@@ -202,7 +223,7 @@ class RPCConnection(asyncio.Protocol):
                 self._admit(event)
             case ConnectionEnded(failure, reason):
                 _LOG.info("rpc connection refused", peer=self._peer, reason=reason, failure=str(failure or ""))
-                self._flush()
+                self._flush_all()
                 if self._transport is not None:
                     self._transport.close()
             case _:
@@ -267,16 +288,23 @@ class RPCConnection(asyncio.Protocol):
     # -- pace --------------------------------------------------------------------------------------------------------
 
     def _pace(self) -> None:
-        """Read only while the client takes its answers and has not too many calls under way."""
-        was_paused, transport = self._is_full, self._transport
+        """Take calls only while the client takes its answers and has not too many calls under way."""
+        was_full = self._is_full
         self._is_full = self._is_slow or len(self._tasks) >= self._limits.max_pending
-        if transport is None or transport.is_closing() or was_paused == self._is_full:
+        self._read_or_not()
+        if was_full and not self._is_full and self._transport is not None:
+            self._work()
+
+    def _read_or_not(self) -> None:
+        """Read only while what was read has been taken."""
+        transport, is_paused = self._transport, self._is_full or self._connection.has_more
+        if transport is None or transport.is_closing() or is_paused == self._is_paused:
             return
-        if self._is_full:
+        self._is_paused = is_paused
+        if is_paused:
             transport.pause_reading()
         else:
             transport.resume_reading()
-            self._work()
 
     def _weigh(self) -> None:
         """Tell what is kept for this client, if it is worth telling."""
@@ -292,6 +320,14 @@ class RPCConnection(asyncio.Protocol):
     def _flush(self) -> None:
         self._is_flush_due = False
         self._queued_bytes = 0
+        data = self._connection.data_to_send(_WRAPPED_PER_TURN)
+        if self._connection.has_to_send:
+            self._flush_soon()
+        if data and self._transport is not None and not self._transport.is_closing():
+            self._transport.write(data)
+
+    def _flush_all(self) -> None:
+        """Write what waits, before the transport is closed."""
         data = self._connection.data_to_send()
         if data and self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)

@@ -3,7 +3,7 @@
 import asyncio
 import time
 from collections import deque
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from typing import Protocol
 
 import structlog
@@ -230,6 +230,8 @@ class UnderstoodCalls:
         self._max_pending = max_pending
         self._waiting: deque[Call] = deque()
         self._worker: asyncio.Task[None] | None = None
+        self._is_turn_due = False
+        self._has_ended = False
         self._methods: Mapping[str, Callable[[bytes], Awaitable[RPCAnswer]]] = {
             REGISTER: calls.register,
             ALLOCATE: calls.allocate,
@@ -238,9 +240,29 @@ class UnderstoodCalls:
 
     def from_master(self, data: bytes) -> None:
         """Read its calls."""
-        for event in self._below.receive(data):
+        self._read(self._below.receive(data))
+
+    def _read(self, events: Sequence[ServerEvent]) -> None:
+        """Take what was read; the rest of what was received is read after others had their turn."""
+        for event in events:
             self._take(event)
+        if self._below.has_more and not self._is_turn_due:
+            self._is_turn_due = True
+            asyncio.get_running_loop().call_soon(self._next_turn)
+        self._hold()
         self._flush()
+
+    def _next_turn(self) -> None:
+        self._is_turn_due = False
+        if not self._has_ended and not self._is_full:  # else `_work` goes on, once it has room
+            self._read(self._below.go_on())
+
+    @property
+    def _is_full(self) -> bool:
+        return len(self._waiting) >= self._max_pending
+
+    def _hold(self) -> None:
+        self._ends.hold(is_full=self._is_full or self._below.has_more)
 
     def from_home(self, data: bytes) -> None:
         """Read its answers."""
@@ -249,6 +271,7 @@ class UnderstoodCalls:
 
     def end(self) -> None:
         """What is under way is given up: the ApplicationMaster repeats it."""
+        self._has_ended = True
         self._own.end()
         if self._worker is not None:
             self._worker.cancel()
@@ -259,7 +282,7 @@ class UnderstoodCalls:
         match event:
             case CallReceived(call):
                 self._waiting.append(call)
-                self._ends.hold(is_full=len(self._waiting) >= self._max_pending)
+                self._hold()
                 if self._worker is None:
                     self._worker = asyncio.create_task(self._work())
             case ContextReceived():
@@ -276,7 +299,9 @@ class UnderstoodCalls:
         try:
             while self._waiting:
                 call = self._waiting.popleft()
-                self._ends.hold(is_full=len(self._waiting) >= self._max_pending)
+                if self._below.has_more and not self._is_turn_due:
+                    self._next_turn()
+                self._hold()
                 self._answer(call, await self._ask(call))
         except ResourceManagerError as exc:
             _LOG.info("an attempt's home went away during a call", reason=str(exc))

@@ -319,3 +319,36 @@ async def test_stopping_lets_calls_under_way_end():
         door.let_go.set()
         await stopping
         assert (await call).payload == b"last"
+
+
+async def test_a_flood_of_small_calls_is_worked_off_in_turns_and_answered_whole():
+    """What one connection sent at once leaves the loop to others every few calls."""
+    door = EchoDoor()
+    async with serving(door) as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        writer.write(INTRODUCTION)
+        count = 3000
+        call = encode_call(Request(APPLICATION_CLIENT.name, "echo", b"x"), call_id=1, client_id=b"c" * 16)
+        writer.write(call * count)
+        turns: list[int] = []
+        async with asyncio.timeout(30):
+            while len(door.told) < count:
+                before = len(door.told)
+                await asyncio.sleep(0)
+                turns.append(len(door.told) - before)
+            received = b""
+            while received.count(b"c" * 16) < count:
+                received += await reader.read(1 << 20)
+        writer.close()
+    assert max(turns) <= 2 * 64, "of one read and of one turn of what was left"
+
+
+async def test_pings_before_a_login_are_not_listened_to_for_long():
+    async with serving() as server:
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        ping = encode_set_up(None, call_id=-4, client_id=b"")
+        writer.write(b"hrpc\x09\x00\x00" + ping * 10_000)
+        with contextlib.suppress(ConnectionError):
+            async with asyncio.timeout(30):
+                assert await reader.read() == b"", "the connection is closed without a word"
+        writer.close()

@@ -7,6 +7,7 @@ from hypothesis import strategies as st
 from shim.protocol.hrpc import CallerContext, Request
 from shim.protocol.hrpc.call_scanner import CallScanner
 from shim.protocol.hrpc.envelopes import encode_call, encode_set_up
+from shim.protocol.hrpc.framing import frame
 from shim.protocol.proto import APPLICATION_MASTER
 
 CLIENT_ID = bytes(range(16))
@@ -66,3 +67,10 @@ def test_of_an_endless_frame_only_the_beginning_is_kept():
     for _ in range(100):
         assert scanner.feed(bytes(65536)) == []
     assert len(scanner._head) == 512
+
+
+def test_a_flood_of_frames_is_not_looked_at_to_its_end():
+    scanner = CallScanner()
+    one = frame(b"\x00")
+    scanner.feed(one * 100_000)
+    assert scanner._is_blind

@@ -52,9 +52,11 @@ class LetterContext:
     def wrap(self, data, *, is_encrypted):
         return (b"c" if is_encrypted else b"i") + bytes(byte ^ 0x55 if is_encrypted else byte for byte in data)
 
-    def unwrap(self, data):
+    def unwrap(self, data, *, is_encrypted):
         if data[:1] not in (b"c", b"i"):
             raise SASLError("GSSAPI: a message was changed on the way")
+        if is_encrypted and data[:1] != b"c":
+            raise SASLError("GSSAPI: Privacy not provided")
         return bytes(byte ^ 0x55 if data[:1] == b"c" else byte for byte in data[1:])
 
 
