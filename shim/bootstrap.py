@@ -330,6 +330,9 @@ class Heddle:
         """
         await use_cases.administration.refresh()
         await use_cases.shares.policies.refresh()
+        difference = use_cases.shares.policies.difference()
+        if difference is not None:
+            _log.warning("the policy in force is not that of the configuration file", reason=str(difference))
         use_cases.heartbeats.start()
         stack.push_async_callback(use_cases.heartbeats.stop)
         with suppress(TimeoutError):

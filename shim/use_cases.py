@@ -266,6 +266,8 @@ def _inspection(world: World, administration: AdministrationService, shares: Sha
             policy=lambda: shares.policy().queues,
             spanning=lambda: tuple(queue.path for queue in shares.policy().spanning),
             kerberos=lambda: _kerberos(world.config),
+            policy_trouble=lambda: str(shares.policies.difference() or ""),
+            file_has_policy=bool(world.config.queues or world.config.mappings),
         ),
         unfenced=world.unfenced,
     )

@@ -14,7 +14,7 @@ from shim.telemetry import escape
 __all__ = ["app", "policy_body"]
 
 app = typer.Typer(
-    help="The policy of shares: show, validate, diff, apply, history, rollback.",
+    help="The policy of shares: show, validate, diff, apply, history, rollback, release.",
     no_args_is_help=True,
     epilog=EXIT_CODES,
 )
@@ -38,12 +38,23 @@ def show(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER
 
 @app.command(epilog=EXIT_CODES)
 def validate(
-    file: PolicyFile, *, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = ""
+    file: PolicyFile,
+    *,
+    strict: Annotated[
+        bool, typer.Option("--strict", help="Fail if it names a queue that no cluster has, or no cluster is known")
+    ] = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
 ) -> None:
     """Say whether a policy could be applied; if not, in which line it is wrong, and why."""
     with front(server, user) as heddle:
         told = heddle.post("/heddle/v1/policy/validate", policy_body(file))
     print_fields(told, output)
+    if strict and told["nowhere"]:
+        fail(f"no cluster has {', '.join(told['nowhere'])}; asked were {', '.join(told['checked_on'])}")
+    if strict and not told["checked_on"]:
+        fail("no cluster tells which queues it has: nothing was checked against them", ExitCode.UNAVAILABLE)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -96,10 +107,23 @@ def rollback(
     server: Server = DEFAULT_SERVER,
     user: User = "",
 ) -> None:
-    """Let an old version hold again, as a new one."""
+    """Let an old version hold again, as a new one; 0 is the configuration file's, as `release`."""
     query = dry_run_query(dry_run=dry_run)
     with front(server, user) as heddle:
         _print_version(heddle.post(f"/heddle/v1/policy/rollback/{version}", **query), output)
+
+
+@app.command(epilog=EXIT_CODES)
+def release(
+    *,
+    dry_run: DryRun = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Give control back to the configuration file: its queues hold again, here and in every other Heddle."""
+    with front(server, user) as heddle:
+        _print_version(heddle.post("/heddle/v1/policy/release", **dry_run_query(dry_run=dry_run)), output)
 
 
 def policy_body(file: Path) -> dict[str, Any]:

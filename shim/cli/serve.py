@@ -44,6 +44,8 @@ def serve(
         settings = load(config, os.environ)
         if check:
             typer.echo(f"{config}: in order; sub-clusters: {', '.join(_checked(settings))}")
+            for line in _told_of_policy(settings):
+                typer.echo(line)
             return
         configure_logs(level=settings.log.level, style=settings.log.format)
         _run(settings)
@@ -67,6 +69,26 @@ def _checked(config: Config) -> list[str]:
     read_secret(config.security.secret_file)
     open_kerberos(config.security.kerberos)
     return [resolve(subcluster, config.poll).id for subcluster in config.subclusters]
+
+
+def _told_of_policy(config: Config) -> list[str]:
+    """Whether a policy that was applied holds instead of the file's queues; the store is only read."""
+    import asyncio  # noqa: PLC0415 - the other verbs shall not wait for it
+
+    from shim.errors import StoreUnavailableError  # noqa: PLC0415 - see above
+    from shim.queue_config import parse_policy, share_policy  # noqa: PLC0415 - see above
+    from shim.services.policies import RELEASED, policy_difference  # noqa: PLC0415 - see above
+    from shim.store.looking import look_at_policy  # noqa: PLC0415 - see above
+
+    try:
+        newest = asyncio.run(look_at_policy(config.store.url))
+        if newest is None or newest.text == RELEASED:
+            return []
+        holds = parse_policy(newest.text, source=f"version {newest.version} of the policy")
+    except (StoreUnavailableError, ConfigError) as exc:
+        return [f"whether a policy was applied over it is not known: {exc}"]
+    difference = policy_difference(newest, holds, share_policy(config.queues, config.mappings))
+    return [] if difference is None else [f"note: {difference}. `heddle policy release` lets the file's hold again"]
 
 
 def _run(config: Config) -> None:

@@ -119,6 +119,8 @@ class FederationFacts:
         spanning: Queues whose applications may hold containers of several sub-clusters.
         policy: Queues that the configuration, or the policy that holds, names.
         kerberos: None where names are believed.
+        policy_trouble: How the policy that holds differs from that of the configuration file; empty if it does not.
+        file_has_policy: Whether the configuration file names queues or mappings.
     """
 
     subclusters: Sequence[SubClusterFacts]
@@ -129,6 +131,8 @@ class FederationFacts:
     spanning: tuple[str, ...] = ()
     policy: Sequence[FederatedQueue] = ()
     kerberos: KerberosFacts | None = None
+    policy_trouble: str = ""
+    file_has_policy: bool = False
     reachable: Sequence[SubClusterFacts] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -333,6 +337,14 @@ def _store(facts: FederationFacts) -> Iterator[Finding]:
         yield Finding("store", Level.OK, "", "the store can be read and written")
 
 
+def _policy_in_force(facts: FederationFacts) -> Iterator[Finding]:
+    """Who edits the file wonders why nothing changes, if a policy was applied over it."""
+    if facts.policy_trouble:
+        level = Level.WARNING if facts.file_has_policy else Level.OK
+        advice = "see heddle policy show and history; heddle policy release lets the file's hold again"
+        yield Finding("policy", level, "", facts.policy_trouble, advice if facts.file_has_policy else "")
+
+
 _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _reachability,
     _store,
@@ -343,6 +355,7 @@ _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _epochs,
     _queues,
     _named_queues,
+    _policy_in_force,
     _scheduler_addresses,
     _proxy_rules,
     _own_rules,

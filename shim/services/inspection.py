@@ -116,6 +116,8 @@ class InspectionSettings:
     spanning: Callable[[], tuple[str, ...]] = tuple
     policy: Callable[[], Sequence[FederatedQueue]] = tuple
     kerberos: Callable[[], KerberosFacts | None] = lambda: None
+    policy_trouble: Callable[[], str] = str
+    file_has_policy: bool = False
     answer_within_s: float = 2.0
 
 
@@ -175,6 +177,8 @@ class Inspection:
                 spanning=self.settings.spanning(),
                 policy=self.settings.policy(),
                 kerberos=self.settings.kerberos(),
+                policy_trouble=self.settings.policy_trouble(),
+                file_has_policy=self.settings.file_has_policy,
             )
         )
 

@@ -1,6 +1,7 @@
 """The policy of shares, version by version: read whole or refused whole, kept in the store, in force at once."""
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
 
 import structlog
 
@@ -9,14 +10,49 @@ from shim.errors import BadRequestError, ConfigError, ConflictError, HeddleError
 from shim.ports.clock import Clock
 from shim.ports.policy_store import PolicyStore, PolicyVersion
 
-__all__ = ["ParsePolicy", "PolicyService"]
+__all__ = ["RELEASED", "ParsePolicy", "PolicyDifference", "PolicyService", "policy_difference"]
 
 ParsePolicy = Callable[[str, str], SharePolicy]
 """From the text of a policy file and what messages call it; raises `ConfigError` with line and reason."""
 
+RELEASED = "# The policy of each Heddle's configuration file holds.\n"
+"""The text of a version that gives control back to the file; by itself it is a policy without queues."""
+
 _REFRESH_S = 2.0
 _MOST_BYTES = 256 * 1024
 _log = structlog.get_logger("heddle.policies")
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyDifference:
+    """How the policy that holds differs from that of the configuration file.
+
+    Attributes:
+        version: The one that holds.
+        queues: Paths of queues that one of the two lacks, or that differ.
+        has_other_mappings: Whether who is put into which queue differs.
+    """
+
+    version: PolicyVersion
+    queues: tuple[str, ...]
+    has_other_mappings: bool
+
+    def __str__(self) -> str:
+        """For people."""
+        what = [f"queues {', '.join(self.queues)}"] if self.queues else []
+        what += ["[[mapping]]"] if self.has_other_mappings else []
+        by = f", applied by {self.version.applied_by}" if self.version.applied_by else ""
+        return f"version {self.version.version} of the policy holds{by}, not the configuration file: {'; '.join(what)}"
+
+
+def policy_difference(newest: PolicyVersion, holds: SharePolicy, file: SharePolicy) -> PolicyDifference | None:
+    """How the policy that holds differs from that of the file; None if it does not, or if the file holds."""
+    ours, theirs = ({queue.path: queue for queue in policy.queues} for policy in (holds, file))
+    queues = tuple(sorted(path for path in ours.keys() | theirs.keys() if ours.get(path) != theirs.get(path)))
+    has_other_mappings = holds.mappings != file.mappings
+    if not queues and not has_other_mappings:
+        return None
+    return PolicyDifference(newest, queues, has_other_mappings)
 
 
 class PolicyService:
@@ -35,7 +71,7 @@ class PolicyService:
         self._clock = clock
         self._newest = PolicyVersion(0, first, "", 0, "of the configuration file")
         self._first = self._newest
-        self._current = parse(first, "the configuration file")
+        self._current = self._of_file = parse(first, "the configuration file")
 
     @property
     def current(self) -> SharePolicy:
@@ -46,6 +82,10 @@ class PolicyService:
     def newest(self) -> PolicyVersion:
         """The same as it was applied."""
         return self._newest
+
+    def difference(self) -> PolicyDifference | None:
+        """How the policy that holds differs from that of the configuration file."""
+        return policy_difference(self._newest, self._current, self._of_file)
 
     async def run(self) -> None:
         """Follow the store, where another Heddle may have applied one, until cancelled."""
@@ -111,7 +151,7 @@ class PolicyService:
 
     async def history(self) -> Sequence[PolicyVersion]:
         """Every policy that ever held, newest first, the configuration file's last."""
-        return [*await self._store.history(), self._first]
+        return [*map(self._as_it_holds, await self._store.history()), self._first]
 
     async def find(self, version: int) -> PolicyVersion:
         """One of them.
@@ -125,10 +165,30 @@ class PolicyService:
         return found
 
     async def roll_back(self, version: int, *, by: str) -> PolicyVersion:
-        """Apply an old version again, as a new one; raises as `find` and `apply`."""
+        """Apply an old version again, as a new one; raises as `find` and `apply`.
+
+        Version 0, and every one that gave control back to the configuration file, is `release`.
+        """
+        if version == 0 or any(
+            each.version == version and each.text == RELEASED for each in await self._store.history()
+        ):
+            return await self.release(by=by)
         old = await self.find(version)
         return await self.apply(old.text, source=f"version {version}", by=by, note=f"version {version} again")
 
+    async def release(self, *, by: str, note: str = "") -> PolicyVersion:
+        """Give control back to the configuration file of each Heddle; raises as `apply`.
+
+        A file that is edited later counts from the next start of its Heddle.
+        """
+        told = note or "released to the configuration file"
+        return self._as_it_holds(await self.apply(RELEASED, source="the release", by=by, note=told))
+
+    def _as_it_holds(self, version: PolicyVersion) -> PolicyVersion:
+        return replace(version, text=self._first.text) if version.text == RELEASED else version
+
     def _adopt(self, version: PolicyVersion) -> None:
-        self._current = self._parse(version.text, f"version {version.version} of the policy")
-        self._newest = version
+        is_released = version.text == RELEASED
+        source = f"version {version.version} of the policy"
+        self._current = self._of_file if is_released else self._parse(version.text, source)
+        self._newest = self._as_it_holds(version)

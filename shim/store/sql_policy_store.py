@@ -11,7 +11,7 @@ from shim.ports.policy_store import PolicyVersion
 from shim.store.executors import Executor
 from shim.store.tables import policies
 
-__all__ = ["SqlPolicyStore"]
+__all__ = ["SqlPolicyStore", "newest_of"]
 
 _NEWEST_FIRST = select(policies).order_by(policies.c.version.desc())
 
@@ -30,7 +30,7 @@ class SqlPolicyStore:
 
     async def newest(self) -> PolicyVersion | None:
         """The one that holds."""
-        return await self._executor.read(_newest)
+        return await self._executor.read(newest_of)
 
     async def history(self) -> Sequence[PolicyVersion]:
         """All, newest first."""
@@ -39,7 +39,7 @@ class SqlPolicyStore:
 
 def _apply(connection: Connection, *, new: PolicyVersion) -> PolicyVersion:
     """Insert, if the version before it is the newest; the same again, as after a lost answer, changes nothing."""
-    stands = _newest(connection)
+    stands = newest_of(connection)
     if (
         stands is not None
         and stands.version == new.version
@@ -65,7 +65,8 @@ def _apply(connection: Connection, *, new: PolicyVersion) -> PolicyVersion:
     return new
 
 
-def _newest(connection: Connection) -> PolicyVersion | None:
+def newest_of(connection: Connection) -> PolicyVersion | None:
+    """The policy that holds, as a connection sees it."""
     row = connection.execute(_NEWEST_FIRST.limit(1)).first()
     return None if row is None else _version(row)
 

@@ -31,8 +31,8 @@ def _logs(tmp_path: Path) -> Iterator[None]:
     structlog.reset_defaults()
 
 
-def a_heddle(folder: Path, admin: str = "ada", security: str = "") -> Heddle:
-    text = f"""
+def configuration(folder: Path, admin: str = "ada", security: str = "") -> str:
+    return f"""
         [server]
         rest = "127.0.0.1:0"
         client_rpc = ""
@@ -48,7 +48,10 @@ def a_heddle(folder: Path, admin: str = "ada", security: str = "") -> Heddle:
         web = "http://127.0.0.1:9"
         {FIRST}
         """
-    return Heddle(parse(text, source="heddle.toml", environment={}))
+
+
+def a_heddle(folder: Path, admin: str = "ada", security: str = "") -> Heddle:
+    return Heddle(parse(configuration(folder, admin, security), source="heddle.toml", environment={}))
 
 
 def verbs_of(heddle: Heddle) -> Verb:
@@ -95,6 +98,52 @@ async def test_an_applied_policy_outlives_heddle_and_goes_before_the_file(tmp_pa
     async with a_heddle(tmp_path) as heddle:
         rows = json.loads(await verbs_of(heddle)("queue", "list", "-o", "json"))
         assert [row["queue"] for row in rows] == ["root.prod", "root.dev"]
+
+
+async def test_a_policy_over_the_file_is_told_by_the_check_the_start_and_the_doctor(tmp_path: Path) -> None:
+    file, new = tmp_path / "heddle.toml", tmp_path / "new.toml"
+    file.write_text(configuration(tmp_path))
+    new.write_text(SECOND)
+
+    def checked() -> str:
+        result = CliRunner().invoke(app, ["serve", "--check", "-c", str(file)])
+        assert result.exit_code == 0, result.output
+        return " ".join(result.output.split())
+
+    async def findings(heddle: Heddle) -> list[Any]:
+        told = json.loads(await verbs_of(heddle)("doctor", "-o", "json", code=ExitCode.FAILED))
+        return [found for found in told if found["check"] == "policy"]
+
+    assert "note:" not in await asyncio.to_thread(checked)
+    assert not (tmp_path / "heddle.db").exists(), "a check makes no store"
+    async with a_heddle(tmp_path) as heddle:
+        assert await findings(heddle) == []
+        await verbs_of(heddle)("policy", "apply", str(new))
+        (found,) = await findings(heddle)
+        assert found["level"] == "warning"
+        assert "version 1 of the policy holds, applied by ada" in found["message"]
+    assert "note: version 1 of the policy holds, applied by ada" in await asyncio.to_thread(checked)
+    with structlog.testing.capture_logs() as lines:
+        async with a_heddle(tmp_path) as heddle:
+            (line,) = [each for each in lines if each["event"].startswith("the policy in force is not")]
+            assert "root.dev, root.prod" in line["reason"]
+            verb = verbs_of(heddle)
+            await verb("policy", "release", "--dry-run")
+            assert len(await findings(heddle)) == 1
+            await verb("policy", "release", user="eve", code=ExitCode.NOT_ALLOWED)
+            await verb("policy", "release")
+            assert await findings(heddle) == []
+            assert "root.dev" not in await verb("policy", "show")
+    assert "note:" not in await asyncio.to_thread(checked)
+
+
+async def test_strict_validation_fails_on_what_no_cluster_has(tmp_path: Path) -> None:
+    (tmp_path / "new.toml").write_text(SECOND)
+    async with a_heddle(tmp_path) as heddle:  # whose only cluster is away: nothing can be checked
+        verb = verbs_of(heddle)
+        await verb("policy", "validate", str(tmp_path / "new.toml"))
+        printed = await verb("policy", "validate", "--strict", str(tmp_path / "new.toml"), code=ExitCode.UNAVAILABLE)
+        assert "nothing was checked" in " ".join(printed.split())
 
 
 WRONG = {

@@ -7,7 +7,8 @@
     GET   policy/versions/{version}       one of them
     POST  policy/validate                 a policy: is it one?
     POST  policy[?dryRun=true]            a policy: let it hold from now on
-    POST  policy/rollback/{version}[?dryRun=true]
+    POST  policy/rollback/{version}[?dryRun=true]     0 for the configuration file's
+    POST  policy/release[?dryRun=true]    the configuration file's holds again
 
 A policy is sent as `{"text": TOML, "source": NAME, "note": WHY, "expected": VERSION}`; all but `text` may be left out.
 """
@@ -21,7 +22,7 @@ from fastapi import Response
 
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import SharePolicy
+from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.errors import MalformedBodyError
 from shim.global_master.entitle import Standing
 from shim.global_master.share_load import QueueLoad, nowhere
@@ -64,6 +65,7 @@ class SharesAPI:
             ("POST", "policy/validate", self.validate),
             ("POST", "policy", self.apply),
             ("POST", "policy/rollback/{version}", self.roll_back),
+            ("POST", "policy/release", self.release),
         )
 
     async def shares(self) -> Response:
@@ -153,12 +155,24 @@ class SharesAPI:
             found = await self.policies.roll_back(version, by=caller.user)
         return as_json({**_shown_version(found), **later, "dry_run": is_dry_run})
 
+    async def release(self, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
+        """Let the policy of the configuration file hold again."""
+        return await self.roll_back(0, asker, is_dry_run)
+
     def _shown_policy(self, policy: SharePolicy) -> dict[str, Any]:
-        """What a policy is about. A queue that is nowhere may be a slip, or of a sub-cluster that is away."""
+        """What a policy is about. A queue that is nowhere may be a slip, or of a sub-cluster that is away.
+
+        `checked_on` names the sub-clusters whose queues are known; while there is none, nothing is nowhere.
+        """
+        named = {queue.path for queue in policy.queues}
+        targets = dict.fromkeys(mapping.queue for mapping in policy.mappings if mapping.queue not in named)
+        mapped_to = SharePolicy(tuple(map(FederatedQueue, targets)))
+        load = self.room.load(policy)
         return {
             "queues": [queue.path for queue in policy.queues],
             "sharing": [queue.path for queue in policy.sharing],
-            "nowhere": list(nowhere(policy, self.room.load(policy))),
+            "nowhere": [*nowhere(policy, load), *nowhere(mapped_to, self.room.load(mapped_to))],
+            "checked_on": sorted(load.counted),
             "mappings": len(policy.mappings),
         }
 

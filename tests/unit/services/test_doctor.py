@@ -170,3 +170,12 @@ def test_whatever_is_wrong_comes_with_what_to_do():
     everything = FederationFacts([east for east, _ in SICK.values()], store_trouble="x", allows_anonymous=True)
     without = {found.check for found in examine(everything) if found.level is not Level.OK and not found.advice}
     assert without <= {"versions"}
+
+
+@pytest.mark.parametrize(("file_has_policy", "level"), [(True, Level.WARNING), (False, Level.OK)])
+def test_a_policy_that_holds_over_the_file_is_told(file_has_policy, level):
+    facts = FederationFacts((EAST,), policy_trouble="version 3 holds", file_has_policy=file_has_policy)
+    (found,) = [each for each in examine(facts) if each.check == "policy"]
+    assert (found.level, found.message) == (level, "version 3 holds")
+    assert ("heddle policy release" in found.advice) == file_has_policy
+    assert not [each for each in examine(FederationFacts((EAST,))) if each.check == "policy"]

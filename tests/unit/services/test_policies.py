@@ -10,6 +10,7 @@ from shim.testing.policy_stores import InMemoryPolicyStore
 
 FIRST = '[[queue]]\nname = "root.prod"\nweight = 1\n'
 SECOND = '[[queue]]\nname = "root.prod"\nweight = 3\n'
+THIRD = '[[queue]]\nname = "root.prod"\nweight = 5\n'
 WRONG = '[[queue]]\nname = "root.prod"\nweight = -3\n'
 
 
@@ -63,9 +64,40 @@ async def test_who_did_not_see_the_newest_is_told_to_look() -> None:
 async def test_a_rollback_is_a_new_version() -> None:
     service = a_service(InMemoryPolicyStore())
     await service.apply(SECOND, source="b.toml", by="ann")
-    rolled = await service.roll_back(0, by="bob")
-    assert (rolled.version, rolled.applied_by, rolled.note) == (2, "bob", "version 0 again")
-    assert weight(service) == 1
-    assert [each.version for each in await service.history()] == [2, 1, 0]
-    with pytest.raises(NotFoundError, match="the newest is 2"):
+    await service.apply(THIRD, source="c.toml", by="ann")
+    rolled = await service.roll_back(1, by="bob")
+    assert (rolled.version, rolled.applied_by, rolled.note) == (3, "bob", "version 1 again")
+    assert weight(service) == 3
+    assert [each.version for each in await service.history()] == [3, 2, 1, 0]
+    with pytest.raises(NotFoundError, match="the newest is 3"):
         await service.roll_back(7, by="bob")
+
+
+@pytest.mark.parametrize("version", [None, 0, 2])
+async def test_a_release_gives_control_back_to_the_file_of_each_heddle(version: int | None) -> None:
+    store = InMemoryPolicyStore()
+    service = a_service(store)
+    await service.apply(SECOND, source="b.toml", by="ann")
+    await service.release(by="ann")
+    await service.apply(SECOND, source="b.toml", by="ann")
+    back = await (service.release(by="bob") if version is None else service.roll_back(version, by="bob"))
+    assert (back.version, back.applied_by, back.text, weight(service)) == (4, "bob", FIRST, 1)
+    edited = PolicyService(store, THIRD, lambda text, source: parse_policy(text, source=source), FakeClock())
+    await edited.refresh()
+    assert weight(edited) == 5, "the file as it is at the start holds"
+    assert edited.newest.text == THIRD
+    assert edited.difference() is None
+    assert (await service.history())[0].text == FIRST
+
+
+async def test_how_the_policy_differs_from_the_file_is_told() -> None:
+    service = a_service(InMemoryPolicyStore())
+    assert service.difference() is None
+    await service.apply(FIRST, source="a.toml", by="ann")
+    assert service.difference() is None, "it says the same"
+    await service.apply(SECOND + '[[queue]]\nname = "root.dev"\n', source="b.toml", by="ann")
+    assert str(service.difference()) == (
+        "version 2 of the policy holds, applied by ann, not the configuration file: queues root.dev, root.prod"
+    )
+    await service.apply(FIRST + '[[mapping]]\nqueue = "root.prod"\n', source="b.toml", by="ann")
+    assert str(service.difference()).endswith("not the configuration file: [[mapping]]")

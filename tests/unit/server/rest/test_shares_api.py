@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 from fastapi import FastAPI
 
+from shim.domain.ids import SubClusterId
 from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError
 from shim.global_master.entitle import ShareSettings
 from shim.global_master.federation_view import FederationView
@@ -20,6 +21,7 @@ from shim.services.waiting_room import WaitingRoom
 from shim.testing.act_stores import InMemoryActStore
 from shim.testing.clock import FakeClock
 from shim.testing.policy_stores import InMemoryPolicyStore
+from shim.testing.reports import a_queue_report, a_report
 from shim.testing.state_stores import InMemoryStateStore
 
 POLICY = '[[queue]]\nname = "root.prod"\nweight = 3\n[[queue]]\nname = "root.dev"\nweight = 1\n'
@@ -28,14 +30,14 @@ POLICY = '[[queue]]\nname = "root.prod"\nweight = 3\n[[queue]]\nname = "root.dev
 class Asked:
     """Asks as a user."""
 
-    def __init__(self) -> None:
+    def __init__(self, view: FederationView | None = None) -> None:
         clock = FakeClock()
         self.policies = PolicyService(
             InMemoryPolicyStore(clock.now_s), POLICY, lambda text, source: parse_policy(text, source=source), clock
         )
         room = WaitingRoom(
             policy=lambda: self.policies.current,
-            view=FederationView(()),
+            view=view or FederationView(()),
             admissions={},
             store=InMemoryStateStore(clock.now_s),
             clock=clock,
@@ -104,3 +106,22 @@ async def test_what_if_tells_both(ask: Asked) -> None:
     told = await ask("POST", "/shares/whatif", {"text": '[[queue]]\nname = "root.new"\nweight = 1\n'})
     assert [min(row) for row in told["queues"]] == ["borrowed_now", "borrowed_then", "borrowed_now"]
     assert [row["queue"] for row in told["queues"]] == ["root.dev", "root.new", "root.prod"]
+
+
+async def test_validation_tells_queues_and_mappings_that_no_cluster_has() -> None:
+    view = FederationView((SubClusterId("east"),))
+    named = a_queue_report("root.prod")
+    view.apply(a_report("east", polled_at_s=FakeClock().now_s(), documents={"scheduler": b"{}"}, queues=[named]))
+    text = f'{POLICY}[[mapping]]\nuser = "ann"\nqueue = "root.prod"\n[[mapping]]\nqueue = "root.gone"\n'
+    told = await Asked(view)("POST", "/policy/validate", {"text": text})
+    assert (told["nowhere"], told["checked_on"]) == (["root.dev", "root.gone"], ["east"])
+
+
+async def test_a_release_is_for_operators_and_may_be_tried(ask: Asked) -> None:
+    await ask("POST", "/policy", {"text": POLICY.replace("3", "5")})
+    with pytest.raises(ForbiddenError):
+        await ask("POST", "/policy/release", user="eve")
+    assert (await ask("POST", "/policy/release", query="dryRun=true"))["dry_run"]
+    assert (await ask("GET", "/policy"))["version"] == 1
+    assert (await ask("POST", "/policy/release"))["version"] == 2
+    assert (await ask("GET", "/policy"))["text"] == POLICY

@@ -1,0 +1,60 @@
+"""Reading a store without touching it: no tables are made or upgraded, and no file is created."""
+
+from pathlib import Path
+
+from sqlalchemy import create_engine, inspect
+from sqlalchemy.engine import URL, Connection, make_url
+from sqlalchemy.exc import ArgumentError, SQLAlchemyError
+from sqlalchemy.ext.asyncio import create_async_engine
+
+from shim.errors import StoreUnavailableError
+from shim.ports.policy_store import PolicyVersion
+from shim.store.sql_policy_store import newest_of
+from shim.store.tables import policies
+
+__all__ = ["look_at_policy"]
+
+_CONNECT_WITHIN_S = 5
+
+
+async def look_at_policy(url: str) -> PolicyVersion | None:
+    """The newest policy in a store; None if none was ever applied, or if there is no store yet.
+
+    Args:
+        url: As `open_state_store` takes it.
+
+    Raises:
+        StoreUnavailableError: It cannot be read.
+    """
+    try:
+        parsed = make_url(url)
+        if parsed.get_backend_name() == "sqlite":
+            return _of_sqlite(Path(parsed.database or ""))
+        return await _of_server(parsed)
+    except (ArgumentError, SQLAlchemyError, OSError, TimeoutError, ImportError) as exc:
+        raise StoreUnavailableError(f"the store cannot be read: {type(exc).__name__}") from exc
+
+
+def _of_sqlite(file: Path) -> PolicyVersion | None:
+    if not file.is_file():
+        return None
+    query = {"mode": "ro", "uri": "true"}
+    engine = create_engine(URL.create("sqlite", database=f"file:{file.resolve().as_posix()}", query=query))
+    try:
+        with engine.connect() as connection:
+            return _newest(connection)
+    finally:
+        engine.dispose()
+
+
+async def _of_server(url: URL) -> PolicyVersion | None:
+    engine = create_async_engine(url, connect_args={"timeout": _CONNECT_WITHIN_S})
+    try:
+        async with engine.connect() as connection:
+            return await connection.run_sync(_newest)
+    finally:
+        await engine.dispose()
+
+
+def _newest(connection: Connection) -> PolicyVersion | None:
+    return newest_of(connection) if inspect(connection).has_table(policies.name) else None
