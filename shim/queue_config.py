@@ -15,6 +15,7 @@ from typing import Any
 
 from shim.config_tree import Key, Origin, key, read, section
 from shim.domain.ids import SubClusterId
+from shim.domain.limits import TextKind, objection
 from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy, parent_of
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import ConfigError
@@ -205,6 +206,8 @@ def check_queues(
         where = f"queue[{number}]"
         if queue.name in seen:
             raise ConfigError(source, f"{where}.name", f"{queue.name!r} is there twice")
+        if said := objection(TextKind.QUEUE, queue.name):
+            raise ConfigError(source, f"{where}.name", said)
         seen.add(queue.name)
         if queue.guaranteed > queue.maximum:
             message = f"{queue.guaranteed:g} is above the queue's maximum of {queue.maximum:g}"
@@ -217,6 +220,8 @@ def check_queues(
         _check_places(queue, where, source)
     _check_guarantees(queues, source)
     for number, mapping in enumerate(mappings):
+        if said := objection(TextKind.QUEUE, mapping.queue):
+            raise ConfigError(source, f"mapping[{number}].queue", said)
         if not mapping.user and not mapping.group and not mapping.application and number < len(mappings) - 1:
             message = "fits everybody, so that those below it never count: put it last"
             raise ConfigError(source, f"mapping[{number}].queue", message)
@@ -227,6 +232,8 @@ def _check_places(queue: QueueConfig, where: str, source: str) -> None:
     for place, name in queue.names.items():
         if re.fullmatch(_PATH, name) is None:
             raise ConfigError(source, f"{where}.names.{place}", f"{name!r} is not {_PATH_FORM}")
+        if said := objection(TextKind.QUEUE, name):
+            raise ConfigError(source, f"{where}.names.{place}", said)
     for place, weight in queue.prefers.items():
         if weight < 0:
             message = f"{weight:g} is too small: at least 0 is allowed, which is never"

@@ -198,10 +198,31 @@ class ClientCalls:
                 continue
         raise NoUsableSubClusterError("no sub-cluster answers: `heddle doctor` tells why")
 
-    async def ask_issuer(self, reservation_id: str, call: RPCCall) -> RPCAnswer:
-        """Ask the sub-cluster that issued a reservation's id, or any that will say that it did not."""
+    async def ask_issuer(self, reservation_id: str, call: RPCCall, *, queue: str, checks: bool) -> RPCAnswer:
+        """Ask the sub-cluster that issued a reservation's id, or any that will say that it did not.
+
+        Args:
+            reservation_id: Which; empty for none.
+            call: What is asked.
+            queue: The queue that the call names; empty if it names none.
+            checks: Whether the access lists of the policy hold for the caller.
+
+        Raises:
+            ForbiddenError: The caller may not submit to the reservation's queue.
+            NoUsableSubClusterError: No sub-cluster answers.
+        """
         issuer = self._routing.subcluster_of_reservation(reservation_id)
-        return await (self.ask_any(call) if issuer is None else self.ask(issuer, call))
+        for subcluster in self._routing.usable() if issuer is None else (issuer,):
+            try:
+                if checks:
+                    await self._control.check_reservation(
+                        subcluster, queue=queue, reservation=reservation_id, user=call.user or ""
+                    )
+                return await self.ask(subcluster, call)
+            except HomeUnreachableError:
+                if issuer is not None:
+                    raise
+        raise NoUsableSubClusterError("no sub-cluster answers: `heddle doctor` tells why")
 
     def owner_of(self, application_id: ApplicationId) -> str | None:
         """Whose application it is; None if no home has told of it."""

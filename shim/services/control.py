@@ -13,6 +13,7 @@ from shim.domain.submissions import SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError, StoreUnavailableError
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.services.repair import Repair
+from shim.services.reservation_access import ReservationAccess
 from shim.services.routing import Routing
 from shim.services.submission import Listing
 from shim.services.waiting_room import Kills, WaitingRoom
@@ -97,6 +98,12 @@ class ControlService:
         if self._room is not None and self.guards_moves:
             home = await self.home_for_change(application_id)
             self._room.access.check_move(application_id, home, queue, user)
+
+    async def check_reservation(self, subcluster: SubClusterId, *, queue: str, reservation: str, user: str) -> None:
+        """Whether a user may change a reservation; see `ReservationAccess.check`."""
+        if self._room is not None and self.guards_moves:
+            access = ReservationAccess(self._room.access, self._managers, answer_within_s=self._answer_within_s)
+            await access.check(subcluster, queue=queue, reservation=reservation, user=user)
 
     @property
     def guards_moves(self) -> bool:

@@ -78,6 +78,26 @@ class QueueAccess:
         """
         self._check(application_id, [self._meant_at(home, queue)], user)
 
+    def check_reservation(self, subcluster: SubClusterId, queue: str, user: str) -> None:
+        """Whether a user may reserve in what a sub-cluster understands by a queue's name.
+
+        Raises:
+            ForbiddenError: The user may not submit there.
+        """
+        meant = self._meant_at(subcluster, queue)
+        if meant is not None and not may_submit(meant, user, self._groups_of):
+            raise ForbiddenError(f"User {user} does not have permission to reserve in queue {meant.path}")
+
+    def closed_at(self, subcluster: SubClusterId, user: str) -> list[str]:
+        """Paths at a sub-cluster of the queues that a user may not submit to."""
+        policy = self._policy()
+        told = self._view.look(subcluster, self._clock.now_s()).queues
+        owners = {path: owner_of(policy, subcluster, path) for path in told}
+        owners |= {queue.names.get(subcluster, queue.path): queue for queue in policy.queues}
+        return [
+            path for path, owner in owners.items() if owner is not None and not may_submit(owner, user, self._groups_of)
+        ]
+
     def _meant_at(self, subcluster: SubClusterId, queue: str) -> FederatedQueue | None:
         policy, report = self._policy(), find_queue(self._view.look(subcluster, self._clock.now_s()), queue)
         if report is not None:

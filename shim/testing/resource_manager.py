@@ -45,6 +45,8 @@ class ScriptedResourceManager:
         submissions: How often each id was submitted and taken; a known id counts, and changes nothing.
         started_on_ms: Changes at `restart`.
         nodes, queues: Objects for `/nodes` and `/scheduler`.
+        reservations: Which reservation is in which queue, by the queue's last part.
+        lists_reservations: Whether it tells of them; else it fails.
     """
 
     def __init__(
@@ -73,6 +75,8 @@ class ScriptedResourceManager:
         self.taken: list[RestRequest] = []
         self.submissions: dict[ApplicationId, int] = {}
         self.started_on_ms = int(clock.now_s() * 1000) - 60_000
+        self.reservations: dict[str, str] = {}
+        self.lists_reservations = True
         self.is_closed = False
         self._behaviour: Behaviour = AnswersProperly()
         self._next_sequence = 1
@@ -139,6 +143,7 @@ class ScriptedResourceManager:
             ("GET", "apps/*", self._app),
             ("GET", "apps/*/state", self._state),
             ("PUT", "apps/*/state", self._kill),
+            ("GET", "reservation/list", self._list_reservations),
         )
 
     def _info(self, _: RestRequest) -> RestAnswer:
@@ -185,6 +190,20 @@ class ScriptedResourceManager:
             return answer
         self.move(ApplicationId.parse(name), "KILLED")
         return RestAnswer(202, (_JSON, ("Location", f"http://rm{request.path}")), answer.body)
+
+    def _list_reservations(self, request: RestRequest) -> RestAnswer:
+        query = dict(request.parameters)
+        if not self.lists_reservations:
+            return error_answer(500, "RuntimeException", "the plan is not there")
+        if query["queue"] not in self.reservations.values():
+            return error_answer(400, "BadRequestException", f"The specified queue: {query['queue']} is not managed")
+        found = [
+            {"reservation-id": reservation}
+            for reservation, queue in self.reservations.items()
+            if (reservation, queue) == (query["reservation-id"], query["queue"])
+        ]
+        document = {"reservations": found} if found else {}
+        return ok_answer(json.dumps(document, separators=(",", ":")).encode())
 
     def _new_application(self, _: RestRequest) -> RestAnswer:
         application_id = ApplicationId(self.started_on_ms, self._next_sequence)

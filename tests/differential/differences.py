@@ -249,6 +249,23 @@ DIFFERENCES: tuple[Difference, ...] = (
         always=False,
     ),
     Difference(
+        "bodies that parsers read differently",
+        "takes a field that stands twice, a list or an object where a value should be, attributes, other namespaces",
+        "answers 400; what is sent to a cluster is written anew from what was understood",
+        "access lists and limits hold for what the cluster reads",
+        _all(),
+        lambda request, rm, ours: bool(request.body) and rm.status in (200, 202) and ours.status == 400,
+    ),
+    Difference(
+        "names without end",
+        "takes names, queues and tags of any length; a queue of 30,000 parts ends its JVM",
+        "answers 400 to what is longer than the table in `shim/domain/limits.py`",
+        "one request may not end a cluster",
+        _all(),
+        lambda *_: False,
+        always=False,
+    ),
+    Difference(
         "configuration of the scheduler",
         "has one",
         "with more than one cluster asks for `?cluster=ID`",

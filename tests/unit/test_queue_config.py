@@ -130,3 +130,17 @@ def test_what_is_wrong_is_told_with_its_line(text: str, where: str, why: str):
     told = complaint(text)
     assert told.startswith(where), told
     assert why in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[queue]]\nname = "root.{long}"\n',
+        '[[queue]]\nname = "root.prod"\nnames.east = "root.{long}"\n',
+        '[[mapping]]\nqueue = "root.{long}"\n',
+    ],
+)
+def test_a_path_that_no_resource_manager_should_be_given_is_refused(text: str):
+    for long in ("a" * 2000, ".".join("a" * 100)):
+        with pytest.raises(ConfigError, match=r"is longer than|has more than"):
+            parse_policy(text.format(long=long), source="p.toml", subclusters=("east",))

@@ -3,6 +3,7 @@
 The order of the steps is that of a ResourceManager's filters: path, identity, method, content negotiation, resource.
 """
 
+import asyncio
 import itertools
 import re
 from collections.abc import Sequence
@@ -26,6 +27,7 @@ from shim.server.rest.held_back import HeldBack
 from shim.server.rest.kept_answers import KeptAnswers
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.operations import Call, Operations, Outcome
+from shim.server.rest.request_bodies import LARGE_BYTES, understood
 from shim.server.rest.request_checks import (
     READS,
     inflated,
@@ -177,8 +179,11 @@ class RestDoor:
             self._identity.require_user(caller)
         if endpoint.operates:
             self._identity.refuse_wildcard_operator(caller)
-        call = Call(inflated(request, max_bytes=self._max_body_bytes), endpoint, match.parameters, query, caller)
-        return await self._dispatch(call, story)
+        plain = inflated(request, max_bytes=self._max_body_bytes)
+        is_large = len(plain.body) > LARGE_BYTES
+        read = asyncio.to_thread(understood, plain, endpoint) if is_large else None
+        sent, body = understood(plain, endpoint) if read is None else await read
+        return await self._dispatch(Call(sent, endpoint, match.parameters, query, caller, body), story)
 
     async def _dispatch(self, call: Call, story: Story) -> Answer:
         named = call.query.first("cluster")

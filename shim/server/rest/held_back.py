@@ -1,7 +1,6 @@
 """What a ResourceManager answers about an application, for those that wait for their queue's turn: no home has them."""
 
 import json
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -18,7 +17,7 @@ from shim.services.waiting_room import Kills
 __all__ = ["HeldBack"]
 
 _STATE = ("state",)
-_KILLED = re.compile(rb'"state"\s*:\s*"KILLED"|<state>\s*KILLED\s*</state>')
+_KILLED = "KILLED"
 _READS: Mapping[tuple[str, ...], tuple[str | None, Callable[[ApplicationDocument], dict[str, Any]]]] = {
     _STATE: ("appstate", lambda known: {"state": known.summary.state.value}),
     ("queue",): ("appqueue", lambda known: {"queue": known.summary.queue}),
@@ -55,7 +54,7 @@ class HeldBack:
         raise HomeUnreachableError(message)
 
     async def _change_state(self, call: Call, application_id: ApplicationId) -> Outcome | None:
-        if _KILLED.search(call.request.body) is None:
+        if call.body is None or call.body.text("state") != _KILLED:
             raise BadRequestError("java.lang.Exception: Only 'KILLED' is allowed as a target state.")
         by = Kills(call.caller.user, is_admin=self._identity.is_admin(call.caller))
         if not await self._backend.control.kill_waiting(application_id, by):

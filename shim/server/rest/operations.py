@@ -12,6 +12,7 @@ from shim.domain.resources import ResourceVector
 from shim.errors import NotFoundError, NoUsableSubClusterError, UnavailableError
 from shim.global_master.federation_view import Part
 from shim.ports.resource_manager import RestAnswer
+from shim.protocol.rest.body_shapes import Understood
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.filters import parse_deselects, parse_node_states
 from shim.protocol.rest.identifiers import path_application
@@ -30,7 +31,7 @@ from shim.protocol.rest.merges import (
     without_members,
 )
 from shim.protocol.rest.queries import Query
-from shim.protocol.rest.submission_context import decode_submission
+from shim.protocol.rest.submission_context import submission_of
 from shim.server.rest.answers import Document
 from shim.server.rest.application_lists import ApplicationLists
 from shim.server.rest.backend import Backend
@@ -59,13 +60,19 @@ _OK = 200
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """A request with what is known of it."""
+    """A request with what is known of it.
+
+    Attributes:
+        request: Its body is the one that was understood.
+        body: What the body says; None where the endpoint reads none.
+    """
 
     request: Request
     endpoint: Endpoint
     parameters: Mapping[str, str]
     query: Query
     caller: Caller
+    body: Understood | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -266,8 +273,8 @@ class Operations:
         return Outcome(Document(_json(shown), xml_root=call.endpoint.xml_root), self._now())
 
     async def _submit(self, call: Call) -> Outcome | RestAnswer:
-        media_type = (call.request.header("content-type") or "").partition(";")[0].strip().lower()
-        submission = decode_submission(call.request.body, media_type=media_type, user=call.caller.user)
+        assert call.body is not None  # noqa: S101 - the row has a shape
+        submission = submission_of(call.body, user=call.caller.user)
         taken = await self._backend.submissions.submit(submission)
         if isinstance(taken, Rejected):
             if b"RemoteException" in taken.answer.body:

@@ -7,25 +7,22 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import TypeVar
 
-import msgspec
-
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, MalformedIdError, SubClusterId
 from shim.errors import HomeUnreachableError, NotFoundError, NoUsableSubClusterError
 from shim.global_master.federation_view import Part
 from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.protocol.rest.body_shapes import Understood
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.identifiers import path_application, path_node, unknown_node
 from shim.protocol.rest.merges import merge_containers
 from shim.protocol.rest.negotiation import Representation, negotiate
-from shim.protocol.rest.ordered_json import nesting_depth
-from shim.protocol.rest.submission_context import MAX_DEPTH, queue_of_move
 from shim.protocol.rest.xml_writer import json_to_xml
 from shim.server.rest.backend import Backend
 from shim.server.rest.endpoints import Key, Operation, Way
 from shim.server.rest.forwarding import forwarded_request, hidden_not_found
 from shim.server.rest.operations import Call
 from shim.services.freshness import Freshness
-from shim.services.identity import IdentityService
+from shim.services.identity import Caller, IdentityService
 
 __all__ = ["Routed", "Routes"]
 
@@ -79,7 +76,11 @@ class Routes:
         if call.endpoint.operation is Operation.SIGNAL:
             await self._check_signal(call)
         if call.endpoint.operation is Operation.MOVE and self._backend.control.guards_moves:
-            call = await self._checked_move(call)
+            await self._check_move(call)
+        if call.endpoint.key is Key.RESERVATION and call.body is not None:
+            subcluster = await self._of_reservation(call)
+            await self._check_reservation(call.body, subcluster, call.caller)
+            return await self.pass_on(call, subcluster)
         special = self._special.get(call.endpoint.operation)
         if special is not None:
             return await special(call)
@@ -87,7 +88,6 @@ class Routes:
 
     async def pass_on(self, call: Call, subcluster: SubClusterId) -> Routed:
         """Pass a request to a sub-cluster; what it changes there is read anew the next time."""
-        _check_body(call)
         asked_at_s = self._backend.clock.now_s()
         request = forwarded_request(call.request, call.endpoint, dict(call.parameters), call.caller)
         application = call.parameters.get("application")
@@ -124,7 +124,6 @@ class Routes:
         Raises:
             NoUsableSubClusterError: If one is away: then nobody is told.
         """
-        _check_body(call)
         usable = self._backend.routing.usable()
         away = [item for item in self._backend.view.subclusters if item not in usable]
         if away:
@@ -242,8 +241,8 @@ class Routes:
         return found[0] if found else await self._any(call)
 
     async def _of_reservation(self, call: Call) -> SubClusterId:
-        found = _RESERVATION.search(call.request.body)
-        known = self._backend.routing.subcluster_of_reservation(found[0].decode()) if found else None
+        reservation = "" if call.body is None else call.body.text("reservation-id")
+        known = self._backend.routing.subcluster_of_reservation(reservation) if reservation else None
         return known if known is not None else await self._any(call)
 
     async def _any(self, call: Call) -> SubClusterId:  # noqa: ARG002 - a finder's signature
@@ -288,24 +287,30 @@ class Routes:
                 f"java.lang.Exception: Unauthorized attempt to signal {container} by remote user {call.caller.user}",
             )
 
-    async def _checked_move(self, call: Call) -> Call:
-        """The move of an application, said so that its home reads the same queue that was checked here.
+    async def _check_move(self, call: Call) -> None:
+        """Refuse the move of an application into a queue that the caller may not submit to.
 
         Raises:
             ForbiddenError: The caller may not submit to that queue.
             JavaError: 400, if no queue can be read.
         """
-        media_type = (call.request.header("content-type") or "").partition(";")[0].strip().lower()
-        queue = queue_of_move(call.request.body, media_type=media_type)
+        queue = "" if call.body is None else call.body.text("queue")
         if not queue:
             raise JavaError.bad_request("java.lang.Exception: the queue to move to is not named")
         if not self._identity.is_admin(call.caller):
             application_id = path_application(call.parameters["application"])
             await self._backend.control.check_move(application_id, queue, user=call.caller.user)
-        kept = tuple(each for each in call.request.headers if each[0] not in ("content-type", "content-encoding"))
-        body = msgspec.json.encode({"queue": queue})
-        request = replace(call.request, headers=(*kept, ("content-type", "application/json")), body=body)
-        return replace(call, request=request)
+
+    async def _check_reservation(self, body: Understood, subcluster: SubClusterId, caller: Caller) -> None:
+        """Refuse to change a reservation of a queue that the caller may not submit to.
+
+        Raises:
+            ForbiddenError: The caller may not.
+        """
+        if not self._identity.is_admin(caller):
+            await self._backend.control.check_reservation(
+                subcluster, queue=body.text("queue"), reservation=body.text("reservation-id"), user=caller.user
+            )
 
     def _mark(self, call: Call, subcluster: SubClusterId) -> None:
         if "node" in call.parameters or "labels" in call.endpoint.path:
@@ -327,17 +332,3 @@ def _parsed(parse: Callable[[str], T], text: str) -> T | None:
         return parse(text)
     except MalformedIdError:
         return None
-
-
-def _check_body(call: Call) -> None:
-    """Refuse a body that costs more to read than it is long.
-
-    Raises:
-        JavaError: 400.
-    """
-    if nesting_depth(call.request.body, limit=MAX_DEPTH) > MAX_DEPTH or b"<!DOCTYPE" in call.request.body:
-        raise JavaError(
-            400,
-            "javax.ws.rs.WebApplicationException",
-            f"nested deeper than {MAX_DEPTH} levels, or with a document type",
-        )

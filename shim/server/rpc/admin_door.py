@@ -4,12 +4,12 @@ Operators wait for an answer: what cannot be done now is told at once, by an exc
 """
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from google.protobuf.message import Message
 
 from shim.domain.ids import SubClusterId
-from shim.errors import HeddleError, NotAuthenticatedError
+from shim.errors import BadRequestError, HeddleError, NotAuthenticatedError
 from shim.global_master.federation_view import SubClusterView
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import Call, ContextReceived, Failure, JavaClass, Offer, method_of, request_of
@@ -23,6 +23,7 @@ from shim.protocol.proto.messages import (
     TransitionToActiveResponseProto,
 )
 from shim.protocol.yarn import ADMIN_MERGES, named_subcluster, split_by_node
+from shim.protocol.yarn.texts import text_objection
 from shim.server.rpc.admin_methods import ADMIN_METHODS, AdminRow, AdminWay
 from shim.server.rpc.asked import as_failure, passed_on
 from shim.server.rpc.exchanges import RPCExchange, Witness
@@ -108,8 +109,11 @@ class AdminDoor:
             return request
         asked = _Asked(call, method, request, ADMIN_METHODS[call.method], caller)
         try:
+            if said := text_objection(request):
+                raise BadRequestError(said)
             if asked.row.writes:
                 self._identity.refuse_wildcard_operator(self._identity.require_user(caller))
+                asked = replace(asked, call=replace(call, payload_untrusted=request.SerializeToString()))
             answer = await self._ways[asked.row.way](asked)
         except HeddleError as exc:
             return Failure(_CLASSES.get(type(exc), JavaClass.YARN), str(exc))

@@ -1,17 +1,19 @@
 """The client door: ApplicationClientProtocol, each method by its row of the table, over the same services as REST."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import replace
 
 from google.protobuf.message import Message
 
 from shim.domain.ids import ApplicationAttemptId
-from shim.errors import ForbiddenError, HeddleError
+from shim.errors import BadRequestError, ForbiddenError, HeddleError
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import Call, ContextReceived, Failure, Offer, method_of, request_of
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import GetContainersRequestProto
 from shim.protocol.yarn import MERGES, attempt_message, attempt_of, container_of, reservation_of
 from shim.protocol.yarn.merges import Part
+from shim.protocol.yarn.texts import text_objection
 from shim.server.rpc.asked import Asked, MethodAnswer, failure_of, passed_on, problem_of, told
 from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
 from shim.server.rpc.client_use_cases import ClientUseCases
@@ -86,8 +88,12 @@ class ClientDoor:
             return request
         asked = Asked(call, request, CLIENT_METHODS[call.method], caller)
         try:
+            if said := text_objection(request):
+                raise BadRequestError(said)
             if asked.row.writes:
                 self._identity.require_user(caller)
+                # what is passed on is written anew: fields that stood more than once were joined when they were read
+                asked = replace(asked, call=replace(call, payload_untrusted=request.SerializeToString()))
             answer = await self._ways[asked.row.way](asked)
         except HeddleError as exc:
             return failure_of(exc, asked.row)
@@ -109,8 +115,11 @@ class ClientDoor:
         return told(await self._calls.ask_place(container, asked.passed_on()))
 
     async def _at_issuer(self, asked: Asked) -> MethodAnswer:
-        reservation = reservation_of(getattr(asked.request, asked.row.field))
-        return told(await self._calls.ask_issuer(reservation, asked.passed_on()))
+        request = asked.request
+        reservation = reservation_of(getattr(request, asked.row.field)) if request.HasField(asked.row.field) else ""
+        queue = getattr(request, "queue", "")
+        checks = not self._identity.is_admin(asked.caller)
+        return told(await self._calls.ask_issuer(reservation, asked.passed_on(), queue=queue, checks=checks))
 
     def _check_owner(self, asked: Asked) -> None:
         """A ResourceManager without access lists lets anybody; what Heddle has not heard of yet, its home judges.

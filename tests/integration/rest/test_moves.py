@@ -1,5 +1,8 @@
 """S13: over REST, a move to a queue with an access list is checked, and its home reads what was checked."""
 
+import json
+from xml.etree import ElementTree as ET
+
 import pytest
 
 from shim.domain.ids import ApplicationId
@@ -14,7 +17,6 @@ LISTED = SharePolicy((FederatedQueue("root.prod", submit=("alice",)), FederatedQ
 BODIES = {
     "json": (b'{"queue":"prod"}', "application/json"),
     "json with escapes": (b'{"queue":"\\u0070rod"}', "application/json; charset=utf-8"),
-    "json said twice": (b'{"queue":"dev","queue":"prod"}', "application/json"),
     "xml": (b"<appqueue><queue>prod</queue></appqueue>", "application/xml"),
     "xml with references": (b"<appqueue><queue>&#112;rod</queue></appqueue>", "application/xml"),
     "xml with a section": (b"<appqueue><queue><![CDATA[prod]]></queue></appqueue>", "application/xml"),
@@ -32,6 +34,18 @@ async def move(door: ScriptedDoor, user: str, body: bytes, content_type: str) ->
     return await door.ask("PUT", f"{BASE}/apps/{APP}/queue?user.name={user}", body=body, content_type=content_type)
 
 
+def read_anew(body: bytes) -> str:
+    """The queue as another parser reads it."""
+    if body.startswith(b"{"):
+        pairs = json.loads(body, object_pairs_hook=list)
+        (queue,) = (str(value) for name, value in pairs if name == "queue")
+        return queue
+    (element,) = ET.fromstring(body).iter("queue")  # noqa: S314 - our own bytes
+    assert not element.attrib
+    assert len(element) == 0
+    return element.text or ""
+
+
 def sent(door: ScriptedDoor) -> list[bytes]:
     return [
         request.body for name in ("east", "west") for request in door.federation[name].taken if request.method == "PUT"
@@ -47,7 +61,49 @@ async def test_s13_who_is_not_listed_is_refused_however_it_is_written(body: byte
     assert sent(door) == []
     for user in ("alice", "queen"):
         await move(door, user, body, content_type)
-    assert sent(door) == [b'{"queue":"prod"}'] * 2
+    assert {read_anew(each) for each in sent(door)} == {"prod"}
+    assert len(sent(door)) == 2
+
+
+TWISTED = {
+    "a list": (b'{"queue":["prod"]}', "application/json"),
+    "a list of two": (b'{"queue":["dev","prod"]}', "application/json"),
+    "said twice": (b'{"queue":"dev","queue":"prod"}', "application/json"),
+    "jersey's text": (b'{"queue":{"$":"prod"}}', "application/json"),
+    "an object": (b'{"queue":{"x":"prod"}}', "application/json"),
+    "an attribute": (b'{"queue":{"@x":"y","$":"prod"}}', "application/json"),
+    "a list in a list": (b'{"queue":[["prod"]]}', "application/json"),
+    "a blank": (b'{"queue":" prod"}', "application/json"),
+    "an empty part": (b'{"queue":"root..prod"}', "application/json"),
+    "a control character": (b'{"queue":"prod\\u0000"}', "application/json"),
+    "a namespace": (b'{"queue":"dev","x:queue":"prod"}', "application/json"),
+    "a long one": (b'{"queue":"root.' + b"a" * 1024 * 1024 + b'"}', "application/json"),
+    "children": (b"<appqueue><queue>dev<x/>prod</queue></appqueue>", "application/xml"),
+    "a child": (b"<appqueue><queue><x>prod</x></queue></appqueue>", "application/xml"),
+    "two elements": (b"<appqueue><queue>dev</queue><queue>prod</queue></appqueue>", "application/xml"),
+    "an XML attribute": (b'<appqueue><queue a="b">prod</queue></appqueue>', "application/xml"),
+    "an XML namespace": (b'<appqueue><q:queue xmlns:q="u">prod</q:queue></appqueue>', "application/xml"),
+    "nil": (
+        b'<appqueue xmlns:i="http://www.w3.org/2001/XMLSchema-instance"><queue i:nil="true">prod</queue></appqueue>',
+        "application/xml",
+    ),
+    "text beside": (b"<appqueue>prod<queue>dev</queue></appqueue>", "application/xml"),
+    "an entity": (b'<!DOCTYPE a [<!ENTITY e "prod">]><appqueue><queue>&e;</queue></appqueue>', "application/xml"),
+    "XML blanks": (b"<appqueue><queue>\n prod\n</queue></appqueue>", "application/xml"),
+}
+
+
+@pytest.mark.parametrize(("body", "content_type"), TWISTED.values(), ids=TWISTED)
+@pytest.mark.parametrize("policy", [LISTED, SharePolicy()], ids=["listed", "open"])
+async def test_s13_what_two_parsers_could_read_differently_is_refused(
+    policy: SharePolicy, body: bytes, content_type: str
+):
+    door = await a_door(policy)
+    for user in ("alice", "mallory", "queen"):
+        answer = await move(door, user, body, content_type)
+        assert answer.status == 400
+        assert "RemoteException" in body_of(answer)
+    assert sent(door) == []
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"{}", b'{"appqueue":{"queue":"prod"}}', b"[]", b'{"queue":null}'])
@@ -57,8 +113,9 @@ async def test_s13_what_names_no_queue_goes_nowhere(body: bytes):
     assert sent(door) == []
 
 
-async def test_without_lists_a_move_travels_as_it_came():
+async def test_without_lists_a_move_says_what_was_understood():
     door = await a_door(SharePolicy((FederatedQueue("root.prod"),)))
-    body = b'{ "queue" : "prod" , "more":1}'
-    await move(door, "mallory", body, "application/json")
-    assert sent(door) == [body]
+    await move(door, "mallory", b'{ "queue" : "\\u0070rod" , "more":1, "none":null}', "application/json;charset=utf-8")
+    assert sent(door) == [b'{"queue":"prod","more":1}']
+    request = next(each for each in door.federation["east"].taken if each.method == "PUT")
+    assert dict(request.headers)["content-type"] == "application/json"

@@ -10,7 +10,7 @@ from shim.protocol.yarn import decode_submission as decode_rpc
 from shim.services.queue_names import put_into
 
 JSON = (
-    b'{"application-id":"application_1_0001","queue":"a","new":{"x":[1.50,1e3]},"queue":"b",'
+    b'{"application-id":"application_1_0001","queue":"a","new":{"x":[1.50,1e3]},'
     b'"application-name":"\xc3\xa4","am-container-spec":{"commands":{"command":"sleep 1"}}}'
 )
 XML = (

@@ -9,8 +9,9 @@ from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
+from shim.protocol.rest.bodies import MAX_DEPTH
 from shim.protocol.rest.errors import JavaError
-from shim.protocol.rest.submission_context import MAX_DEPTH, decode_submission
+from shim.protocol.rest.submission_context import decode_submission
 from shim.testing.recorded import recorded_exchange, recorded_exchanges
 
 READABLE = ("application/json", "application/xml")
@@ -23,6 +24,12 @@ BODIES = [
     and exchange.status in (202, 400)
     and not any(word in name for word in ("gzip", "body_6MB", "body_300kB"))
 ]
+STRICTER = {
+    "submit/body_duplicate_keys": "application-name stands more than once",
+    "submit/resource_string": "resource is a plain value",
+    "submit/tags_plain_array": "application-tags stands more than once",
+}
+"""What a ResourceManager reads in one of several ways, and Heddle does not read."""
 UNREADABLE = ("Could not parse application id", "UnmarshalException")
 ID = "application_1_0001"
 
@@ -38,8 +45,13 @@ def test_there_are_recorded_submissions():
 @pytest.mark.parametrize("exchange", BODIES, ids=[exchange.name for exchange in BODIES])
 def test_what_the_resource_manager_could_read_is_read_and_nothing_else(exchange):
     answer = exchange.body.decode()
+    if exchange.name in STRICTER:
+        with pytest.raises(JavaError, match=STRICTER[exchange.name]):
+            _decode(exchange.request_body, exchange.content_type)
+        return
     if exchange.status == 202 or not any(word in answer for word in UNREADABLE):
-        assert _decode(exchange.request_body, exchange.content_type).body == exchange.request_body
+        read = _decode(exchange.request_body, exchange.content_type)
+        assert _decode(read.body, exchange.content_type) == read, "what is sent says what was understood"
         return
     with pytest.raises(JavaError) as caught:
         _decode(exchange.request_body, exchange.content_type)
@@ -68,7 +80,7 @@ def test_xml_and_json_of_one_context_say_the_same():
 
 @pytest.mark.parametrize(
     ("amount", "memory_mib"),
-    [('"lots"', 0), ("256.7", 256), ("-1", -1), ("null", 0), ("{}", 0), ("9" * 400, 0), ("true", 0), ('"+7"', 7)],
+    [('"lots"', 0), ("256.7", 256), ("-1", -1), ("null", 0), ("9" * 400, 0), ("true", 0), ('"+7"', 7)],
 )
 def test_a_number_is_read_as_jaxb_reads_it(amount, memory_mib):
     body = f'{{"application-id":"{ID}","resource":{{"memory":{amount}}}}}'
@@ -115,8 +127,12 @@ def test_any_bytes_are_read_or_refused(body, media_type):
 
 
 @given(st.recursive(st.none() | st.booleans() | st.integers() | st.text(), st.lists, max_leaves=20))
-def test_any_value_may_stand_in_any_field(value):
+def test_any_value_in_a_field_that_decides_is_understood_and_sent_or_refused(value):
     body = json.dumps(
         {"application-id": ID, "application-name": value, "queue": value, "resource": value, "unmanaged-AM": value}
     )
-    assert _decode(body.encode()).application_id == ApplicationId(1, 1)
+    with contextlib.suppress(JavaError):
+        read = _decode(body.encode())
+        sent = json.loads(read.body)
+        assert sent.get("queue", "") == read.queue
+        assert sent.get("application-name", "") == read.name

@@ -357,3 +357,34 @@ async def test_a_proxy_user_for_everybody_operates_nothing_as_somebody_else(oper
     assert isinstance(answer, Failure)
     assert answer.java_class == JavaClass.AUTHORIZATION
     assert not operators.told("east") + operators.told("west")
+
+
+@pytest.mark.parametrize(
+    "method", [name for name, row in ADMIN_METHODS.items() if row.way not in (AdminWay.OWN, AdminWay.REFUSE)]
+)
+async def test_a_text_without_end_goes_nowhere(operators, method):
+    request = FILLED.get(method, ALL[method].request())
+    for field in request.DESCRIPTOR.fields:
+        if field.type != field.TYPE_STRING:
+            continue
+        long = type(request)()
+        long.CopyFrom(request)
+        if field.is_repeated:
+            getattr(long, field.name).append("x" * 100_000)
+        else:
+            setattr(long, field.name, "x" * 100_000)
+        assert isinstance(await operators.ask(method, long), Failure)
+    assert not operators.told("east") + operators.told("west")
+
+
+async def test_a_label_without_end_goes_nowhere(operators):
+    nested = AddToClusterNodeLabelsRequestProto()
+    nested.nodeLabels.add(name="x" * 100_000)
+    for method, request in (
+        ("addToClusterNodeLabels", nested),
+        ("replaceLabelsOnNodes", labels(("east-n1", 45454), label="x" * 100_000)),
+    ):
+        refused = await operators.ask(method, request)
+        assert isinstance(refused, Failure)
+        assert "node label" in refused.message
+    assert not operators.told("east") + operators.told("west")

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from typing import Any
 
 import pytest
 
@@ -213,7 +214,9 @@ async def test_a_home_that_refuses_a_submission_is_quoted(door):
 
 
 async def test_a_submission_that_is_too_large_for_the_store_is_refused(door):
-    refused = await door.ask("submitApplication", submission(name="x" * (1024 * 1024)))
+    large = submission()
+    large.application_submission_context.am_container_spec.tokens = b"x" * (1024 * 1024)
+    refused = await door.ask("submitApplication", large)
 
     assert isinstance(refused, Failure)
     assert "max_body_bytes" in refused.message
@@ -697,6 +700,18 @@ async def test_s1_no_row_is_changed_by_nobody(door, method):
 
 @pytest.mark.parametrize(("user", "may"), [("mallory", False), ("alice", True), ("operator", True)])
 async def test_s13_a_move_to_a_queue_with_an_access_list_is_for_those_on_it(door, user, may):
+    restricted(door)
+    await door.ask("submitApplication", submission())
+    request = MoveApplicationAcrossQueuesRequestProto(application_id=application_message(APP), target_queue="prod")
+
+    told = await door.ask("moveApplicationAcrossQueues", request, caller=Caller(user, user))
+
+    assert door.asked("moveApplicationAcrossQueues") == int(may)
+    assert (isinstance(told, Failure) and told.java_class == JavaClass.ACCESS_CONTROL) is not may
+
+
+def restricted(door):
+    """Have a queue that alice alone may submit to."""
     policy = SharePolicy((FederatedQueue("root.prod", submit=("alice",)),))
     door.heddle.control._room = WaitingRoom(
         policy=lambda: policy,
@@ -707,13 +722,81 @@ async def test_s13_a_move_to_a_queue_with_an_access_list_is_for_those_on_it(door
         groups_of=lambda _: frozenset(),
         settings=ShareSettings(),
     )
-    await door.ask("submitApplication", submission())
-    request = MoveApplicationAcrossQueuesRequestProto(application_id=application_message(APP), target_queue="prod")
+    for name in ("east", "west"):
+        door.manager(name).reservations = {"reservation_5_0001": "prod", "reservation_5_0002": "dev"}
 
-    told = await door.ask("moveApplicationAcrossQueues", request, caller=Caller(user, user))
 
-    assert door.asked("moveApplicationAcrossQueues") == int(may)
+@pytest.mark.parametrize(("user", "may"), [("mallory", False), ("alice", True), ("operator", True)])
+@pytest.mark.parametrize("method", ["submitReservation", "updateReservation", "deleteReservation"])
+async def test_s13_a_reservation_in_a_queue_with_an_access_list_is_for_those_on_it(door, method, user, may):
+    restricted(door)
+    request: Any = with_what_it_needs(APPLICATION_CLIENT.methods[method].request())
+    request.reservation_id.cluster_timestamp, request.reservation_id.id = 5, 1
+    if method == "submitReservation":
+        request.queue, request.reservation_id.id = "prod", 2
+
+    told = await door.ask(method, request, caller=Caller(user, user))
+
     assert (isinstance(told, Failure) and told.java_class == JavaClass.ACCESS_CONTROL) is not may
+    assert door.asked(method) == int(may)
+
+
+LONG = "root." + "a" * 1024 * 1024
+TOO_LONG = {
+    "queue": ApplicationSubmissionContextProto(queue=LONG),
+    "queue of many parts": ApplicationSubmissionContextProto(queue=".".join("a" * 500)),
+    "blank": ApplicationSubmissionContextProto(queue=" prod"),
+    "name": ApplicationSubmissionContextProto(application_name="x" * 10_000),
+    "type": ApplicationSubmissionContextProto(applicationType="x" * 10_000),
+    "tag": ApplicationSubmissionContextProto(applicationTags=["x" * 10_000]),
+    "tags": ApplicationSubmissionContextProto(applicationTags=["x"] * 1000),
+    "label": ApplicationSubmissionContextProto(node_label_expression="x" * 10_000),
+}
+
+
+@pytest.mark.parametrize("context", TOO_LONG.values(), ids=TOO_LONG)
+async def test_a_submission_that_no_resource_manager_should_be_given_goes_nowhere(door, context):
+    whole = ApplicationSubmissionContextProto(application_id=application_message(APP))
+    whole.MergeFrom(context)
+    refused = await door.ask("submitApplication", SubmitApplicationRequestProto(application_submission_context=whole))
+    assert isinstance(refused, Failure)
+    assert await door.federation.store.find(APP) is None
+    assert not door.asked("submitApplication")
+
+
+@pytest.mark.parametrize("method", [name for name, row in CLIENT_METHODS.items() if row.way is not Way.OWN])
+async def test_a_text_without_end_goes_nowhere_by_any_method(door, method):
+    request = with_what_it_needs(APPLICATION_CLIENT.methods[method].request())
+    texts = [field for field in request.DESCRIPTOR.fields if field.type == field.TYPE_STRING]
+    for field in texts:
+        long = type(request)()
+        long.CopyFrom(request)
+        if field.is_repeated:
+            getattr(long, field.name).append(LONG)
+        else:
+            setattr(long, field.name, LONG)
+        assert isinstance(await door.ask(method, long), Failure)
+    assert not door.asked(method)
+
+
+async def test_fields_that_stand_twice_are_sent_once(door):
+    twice = MoveApplicationAcrossQueuesRequestProto(application_id=application_message(APP), target_queue="dev")
+    await door.ask("submitApplication", submission())
+    payload = (
+        twice.SerializeToString()
+        + MoveApplicationAcrossQueuesRequestProto(
+            application_id=application_message(APP), target_queue="prod"
+        ).SerializeToString()
+    )
+    call = Call(
+        1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, "moveApplicationAcrossQueues", 1, payload
+    )
+    await door.federation.wait_for(door.door.answer(call, ALICE))
+    (sent,) = [
+        call.payload for rpc in door.rpcs.values() for call in rpc.calls if call.method == "moveApplicationAcrossQueues"
+    ]
+    plain = MoveApplicationAcrossQueuesRequestProto(application_id=application_message(APP), target_queue="prod")
+    assert sent == plain.SerializeToString()
 
 
 async def test_a_delegation_token_speaks_for_its_owner_until_it_is_cancelled(door):

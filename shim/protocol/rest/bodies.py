@@ -1,0 +1,241 @@
+"""Bodies of the web services, read into one form and written anew.
+
+A body that a client wrote never reaches a ResourceManager. It is read into a tree of fields, and what is sent is
+written from that tree: so the ResourceManager cannot read another value than Heddle decided on. A construct that two
+parsers could read differently is refused: attributes and namespaces, `$` and `@` members, text between elements, lists
+in lists, document types and entities, deep nesting. Repeated members become one list, comments and sections vanish.
+
+Source: `JAXBContextResolver`, Jersey 1.19's natural JSON notation, recorded answers of 3.4.2.
+"""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import NoReturn, TypeAlias
+
+from lxml import etree
+
+from shim.protocol.rest.errors import JavaError
+from shim.protocol.rest.ordered_json import NumberText, nesting_depth
+
+__all__ = ["MAX_DEPTH", "MAX_VALUES", "XML_TYPE", "Fields", "Value", "Values", "read_fields", "write_fields"]
+
+MAX_DEPTH = 64
+"""Deepest nesting of a body; a real submission has six levels."""
+
+MAX_VALUES = 50_000
+"""Most members, elements and items of a body; a job with a thousand local resources has six thousand."""
+
+XML_TYPE = "application/xml"
+
+Value: TypeAlias = "str | NumberText | bool | Fields"
+Values: TypeAlias = "Value | list[Value]"
+Fields: TypeAlias = dict[str, Values]
+"""Members of an object, or children of an element, in their order; what stands more than once is a list."""
+
+_NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,199}", re.ASCII)
+_HARMLESS = "{http://www.w3.org/2001/XMLSchema-instance}"
+_HARMLESS_ATTRIBUTES = frozenset({f"{_HARMLESS}schemaLocation", f"{_HARMLESS}noNamespaceSchemaLocation"})
+
+
+def read_fields(body: bytes, *, media_type: str, root: str = "") -> Fields:
+    """Read a body.
+
+    Args:
+        body: As it came, decompressed; the caller has limited its size.
+        media_type: `application/json` or `application/xml`, without parameters.
+        root: Name that the root element of XML must have; empty for any.
+
+    Raises:
+        JavaError: 400, if it is not readable, or has what parsers read differently.
+    """
+    return _read_xml(body, root) if media_type == XML_TYPE else _read_json(body)
+
+
+def write_fields(fields: Mapping[str, Values], *, media_type: str, root: str) -> bytes:
+    """Write a body that every parser reads as these fields.
+
+    Args:
+        fields: What it says.
+        media_type: `application/json` or `application/xml`.
+        root: Name of the root element of XML.
+    """
+    if media_type == XML_TYPE:
+        element = etree.Element(root)
+        _fill(element, fields)
+        return etree.tostring(element, xml_declaration=True, encoding="UTF-8")
+    return "".join(_json_of(fields)).encode("utf-8", "replace")
+
+
+# ---------------------------------------------------------------------- JSON
+
+
+def _read_json(body: bytes) -> Fields:
+    if not body:
+        _unreadable("JSON expression can not be empty!", ": Error creating JSON-based XMLStreamReader")
+    if nesting_depth(body, limit=MAX_DEPTH) > MAX_DEPTH:
+        _unreadable(f"nested deeper than {MAX_DEPTH} levels")
+    try:
+        value = json.loads(
+            body.decode("utf-8", "replace"),
+            object_pairs_hook=_Members(),
+            parse_int=NumberText,
+            parse_float=NumberText,
+            parse_constant=_refuse_constant,
+        )
+    except (ValueError, RecursionError) as exc:
+        _unreadable(str(exc))
+    if value is None or isinstance(value, list):
+        _unreadable('java.lang.NullPointerException: Cannot read field "name" because "pi" is null')
+    return value if isinstance(value, dict) else {}  # a scalar is taken for a context without fields
+
+
+class _Members:
+    """Makes fields of the members of each object, and counts them."""
+
+    def __init__(self) -> None:
+        self._count = 0
+
+    def __call__(self, members: "list[tuple[str, Values | None]]") -> Fields:
+        fields: Fields = {}
+        self._add(len(members))
+        for name, value in members:
+            _check_name(name)
+            if isinstance(value, list):
+                self._add(len(value))
+                fields[name] = _joined(fields.get(name), [item for item in value if _is_item(name, item)])
+            elif value is not None:  # null says nothing: the field is left out
+                fields[name] = value if name not in fields else _joined(fields[name], value)
+        return fields
+
+    def _add(self, count: int) -> None:
+        self._count += count
+        if self._count > MAX_VALUES:
+            _unreadable(f"more than {MAX_VALUES} values")
+
+
+def _is_item(name: str, item: "Values | None") -> bool:
+    if isinstance(item, list):
+        raise JavaError.bad_request(f"the field {name} has a list in a list")
+    return item is not None
+
+
+def _joined(first: "Values | None", then: Values) -> list[Value]:
+    """What stands more than once, as one list."""
+    known = [] if first is None else first if isinstance(first, list) else [first]
+    return [*known, *(then if isinstance(then, list) else [then])]
+
+
+def _refuse_constant(word: str) -> None:
+    raise ValueError(f"Non-standard token '{word}'")
+
+
+def _json_of(value: "Values | Mapping[str, Values]") -> Iterator[str]:
+    match value:
+        case bool():
+            yield "true" if value else "false"
+        case NumberText():
+            yield value
+        case str():
+            yield json.dumps(value, ensure_ascii=False)
+        case list():
+            yield from _separated("[", ((item, "") for item in value), "]")
+        case _:
+            yield from _separated("{", ((item, f"{json.dumps(name)}:") for name, item in value.items()), "}")
+
+
+def _separated(begin: str, items: Iterator[tuple[Values, str]], end: str) -> Iterator[str]:
+    before = begin
+    for item, label in items:
+        yield before + label
+        yield from _json_of(item)
+        before = ","
+    yield end if before == "," else begin + end
+
+
+# ---------------------------------------------------------------------- XML
+
+
+def _read_xml(body: bytes, wanted_root: str) -> Fields:
+    if body.count(b"<") > 2 * MAX_VALUES:  # an element has two of them at most, unless it is text
+        _unreadable(f"more than {MAX_VALUES} values")
+    try:
+        root = etree.fromstring(body, _safe_parser())
+    except (etree.XMLSyntaxError, ValueError) as exc:
+        _unreadable(f"org.xml.sax.SAXParseException; {exc}")
+    if root.getroottree().docinfo.internalDTD is not None:
+        _unreadable("document types are not allowed")
+    if wanted_root and root.tag != wanted_root:
+        raise JavaError(
+            400,
+            "javax.ws.rs.WebApplicationException",
+            f'javax.xml.bind.UnmarshalException: unexpected element (uri:"", local:"{root.tag}"). '
+            f"Expected elements are <{{}}{wanted_root}>",
+        )
+    for name in _HARMLESS_ATTRIBUTES:
+        if name in root.attrib:
+            del root.attrib[name]
+    value = _value_of(root, depth=1)
+    return value if isinstance(value, dict) else {}
+
+
+def _safe_parser() -> etree.XMLParser:
+    return etree.XMLParser(
+        resolve_entities=False, no_network=True, load_dtd=False, huge_tree=False, remove_comments=True, remove_pis=True
+    )
+
+
+def _value_of(element: etree._Element, *, depth: int) -> "str | Fields":
+    """The text of an element without children, or the fields of one with children."""
+    if not isinstance(element.tag, str):
+        raise JavaError.bad_request("entities are not allowed")
+    _check_name(element.tag)
+    if element.attrib:
+        raise JavaError.bad_request(f"the element {element.tag} has an attribute")
+    if depth > MAX_DEPTH:
+        _unreadable(f"nested deeper than {MAX_DEPTH} levels")
+    text = element.text or ""
+    if len(element) == 0:
+        return text
+    fields: Fields = {}
+    between = [text]
+    for child in element:
+        value = _value_of(child, depth=depth + 1)
+        name = str(child.tag)
+        fields[name] = value if name not in fields else _joined(fields[name], value)
+        between.append(child.tail or "")
+    if "".join(between).strip(" \t\r\n"):
+        raise JavaError.bad_request(f"the element {element.tag} has text beside its elements")
+    return fields
+
+
+def _fill(element: etree._Element, fields: Mapping[str, Values]) -> None:
+    for name, values in fields.items():
+        for value in values if isinstance(values, list) else [values]:
+            child = etree.SubElement(element, name)
+            if isinstance(value, dict):
+                _fill(child, value)
+            else:
+                child.text = ("true" if value else "false") if isinstance(value, bool) else str(value)
+
+
+# ---------------------------------------------------------------------- both
+
+
+def _check_name(name: str) -> None:
+    """Names that a parser could take for something else than a plain field: namespaces, attributes, text.
+
+    Raises:
+        JavaError: 400.
+    """
+    if not _NAME.fullmatch(name):
+        raise JavaError.bad_request(f"{name[:80]!r} is no name of a field")
+
+
+def _unreadable(detail: str, where: str = "") -> NoReturn:
+    raise JavaError(
+        400,
+        "javax.ws.rs.WebApplicationException",
+        f"javax.xml.bind.UnmarshalException{where}\n - with linked exception:\n"
+        f"[javax.xml.stream.XMLStreamException: {detail}]",
+    )
