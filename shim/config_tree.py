@@ -23,6 +23,8 @@ __all__ = ["Key", "Origin", "is_table", "item_type", "key", "key_of", "overlay",
 T = TypeVar("T")
 
 _METADATA = "key"
+_LONGEST_SHOWN = 200
+_LARGEST = 2**63 - 1
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,12 +150,13 @@ def _declared(cls: Any) -> "dict[str, tuple[dataclasses.Field[Any], Any]]":
 
 
 def _join(path: str, name: str) -> str:
-    return f"{path}.{name}" if path else name
+    shown = name if len(name) <= _LONGEST_SHOWN else f"{name[:_LONGEST_SHOWN]}..."
+    return f"{path}.{shown}" if path else shown
 
 
 def _unknown(what: str, name: str, known: typing.Iterable[str]) -> str:
     names = sorted(known)
-    near = difflib.get_close_matches(name, names, n=1)
+    near = difflib.get_close_matches(name[:_LONGEST_SHOWN], names, n=1)
     hint = f" Did you mean {near[0]}?" if near else ""
     return f"unknown {what}.{hint} Allowed: {', '.join(names)}"
 
@@ -182,9 +185,18 @@ def _value(type_: Any, raw: Any, about: Key, origin: Origin, path: str) -> Any:
     return _check(_scalar(type_, raw, origin, path), about, origin, path)
 
 
+def _shown(raw: Any) -> str:
+    """A value for a message, cut: it may be as long as the file, or a number that Python does not write."""
+    try:
+        told = repr(raw)
+    except (ValueError, RecursionError):
+        told = f"a {type(raw).__name__}"
+    return told if len(told) <= _LONGEST_SHOWN else f"{told[:_LONGEST_SHOWN]}..."
+
+
 def _table(raw: Any, origin: Origin, path: str) -> Mapping[str, Any]:
     if not isinstance(raw, Mapping):
-        raise origin.error(path, f"{raw!r} is not a table: write [{path}]")
+        raise origin.error(path, f"{_shown(raw)} is not a table: write [{path}]")
     return raw
 
 
@@ -197,7 +209,10 @@ def _boolean(raw: Any) -> bool:
 def _integer(raw: Any) -> int:
     if isinstance(raw, bool | float):
         raise TypeError
-    return int(raw)
+    value = int(raw)
+    if abs(value) > _LARGEST:
+        raise ValueError
+    return value
 
 
 def _number(raw: Any) -> float:
@@ -228,16 +243,16 @@ def _scalar(type_: Any, raw: Any, origin: Origin, path: str) -> Any:
     convert, wanted = _SCALARS[type_]
     try:
         value = convert(raw)
-    except (KeyError, TypeError, ValueError) as exc:
-        raise origin.error(path, f"{raw!r} is not {wanted}") from exc
+    except (KeyError, TypeError, ValueError, OverflowError) as exc:
+        raise origin.error(path, f"{_shown(raw)} is not {wanted}") from exc
     return origin.folder / Path(value).expanduser() if type_ is Path else value
 
 
 def _check(value: Any, about: Key, origin: Origin, path: str) -> Any:
     if about.choices and value not in about.choices:
-        raise origin.error(path, _unknown(f"value {value!r}", str(value), about.choices))
+        raise origin.error(path, _unknown(f"value {_shown(value)}", str(value), about.choices))
     if about.pattern and re.fullmatch(about.pattern, str(value)) is None:
-        raise origin.error(path, f"{value!r} is not {about.form}")
+        raise origin.error(path, f"{_shown(value)} is not {about.form}")
     if about.least is not None and value < about.least:
         raise origin.error(path, f"{value} is too small: at least {about.least:g} is allowed")
     if about.most is not None and value > about.most:

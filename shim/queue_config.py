@@ -34,6 +34,18 @@ _PATH = r"root(\.[^\s.]+)*"
 _PATH_FORM = 'the full path of a queue; write "root.prod"'
 _LINE = re.compile(r"at line (\d+)")
 _ROUNDING = 1e-9
+_MOST_BYTES = 256 * 1024
+_MOST = {"queue": 1000, "mapping": 1000}
+"""Tables of each kind in one policy."""
+_MOST_LEVELS = 32
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"?+|'[^'\n]*+'?+)"""
+_PARTS = re.compile(_PART)
+_TOKEN = re.compile(
+    r"""\#[^\n]*+ | \"{3}(?:[^"\\]|\\[\s\S]|"(?!""))*+"{0,5}+ | '{3}(?:[^']|'(?!''))*+'{0,5}+ """
+    rf"""| (?P<name>{_PART}(?:[\t ]*+\.[\t ]*+{_PART})*+)""",
+    re.VERBOSE,
+)
+"""What dots may stand in: comments, texts of several lines, and names of several parts. Each character is read once."""
 _SAME = (
     *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
     *("max_user_running", "user_maximum", "order"),
@@ -178,12 +190,7 @@ def parse_policy(text: str, *, source: str, subclusters: Sequence[str] = ()) -> 
     Raises:
         ConfigError: Naming the line, the key and what is allowed.
     """
-    try:
-        tables: dict[str, Any] = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as exc:
-        line = _LINE.search(str(exc))
-        where = f"{source}:{line[1]}" if line else source
-        raise ConfigError(where, "(file)", f"is not TOML: {exc}") from exc
+    tables = _tables(text, source)
     try:
         config = read(PolicyConfig, tables, Origin(source, Path()))
         check_queues(config.queues, config.mappings, subclusters, source)
@@ -191,6 +198,39 @@ def parse_policy(text: str, *, source: str, subclusters: Sequence[str] = ()) -> 
         message = str(exc).removeprefix(f"{exc.source}: {exc.key}: ")
         raise ConfigError(f"{source}:{_line_of(text, exc.key)}", exc.key, message) from exc
     return share_policy(config.queues, config.mappings)
+
+
+def _tables(text: str, source: str) -> dict[str, Any]:
+    """The tables of a policy file that is not larger than a policy may be.
+
+    `tomllib` takes time by the square of the parts of a key, and raises more than its own error.
+
+    Raises:
+        ConfigError: It is too large, or no TOML.
+    """
+    if len(text) > _MOST_BYTES or len(text.encode("utf-8", "replace")) > _MOST_BYTES:
+        raise ConfigError(source, "(file)", f"is larger than the {_MOST_BYTES} bytes that a policy may have")
+    for token in _TOKEN.finditer(text):
+        if (
+            token["name"]
+            and token["name"].count(".") >= _MOST_LEVELS
+            and len(_PARTS.findall(token["name"])) > _MOST_LEVELS
+        ):
+            number = text.count("\n", 0, token.start()) + 1
+            raise ConfigError(f"{source}:{number}", "(file)", f"has a name of more than {_MOST_LEVELS} parts")
+    try:
+        tables = tomllib.loads(text)
+    except RecursionError as exc:
+        raise ConfigError(source, "(file)", "is nested too deep") from exc
+    except ValueError as exc:  # its own error is one; so are numbers too long for Python
+        line = _LINE.search(str(exc))
+        where = f"{source}:{line[1]}" if line else source
+        raise ConfigError(where, "(file)", f"is not TOML: {exc}") from exc
+    for name, most in _MOST.items():
+        listed = tables.get(name)
+        if isinstance(listed, list) and len(listed) > most:
+            raise ConfigError(source, name, f"there are {len(listed)}: at most {most} are allowed")
+    return tables
 
 
 def check_queues(
@@ -202,12 +242,14 @@ def check_queues(
         ConfigError: A queue twice, a mapping to none, a name for no sub-cluster, guarantees above what there is.
     """
     seen: set[str] = set()
+    for name, given in (("queue", queues), ("mapping", mappings)):
+        if len(given) > _MOST[name]:
+            raise ConfigError(source, name, f"there are {len(given)}: at most {_MOST[name]} are allowed")
     for number, queue in enumerate(queues):
         where = f"queue[{number}]"
+        _check_name(queue.name, f"{where}.name", source)
         if queue.name in seen:
             raise ConfigError(source, f"{where}.name", f"{queue.name!r} is there twice")
-        if said := objection(TextKind.QUEUE, queue.name):
-            raise ConfigError(source, f"{where}.name", said)
         seen.add(queue.name)
         if queue.guaranteed > queue.maximum:
             message = f"{queue.guaranteed:g} is above the queue's maximum of {queue.maximum:g}"
@@ -219,21 +261,29 @@ def check_queues(
                 raise ConfigError(source, f"{where}.{key_of_it}.{unknown[0]}", message)
         _check_places(queue, where, source)
     _check_guarantees(queues, source)
+    _check_mappings(mappings, source)
+
+
+def _check_name(path: str, where: str, source: str) -> None:
+    """Refuse a name of a queue that a ResourceManager cannot take."""
+    if said := objection(TextKind.QUEUE, path):
+        raise ConfigError(source, where, said)
+
+
+def _check_mappings(mappings: Sequence[MappingConfig], source: str) -> None:
     for number, mapping in enumerate(mappings):
-        if said := objection(TextKind.QUEUE, mapping.queue):
-            raise ConfigError(source, f"mapping[{number}].queue", said)
+        where = f"mapping[{number}].queue"
+        _check_name(mapping.queue, where, source)
         if not mapping.user and not mapping.group and not mapping.application and number < len(mappings) - 1:
-            message = "fits everybody, so that those below it never count: put it last"
-            raise ConfigError(source, f"mapping[{number}].queue", message)
+            raise ConfigError(source, where, "fits everybody, so that those below it never count: put it last")
 
 
 def _check_places(queue: QueueConfig, where: str, source: str) -> None:
     """What a queue is called, and how much it is wanted, on single sub-clusters."""
     for place, name in queue.names.items():
+        _check_name(name, f"{where}.names.{place}", source)
         if re.fullmatch(_PATH, name) is None:
             raise ConfigError(source, f"{where}.names.{place}", f"{name!r} is not {_PATH_FORM}")
-        if said := objection(TextKind.QUEUE, name):
-            raise ConfigError(source, f"{where}.names.{place}", said)
     for place, weight in queue.prefers.items():
         if weight < 0:
             message = f"{weight:g} is too small: at least 0 is allowed, which is never"

@@ -56,10 +56,13 @@ class SharesOfQueues:
 
     def gauges(self) -> Iterator[QueueGauges]:
         """How each queue stood when it was last decided who starts."""
+        counts = self.room.counts()
+        acts_of: dict[str, dict[str, int]] = {}
+        for (queue, stage), count in self.acts.counts.items():
+            acts_of.setdefault(queue, {})[stage.value] = count
         for path, standing in self.room.latest.standings.items():
             parts = {name: getattr(standing, name) for name in _TOLD}
-            acts = {stage.value: count for (queue, stage), count in self.acts.counts.items() if queue == path}
-            yield QueueGauges(path, self.room.count(path), parts, acts)
+            yield QueueGauges(path, counts.get(path, 0), parts, acts_of.get(path, {}))
 
     def read(self) -> Mapping[str, Mapping[SubClusterId, str]]:
         """Queues whose ApplicationMasters' calls are read, each with what sub-clusters call it that call it otherwise.

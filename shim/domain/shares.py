@@ -1,6 +1,6 @@
 """The policy of shares: which queues divide the federation, how, and who is put into which. Values only."""
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -95,6 +95,44 @@ class QueueMapping:
     overrides: bool = False
 
 
+class _QueuesByName:
+    """Queues of a policy by the names that one sub-cluster, or the policy itself, has for them.
+
+    Two queues may have one name at a sub-cluster: whether the first or the last of them counts depends on the question.
+    """
+
+    def __init__(self, named: Iterable[tuple[str, FederatedQueue]]) -> None:
+        self._first: dict[str, tuple[int, FederatedQueue]] = {}
+        self._first_leaf: dict[str, tuple[int, FederatedQueue]] = {}
+        self._last: dict[str, FederatedQueue] = {}
+        for number, (name, queue) in enumerate(named):
+            self._first.setdefault(name, (number, queue))
+            self._first_leaf.setdefault(name.rpartition(".")[2], (number, queue))
+            self._last[name] = queue
+        self._longest = max(map(len, self._last), default=0)
+
+    def exact(self, name: str) -> FederatedQueue | None:
+        """The first queue of exactly this name."""
+        found = self._first.get(name)
+        return None if found is None else found[1]
+
+    def last(self, name: str) -> FederatedQueue | None:
+        """The last queue of exactly this name."""
+        return self._last.get(name)
+
+    def above(self, path: str) -> FederatedQueue | None:
+        """The nearest queue above a path."""
+        return self._last.get(_nearest_above(path, self._last, self._longest))
+
+    def same(self, told: str) -> FederatedQueue | None:
+        """The first queue that `is_same_queue` takes for the one that a ResourceManager names."""
+        found = self._first.get(told)
+        leaf = None if "." in told else self._first_leaf.get(told)
+        if found is None or (leaf is not None and leaf[0] < found[0]):
+            found = leaf
+        return None if found is None else found[1]
+
+
 @dataclass(frozen=True, slots=True)
 class SharePolicy:
     """All of it.
@@ -106,6 +144,13 @@ class SharePolicy:
     queues: tuple[FederatedQueue, ...] = ()
     mappings: tuple[QueueMapping, ...] = ()
     version: int = 0
+    _by_name: _QueuesByName = field(init=False, repr=False, compare=False)
+    _by_name_at: dict[SubClusterId, _QueuesByName] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """Index the queues: a look-up by name must not cost a step for each of them."""
+        object.__setattr__(self, "_by_name", _QueuesByName((queue.path, queue) for queue in self.queues))
+        object.__setattr__(self, "_by_name_at", {})
 
     @property
     def sharing(self) -> tuple[FederatedQueue, ...]:
@@ -124,9 +169,8 @@ class SharePolicy:
 
     def find(self, told: str) -> FederatedQueue | None:
         """The queue that a full path or its last part names, or the nearest above that path."""
-        by_path = {queue.path: queue for queue in self.queues}
-        above = by_path.get(told) or by_path.get(parent_of(told, by_path))
-        return above or next((queue for queue in self.queues if is_same_queue(queue.path, told)), None)
+        found = self._by_name
+        return found.exact(told) or found.above(told) or found.same(told)
 
     def name_at(self, subcluster: SubClusterId, told: str) -> str:
         """What a sub-cluster calls the queue that a full path or its last part names; as told, if that is no other."""
@@ -135,7 +179,19 @@ class SharePolicy:
 
     def find_at(self, subcluster: SubClusterId, told: str) -> FederatedQueue | None:
         """The queue whose applications a sub-cluster tells of under this name."""
-        return next((queue for queue in self.queues if is_same_queue(queue.name_at(subcluster), told)), None)
+        return self._names_at(subcluster).same(told)
+
+    def owner_at(self, subcluster: SubClusterId, path: str) -> FederatedQueue | None:
+        """The queue that a leaf of a sub-cluster belongs to: itself, or the nearest above it."""
+        found = self._names_at(subcluster)
+        return found.last(path) or found.above(path)
+
+    def _names_at(self, subcluster: SubClusterId) -> _QueuesByName:
+        found = self._by_name_at.get(subcluster)
+        if found is None:
+            named = ((queue.name_at(subcluster), queue) for queue in self.queues)
+            found = self._by_name_at[subcluster] = _QueuesByName(named)
+        return found
 
 
 def parent_of(path: str, known: Collection[str]) -> str:
@@ -143,8 +199,13 @@ def parent_of(path: str, known: Collection[str]) -> str:
 
     A path from outside may have as many parts as a request has bytes: only what is no longer than a known one is tried.
     """
+    longest = max(map(len, known), default=0) if path.count(".") > _DEEP else len(path)
+    return _nearest_above(path, known, longest)
+
+
+def _nearest_above(path: str, known: Collection[str], longest: int) -> str:
+    """As `parent_of`, where the length of the longest path that is known is at hand."""
     if path.count(".") > _DEEP:
-        longest = max(map(len, known), default=0)
         path = path if len(path) <= longest else path[: longest + 1]
     while path:
         path = path.rpartition(".")[0]

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field, replace
 
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
+from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.global_master.subcluster_view import SubClusterView
 
@@ -175,15 +175,27 @@ def _take_queues(policy: SharePolicy, seen: SubClusterView, loads: Mapping[str, 
 
 def owner_of(policy: SharePolicy, subcluster: SubClusterId, path: str) -> FederatedQueue | None:
     """The queue of the policy that a leaf belongs to: itself, or the nearest above it."""
-    named = {queue.name_at(subcluster): queue for queue in policy.queues}
-    return named.get(path) or named.get(parent_of(path, named))
+    return policy.owner_at(subcluster, path)
 
 
 def nowhere(policy: SharePolicy, load: FederationLoad) -> tuple[str, ...]:
     """Paths of the policy's queues that no sub-cluster that counts has, by any name; nobody knows while none counts."""
     paths = [queue.path for queue in policy.queues if load.counted and not load.queues[queue.path].used]
-    known = [queue.path for queue in policy.queues]  # all leaves below a queue may be others of the policy
-    return tuple(path for path in paths if not any(other.startswith(f"{path}.") for other in known))
+    parents = _paths_above(
+        queue.path for queue in policy.queues
+    )  # all leaves below a queue may be others of the policy
+    return tuple(path for path in paths if path not in parents)
+
+
+def _paths_above(paths: Iterable[str]) -> set[str]:
+    """Every path that is above one of these."""
+    found: set[str] = set()
+    for path in paths:
+        above = path.rpartition(".")[0]
+        while above and above not in found:
+            found.add(above)
+            above = above.rpartition(".")[0]
+    return found
 
 
 def _take_application(load: QueueLoad, application: LiveApplication) -> None:

@@ -1,7 +1,7 @@
 """Measures what queues hold: from the view, and from what was let through and that no report shows yet."""
 
 from collections import deque
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -13,9 +13,10 @@ from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import Submission
 from shim.global_master.federation_view import FederationView
 from shim.global_master.share_load import FederationLoad, LiveApplication, measure
+from shim.global_master.subcluster_view import SubClusterView
 from shim.ports.clock import Clock
 
-__all__ = ["LoadMeter"]
+__all__ = ["LoadMeter", "MeterSnapshot"]
 
 _RATE_OVER_S = 120.0
 _FEWEST_STARTS = 3
@@ -42,6 +43,46 @@ class _OnTheWay:
     user: str
     resource: ResourceVector
     at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeterSnapshot:
+    """What a measurement is made of, as it was at one moment: safe to measure on another thread.
+
+    Attributes:
+        looks: The sub-clusters.
+        unfinished: Applications that have a home and have not ended.
+        on_the_way: Those that were let through and that the view does not show.
+        withheld: What queues ask for and no scheduler has been told, by path.
+        learnt: What an application of each queue holds, by path.
+    """
+
+    looks: Sequence[SubClusterView]
+    admissions: Mapping[SubClusterId, Admission]
+    unfinished: Sequence[ApplicationDocument]
+    on_the_way: Sequence[_OnTheWay]
+    withheld: Mapping[str, ResourceVector]
+    learnt: Mapping[str, ResourceVector]
+    absent_after_s: float
+
+    def measure(self, policy: SharePolicy) -> FederationLoad:
+        """What the queues of a policy hold, whether it is in force or not."""
+        load = measure(
+            policy,
+            self.looks,
+            self.admissions,
+            _live(self.unfinished, needs_amounts=any(queue.user_maximum < 1 for queue in policy.queues)),
+            absent_after_s=self.absent_after_s,
+        )
+        for one in self.on_the_way:
+            if one.queue in load.queues:
+                load.queues[one.queue].start(one.user, one.resource)
+        for path, amount in self.withheld.items():
+            if path in load.queues:
+                load.queues[path].pending += amount
+        for path, queue in load.queues.items():
+            queue.learnt = self.learnt.get(path, ResourceVector())
+        return load
 
 
 class LoadMeter:
@@ -90,26 +131,29 @@ class LoadMeter:
         return self._load
 
     def measure(self, policy: SharePolicy) -> FederationLoad:
-        """What the queues of a policy hold, whether it is in force or not."""
-        now_s = self._clock.now_s()
+        """What the queues of a policy hold; what is seen of its applications is learnt."""
         # applications are counted for the queues of the policy: with none, thousands need not be looked at
-        unfinished = self._view.unfinished() if policy.queues else ()
-        load = measure(
-            policy,
-            [self._view.look(item, now_s) for item in self._view.subclusters],
-            self._admissions,
-            _live(unfinished, needs_amounts=any(queue.user_maximum < 1 for queue in policy.queues)),
-            absent_after_s=self._absent_after_s,
-        )
-        self._count_on_the_way(load, now_s)
-        for path, amount in self.withheld().items():
-            if path in load.queues:
-                load.queues[path].pending += amount
+        load = self.snapshot(needs_applications=bool(policy.queues)).measure(policy)
         for path, queue in load.queues.items():
-            queue.learnt = self._learnt.get(path, ResourceVector())
             if queue.running > queue.unstarted:
                 self._learnt[path] = queue.learn()
+        for path in self._learnt.keys() - load.queues.keys():
+            del self._learnt[path]
         return load
+
+    def snapshot(self, *, needs_applications: bool = True) -> MeterSnapshot:
+        """What is known now, to be measured elsewhere."""
+        now_s = self._clock.now_s()
+        self._forget_shown(now_s)
+        return MeterSnapshot(
+            looks=[self._view.look(item, now_s) for item in self._view.subclusters],
+            admissions=dict(self._admissions),
+            unfinished=self._view.unfinished() if needs_applications else (),
+            on_the_way=tuple(self._on_the_way.values()),
+            withheld=dict(self.withheld()),
+            learnt=dict(self._learnt),
+            absent_after_s=self._absent_after_s,
+        )
 
     def note_start(self, queue: FederatedQueue, submission: Submission) -> None:
         """An application goes to its home: count it until the view shows it, and for the rate of its queue."""
@@ -129,13 +173,12 @@ class LoadMeter:
             return None
         return (len(starts) - 1) / (now_s - starts[0])
 
-    def _count_on_the_way(self, load: FederationLoad, now_s: float) -> None:
+    def _forget_shown(self, now_s: float) -> None:
+        """Forget who was let through and is in the view by now, or was refused."""
         for application_id, one in list(self._on_the_way.items()):
             is_shown = self._view.find(application_id) is not None and not self._view.is_waiting(application_id)
             if is_shown or now_s - one.at_s > _ON_THEIR_WAY_S:
                 del self._on_the_way[application_id]
-            elif one.queue in load.queues:
-                load.queues[one.queue].start(one.user, one.resource)
 
 
 def _live(documents: Iterable[ApplicationDocument], *, needs_amounts: bool) -> Iterable[LiveApplication]:

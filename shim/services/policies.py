@@ -9,6 +9,7 @@ from shim.domain.shares import SharePolicy
 from shim.errors import BadRequestError, ConfigError, ConflictError, HeddleError, NotFoundError, VersionConflictError
 from shim.ports.clock import Clock
 from shim.ports.policy_store import PolicyStore, PolicyVersion
+from shim.services.off_loop import OffLoop
 
 __all__ = ["RELEASED", "ParsePolicy", "PolicyDifference", "PolicyService", "policy_difference"]
 
@@ -63,9 +64,16 @@ class PolicyService:
         first: The policy of the configuration file, version 0, as text: what holds until one is applied.
         parse: Reads a policy.
         clock: The machine's.
+        work: Where policies are read: a large one takes longer than the event loop may be held.
+
+    Attributes:
+        work: The same.
     """
 
-    def __init__(self, store: PolicyStore, first: str, parse: ParsePolicy, clock: Clock) -> None:
+    def __init__(
+        self, store: PolicyStore, first: str, parse: ParsePolicy, clock: Clock, work: OffLoop | None = None
+    ) -> None:
+        self.work = work or OffLoop()
         self._store = store
         self._parse = parse
         self._clock = clock
@@ -105,10 +113,13 @@ class PolicyService:
         """
         newest = await self._store.newest()
         if newest is not None and newest.version != self._newest.version:
-            self._adopt(newest)
+            name = f"version {newest.version} of the policy"
+            is_released = newest.text == RELEASED
+            read = self._of_file if is_released else await self.work.run_own(lambda: self._parse(newest.text, name))
+            self._adopt(newest, read)
 
     def validate(self, text: str, source: str) -> SharePolicy:
-        """Read a policy; nothing is kept.
+        """Read a policy; nothing is kept. Not for the event loop: see `work`.
 
         Raises:
             BadRequestError: With line and reason.
@@ -136,8 +147,9 @@ class PolicyService:
             BadRequestError: With line and reason; the old one holds.
             ConflictError: Another one was applied meanwhile.
             StoreUnavailableError: It may have been kept; look.
+            UnavailableError: The last one of the same user is still read.
         """
-        self.validate(text, source)
+        policy = await self.work.run(by, lambda: self.validate(text, source))
         await self.refresh()
         if expected is not None and expected != self._newest.version:
             raise ConflictError(f"version {self._newest.version} holds, not {expected}: look at it first")
@@ -145,7 +157,7 @@ class PolicyService:
             applied = await self._store.apply(self._newest.version + 1, text, by=by, note=note)
         except VersionConflictError as exc:
             raise ConflictError(str(exc)) from exc
-        self._adopt(applied)
+        self._adopt(applied, policy)
         _log.info("a policy was applied", version=applied.version, by=by, note=note)
         return applied
 
@@ -187,8 +199,6 @@ class PolicyService:
     def _as_it_holds(self, version: PolicyVersion) -> PolicyVersion:
         return replace(version, text=self._first.text) if version.text == RELEASED else version
 
-    def _adopt(self, version: PolicyVersion) -> None:
-        is_released = version.text == RELEASED
-        source = f"version {version.version} of the policy"
-        self._current = self._of_file if is_released else self._parse(version.text, source)
+    def _adopt(self, version: PolicyVersion, policy: SharePolicy) -> None:
+        self._current = self._of_file if version.text == RELEASED else policy
         self._newest = self._as_it_holds(version)

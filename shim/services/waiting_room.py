@@ -20,10 +20,8 @@ from shim.global_master.entitle import (
     Division,
     Round,
     ShareSettings,
-    Standing,
     decide_starts,
     division_of,
-    standings_of,
 )
 from shim.global_master.federation_view import FederationView
 from shim.global_master.queue_rules import GroupsOf, map_queue, may_administer
@@ -34,10 +32,10 @@ from shim.services.homeless import homeless_document
 from shim.services.load_meter import LoadMeter
 from shim.services.queue_access import QueueAccess
 from shim.services.queue_names import put_into
+from shim.services.share_preview import DEFAULT_QUEUE, SharePreview, applicant_of
 
 __all__ = ["Kills", "WaitingRoom"]
 
-_DEFAULT_QUEUE = "root.default"
 _MOST_LOOKED_AT = 1000  # of each queue in one round; entitlement does not change by more
 _MOST_AT_THE_DOOR = 100
 _MOST_TOLD = 1000
@@ -91,8 +89,6 @@ class WaitingRoom:
         self._counts: Counter[str] = Counter()
         self._meter = LoadMeter(view, admissions, clock, absent_after_s=settings.absent_after_s)
         self._told: dict[ApplicationId, str] = {}
-        self._found_in: SharePolicy | None = None
-        self._found: dict[str, FederatedQueue | None] = {}
         self.latest = Round()
 
     # -- the gate ----------------------------------------------------------------------------------------------------
@@ -110,8 +106,8 @@ class WaitingRoom:
             groups_of=self._groups_of,
         )
         path = self.access.full_path(mapped)
-        self.access.check_submission(submission.application_id, path or _DEFAULT_QUEUE, submission.user)
-        queue = policy.find(path or _DEFAULT_QUEUE)
+        self.access.check_submission(submission.application_id, path or DEFAULT_QUEUE, submission.user)
+        queue = policy.find(path or DEFAULT_QUEUE)
         if queue is not None:
             self._check_limits(queue, submission)
         return put_into(submission, path)
@@ -146,7 +142,7 @@ class WaitingRoom:
             return ""
         if self._waiting_in(queue):
             return self.latest.reasons.get(queue.path, f"others wait in queue {queue.path}")
-        mine = _applicant(submission, queue, since_ms=int(self._clock.now_s() * 1000))
+        mine = applicant_of(submission, queue, since_ms=int(self._clock.now_s() * 1000))
         load = self._meter.current(self._policy())
         others = self._applicants(_MOST_AT_THE_DOOR)
         outcome = decide_starts(self._policy(), load.copy(), [*others, mine], self._settings)
@@ -220,7 +216,10 @@ class WaitingRoom:
         """It waits no more: it has started, here or elsewhere, or was killed."""
         gone = self._records.pop(application_id, None)
         if gone is not None:
-            self._counts[gone.submission.queue] -= 1
+            name = gone.submission.queue
+            self._counts[name] -= 1
+            if not self._counts[name]:
+                del self._counts[name]  # clients choose the names
         self._told.pop(application_id, None)
         final = homeless_document(killed, killed.rejection, self._clock.now_s()) if killed is not None else None
         self._view.end_waiting(application_id, final)
@@ -243,15 +242,9 @@ class WaitingRoom:
             self._tell_queue(path, waiting)
         return [*homeless, *self.latest.starters]
 
-    def preview(self, policy: SharePolicy) -> Mapping[str, Standing]:
-        """How queues would stand with another policy, before anybody starts."""
-        load = self._meter.measure(policy)
-        applicants = [
-            _applicant(record.submission, queue, since_ms=record.intended_at_ms)
-            for record in self._records.values()
-            if (queue := policy.find(record.submission.queue or _DEFAULT_QUEUE)) is not None
-        ]
-        return standings_of(policy, load, applicants, self._settings)
+    def preview(self) -> SharePreview:
+        """What is known now, to reckon elsewhere how queues stand with some policy."""
+        return SharePreview(self._meter.snapshot(), tuple(self._records.values()), self._settings)
 
     def division(self) -> Division:
         """What every sharing queue is entitled to, by what runs and waits now."""
@@ -261,18 +254,22 @@ class WaitingRoom:
         """Ask this, from now on, for what queues want and no scheduler has been told."""
         self._meter.withheld = source
 
-    def load(self, policy: SharePolicy | None = None) -> FederationLoad:
-        """What the queues hold, as last measured; those of a policy that does not hold are measured now."""
-        return self._meter.current(self._policy()) if policy is None else self._meter.measure(policy)
+    def load(self) -> FederationLoad:
+        """What the queues hold, as last measured."""
+        return self._meter.current(self._policy())
 
     def queue_name(self, application_id: ApplicationId) -> str:
         """The queue that an application waits in, as submitted."""
-        return self._records[application_id].submission.queue or _DEFAULT_QUEUE
+        return self._records[application_id].submission.queue or DEFAULT_QUEUE
 
-    def count(self, path: str) -> int:
-        """How many wait in a queue."""
-        queue = self._policy().find(path)
-        return 0 if queue is None else self._waiting_in(queue)
+    def counts(self) -> Mapping[str, int]:
+        """How many wait in each queue of the policy in which some do, by path."""
+        found: Counter[str] = Counter()
+        for name, count in self._counts.items():
+            queue = self._queue_named(name)
+            if queue is not None:
+                found[queue.path] += count
+        return found
 
     def rate(self, path: str) -> float | None:
         """Starts of a queue's applications in a second, lately; None if there were too few to tell."""
@@ -280,7 +277,7 @@ class WaitingRoom:
 
     def _waiting_in(self, queue: FederatedQueue) -> int:
         """How many wait in a queue, by the few names that submissions have for it."""
-        return sum(count for name, count in self._counts.items() if count and self._queue_named(name) is queue)
+        return self.counts().get(queue.path, 0)
 
     def _take(self, record: SubmissionRecord) -> None:
         if record.submission.application_id not in self._records:
@@ -293,13 +290,8 @@ class WaitingRoom:
         return self._queue_named(record.submission.queue)
 
     def _queue_named(self, name: str) -> FederatedQueue | None:
-        """As the policy finds it; thousands that wait name a few queues."""
-        policy = self._policy()
-        if policy is not self._found_in:
-            self._found_in, self._found = policy, {}
-        if name not in self._found:
-            self._found[name] = policy.find(name or _DEFAULT_QUEUE)
-        return self._found[name]
+        """As the policy finds it."""
+        return self._policy().find(name or DEFAULT_QUEUE)
 
     def _applicants(self, most: int) -> list[Applicant]:
         """The first of each queue."""
@@ -310,7 +302,7 @@ class WaitingRoom:
             if queue is None or counts.get(queue.path, 0) >= most:
                 continue
             counts[queue.path] = counts.get(queue.path, 0) + 1
-            found.append(_applicant(record.submission, queue, since_ms=record.intended_at_ms))
+            found.append(applicant_of(record.submission, queue, since_ms=record.intended_at_ms))
         return found
 
     # -- telling -----------------------------------------------------------------------------------------------------
@@ -331,10 +323,6 @@ class WaitingRoom:
             return
         self._told[application_id] = diagnostics
         self._view.mark_waiting(homeless_document(record, diagnostics, self._clock.now_s()))
-
-
-def _applicant(submission: Submission, queue: FederatedQueue, *, since_ms: int) -> Applicant:
-    return Applicant(submission.application_id, queue.path, submission.user, submission.resource, since_ms)
 
 
 def _told(reason: str, position: int, count: int, rate: float | None) -> str:

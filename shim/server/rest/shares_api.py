@@ -10,11 +10,13 @@
     POST  policy/rollback/{version}[?dryRun=true]     0 for the configuration file's
     POST  policy/release[?dryRun=true]    the configuration file's holds again
 
-A policy is sent as `{"text": TOML, "source": NAME, "note": WHY, "expected": VERSION}`; all but `text` may be left out.
+A policy costs up to a second to read: that is done off the event loop, for named users, one policy of each at a time.
+It is sent as `{"text": TOML, "source": NAME, "note": WHY, "expected": VERSION}`; all but `text` may be left out.
 """
 
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
 
 import msgspec
 from fastapi import Request as HTTPRequest
@@ -28,12 +30,17 @@ from shim.global_master.entitle import Standing
 from shim.global_master.share_load import QueueLoad, nowhere
 from shim.ports.policy_store import PolicyVersion
 from shim.server.rest.own_endpoints import Asker, DryRun, Endpoint, as_json
-from shim.services.identity import IdentityService
+from shim.services.identity import Caller, IdentityService
+from shim.services.off_loop import OffLoop
 from shim.services.policies import PolicyService
 from shim.services.preemption_log import PreemptionLog
+from shim.services.share_preview import SharePreview
+from shim.services.single_flight import SingleFlight
 from shim.services.waiting_room import WaitingRoom
 
 __all__ = ["SharesAPI"]
+
+T = TypeVar("T")
 
 
 class _Sent(msgspec.Struct, forbid_unknown_fields=True):
@@ -53,6 +60,8 @@ class SharesAPI:
     policies: PolicyService
     identity: IdentityService
     acts: PreemptionLog
+    _work: OffLoop = field(default_factory=OffLoop)
+    _flights: SingleFlight[str, Response] = field(default_factory=SingleFlight)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Method, path and operation of each."""
@@ -69,24 +78,32 @@ class SharesAPI:
         )
 
     async def shares(self) -> Response:
-        """How each queue of the policy stands."""
-        load = self.room.load()
-        standings = self.room.preview(self.policies.current)
-        rows = [
-            {
-                **_shown_standing(standings.get(queue.path)),
-                **_shown_load(load.queues[queue.path]),
+        """How each queue of the policy stands; whoever asks meanwhile is told the same."""
+        return await self._flights.do("shares", self._shares)
+
+    async def _shares(self) -> Response:
+        policy, version, load = self.policies.current, self.policies.newest.version, self.room.load()
+        preview, counts, reasons = self.room.preview(), self.room.counts(), self.room.latest.reasons
+        known = {
+            queue.path: {
                 "queue": queue.path,
                 "weight": queue.weight,
-                "waiting": self.room.count(queue.path),
+                "waiting": counts.get(queue.path, 0),
                 "preempted": self.acts.preempted(queue.path),
                 "starts_per_minute": _per_minute(self.room.rate(queue.path)),
-                "reason": self.room.latest.reasons.get(queue.path, ""),
+                "reason": reasons.get(queue.path, ""),
+                **_shown_load(load.queues[queue.path]),
             }
-            for queue in self.policies.current.queues
+            for queue in policy.queues
             if queue.path in load.queues
-        ]
-        return as_json({"version": self.policies.newest.version, "queues": rows})
+        }
+
+        def told() -> Response:
+            standings = preview.standings(policy)
+            rows = [{**_shown_standing(standings.get(path)), **row} for path, row in known.items()]
+            return as_json({"version": version, "queues": rows})
+
+        return await self._work.run_own(told)
 
     async def shown_acts(self, application_id: ApplicationId) -> list[dict[str, Any]]:
         """What was done to an application so that queues get their shares, oldest first."""
@@ -102,20 +119,26 @@ class SharesAPI:
             for act in await self.acts.of(application_id)
         ]
 
-    async def what_if(self, request: HTTPRequest) -> Response:
+    async def what_if(self, request: HTTPRequest, asker: Asker) -> Response:
         """How queues would stand with another policy, and how they stand now."""
+        caller = self.identity.require_user(asker)
         sent = await _sent(request)
-        other = self.policies.validate(sent.text, sent.source)
-        now, then = self.room.preview(self.policies.current), self.room.preview(other)
-        rows = [
-            {
-                "queue": path,
-                **{f"{name}_now": value for name, value in _shown_standing(now.get(path)).items()},
-                **{f"{name}_then": value for name, value in _shown_standing(then.get(path)).items()},
-            }
-            for path in sorted({*now, *then})
-        ]
-        return as_json({"version": self.policies.newest.version, "queues": rows})
+        preview, policy, version = self.room.preview(), self.policies.current, self.policies.newest.version
+
+        def told() -> Response:
+            other = self.policies.validate(sent.text, sent.source)
+            now, then = preview.standings(policy), preview.standings(other)
+            rows = [
+                {
+                    "queue": path,
+                    **{f"{name}_now": value for name, value in _shown_standing(now.get(path)).items()},
+                    **{f"{name}_then": value for name, value in _shown_standing(then.get(path)).items()},
+                }
+                for path in sorted({*now, *then})
+            ]
+            return as_json({"version": version, "queues": rows})
+
+        return await self._off_loop(caller, told)
 
     async def policy(self) -> Response:
         """The policy that holds."""
@@ -129,52 +152,75 @@ class SharesAPI:
         """One of them."""
         return as_json(_shown_version(await self.policies.find(version)))
 
-    async def validate(self, request: HTTPRequest) -> Response:
+    async def validate(self, request: HTTPRequest, asker: Asker) -> Response:
         """Whether a policy is one."""
+        caller = self.identity.require_user(asker)
         sent = await _sent(request)
-        return as_json({"source": sent.source, **self._shown_policy(self.policies.validate(sent.text, sent.source))})
+        preview = self.room.preview()
+
+        def told() -> Response:
+            policy = self.policies.validate(sent.text, sent.source)
+            return as_json({"source": sent.source, **_shown_policy(policy, preview)})
+
+        return await self._off_loop(caller, told)
 
     async def apply(self, request: HTTPRequest, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
         """Let a policy hold from now on."""
         caller = self.identity.require_admin(asker)
         sent = await _sent(request)
-        policy = self.policies.validate(sent.text, sent.source)
-        newest, later = self.policies.newest, _not_at_once(self.policies.current, policy)
+        shown = await self._looked_at(caller, sent.text, sent.source)
+        newest = self.policies.newest
         if not is_dry_run:
             newest = await self.policies.apply(
                 sent.text, source=sent.source, by=caller.user, note=sent.note, expected=sent.expected
             )
-        return as_json({**_shown_version(newest), **self._shown_policy(policy), **later, "dry_run": is_dry_run})
+        return as_json({**_shown_version(newest), **shown, "dry_run": is_dry_run})
 
     async def roll_back(self, version: int, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
         """Let an old version hold again."""
         caller = self.identity.require_admin(asker)
         found = await self.policies.find(version)
-        later = _not_at_once(self.policies.current, self.policies.validate(found.text, f"version {version}"))
+        shown = await self._looked_at(caller, found.text, f"version {version}")
         if not is_dry_run:
             found = await self.policies.roll_back(version, by=caller.user)
-        return as_json({**_shown_version(found), **later, "dry_run": is_dry_run})
+        return as_json({**_shown_version(found), "not_at_once": shown["not_at_once"], "dry_run": is_dry_run})
 
     async def release(self, asker: Asker, is_dry_run: DryRun = False) -> Response:  # noqa: FBT002 - by name, from the query
         """Let the policy of the configuration file hold again."""
         return await self.roll_back(0, asker, is_dry_run)
 
-    def _shown_policy(self, policy: SharePolicy) -> dict[str, Any]:
-        """What a policy is about. A queue that is nowhere may be a slip, or of a sub-cluster that is away.
+    async def _looked_at(self, caller: Caller, text: str, source: str) -> dict[str, Any]:
+        """What a policy is about, and what of it does not count at once."""
+        preview, current = self.room.preview(), self.policies.current
 
-        `checked_on` names the sub-clusters whose queues are known; while there is none, nothing is nowhere.
-        """
-        named = {queue.path for queue in policy.queues}
-        targets = dict.fromkeys(mapping.queue for mapping in policy.mappings if mapping.queue not in named)
-        mapped_to = SharePolicy(tuple(map(FederatedQueue, targets)))
-        load = self.room.load(policy)
-        return {
-            "queues": [queue.path for queue in policy.queues],
-            "sharing": [queue.path for queue in policy.sharing],
-            "nowhere": [*nowhere(policy, load), *nowhere(mapped_to, self.room.load(mapped_to))],
-            "checked_on": sorted(load.counted),
-            "mappings": len(policy.mappings),
-        }
+        def told() -> dict[str, Any]:
+            policy = self.policies.validate(text, source)
+            return {**_shown_policy(policy, preview), **_not_at_once(current, policy)}
+
+        return await self._off_loop(caller, told)
+
+    async def _off_loop(self, caller: Caller, work: Callable[[], T]) -> T:
+        """Operators' work is done apart from that of all others, who cannot keep them waiting."""
+        chosen = self.policies.work if self.identity.is_admin(caller) else self._work
+        return await chosen.run(caller.user, work)
+
+
+def _shown_policy(policy: SharePolicy, preview: SharePreview) -> dict[str, Any]:
+    """What a policy is about. A queue that is nowhere may be a slip, or of a sub-cluster that is away.
+
+    `checked_on` names the sub-clusters whose queues are known; while there is none, nothing is nowhere.
+    """
+    named = {queue.path for queue in policy.queues}
+    targets = dict.fromkeys(mapping.queue for mapping in policy.mappings if mapping.queue not in named)
+    mapped_to = SharePolicy(tuple(map(FederatedQueue, targets)))
+    load = preview.load(policy)
+    return {
+        "queues": [queue.path for queue in policy.queues],
+        "sharing": [queue.path for queue in policy.sharing],
+        "nowhere": [*nowhere(policy, load), *nowhere(mapped_to, preview.load(mapped_to))],
+        "checked_on": sorted(load.counted),
+        "mappings": len(policy.mappings),
+    }
 
 
 async def _sent(request: HTTPRequest) -> _Sent:

@@ -1,7 +1,10 @@
 """Policies: validated, applied, followed, and rolled back."""
 
+import threading
+
 import pytest
 
+from shim.domain.shares import SharePolicy
 from shim.errors import BadRequestError, ConflictError, NotFoundError
 from shim.queue_config import parse_policy
 from shim.services.policies import PolicyService
@@ -101,3 +104,20 @@ async def test_how_the_policy_differs_from_the_file_is_told() -> None:
     )
     await service.apply(FIRST + '[[mapping]]\nqueue = "root.prod"\n', source="b.toml", by="ann")
     assert str(service.difference()).endswith("not the configuration file: [[mapping]]")
+
+
+async def test_no_policy_is_read_on_the_event_loop_but_the_one_of_the_start() -> None:
+    threads: list[threading.Thread] = []
+
+    def parse(text: str, source: str) -> SharePolicy:
+        threads.append(threading.current_thread())
+        return parse_policy(text, source=source)
+
+    store = InMemoryPolicyStore()
+    service, other = PolicyService(store, FIRST, parse, FakeClock()), PolicyService(store, FIRST, parse, FakeClock())
+    threads.clear()
+    await service.apply(SECOND, source="b.toml", by="ann")
+    await other.refresh()
+    await service.roll_back(1, by="ann")
+    assert len(threads) == 3
+    assert threading.main_thread() not in threads

@@ -7,7 +7,7 @@ import pytest
 from fastapi import FastAPI
 
 from shim.domain.ids import SubClusterId
-from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError
+from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError, NotAuthenticatedError
 from shim.global_master.entitle import ShareSettings
 from shim.global_master.federation_view import FederationView
 from shim.queue_config import parse_policy
@@ -53,10 +53,13 @@ class Asked:
         hand_errors_out(self._app)
 
     async def __call__(self, method: str, path: str, body: object = None, user: str = "queen", query: str = "") -> Any:
+        return await self.ask_as(Caller(user, user), method, path, body, query)
+
+    async def ask_as(self, caller: Caller, method: str, path: str, body: object = None, query: str = "") -> Any:
         raw = b"" if body is None else json.dumps(body).encode()
         headers = (("content-type", "application/json"),)
         request = Request(method, path, query, headers, raw, "127.0.0.1")
-        _, answer = await ask_application(self._app, request, {"caller": Caller(user, user)})
+        _, answer = await ask_application(self._app, request, {"caller": caller})
         return json.loads(answer)
 
 
@@ -125,3 +128,19 @@ async def test_a_release_is_for_operators_and_may_be_tried(ask: Asked) -> None:
     assert (await ask("GET", "/policy"))["version"] == 1
     assert (await ask("POST", "/policy/release"))["version"] == 2
     assert (await ask("GET", "/policy"))["text"] == POLICY
+
+
+async def test_who_names_nobody_has_no_policy_read_not_even_one_that_cannot_be(ask: Asked) -> None:
+    anonymous = Caller("dr.who", "dr.who", is_anonymous=True)
+    for path in ("/policy", "/policy/validate", "/shares/whatif", "/policy/rollback/0"):
+        for body in ({"text": POLICY}, "no policy"):
+            with pytest.raises(NotAuthenticatedError):
+                await ask.ask_as(anonymous, "POST", path, body)
+    assert (await ask.ask_as(anonymous, "GET", "/shares"))["version"] == 0
+
+
+async def test_nested_toml_is_the_callers_mistake(ask: Asked) -> None:
+    for text in ("a = " + "[" * 5000, "a = " + "{a = " * 900, "a = " + "9" * 9000):
+        for path in ("/policy", "/policy/validate", "/shares/whatif"):
+            with pytest.raises(BadRequestError):
+                await ask("POST", path, {"text": text})

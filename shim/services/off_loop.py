@@ -1,0 +1,62 @@
+"""Work that would hold the event loop, on a thread of its own: a little at a time, one piece for each caller."""
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import TypeVar
+
+from shim.errors import UnavailableError
+
+__all__ = ["OffLoop"]
+
+T = TypeVar("T")
+
+
+class OffLoop:
+    """Runs pure functions on one thread.
+
+    A thread cannot be stopped: the input of each piece of work must be bounded, and what takes longer than `limit_s` is
+    answered without its outcome while the thread ends it. Its caller gets no second piece before that.
+
+    Args:
+        most_waiting: Pieces of work that wait or run at one time; more are refused.
+        limit_s: How long a caller waits for the outcome.
+    """
+
+    def __init__(self, *, most_waiting: int = 8, limit_s: float = 10.0) -> None:
+        self._most_waiting = most_waiting
+        self._limit_s = limit_s
+        self._callers: set[object] = set()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="heddle-work")
+
+    def __len__(self) -> int:
+        """Pieces of callers' work that wait or run."""
+        return len(self._callers)
+
+    async def run(self, caller: str, work: Callable[[], T]) -> T:
+        """The outcome of `work`, which a caller asked for.
+
+        Raises:
+            UnavailableError: The caller's last piece is not done yet, too much waits, or it took too long.
+        """
+        if caller in self._callers:
+            raise UnavailableError(f"another such request of {caller} is not done yet")
+        if len(self._callers) >= self._most_waiting:
+            raise UnavailableError("too many such requests at one time")
+        self._callers.add(caller)
+        running = asyncio.get_running_loop().run_in_executor(self._thread, work)
+        running.add_done_callback(lambda done: self._end(caller, done))
+        try:
+            async with asyncio.timeout(self._limit_s):
+                return await asyncio.shield(running)
+        except TimeoutError as exc:
+            raise UnavailableError(f"not done within {self._limit_s:g} s") from exc
+
+    async def run_own(self, work: Callable[[], T]) -> T:
+        """The outcome of `work` that no caller asked for: it waits for its turn, however much does."""
+        return await asyncio.get_running_loop().run_in_executor(self._thread, work)
+
+    def _end(self, caller: str, done: "asyncio.Future[T]") -> None:
+        self._callers.discard(caller)
+        if not done.cancelled():
+            done.exception()  # seen, also if its caller has gone
