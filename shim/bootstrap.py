@@ -244,6 +244,7 @@ class Heddle:
             opened.spans(read_secret(config.security.secret_file)),
             opened.acts,
             opened.leases,
+            opened.history,
             view,
             metrics,
         )
@@ -338,7 +339,9 @@ class Heddle:
         with suppress(TimeoutError):
             await asyncio.wait_for(use_cases.heartbeats.first_polls(), _FIRST_POLL_S)
         await use_cases.backend.ids.begin()
+        await use_cases.lost_time.begin()
         for name, work in (
+            ("lost time", use_cases.lost_time.run),
             ("reconciliation", use_cases.reconciliation.run),
             ("administration", use_cases.administration.run),
             ("policies", use_cases.shares.policies.run),

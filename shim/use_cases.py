@@ -15,6 +15,7 @@ from shim.machine import current_user, groups_of, read_secret
 from shim.masters import GlobalMaster
 from shim.ports.act_store import ActStore
 from shim.ports.clock import Clock
+from shim.ports.history_store import HistoryStore
 from shim.ports.lease_store import LeaseStore
 from shim.ports.policy_store import PolicyStore
 from shim.ports.resource_manager import ResourceManager
@@ -33,6 +34,7 @@ from shim.services.heartbeats import Heartbeats, HeartbeatSettings
 from shim.services.homes import Homes, out_of_reach
 from shim.services.identity import IdentityRules, IdentityService, ProxyRule
 from shim.services.inspection import Inspection, InspectionSettings
+from shim.services.lost_time import LostTime, LostTimeSettings
 from shim.services.masters.container_order import ContainerOrders
 from shim.services.masters.following import Following
 from shim.services.masters.launches import LaunchDesk
@@ -76,6 +78,7 @@ class World:
     spans: SpanStore
     acts: ActStore
     leases: LeaseStore
+    history: HistoryStore
     view: FederationView
     metrics: Metrics
 
@@ -111,6 +114,7 @@ class UseCases:
     shares: SharesOfQueues
     starting: Starting
     matching: SpanMatching
+    lost_time: LostTime
 
 
 def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaster | None = None) -> UseCases:
@@ -133,7 +137,10 @@ def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaste
     home_settings = HomeSettings(name_at=shares.name_at, out_of_reach=out_of_reach(world.rpcs))
     homes = Homes(view, clock, home_settings, administration.current, following)
     heartbeats = following or _heartbeats(world)
-    tools = SubmissionTools(homes, view, managers, store, applications, clock, crash_points)
+    lost_time = LostTime(
+        world.history, view, managers, clock, LostTimeSettings(history_s=world.config.history.records_s)
+    )
+    tools = SubmissionTools(homes, view, managers, store, applications, clock, crash_points, lost_time)
     submissions = SubmissionService(
         tools, settings=SubmissionSettings(answer_within_s=reading.answer_within_s), gate=shares.room
     )
@@ -153,6 +160,7 @@ def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaste
         shares=shares,
         starting=shares.starting(submissions, _decider(global_master)),
         matching=_matching(world, following, heartbeats, shares),
+        lost_time=lost_time,
     )
 
 

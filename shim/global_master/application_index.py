@@ -37,6 +37,7 @@ class ApplicationIndex:
         self._waiting: set[ApplicationId] = set()
         self._forgotten: dict[ApplicationId, SubClusterId] = {}
         self._written: dict[ApplicationId, float] = {}
+        self._disowned: set[ApplicationId] = set()
         self._version = 1
         self._sorted: tuple[int, tuple[ApplicationDocument, ...]] = (0, ())
 
@@ -142,6 +143,20 @@ class ApplicationIndex:
         if final is not None:
             self.take(final)
 
+    def disown(self, document: ApplicationDocument) -> None:
+        """Its id belongs to another application at its home: `document`, which is final, stands for ever."""
+        application_id = document.summary.application_id
+        self._take_out(application_id)
+        self._put(document)
+        self._disowned.add(application_id)
+        self._written.pop(application_id, None)
+        self._forgotten.pop(application_id, None)
+        self._version += 1
+
+    def is_disowned(self, application_id: ApplicationId) -> bool:
+        """Whether `disown` was told of it."""
+        return application_id in self._disowned
+
     def withdraw(self, application_id: ApplicationId) -> None:
         """The submission was rejected: it runs nowhere."""
         self._homes.pop(application_id, None)
@@ -157,7 +172,7 @@ class ApplicationIndex:
     def take(self, document: ApplicationDocument) -> bool:
         """Keep a document if it stands; return whether the application became final by it."""
         application_id = document.summary.application_id
-        if SPAN_TAG in document.summary.tags:
+        if SPAN_TAG in document.summary.tags or application_id in self._disowned:
             return False  # the application that it stands for has a home of its own
         before = self._documents.get(application_id)
         if before is not None and not self._stands(document, before):
@@ -202,6 +217,8 @@ class ApplicationIndex:
 
     def remove(self, application_id: ApplicationId) -> None:
         """Know nothing of it any more."""
+        if application_id in self._disowned:
+            return
         self._take_out(application_id)
         self._documents.pop(application_id, None)
         self._columns.remove(application_id)

@@ -208,6 +208,10 @@ class FederationView:
         """The submission was rejected: it runs nowhere, and is no longer listed."""
         self._index.withdraw(application_id)
 
+    def disown(self, document: ApplicationDocument) -> None:
+        """The id of an acknowledged submission belongs to another application: `document` tells its client so."""
+        self._index.disown(document)
+
     def mark_waiting(self, document: ApplicationDocument) -> None:
         """The federation holds an application back: list `document` until it gets a home."""
         self._index.wait(document)
@@ -238,6 +242,10 @@ class FederationView:
     def is_synthetic(self, application_id: ApplicationId) -> bool:
         """Whether the document is that of `mark_submitted`: its home has not told of it yet."""
         return self._index.is_synthetic(application_id)
+
+    def is_disowned(self, application_id: ApplicationId) -> bool:
+        """Whether its id belongs to another application at its home: that one's answers are not for its client."""
+        return self._index.is_disowned(application_id)
 
     def is_waiting(self, application_id: ApplicationId) -> bool:
         """Whether the federation holds it back: it has no home yet."""

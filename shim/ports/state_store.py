@@ -1,11 +1,11 @@
 """What must survive: ids, homes, intents, and operators' words. Everything else is rebuilt."""
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submissions import Submission, SubmissionRecord, SubmissionStanding, SubmissionState
 
 __all__ = ["StateStore"]
 
@@ -70,6 +70,10 @@ class StateStore(Protocol):
 
     async def find(self, application_id: ApplicationId) -> SubmissionRecord | None:
         """The record of an application, if the federation took it."""
+        ...
+
+    async def described(self, application_ids: Collection[ApplicationId]) -> Mapping[ApplicationId, Submission]:
+        """What was submitted under these ids, without the bodies; unknown ids are left out."""
         ...
 
     async def intended(self) -> Sequence[SubmissionRecord]:

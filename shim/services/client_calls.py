@@ -224,6 +224,10 @@ class ClientCalls:
                     raise
         raise NoUsableSubClusterError("no sub-cluster answers: `heddle doctor` tells why")
 
+    def disowned(self, application_id: ApplicationId) -> ApplicationDocument | None:
+        """What the client of a submission is told whose id belongs to another application; None for any other."""
+        return self._view.find(application_id) if self._view.is_disowned(application_id) else None
+
     def owner_of(self, application_id: ApplicationId) -> str | None:
         """Whose application it is; None if no home has told of it."""
         document = self._view.find(application_id)

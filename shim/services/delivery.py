@@ -8,8 +8,9 @@ import asyncio
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 
-from shim.domain.applications import YarnApplicationState
+from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId
+from shim.domain.same_application import differences
 from shim.domain.subclusters import HaState
 from shim.domain.submissions import Submission
 from shim.errors import NeverReachedError, ResourceManagerError, StandbyError
@@ -81,11 +82,11 @@ class HomeKnows:
     """What one life of a home said about some ids.
 
     Attributes:
-        applications: State of each that it knows; an id that was asked for and is not here is unknown to it.
+        applications: Summary of each that it knows; an id that was asked for and is not here is unknown to it.
     """
 
     life: Life
-    applications: Mapping[ApplicationId, YarnApplicationState]
+    applications: Mapping[ApplicationId, ApplicationSummary]
 
 
 async def deliver(
@@ -114,11 +115,11 @@ async def deliver(
         return NotSent(str(exc))
     except ResourceManagerError as exc:
         return Uncertain(str(exc))
-    return await _understood(manager, submission.application_id, answer, timeout_s)
+    return await _understood(manager, submission, answer, timeout_s)
 
 
 async def _understood(
-    manager: ResourceManager, application_id: ApplicationId, answer: RestAnswer, timeout_s: float
+    manager: ResourceManager, submission: Submission, answer: RestAnswer, timeout_s: float
 ) -> Delivery:
     """What an answer to a submission means."""
     if answer.status in _TAKEN:
@@ -126,18 +127,19 @@ async def _understood(
     if answer.status in _REFUSED or (answer.status == _NOT_FOUND and b"RemoteException" in answer.body):
         return Refused(answer)  # 404 is what a reservation id that is none gets
     if answer.status >= _SERVER_ERROR and b"RemoteException" in answer.body:
-        return await _after_its_own_failure(manager, application_id, answer, timeout_s)
+        return await _after_its_own_failure(manager, submission, answer, timeout_s)
     return Uncertain(f"sub-cluster {manager.subcluster} answered {answer.status} to a submission")
 
 
 async def _after_its_own_failure(
-    manager: ResourceManager, application_id: ApplicationId, answer: RestAnswer, timeout_s: float
+    manager: ResourceManager, submission: Submission, answer: RestAnswer, timeout_s: float
 ) -> Delivery:
     """A ResourceManager answers 503 also to contexts that it cannot read: whether it has the application decides."""
-    knows = await ask_home(manager, [application_id], timeout_s=timeout_s)
+    knows = await ask_home(manager, [submission.application_id], timeout_s=timeout_s)
     if isinstance(knows, Uncertain):
         return knows
-    return Taken(answer) if application_id in knows.applications else Refused(answer)
+    seen = knows.applications.get(submission.application_id)
+    return Refused(answer) if seen is None or differences(submission, seen) else Taken(answer)
 
 
 async def ask_life(manager: ResourceManager, *, timeout_s: float) -> Life | Uncertain:
@@ -168,28 +170,28 @@ async def ask_home(
         return before
     gate = asyncio.Semaphore(_ASKED_AT_ONCE)
 
-    async def ask_one(application_id: ApplicationId) -> YarnApplicationState | None:
+    async def ask_one(application_id: ApplicationId) -> ApplicationSummary | None:
         async with gate:
-            return await _ask_state(manager, application_id, timeout_s)
+            return await _ask_summary(manager, application_id, timeout_s)
 
     ids = list(application_ids)
     found = await asyncio.gather(*(ask_one(application_id) for application_id in ids), return_exceptions=True)
-    states: dict[ApplicationId, YarnApplicationState] = {}
-    for application_id, state in zip(ids, found, strict=True):
-        if isinstance(state, ResourceManagerError):
-            return Uncertain(str(state))
-        if isinstance(state, BaseException):
-            raise state
-        if state is not None:
-            states[application_id] = state
+    known: dict[ApplicationId, ApplicationSummary] = {}
+    for application_id, summary in zip(ids, found, strict=True):
+        if isinstance(summary, ResourceManagerError):
+            return Uncertain(str(summary))
+        if isinstance(summary, BaseException):
+            raise summary
+        if summary is not None:
+            known[application_id] = summary
     if await ask_life(manager, timeout_s=timeout_s) != before:
         return Uncertain(f"sub-cluster {manager.subcluster} restarted while it was asked")
-    return HomeKnows(before, states)
+    return HomeKnows(before, known)
 
 
-async def _ask_state(
+async def _ask_summary(
     manager: ResourceManager, application_id: ApplicationId, timeout_s: float
-) -> YarnApplicationState | None:
-    """The state of an application; None if the home does not know it."""
+) -> ApplicationSummary | None:
+    """What the home tells of an application; None if it does not know it."""
     document = await ask.ask_application(manager, application_id, as_of_s=0.0, timeout_s=timeout_s)
-    return None if document is None else document.summary.state
+    return None if document is None else document.summary

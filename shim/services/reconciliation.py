@@ -16,13 +16,16 @@ from dataclasses import dataclass, field
 
 import structlog
 
+from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.same_application import differences
 from shim.domain.submissions import SubmissionStanding, SubmissionState
 from shim.errors import HeddleError
 from shim.global_master.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
+from shim.services.claims import Claims
 from shim.services.delivery import HomeKnows, Life, ask_home
 from shim.services.repair import Repair
 
@@ -63,6 +66,7 @@ class _Findings:
     finals: list[ApplicationId] = field(default_factory=list)
     confirmed: list[ApplicationId] = field(default_factory=list)
     to_ask: list[SubmissionStanding] = field(default_factory=list)
+    seen: dict[ApplicationId, ApplicationSummary] = field(default_factory=dict)
 
 
 class Reconciliation:
@@ -85,6 +89,7 @@ class Reconciliation:
         self._clock = clock
         self._settings = settings or ReconciliationSettings()
         self._lives: dict[SubClusterId, tuple[int, float]] = {}
+        self._claims = Claims(store, view, clock)
 
     async def run(self) -> None:
         """Reconcile until cancelled."""
@@ -107,6 +112,7 @@ class Reconciliation:
         findings = self._compare(home, life, (s for s in standings if s.state is SubmissionState.SUBMITTED))
         if findings.to_ask:
             await self._ask_for(home, findings)
+        await self._drop_disputed(findings)
         if findings.finals:
             await self._store.mark_final(findings.finals)
         if findings.confirmed:
@@ -127,9 +133,11 @@ class Reconciliation:
                 findings.to_ask.append(standing)
             elif document is not None and is_told and document.summary.state.is_final:
                 findings.finals.append(application_id)
+                findings.seen[application_id] = document.summary
             elif document is not None and is_told and (same_life or document.as_of_s > noticed_s):
                 if not same_life:
                     findings.confirmed.append(application_id)
+                    findings.seen[application_id] = document.summary
             elif now_s - max(noticed_s, standing.intended_at_ms / 1000) >= self._settings.grace_s:
                 findings.to_ask.append(standing)
         return findings
@@ -142,18 +150,34 @@ class Reconciliation:
         if not isinstance(knows, HomeKnows):
             return
         for standing in asked:
-            state = knows.applications.get(standing.application_id)
+            seen = knows.applications.get(standing.application_id)
             same_life = standing.home_started_on_ms == knows.life.started_on_ms
-            if state is None and same_life:
+            if seen is None and same_life:
                 _log.info("ended and forgotten by its home", application=str(standing.application_id), home=home)
                 findings.finals.append(standing.application_id)
                 self._view.unmark_submitted(standing.application_id)
-            elif state is None:
+            elif seen is None:
                 await self._submit_anew(standing, knows.life)
-            elif state.is_final:
-                findings.finals.append(standing.application_id)
-            elif not same_life:
-                await self._store.confirm([standing.application_id], home, knows.life.started_on_ms)
+            else:
+                findings.seen[standing.application_id] = seen
+                if seen.state.is_final:
+                    findings.finals.append(standing.application_id)
+                elif not same_life:
+                    findings.confirmed.append(standing.application_id)
+
+    async def _drop_disputed(self, findings: _Findings) -> None:
+        """Those under whose ids their home has other applications have not ended: they were never run."""
+        submitted = await self._store.described(findings.seen.keys()) if findings.seen else {}
+        for application_id, submission in submitted.items():
+            seen = findings.seen[application_id]
+            if not differences(submission, seen):
+                continue
+            record = await self._store.find(application_id)
+            if record is not None and record.state is SubmissionState.SUBMITTED:
+                await self._claims.is_disputed(record, seen)
+            for told in (findings.finals, findings.confirmed):
+                if application_id in told:
+                    told.remove(application_id)
 
     async def _submit_anew(self, standing: SubmissionStanding, life: Life) -> None:
         """An acknowledged application that the home's new life does not know: its old life had not stored it."""

@@ -21,6 +21,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
 from shim.errors import StoreError, VersionConflictError
+from shim.services.claims import Claims
 from shim.services.crash_points import CrashPoint
 from shim.services.delivery import HomeKnows, Life, Refused, Taken, ask_home, deliver
 from shim.services.submission import SubmissionService, SubmissionTools, new_intent_id
@@ -61,6 +62,8 @@ class Repair:
         self._clock = tools.clock
         self._settings = settings or RepairSettings()
         self._reached = tools.crash_points
+        self._past = tools.past
+        self._claims = Claims(tools.store, tools.view, tools.clock)
 
     async def repair_all(self) -> None:
         """List every INTENDED application, and bring those that are due to their homes."""
@@ -101,8 +104,10 @@ class Repair:
             application_id = record.submission.application_id
             if application_id in self._submissions.in_flight:
                 continue
-            if application_id in knows.applications:
-                await self._settle_taken(record)
+            seen = knows.applications.get(application_id)
+            if seen is not None:
+                if not await self._claims.is_disputed(record, seen):
+                    await self._settle_taken(record)
             elif not await self.send_again(record, knows.life):
                 return  # it has stopped answering: what it said no longer counts
 
@@ -120,6 +125,22 @@ class Repair:
         intent = await self._next_intent(record, life)
         return await self.send(intent, was=record.standing, since_s=begun_s)
 
+    async def _may_be_sent(self, record: SubmissionRecord) -> bool:
+        """Whether a record from before a restore surely was not sent in the lost time; if it was, it is settled there.
+
+        Everything that is sent again passes here: by the repair, by a sweep, or from a retired home.
+        """
+        application_id = record.submission.application_id
+        sightings = await self._past.look_for([application_id])
+        sighting = sightings.found.get(application_id)
+        if sighting is not None:
+            await self._claims.take_over(record, sighting)
+            self._listing.mark_written(application_id)
+        elif sightings.silent:
+            names = ", ".join(sightings.silent)
+            _log.info("from before a restore: may be at another cluster", application=str(application_id), silent=names)
+        return sighting is None and not sightings.silent
+
     async def send(self, intent: SubmissionRecord, *, was: SubmissionStanding, since_s: float) -> bool:
         """Write an intent over what stands, and send for it; see `send_again`.
 
@@ -128,6 +149,10 @@ class Repair:
             was: What it is based on.
             since_s: When its home was last heard of; by the monotonic clock.
         """
+        if self._past.concerns(was):
+            if not await self._may_be_sent(_as_it_stood(intent, was)):
+                return True  # it is there, or waits; others may be sent
+            since_s = self._clock.monotonic_s()  # its home was among those that were asked
         try:
             await self._store.rehome(intent, was=was)
         except VersionConflictError:
@@ -200,6 +225,18 @@ class Repair:
 
     def _now_ms(self) -> int:
         return int(self._clock.now_s() * 1000)
+
+
+def _as_it_stood(intent: SubmissionRecord, was: SubmissionStanding) -> SubmissionRecord:
+    """The record that a new intent is meant to replace."""
+    return replace(
+        intent,
+        state=was.state,
+        home_subcluster=was.home_subcluster,
+        home_started_on_ms=was.home_started_on_ms,
+        intended_at_ms=was.intended_at_ms,
+        intent_id=was.intent_id,
+    )
 
 
 def as_failed(document: ApplicationDocument, rejection: str, at_s: float) -> ApplicationDocument:

@@ -7,6 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import TypeVar
 
+from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.submissions import NOWHERE, SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableError
@@ -163,7 +164,7 @@ class Routing:
         for subcluster, answer in zip(self._managers, answers, strict=True):
             if not isinstance(answer, HomeKnows):
                 silent.append(subcluster)
-            elif application_id in answer.applications:
+            elif (seen := answer.applications.get(application_id)) is not None and SPAN_TAG not in seen.tags:
                 return subcluster
         if silent:
             raise HomeUnreachableError(

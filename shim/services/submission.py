@@ -21,7 +21,9 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.same_application import differences
 from shim.domain.submissions import NOWHERE, HomeDecision, Submission, SubmissionRecord, SubmissionState
 from shim.errors import (
     ConflictError,
@@ -33,10 +35,12 @@ from shim.global_master.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestAnswer
 from shim.ports.state_store import StateStore
+from shim.services.claims import Claims
 from shim.services.crash_points import CrashPoint, CrashPoints, nothing_happens
 from shim.services.delivery import Delivery, Life, NotSent, Refused, Taken, Uncertain, ask_life, deliver
 from shim.services.gate import Gate, OpenGate
 from shim.services.homes import Homes
+from shim.services.lost_time import NOTHING_LOST, Past
 from shim.services.settling import Settling
 
 __all__ = [
@@ -80,6 +84,7 @@ class SubmissionTools:
         listing: Shows applications.
         clock: The machine's.
         crash_points: Called at each step of each submission.
+        past: Whether the store was restored.
     """
 
     homes: Homes
@@ -89,6 +94,7 @@ class SubmissionTools:
     listing: Listing
     clock: Clock
     crash_points: CrashPoints = nothing_happens
+    past: Past = NOTHING_LOST
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,6 +157,8 @@ class SubmissionService:
         self._settings = settings or SubmissionSettings()
         self._gate = gate or OpenGate()
         self._reached = tools.crash_points
+        self._past = tools.past
+        self._claims = Claims(tools.store, tools.view, tools.clock)
         self._settling = Settling(tools.store, tools.clock, crash_points=tools.crash_points)
         self._flights: dict[ApplicationId, asyncio.Task[Accepted | Rejected]] = {}
 
@@ -202,10 +210,27 @@ class SubmissionService:
         flight = self._flights.get(application_id)
         if flight is not None:
             return await asyncio.shield(flight)
+        if self._past.concerns(record.standing):
+            found = await self._started_before(record)
+            if found is not None:
+                return found
         decision = await self._homes.agree(record.submission)
         if decision.home_subcluster is None:
             return decision
         return await asyncio.shield(self._take_off(application_id, self._fly_on(record, decision)))
+
+    async def _started_before(self, record: SubmissionRecord) -> Accepted | HomeDecision | None:
+        """Whether a record that waits by a restored store was started in the lost time; None if it surely was not."""
+        application_id = record.submission.application_id
+        sightings = await self._past.look_for([application_id])
+        sighting = sightings.found.get(application_id)
+        if sighting is not None:
+            await self._claims.take_over(record, sighting)
+            return Accepted(sighting.summary.home_subcluster, is_delivered=True)
+        if sightings.silent:
+            names = ", ".join(sightings.silent)
+            return HomeDecision(None, f"it may have started before the store was restored: {names} cannot say now", ())
+        return None
 
     def _take_off(
         self, application_id: ApplicationId, work: Coroutine[Any, Any, Accepted | Rejected]
@@ -258,14 +283,35 @@ class SubmissionService:
         """The answer to an application that the view lists already: usually the second try of a client."""
         document = self._view.find(submission.application_id)
         if document is None:
-            return None
+            return await self._known_at_a_cluster(submission)
         record = await self._store.find(submission.application_id)
-        if record is None:  # submitted to its sub-cluster directly: that ignores it, unless it is somebody else's
-            _refuse_other_user(document.summary.user, submission)
-            return Accepted(document.summary.home_subcluster, is_delivered=True)
+        if record is None:  # submitted to its sub-cluster directly, or before a restore
+            return _repeated(submission, document.summary)
         if record.state is SubmissionState.REJECTED:
             return None
         return self._known_as(record, submission, content_hash(submission))
+
+    async def _known_at_a_cluster(self, submission: Submission) -> Accepted | None:
+        """The answer to a submission under an id that the store does not vouch for; clusters are asked by id.
+
+        Raises:
+            UnavailableError: The id is from before a restore, and a cluster that may know it does not say.
+        """
+        application_id = submission.application_id
+        is_lost_time = self._past.is_lost_time(application_id)
+        if not is_lost_time and not self._past.is_foreign(application_id):
+            return None
+        if await self._store.find(application_id) is not None:
+            return None
+        sightings = await self._past.look_for([application_id])
+        if application_id in sightings.found:
+            return _repeated(submission, sightings.found[application_id].summary)
+        if is_lost_time and sightings.silent:
+            raise UnavailableError(
+                f"{application_id} is from before the state store was restored, and {', '.join(sightings.silent)} "
+                "cannot say now whether it is there; repeat the call"
+            )
+        return None
 
     def _known_as(self, stands: SubmissionRecord, wanted: Submission, digest: bytes) -> Accepted:
         _refuse_other_user(stands.submission.user, wanted)
@@ -371,6 +417,22 @@ def new_intent_id() -> str:
 def content_hash(submission: Submission) -> bytes:
     """SHA-256 of the context and its representation: what makes two submissions the same."""
     return hashlib.sha256(submission.content_type.encode() + b"\0" + submission.body).digest()
+
+
+def _repeated(submission: Submission, seen: ApplicationSummary) -> Accepted:
+    """The answer to a submission whose id a cluster knows and the store does not.
+
+    Raises:
+        ConflictError: It is another application.
+    """
+    found = differences(submission, seen, with_queue=True)
+    if found:
+        message = (
+            f"{submission.application_id} is known at sub-cluster {seen.home_subcluster} as another application "
+            f"({'; '.join(found)}); ask for a new id"
+        )
+        raise ConflictError(message)
+    return Accepted(seen.home_subcluster, is_delivered=True)
 
 
 def _refuse_other_user(owner: str, submission: Submission) -> None:

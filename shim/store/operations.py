@@ -27,7 +27,7 @@ from sqlalchemy.sql.dml import ReturningInsert
 from shim.domain.id_epochs import sequence_above, timestamp_of_epoch
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submissions import NOWHERE, Submission, SubmissionRecord, SubmissionStanding, SubmissionState
 from shim.errors import VersionConflictError
 from shim.store import rows
 from shim.store.prepared import Prepared
@@ -36,6 +36,7 @@ from shim.store.tables import admissions, federation, id_epochs, submissions
 __all__ = [
     "begin_epoch",
     "confirm",
+    "described",
     "federation_timestamp_ms",
     "find",
     "give_up",
@@ -94,6 +95,7 @@ _NOTE_TAKEN = (
     .where(_IS_KEY, _C.state == SubmissionState.INTENDED.value)
     .values(state=SubmissionState.SUBMITTED.value)
 )
+_DESCRIBED = select(*(column for column in _C if column.name not in ("body", "decision")))
 _STATE = select(_C.state).where(_IS_KEY)
 _REHOME = (
     update(submissions)
@@ -274,6 +276,15 @@ def find(connection: Connection, *, application_id: ApplicationId) -> Submission
     """The record of an id."""
     row = connection.execute(_FIND, _key(application_id)).mappings().first()
     return None if row is None else rows.record_of_row(row)
+
+
+def described(connection: Connection, *, application_ids: Collection[ApplicationId]) -> dict[ApplicationId, Submission]:
+    """What was submitted under ids, without the bodies."""
+    return {
+        rows.id_of_row(row): rows.submission_of_row({**row, "body": b""})
+        for chunk in _chunks(application_ids)
+        for row in connection.execute(_DESCRIBED.where(chunk)).mappings()
+    }
 
 
 def intended(connection: Connection) -> Sequence[SubmissionRecord]:

@@ -16,7 +16,7 @@ from shim.domain.submissions import (
 )
 from shim.domain.verdicts import HomeVerdict, Verdict
 
-__all__ = ["id_of_row", "record_of_row", "row_of_record", "row_of_standing", "standing_of_row"]
+__all__ = ["id_of_row", "record_of_row", "row_of_record", "row_of_standing", "standing_of_row", "submission_of_row"]
 
 Row = Mapping[Any, Any]
 
@@ -50,7 +50,22 @@ def row_of_record(record: SubmissionRecord) -> dict[str, Any]:
 
 def record_of_row(row: Row) -> SubmissionRecord:
     """The record that `row_of_record` made a row of."""
-    submission = Submission(
+    return SubmissionRecord(
+        submission=submission_of_row(row),
+        content_hash=row["content_hash"],
+        home_subcluster=SubClusterId(row["home_subcluster"]),
+        home_started_on_ms=row["home_started_on_ms"],
+        state=SubmissionState(row["state"]),
+        intended_at_ms=row["intended_at_ms"],
+        decision=_decision_of_json(row["decision"]),
+        rejection=row["rejection"],
+        intent_id=row["intent_id"],
+    )
+
+
+def submission_of_row(row: Row) -> Submission:
+    """What was submitted."""
+    return Submission(
         application_id=id_of_row(row),
         user=row["user_name"],
         name=row["name"],
@@ -62,17 +77,6 @@ def record_of_row(row: Row) -> SubmissionRecord:
         content_type=row["content_type"],
         application_type=row["application_type"],
         tags=tuple(row["tags"]),
-    )
-    return SubmissionRecord(
-        submission=submission,
-        content_hash=row["content_hash"],
-        home_subcluster=SubClusterId(row["home_subcluster"]),
-        home_started_on_ms=row["home_started_on_ms"],
-        state=SubmissionState(row["state"]),
-        intended_at_ms=row["intended_at_ms"],
-        decision=_decision_of_json(row["decision"]),
-        rejection=row["rejection"],
-        intent_id=row["intent_id"],
     )
 
 

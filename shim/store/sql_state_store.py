@@ -1,7 +1,7 @@
 """`StateStore` over SQL."""
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -11,7 +11,7 @@ from sqlalchemy.exc import ArgumentError
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submissions import Submission, SubmissionRecord, SubmissionStanding, SubmissionState
 from shim.errors import ConfigError, StoreUnavailableError
 from shim.store import operations
 from shim.store.executors import Executor
@@ -20,6 +20,7 @@ from shim.store.private_files import has_key, key_beside
 from shim.store.schema import upgrade
 from shim.store.sealed_bodies import SealedBodies
 from shim.store.sql_act_store import SqlActStore
+from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
 from shim.store.sql_policy_store import SqlPolicyStore
 from shim.store.sql_span_store import SqlSpanStore
@@ -107,6 +108,7 @@ class SqlStateStore:
         leases: The leases in the same database; closed with it.
         policies: The policies in the same database; closed with it.
         acts: What was done so that queues get their shares, in the same database; closed with it.
+        history: What the store knows of its own past; closed with it.
     """
 
     def __init__(self, executor: Executor, *, now_s: Callable[[], float], bodies: SealedBodies) -> None:
@@ -116,6 +118,7 @@ class SqlStateStore:
         self.leases = SqlLeaseStore(executor)
         self.policies = SqlPolicyStore(executor, now_s=now_s)
         self.acts = SqlActStore(executor)
+        self.history = SqlHistoryStore(executor, now_s=now_s)
 
     @property
     def seals_bodies(self) -> bool:
@@ -185,6 +188,10 @@ class SqlStateStore:
         """The record of an application."""
         record = await self._executor.read(partial(operations.find, application_id=application_id))
         return None if record is None else self._bodies.opened(record)
+
+    async def described(self, application_ids: Collection[ApplicationId]) -> Mapping[ApplicationId, Submission]:
+        """What was submitted under these ids, without the bodies."""
+        return await self._executor.read(partial(operations.described, application_ids=tuple(application_ids)))
 
     async def intended(self) -> Sequence[SubmissionRecord]:
         """Records that are INTENDED; oldest first."""

@@ -1,11 +1,11 @@
 """Ports with a stop-watch: each wraps another and tells the metrics how long its calls took and how they ended."""
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submissions import Submission, SubmissionRecord, SubmissionStanding, SubmissionState
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.state_store import StateStore
@@ -106,6 +106,11 @@ class ObservedStateStore:
         """See `StateStore`."""
         with self._operation("find"):
             return await self._inner.find(application_id)
+
+    async def described(self, application_ids: Collection[ApplicationId]) -> Mapping[ApplicationId, Submission]:
+        """See `StateStore`."""
+        with self._operation("described"):
+            return await self._inner.described(application_ids)
 
     async def intended(self) -> Sequence[SubmissionRecord]:
         """See `StateStore`."""

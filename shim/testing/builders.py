@@ -1,6 +1,7 @@
 """Domain values with defaults: a test names only what it is about."""
 
 import hashlib
+import json
 from dataclasses import replace
 from typing import Any
 
@@ -16,7 +17,7 @@ _EAST = SubClusterId("east")
 _SUBMISSION = Submission(
     application_id=ApplicationId(FEDERATION_TIMESTAMP_MS, 1),
     user="alice",
-    name="word count",
+    name="job",
     queue="root.default",
     resource=ResourceVector(1024, 1, {"yarn.io/gpu": 2}),
     label="",
@@ -29,9 +30,17 @@ _SUBMISSION = Submission(
 def a_submission(sequence: int = 1, **changes: Any) -> Submission:
     """A submission of alice with number `sequence` of the federation; its body names its id."""
     application_id = ApplicationId(FEDERATION_TIMESTAMP_MS, sequence)
-    body = b'{"application-id":"%s"}' % str(application_id).encode()
-    values: dict[str, Any] = {"application_id": application_id, "body": body}
-    return replace(_SUBMISSION, **(values | changes))
+    values: dict[str, Any] = {"application_id": application_id}
+    submission = replace(_SUBMISSION, **(values | changes))
+    if "body" in changes:
+        return submission
+    context = {
+        "application-id": str(application_id),
+        "application-name": submission.name,
+        "application-type": submission.application_type,
+        "application-tags": {"tag": list(submission.tags)},
+    }
+    return replace(submission, body=json.dumps(context, separators=(",", ":")).encode())
 
 
 def a_record(

@@ -18,6 +18,7 @@ from shim.domain.submissions import Candidate, HomeDecision, Submission
 from shim.errors import ResourceManagerError
 from shim.global_master.federation_view import FederationView
 from shim.global_master.home import HomeSettings
+from shim.ports.history_store import HistoryStore
 from shim.ports.resource_manager import ResourceManager, RestRequest
 from shim.ports.span_store import SpanStore
 from shim.ports.state_store import StateStore
@@ -27,6 +28,7 @@ from shim.services.crash_points import CrashPoints, nothing_happens
 from shim.services.fence import FencedResourceManager
 from shim.services.gate import Gate
 from shim.services.homes import Homes
+from shim.services.lost_time import NOTHING_LOST, LostTime
 from shim.services.reconciliation import Reconciliation
 from shim.services.repair import Repair
 from shim.services.retirement import RetirementService
@@ -112,6 +114,7 @@ class ScriptedHeddle:
         crash_points: CrashPoints = nothing_happens,
         gate: Gate | None = None,
         spans: SpanStore | None = None,
+        history: HistoryStore | None = None,
     ) -> None:
         self.store = store
         self.spans = spans or InMemorySpanStore()
@@ -123,7 +126,9 @@ class ScriptedHeddle:
         self.administration = AdministrationService(view=self.view, store=store, spans=self.spans, clock=clock)
         self.homes = ChoosesInOrder(self.view, clock, self.administration.current)
         self.routing = Routing(self.view, fenced, store, clock)
-        self.tools = SubmissionTools(self.homes, self.view, fenced, store, self.listing, clock, crash_points)
+        self.lost_time = None if history is None else LostTime(history, self.view, fenced, clock)
+        past = self.lost_time or NOTHING_LOST
+        self.tools = SubmissionTools(self.homes, self.view, fenced, store, self.listing, clock, crash_points, past)
         self.submissions = SubmissionService(self.tools, gate=gate)
         self.repair = Repair(self.tools, self.submissions)
         self.reconciliation = Reconciliation(
@@ -175,9 +180,16 @@ class ScriptedHeddle:
 class ScriptedFederation:
     """The world that outlives a Heddle: ResourceManagers, store and time."""
 
-    def __init__(self, names: Sequence[str] = ("east", "west"), *, store: StateStore | None = None) -> None:
+    def __init__(
+        self,
+        names: Sequence[str] = ("east", "west"),
+        *,
+        store: StateStore | None = None,
+        history: HistoryStore | None = None,
+    ) -> None:
         self.clock = FakeClock()
         self.store = store or InMemoryStateStore(now_s=self.clock.now_s)
+        self.history = history
         self.spans = InMemorySpanStore()
         self.managers = {SubClusterId(name): ScriptedResourceManager(name, clock=self.clock) for name in names}
 
@@ -187,8 +199,11 @@ class ScriptedFederation:
 
     async def start(self, crash_points: CrashPoints = nothing_happens, gate: Gate | None = None) -> ScriptedHeddle:
         """A new Heddle that has polled once."""
-        heddle = ScriptedHeddle(self.managers, self.store, self.clock, crash_points, gate, self.spans)
+        history = self.history
+        heddle = ScriptedHeddle(self.managers, self.store, self.clock, crash_points, gate, self.spans, history)
         await self.wait_for(heddle.poll())
+        if heddle.lost_time is not None:
+            await heddle.lost_time.begin()
         return heddle
 
     async def wait_for(self, work: Coroutine[Any, Any, T], *, most_s: float = 60.0) -> T:

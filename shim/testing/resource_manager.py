@@ -223,9 +223,9 @@ class ScriptedResourceManager:
                 application_id,
                 "ACCEPTED",
                 user=request.user or "dr.who",
-                name=context.get("application-name", ""),
+                name=context.get("application-name", "job"),
                 queue=queue if queue.startswith("root") else f"root.{queue}",
-                applicationType=context.get("application-type", ""),
+                applicationType=context.get("application-type") or "YARN",
                 applicationTags=",".join(tags) if isinstance(tags, list) else tags,
             )
         location = ("Location", f"http://rm{request.path.rstrip('/')}/{application_id}")

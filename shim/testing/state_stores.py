@@ -1,20 +1,29 @@
 """State stores for tests: one in memory that keeps the contract, and some that fail in named ways."""
 
 import time
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
 from shim.domain.id_epochs import sequence_above, timestamp_of_epoch
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.same_application import DISPUTED
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submissions import Submission, SubmissionRecord, SubmissionStanding, SubmissionState
 from shim.errors import StoreUnavailableError, VersionConflictError
+from shim.ports.history_store import StoreHistory
 
-__all__ = ["AwayStore", "InMemoryStateStore", "LockedStore", "LosesTheAnswerToCommits", "SwitchableStore"]
+__all__ = [
+    "AwayStore",
+    "InMemoryHistoryStore",
+    "InMemoryStateStore",
+    "LockedStore",
+    "LosesTheAnswerToCommits",
+    "SwitchableStore",
+]
 
 
-_CONTENTS = ("_timestamp_ms", "_next_sequence", "_epochs", "_kept", "_admissions")
+_CONTENTS = ("_timestamp_ms", "_next_sequence", "_epochs", "_kept", "_admissions", "_restored_at_ms")
 
 
 @dataclass(slots=True)
@@ -33,6 +42,7 @@ class InMemoryStateStore:
     _epochs: list[int] = field(default_factory=list)
     _kept: dict[ApplicationId, _Kept] = field(default_factory=dict)
     _admissions: dict[SubClusterId, Admission] = field(default_factory=dict)
+    _restored_at_ms: int = 0
 
     async def federation_timestamp_ms(self) -> int:
         """The time of the first call ever."""
@@ -112,6 +122,11 @@ class InMemoryStateStore:
         kept = self._kept.get(application_id)
         return None if kept is None else kept.record
 
+    async def described(self, application_ids: Collection[ApplicationId]) -> Mapping[ApplicationId, Submission]:
+        """What was submitted under these ids, without the bodies."""
+        found = {each: self._kept[each].record.submission for each in application_ids if each in self._kept}
+        return {each: replace(submission, body=b"") for each, submission in found.items()}
+
     async def intended(self) -> Sequence[SubmissionRecord]:
         """Every INTENDED record; oldest first."""
         return [kept.record for kept in self._unfinished() if kept.record.state is SubmissionState.INTENDED]
@@ -175,6 +190,21 @@ class InMemoryStateStore:
     async def close(self) -> None:
         """Nothing to give up."""
 
+    def history(self) -> StoreHistory:
+        """What is known of the past."""
+        ends = (kept.finished_at_ms for kept in self._kept.values() if kept.finished_at_ms is not None)
+        founded = () if self._timestamp_ms is None else (self._timestamp_ms,)
+        epochs = frozenset([*founded, *self._epochs])
+        return StoreHistory(epochs, self._restored_at_ms, min(ends, default=0))
+
+    def records(self) -> Mapping[ApplicationId, SubmissionRecord]:
+        """Every record."""
+        return {application_id: kept.record for application_id, kept in self._kept.items()}
+
+    def note_restored(self) -> None:
+        """What is in it is doubtful from now."""
+        self._restored_at_ms = self._now_ms()
+
     def backup(self) -> "InMemoryStateStore":
         """A copy of what is in it now."""
         copied = (deepcopy(getattr(self, name)) for name in _CONTENTS)
@@ -199,6 +229,41 @@ class InMemoryStateStore:
     def _unfinished(self) -> list[_Kept]:
         alive = (kept for kept in self._kept.values() if kept.finished_at_ms is None)
         return sorted(alive, key=lambda kept: (kept.record.intended_at_ms, kept.record.submission.application_id))
+
+
+@dataclass(slots=True)
+class InMemoryHistoryStore:
+    """The past of an in-memory store; a restore is noticed only by what clusters list."""
+
+    store: InMemoryStateStore
+
+    async def history(self) -> StoreHistory:
+        """See `HistoryStore`."""
+        return self.store.history()
+
+    async def lost(
+        self, application_ids: Collection[ApplicationId], subcluster: SubClusterId
+    ) -> frozenset[ApplicationId]:
+        """See `HistoryStore`."""
+        not_sent = (SubmissionState.WAITING, SubmissionState.INTENDED)
+        known = {
+            application_id
+            for application_id, record in self.store.records().items()
+            if record.home_subcluster == subcluster or record.state not in not_sent
+        }
+        return frozenset(application_ids) - known
+
+    async def disputed(self) -> Sequence[SubmissionRecord]:
+        """See `HistoryStore`."""
+        return [record for record in self.store.records().values() if record.rejection.startswith(DISPUTED)]
+
+    async def note_restored(self) -> None:
+        """See `HistoryStore`."""
+        self.store.note_restored()
+
+    async def note_lineage(self) -> bool:
+        """It has none."""
+        return False
 
 
 @dataclass(slots=True)
@@ -259,6 +324,11 @@ class SwitchableStore(InMemoryStateStore):
         """Refused while reads fail."""
         self._check(is_write=False)
         return await InMemoryStateStore.find(self, application_id)
+
+    async def described(self, application_ids: Collection[ApplicationId]) -> Mapping[ApplicationId, Submission]:
+        """Refused while reads fail."""
+        self._check(is_write=False)
+        return await InMemoryStateStore.described(self, application_ids)
 
     async def intended(self) -> Sequence[SubmissionRecord]:
         """Refused while reads fail."""

@@ -144,6 +144,9 @@ class OwnMethods:
         assert isinstance(request, GetApplicationReportRequestProto)  # noqa: S101 - the method's own request class
         application_id = application_of(request.application_id)
         known = partial(self._behind.calls.last_known, application_id, viewer=asked.caller.user)
+        disowned = self._behind.calls.disowned(application_id)
+        if disowned is not None and disowned.summary.user == asked.caller.user:
+            return _report_of(disowned)  # the home would tell of the other application under this id
         try:
             report = told(await self._behind.calls.read(application_id, asked.passed_on()))
         except HomeUnreachableError:

@@ -1,0 +1,56 @@
+"""Whether the application that a cluster has under an id is the one that was submitted.
+
+A ResourceManager takes every submission under a known id as a repetition, whatever it holds. So an id that two
+applications share would let one of them be acknowledged and never run.
+"""
+
+from shim.domain.applications import ApplicationSummary
+from shim.domain.submissions import Submission
+
+__all__ = ["DISPUTED", "differences", "disputed_reason"]
+
+DISPUTED = "Acknowledged and never run"
+"""How the reason of a submission begins whose id belongs to another application."""
+
+_TYPE_LENGTH = 20  # YarnConfiguration.APPLICATION_TYPE_LENGTH: a ResourceManager cuts longer ones off
+_DEFAULT_QUEUE = "default"
+
+
+def differences(submission: Submission, seen: ApplicationSummary, *, with_queue: bool = False) -> tuple[str, ...]:
+    """What proves that `seen` is not the application of `submission`; empty if it may be the same.
+
+    Only what never changes at a ResourceManager is proof: user, name, type and tags. A queue is none: placement rules
+    and moves change it. The content of what runs cannot be asked for.
+
+    Args:
+        submission: What was submitted; its body does not matter.
+        seen: What the cluster lists under its id.
+        with_queue: Whether the queue counts, too, where the submission names one that is not the default.
+    """
+    pairs = (
+        ("user", submission.user, seen.user),
+        ("name", _plain(submission.name), _plain(seen.name) if _plain(submission.name) else ""),
+        ("type", submission.application_type[:_TYPE_LENGTH], seen.application_type[:_TYPE_LENGTH]),
+        ("tags", ",".join(sorted(set(submission.tags))), ",".join(sorted(set(seen.tags)))),
+        ("queue", *(_leaves(submission.queue, seen.queue) if with_queue else ("", ""))),
+    )
+    return tuple(f"{what} {there!r} instead of {here!r}" for what, here, there in pairs if here != there)
+
+
+def disputed_reason(seen: ApplicationSummary, found: tuple[str, ...]) -> str:
+    """What the client of an acknowledged submission is told whose id belongs to another application."""
+    return (
+        f"{DISPUTED}: its id belongs to another application at sub-cluster {seen.home_subcluster} "
+        f"({'; '.join(found)}). Submit it again under a new id."
+    )
+
+
+def _plain(name: str) -> str:
+    """A name as far as it surely arrives unchanged: nothing if it holds anything but printable ASCII."""
+    return name.strip() if name.isascii() and name.isprintable() else ""
+
+
+def _leaves(asked: str, there: str) -> tuple[str, str]:
+    """The last parts of two queues' names; nothing where the submission leaves the choice to the cluster."""
+    leaf = asked.rpartition(".")[2]
+    return ("", "") if leaf in ("", _DEFAULT_QUEUE) else (leaf, there.rpartition(".")[2])

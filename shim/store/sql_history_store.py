@@ -1,0 +1,99 @@
+"""`HistoryStore` over SQL, in the database of the state store."""
+
+from collections.abc import Callable, Collection, Sequence
+from functools import partial
+
+from sqlalchemy import Connection, func, or_, select, tuple_, update
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.same_application import DISPUTED
+from shim.domain.submissions import SubmissionRecord, SubmissionState
+from shim.ports.history_store import StoreHistory
+from shim.store import rows
+from shim.store.executors import Executor
+from shim.store.lineage import lineage_of
+from shim.store.tables import federation, id_epochs, submissions
+
+__all__ = ["SqlHistoryStore", "mark_restored"]
+
+_C = submissions.c
+_BATCH = 400  # as in `operations`
+_NOT_SENT_ELSEWHERE = (SubmissionState.WAITING.value, SubmissionState.INTENDED.value)
+
+
+class SqlHistoryStore:
+    """The past of a store in SQL; implements `shim.ports.HistoryStore`. Closing the state store closes it."""
+
+    def __init__(self, executor: Executor, *, now_s: Callable[[], float]) -> None:
+        self._executor = executor
+        self._now_s = now_s
+
+    async def history(self) -> StoreHistory:
+        """What is known of the past."""
+        return await self._executor.read(_history)
+
+    async def lost(
+        self, application_ids: Collection[ApplicationId], subcluster: SubClusterId
+    ) -> frozenset[ApplicationId]:
+        """Those of these of which the store does not tell that they were sent to a sub-cluster that has them."""
+        return await self._executor.read(partial(_lost, application_ids=tuple(application_ids), subcluster=subcluster))
+
+    async def disputed(self) -> Sequence[SubmissionRecord]:
+        """Acknowledged submissions whose ids belong to other applications."""
+        return await self._executor.read(_disputed)
+
+    async def note_restored(self) -> None:
+        """What the store holds is doubtful from now."""
+        await self._executor.write(partial(mark_restored, at_ms=self._now_ms()))
+
+    async def note_lineage(self) -> bool:
+        """Remember which copy of the database this is; return whether it is another one."""
+        return await self._executor.write(partial(_note_lineage, at_ms=self._now_ms()))
+
+    def _now_ms(self) -> int:
+        return int(self._now_s() * 1000)
+
+
+def mark_restored(connection: Connection, *, at_ms: int) -> None:
+    """Records from before `at_ms` may be out of date; the lineage is found anew by the next process."""
+    connection.execute(update(federation).values(restored_at_ms=at_ms, lineage=None))
+
+
+def _history(connection: Connection) -> StoreHistory:
+    row = connection.execute(select(federation.c.timestamp_ms, federation.c.restored_at_ms)).first()
+    epochs = frozenset(connection.execute(select(id_epochs.c.timestamp_ms)).scalars())
+    oldest = connection.execute(select(func.min(_C.finished_at_ms))).scalar_one_or_none()
+    if row is None:
+        return StoreHistory(epochs, 0, oldest or 0)
+    return StoreHistory(epochs | {row.timestamp_ms}, row.restored_at_ms or 0, oldest or 0)
+
+
+def _lost(
+    connection: Connection, *, application_ids: Sequence[ApplicationId], subcluster: SubClusterId
+) -> frozenset[ApplicationId]:
+    known: set[ApplicationId] = set()
+    for start in range(0, len(application_ids), _BATCH):
+        batch = application_ids[start : start + _BATCH]
+        pairs = [(each.cluster_timestamp, each.sequence) for each in batch]
+        is_asked_for = tuple_(_C.cluster_timestamp, _C.sequence).in_(pairs)
+        was_sent = or_(_C.home_subcluster == subcluster, _C.state.not_in(_NOT_SENT_ELSEWHERE))
+        found = connection.execute(select(_C.cluster_timestamp, _C.sequence).where(is_asked_for, was_sent))
+        known.update(ApplicationId(stamp, sequence) for stamp, sequence in found)
+    return frozenset(application_ids) - known
+
+
+def _disputed(connection: Connection) -> Sequence[SubmissionRecord]:
+    is_disputed = _C.rejection.startswith(DISPUTED)
+    found = connection.execute(select(submissions).where(_C.state == SubmissionState.LOST.value, is_disputed))
+    return [rows.record_of_row(row) for row in found.mappings()]
+
+
+def _note_lineage(connection: Connection, *, at_ms: int) -> bool:
+    known = connection.execute(select(federation.c.lineage)).scalar_one_or_none()
+    lineage = lineage_of(connection)
+    if not lineage or lineage == known:
+        return False
+    if known:
+        mark_restored(connection, at_ms=at_ms)
+    connection.execute(update(federation).values(lineage=lineage))
+    return bool(known)
