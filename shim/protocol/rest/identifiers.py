@@ -1,22 +1,42 @@
-"""Identifiers in paths, and what is answered to those that are none.
+"""Identifiers in paths: what each stands for, how it is written to a ResourceManager, and what is answered to none.
 
-Source: the messages of `ApplicationId.fromString`, `ConverterUtils.toNodeId` and `RMWebServices` of Hadoop 3.4.2.
+Java reads more than one spelling of an id: a sign before a number, the digits of other scripts. Heddle reads ASCII
+digits alone, refuses the rest, and sends its own spelling: a ResourceManager never sees an id that Heddle has not
+understood.
+
+Source: the messages of `ApplicationId.fromString`, `ApplicationAttemptId.fromString`, `ContainerId.fromString`,
+`ConverterUtils.toNodeId`, `ConverterUtils.toNodeIdWithDefaultPort` and `RMWebServices` of Hadoop 3.4.2.
 """
 
+import re
+from collections.abc import Callable, Mapping
+from types import MappingProxyType
+
 from shim.domain.ids import (
+    ApplicationAttemptId,
     ApplicationId,
+    ContainerId,
     MalformedIdError,
     NodeId,
 )
 from shim.protocol.rest.errors import JavaError
 
 __all__ = [
+    "SIGNALS",
+    "canonical_parameters",
     "path_application",
+    "path_attempt",
+    "path_container",
     "path_node",
     "unknown_node",
 ]
 
+SIGNALS = ("OUTPUT_THREAD_DUMP", "GRACEFUL_SHUTDOWN", "FORCEFUL_SHUTDOWN")
+"""`org.apache.hadoop.yarn.api.records.SignalContainerCommand`."""
+
 _APPLICATION_PREFIX = "application_"
+_TEXT = re.compile(r"[^/\x00-\x1f\x7f]{1,512}")
+_HOST = re.compile(r"[^:/\s\x00-\x1f\x7f]{1,255}")
 
 
 def path_application(text: str) -> ApplicationId:
@@ -34,6 +54,32 @@ def path_application(text: str) -> ApplicationId:
             f"Invalid ApplicationId prefix: {text}. The valid ApplicationId should start with prefix application"
         )
     raise JavaError.invalid_id(f"Invalid ApplicationId: {text}")
+
+
+def path_attempt(text: str) -> ApplicationAttemptId:
+    """The attempt that a path segment names.
+
+    Raises:
+        JavaError: 400 if it names none.
+    """
+    try:
+        return ApplicationAttemptId.parse(text)
+    except MalformedIdError:
+        prefix = "" if text.startswith("appattempt_") else " prefix"
+        raise JavaError.invalid_id(f"Invalid AppAttemptId{prefix}: {text}") from None
+
+
+def path_container(text: str) -> ContainerId:
+    """The container that a path segment names.
+
+    Raises:
+        JavaError: 400 if it names none.
+    """
+    try:
+        return ContainerId.parse(text)
+    except MalformedIdError:
+        prefix = "" if text.startswith("container_") else " prefix"
+        raise JavaError.invalid_id(f"Invalid ContainerId{prefix}: {text}") from None
 
 
 def path_node(text: str) -> NodeId:
@@ -56,3 +102,55 @@ def path_node(text: str) -> NodeId:
 def unknown_node(text: str) -> JavaError:
     """The 404 for a node that no sub-cluster has."""
     return JavaError.not_found(f"nodeId, {text}, is not found")
+
+
+# -- as they are sent on ---------------------------------------------------------------------------------------------
+
+
+def canonical_parameters(given: Mapping[str, str]) -> dict[str, str]:
+    """The parameters of a path in the spelling that is sent on.
+
+    Args:
+        given: Decoded, by the names that the table of endpoints gives them, in the order of the path.
+
+    Raises:
+        JavaError: For the first that cannot be understood, in a ResourceManager's words.
+    """
+    return {name: _CANONICAL[name](text) for name, text in given.items()}
+
+
+def _text(text: str) -> str:
+    if not _TEXT.fullmatch(text) or text in (".", ".."):
+        raise JavaError.illegal_argument(f"not a path segment: {text[:80]!r}")
+    return text
+
+
+def _node_or_host(text: str) -> str:
+    """A host alone stands for all of its nodes: labels are read and set by it."""
+    return text if _HOST.fullmatch(text) and text not in (".", "..") else str(path_node(text))
+
+
+def _diagnosed(text: str) -> str:
+    """What is no application is diagnosed as such; what Java may read as one is understood or refused."""
+    return str(path_application(text)) if text.startswith(_APPLICATION_PREFIX) else _text(text)
+
+
+def _command(text: str) -> str:
+    """In capitals, as a ResourceManager reads it; of another one it says itself that there is none."""
+    command = text.upper()
+    return command if command in SIGNALS else _text(text)
+
+
+_CANONICAL: Mapping[str, Callable[[str], str]] = MappingProxyType(
+    {
+        "application": lambda text: str(path_application(text)),
+        "diagnosed": _diagnosed,
+        "attempt": lambda text: str(path_attempt(text)),
+        "container": lambda text: str(path_container(text)),
+        "node": lambda text: str(path_node(text)),
+        "host": _node_or_host,
+        "queue": _text,
+        "type": _text,
+        "command": _command,
+    }
+)

@@ -14,6 +14,7 @@ from shim.domain.ids import SubClusterId
 from shim.errors import HeddleError, InvariantViolationError, StoreUnavailableError, UnavailableError
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.errors import JavaError, RemoteException, remote_exception_of
+from shim.protocol.rest.identifiers import canonical_parameters
 from shim.protocol.rest.negotiation import failure_for
 from shim.protocol.rest.queries import Query, parse_query
 from shim.server.rest.answers import AnswerWriter, zipped
@@ -179,11 +180,12 @@ class RestDoor:
             self._identity.require_user(caller)
         if endpoint.operates:
             self._identity.refuse_wildcard_operator(caller)
+        parameters = canonical_parameters(match.parameters)
         plain = inflated(request, max_bytes=self._max_body_bytes)
         is_large = len(plain.body) > LARGE_BYTES
         read = asyncio.to_thread(understood, plain, endpoint) if is_large else None
         sent, body = understood(plain, endpoint) if read is None else await read
-        return await self._dispatch(Call(sent, endpoint, match.parameters, query, caller, body), story)
+        return await self._dispatch(Call(sent, endpoint, parameters, query, caller, match.parameters, body), story)
 
     async def _dispatch(self, call: Call, story: Story) -> Answer:
         named = call.query.first("cluster")

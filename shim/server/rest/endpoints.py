@@ -42,7 +42,11 @@ class Key(Enum):
 
     NONE = "none"
     APPLICATION = "application"
+    DIAGNOSED = "diagnosed"
+    """An application, or what is none and is told so with status 200."""
     NODE = "node"
+    HOST = "host"
+    """A node, or all nodes of a host."""
     NODE_PARAMETER = "nodeId"
     CONTAINER = "container"
     QUEUE = "queue"
@@ -161,12 +165,12 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         is_slow=True,
         query=("groupBy", "activitiesCount"),
     ),
-    _read("/scheduler/app-activities/{application}", Way.ROUTE, Key.APPLICATION, query=_OF_ACTIVITIES),
+    _read("/scheduler/app-activities/{diagnosed}", Way.ROUTE, Key.DIAGNOSED, query=_OF_ACTIVITIES),
     _read("/nodes", Way.MERGE, operation=Operation.NODES, query=("states",)),
     _read("/nodes/{node}", Way.ROUTE, Key.NODE),
     _change("POST", "/nodes/{node}/resource", Key.NODE),
-    _change("POST", "/nodes/{node}/replace-labels", Key.NODE, takes_body=False, query=("labels",)),
-    _read("/nodes/{node}/get-labels", Way.ROUTE, Key.NODE),
+    _change("POST", "/nodes/{host}/replace-labels", Key.HOST, takes_body=False, query=("labels",)),
+    _read("/nodes/{host}/get-labels", Way.ROUTE, Key.HOST),
     _read("/apps", Way.MERGE, operation=Operation.APPLICATIONS, query=_OF_APPLICATIONS),
     Endpoint("POST", "/apps", Way.OWN, operation=Operation.SUBMIT, takes_body=True, changes=True),
     Endpoint(
@@ -279,7 +283,7 @@ def find(raw_path: str) -> Match | None:
         return None
     rest = raw_path[len(BASE) :]
     if rest.startswith(";"):
-        rest = ""
+        rest = rest[rest.find("/") :] if "/" in rest else ""
     if rest and not rest.startswith("/"):
         return None
     segments = [part.partition(";")[0] for part in rest.split("/")[1:]]

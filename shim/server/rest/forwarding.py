@@ -4,7 +4,6 @@ import re
 from urllib.parse import quote, urlsplit
 
 from shim.ports.resource_manager import RestAnswer, RestRequest
-from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.negotiation import Representation, negotiate
 from shim.protocol.rest.queries import parse_query
 from shim.server.rest.endpoints import BASE, Endpoint
@@ -29,7 +28,6 @@ _NOT_CARRIED = frozenset(
         "server",
     }
 )
-_SEGMENT = re.compile(r"[^/\x00-\x1f\x7f]{1,512}")
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,255}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 
 
@@ -43,14 +41,11 @@ def forwarded_request(
     Args:
         request: As the client sent it.
         endpoint: The row that it matches.
-        parameters: Decoded values of the path's parameters.
+        parameters: Of the path, as `canonical_parameters` writes them.
         caller: On whose behalf.
         accept: Another `Accept` than the client's.
-
-    Raises:
-        JavaError: If a value could not stand in a path.
     """
-    segments = [_segment(parameters[part[1:-1]]) if part[0] == "{" else part for part in endpoint.segments]
+    segments = [quote(parameters[part[1:-1]], safe=":@,*") if part[0] == "{" else part for part in endpoint.segments]
     headers: Headers = tuple((name, value) for name in _TRAVELLING if (value := request.joined(name)))
     if accept is not None:
         headers = (("accept", accept), *(item for item in headers if item[0] != "accept"))
@@ -62,12 +57,6 @@ def forwarded_request(
         headers=headers,
         body=request.body,
     )
-
-
-def _segment(value: str) -> str:
-    if not _SEGMENT.fullmatch(value) or value in (".", ".."):
-        raise JavaError.illegal_argument(f"not a path segment: {value[:80]!r}")
-    return quote(value, safe=":@,*")
 
 
 def answer_of(answer: RestAnswer, request: Request, *, cookie: str | None, extra: Headers) -> Answer:

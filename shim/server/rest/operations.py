@@ -64,6 +64,8 @@ class Call:
 
     Attributes:
         request: Its body is the one that was understood.
+        parameters: Of the path, as a ResourceManager is sent them.
+        given: The same as the client wrote them, for messages.
         body: What the body says; None where the endpoint reads none.
     """
 
@@ -72,6 +74,7 @@ class Call:
     parameters: Mapping[str, str]
     query: Query
     caller: Caller
+    given: Mapping[str, str]
     body: Understood | None = None
 
 
@@ -190,8 +193,8 @@ class Operations:
         return Outcome(document, freshness, Part.APPLICATIONS)
 
     async def _application(self, call: Call) -> Outcome:
-        text = call.parameters["application"]
-        application_id = path_application(text)
+        text = call.given["application"]
+        application_id = path_application(call.parameters["application"])
         try:
             read = await self._backend.applications.application(application_id, viewer=call.caller.user)
         except NotFoundError:

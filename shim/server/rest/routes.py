@@ -5,15 +5,20 @@ import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, replace
-from typing import TypeVar
 
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, MalformedIdError, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.errors import HomeUnreachableError, NotFoundError, NoUsableSubClusterError
 from shim.global_master.federation_view import Part
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.body_shapes import Understood
 from shim.protocol.rest.errors import JavaError
-from shim.protocol.rest.identifiers import path_application, path_node, unknown_node
+from shim.protocol.rest.identifiers import (
+    path_application,
+    path_attempt,
+    path_container,
+    path_node,
+    unknown_node,
+)
 from shim.protocol.rest.merges import merge_containers
 from shim.protocol.rest.negotiation import Representation, negotiate
 from shim.protocol.rest.xml_writer import json_to_xml
@@ -25,8 +30,6 @@ from shim.services.freshness import Freshness
 from shim.services.identity import Caller, IdentityService
 
 __all__ = ["Routed", "Routes"]
-
-T = TypeVar("T")
 
 _OK = 200
 _NOT_FOUND = 404
@@ -52,6 +55,8 @@ class Routes:
         self._finders: Mapping[Key, Callable[[Call], Awaitable[SubClusterId]]] = {
             Key.APPLICATION: self._of_application,
             Key.NODE: self._of_node,
+            Key.HOST: self._of_host,
+            Key.DIAGNOSED: self._of_diagnosed,
             Key.NODE_PARAMETER: self._of_node_parameter,
             Key.CONTAINER: self._of_container,
             Key.QUEUE: self._of_queue,
@@ -147,9 +152,9 @@ class Routes:
     async def _containers(self, call: Call) -> Routed:
         """The home's list; if the attempt has containers elsewhere, one list of all."""
         routed = await self.pass_on(call, await self._of_application(call))
-        attempt = _parsed(ApplicationAttemptId.parse, call.parameters["attempt"])
-        if attempt is None or routed.answer.status != _OK:
+        if routed.answer.status != _OK:
             return routed
+        attempt = path_attempt(call.parameters["attempt"])
         beyond = await self._backend.routing.beyond_home(attempt)
         if not beyond:
             return routed
@@ -178,8 +183,8 @@ class Routes:
     async def _one_container(self, call: Call) -> Routed:
         """One of the home's, or of where it runs: there its attempt may have another number."""
         home = await self._of_application(call)
-        container = _parsed(ContainerId.parse, call.parameters["container"])
-        if container is None or container.attempt.application != path_application(call.parameters["application"]):
+        container = path_container(call.parameters["container"])
+        if container.attempt.application != path_application(call.parameters["application"]):
             return await self.pass_on(call, home)
         place = await self._backend.routing.place_of_container(container)
         if place == home:
@@ -191,46 +196,43 @@ class Routes:
     # -- finders -----------------------------------------------------------------------------------------------------
 
     async def _of_application(self, call: Call) -> SubClusterId:
-        text = call.parameters["application"]
-        is_diagnosis = "app-activities" in call.endpoint.path
         try:
-            return await self._backend.routing.home_of(path_application(text))
+            return await self._backend.routing.home_of(path_application(call.parameters["application"]))
         except NotFoundError:
-            if is_diagnosis:
-                return await self._any(call)
-            raise JavaError.not_found(f"app with id: {text} not found") from None
-        except JavaError:
-            if is_diagnosis:
-                return await self._any(call)
-            raise
+            raise JavaError.not_found(f"app with id: {call.given['application']} not found") from None
+
+    async def _of_diagnosed(self, call: Call) -> SubClusterId:
+        """The home of an application; any sub-cluster for what is none, which says so in its diagnosis."""
+        try:
+            return await self._backend.routing.home_of(path_application(call.parameters["diagnosed"]))
+        except (NotFoundError, JavaError):
+            return await self._any(call)
 
     async def _of_node(self, call: Call) -> SubClusterId:
-        text = call.parameters["node"]
-        answers_for_unknown = "labels" in call.endpoint.path
         try:
-            return self._backend.routing.subcluster_of_node(path_node(text))
+            return self._backend.routing.subcluster_of_node(path_node(call.parameters["node"]))
         except NotFoundError:
-            if answers_for_unknown:
-                return await self._any(call)
-            raise unknown_node(text) from None
-        except JavaError:
-            if answers_for_unknown:
-                return await self._any(call)
-            raise
+            raise unknown_node(call.given["node"]) from None
+
+    async def _of_host(self, call: Call) -> SubClusterId:
+        """Whose node or host it is; any sub-cluster for an unknown one, which then has labels for it."""
+        text = call.parameters["host"]
+        return self._having_node(text) or await self._any(call)
 
     async def _of_node_parameter(self, call: Call) -> SubClusterId:
-        text = call.query.first("nodeId") or ""
+        return self._having_node(call.query.first("nodeId") or "") or await self._any(call)
+
+    def _having_node(self, text: str) -> SubClusterId | None:
+        """The sub-cluster with a node of that id, or on that host."""
         now_s = self._backend.clock.now_s()
         for item in self._backend.view.subclusters:
             nodes = self._backend.view.look(item, now_s).nodes
             if any(text in (str(report.node), report.node.host) for report in nodes):
                 return item
-        return await self._any(call)
+        return None
 
     async def _of_container(self, call: Call) -> SubClusterId:
-        container = _parsed(ContainerId.parse, call.parameters["container"])
-        if container is None:
-            return await self._any(call)
+        container = path_container(call.parameters["container"])
         try:
             return await self._backend.routing.place_of_container(container)
         except NotFoundError:
@@ -270,21 +272,21 @@ class Routes:
         """A container may be signalled by its application's owner and by Heddle's admins.
 
         Raises:
-            JavaError: 403 for everybody else. A ResourceManager lets anybody.
+            JavaError: 403 for everybody else, where a ResourceManager lets anybody; 404 for an unknown application.
+            HomeUnreachableError: Who owns it cannot be told now: then nobody is passed on.
         """
-        container = _parsed(ContainerId.parse, call.parameters["container"])
-        if container is None or self._identity.is_admin(call.caller):
+        if self._identity.is_admin(call.caller):
             return
-        application_id: ApplicationId = container.attempt.application
+        container, user = path_container(call.parameters["container"]), call.caller.user
         try:
-            read = await self._backend.applications.application(application_id, viewer=call.caller.user)
-        except (NotFoundError, HomeUnreachableError):
-            return  # the sub-cluster says it better
-        if read.document.summary.user != call.caller.user:
+            read = await self._backend.applications.application(container.attempt.application, viewer=user)
+        except NotFoundError:  # nor is it passed on: it might begin this moment
+            raise JavaError.not_found(f"Trying to signal an absent container {container}") from None
+        if read.document.summary.user != user:
             raise JavaError(
                 403,
                 "org.apache.hadoop.yarn.webapp.ForbiddenException",
-                f"java.lang.Exception: Unauthorized attempt to signal {container} by remote user {call.caller.user}",
+                f"java.lang.Exception: Unauthorized attempt to signal {container} by remote user {user}",
             )
 
     async def _check_move(self, call: Call) -> None:
@@ -324,11 +326,3 @@ class Routes:
         found = _RESERVATION.search(answer.body)
         if found:
             self._backend.routing.remember_reservation(found[0].decode(), subcluster)
-
-
-def _parsed(parse: Callable[[str], T], text: str) -> T | None:
-    """An id; None for what is none: its sub-cluster refuses it in its own words."""
-    try:
-        return parse(text)
-    except MalformedIdError:
-        return None

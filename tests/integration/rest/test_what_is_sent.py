@@ -1,12 +1,15 @@
 """What a ResourceManager is sent of a client's request: what Heddle understood, written anew, and nothing else."""
 
 import itertools
+import re
+from urllib.parse import quote
 
 import pytest
 
 from shim.domain.ids import ApplicationId
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.services.identity import IdentityRules, ProxyRule
+from shim.testing.misbehaviours import IsNeverReached
 from tests.support.scripted_door import BASE, ScriptedDoor, body_of
 
 MINE = ApplicationId(1_600_000_000_000, 7)
@@ -80,3 +83,108 @@ async def test_parameters_of_a_row_arrive_whole(door):
     (request,) = sent(door)
     assert request.parameters == (("labels", "a;b"), ("labels", "c&doAs=x"))
     assert request.user == "bob"
+
+
+# -- paths -------------------------------------------------------------------------------------------------------------
+
+CONTAINER = PATHS["{container}"]
+DISGUISES = [
+    CONTAINER.replace("_01_", "_+01_"),
+    CONTAINER.replace("_16", "_+16"),
+    CONTAINER.replace("000001", "+1"),
+    CONTAINER.replace("000001", "00000\uff11"),
+    CONTAINER.replace("0007", "000\u0967"),
+    CONTAINER.replace("0007", "-7"),
+    CONTAINER + "_1",
+    CONTAINER + " ",
+    CONTAINER + "\n",
+    " " + CONTAINER,
+    CONTAINER + "%20",
+    CONTAINER + "/x",
+    "container_e+0" + CONTAINER.removeprefix("container"),
+    "x",
+]
+
+
+@pytest.fixture
+async def closed():
+    """Two clusters; MINE is alice's, and nobody operates Heddle."""
+    made = ScriptedDoor(rules=IdentityRules())
+    made.federation["east"].add_application(MINE, "RUNNING", user="alice")
+    await made.poll()
+    for name in ("east", "west"):
+        made.federation[name].requests.clear()
+    return made
+
+
+@pytest.mark.parametrize("container", DISGUISES)
+async def test_a_signal_to_what_is_no_container_reaches_nobody(closed, container):
+    answer = await closed.ask(
+        "POST", f"{BASE}/containers/{quote(container, safe='')}/signal/GRACEFUL_SHUTDOWN?user.name=eve"
+    )
+    assert answer.status == 400
+    assert sent(closed) == []
+
+
+@pytest.mark.parametrize(
+    "container",
+    [
+        CONTAINER,
+        CONTAINER.replace("000001", "1"),
+        CONTAINER.replace("0007", "7"),
+        CONTAINER.replace("_1600", "_e0_1600"),
+        f"{CONTAINER};x=y",
+        CONTAINER.replace("_", "%5F"),
+    ],
+)
+async def test_every_spelling_of_a_container_is_its_owners(closed, container):
+    target = f"{BASE}/containers/{container}/signal/graceful_shutdown"
+    assert (await closed.ask("POST", f"{target}?user.name=eve")).status == 403
+    assert sent(closed) == []
+    await closed.ask("POST", f"{target}?user.name=alice")
+    (request,) = sent(closed)
+    assert (request.path, request.user) == (f"{BASE}/containers/{CONTAINER}/signal/GRACEFUL_SHUTDOWN", "alice")
+
+
+async def test_a_signal_whose_owner_cannot_be_told_reaches_nobody(closed):
+    unknown = CONTAINER.replace("0007", "0009")
+    answer = await closed.ask("POST", f"{BASE}/containers/{unknown}/signal/GRACEFUL_SHUTDOWN?user.name=eve")
+    assert answer.status == 404
+    assert not [request for request in sent(closed) if request.method == "POST"]
+    closed.federation["east"].behave(IsNeverReached())
+    answer = await closed.ask("POST", f"{BASE}/containers/{unknown}/signal/GRACEFUL_SHUTDOWN?user.name=eve")
+    assert answer.status == 503
+    assert not [request for request in sent(closed) if request.method == "POST"]
+
+
+@pytest.mark.parametrize(
+    "row", [row for row in ENDPOINTS if "{" in row.path], ids=lambda row: f"{row.method} {row.path}"
+)
+@pytest.mark.parametrize("bad", ["%0a", "%2F", "%00", "%2e%2e", "%7F", "application_+1_1", "a%2Fb", "..", "."])
+async def test_what_no_path_can_name_reaches_nobody(closed, row, bad):
+    first = row.path.index("{")
+    path = row.path[:first] + bad + row.path[row.path.index("}") + 1 :]
+    for name, value in PATHS.items():
+        path = path.replace(name, value)
+    typed = {"content_type": "application/json"} if row.takes_body else {}
+    answer = await closed.ask(row.method, f"{BASE}{path}?user.name=alice", body=b'{"queue":"a"}', **typed)
+    if not (bad.startswith("application_") and ("{queue}" in row.path or "{host}" in row.path)):
+        assert answer.status in (400, 404)
+        assert sent(closed) == []
+
+
+@pytest.mark.parametrize("row", [row for row in ENDPOINTS if row.method == "GET"], ids=lambda row: row.path)
+async def test_matrix_parameters_change_nothing_and_reach_nobody(door, row):
+    plain, adorned = (
+        row.path,
+        "".join(f"{part};doAs=x;user.name=root" for part in re.split("(?=/)", f"{BASE}{row.path}")[3:]),
+    )
+    for name, value in PATHS.items():
+        plain, adorned = plain.replace(name, value), adorned.replace(name, value)
+    expected = await door.ask("GET", f"{BASE}{plain}?user.name=bob")
+    before = sent(door)
+    for name in ("east", "west"):
+        door.federation[name].requests.clear()
+    answer = await door.ask("GET", f"/ws/v1{adorned}?user.name=bob")
+    assert (answer.status, answer.body) == (expected.status, expected.body)
+    assert [request.path for request in sent(door)] == [request.path for request in before]
