@@ -301,6 +301,8 @@ def test_each_endpoint_answers_what_a_client_sends_by_itself(federation_of_one: 
         "container": application.replace("application", "container") + "_01_000001",
         "type": "LIFETIME",
         "node": "nosuch:1",
+        "host": "nosuch",
+        "diagnosed": application,
         "queue": "default",
     }
     for path in _READ_PATHS:
@@ -364,7 +366,10 @@ def test_a_signal_is_refused_to_others(federation_of_one: Pair):
     assert ours.status == 403
     assert rm.status != 403
     assert compare(request, rm, ours) == []
-    _assert_same(federation_of_one, RawRequest("POST", f"{BASE}/containers/foo/signal/OUTPUT_THREAD_DUMP"))
+    unreadable = RawRequest("POST", f"{BASE}/containers/foo/signal/OUTPUT_THREAD_DUMP")
+    rm, ours = federation_of_one.ask_both(unreadable)
+    assert (rm.status, ours.status) == (500, 400)
+    assert compare(unreadable, rm, ours) == []
 
 
 @pytest.mark.parametrize("name", [row.name for row in DIFFERENCES if row.always])

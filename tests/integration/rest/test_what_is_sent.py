@@ -19,6 +19,8 @@ PATHS = {
     "{attempt}": "appattempt_1600000000000_0007_000001",
     "{container}": "container_1600000000000_0007_01_000001",
     "{node}": "east-n1:45454",
+    "{host}": "east-n1",
+    "{diagnosed}": str(MINE),
     "{queue}": "default",
     "{type}": "LIFETIME",
     "{command}": "GRACEFUL_SHUTDOWN",
