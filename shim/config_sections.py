@@ -77,6 +77,15 @@ class ServerConfig:
         default=False,
         about=Key("Whether an address that other machines reach may be bound. Without it only loopback is."),
     )
+    host_names: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Names in `Host` that web clients may ask for, beside addresses, `localhost` and this machine's own names; "
+            "`*.example.org` for all below, `*` for any. Others are 421: a page could have rebound its name.",
+            pattern=r"\*|(\*\.)?[A-Za-z0-9._-]{1,255}",
+            form="a host name, without port; or *.name, or *",
+        ),
+    )
     max_body_bytes: int = key(_MIB, about=Key("Largest request body; more is 413.", least=1024))
     max_header_bytes: int = key(
         64 * 1024, about=Key("Largest request line and headers together; more is 431.", least=1024)

@@ -1,10 +1,12 @@
 """From a `[[subcluster]]` of the configuration to the ResourceManager behind it."""
 
 import ssl
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
+from urllib.parse import urlsplit
 
 from adapters.yarn import RestResourceManager, RestSettings, SubClusterConfiguration, read_folder
+from adapters.yarn.node_addresses import node_url
 from shim.config_sections import PollConfig, SubClusterConfig
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError
@@ -14,6 +16,7 @@ from shim.services.inspection import SubClusterDescription
 __all__ = ["SubCluster", "resolve"]
 
 _CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
+_MOST_OF_A_NODE = 4 * 1024 * 1024  # bytes; a `/conf` has a few hundred KiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,10 +42,11 @@ class SubCluster:
         """The body of `/conf` of one of its NodeManagers.
 
         Raises:
-            ResourceManagerError: If the node does not answer.
+            ResourceManagerError: If the node does not answer, or tells an address that is not one of its cluster.
         """
-        scheme = self.description.web[0].partition("://")[0]
-        node = RestResourceManager(self.id, [f"{scheme}://{web_address}"], self.settings)
+        manager = urlsplit(self.description.web[0])
+        url = await node_url(self.id, web_address, scheme=manager.scheme, manager_host=manager.hostname or "")
+        node = RestResourceManager(self.id, [url], replace(self.settings, max_answer_bytes=_MOST_OF_A_NODE))
         try:
             return (await node.exchange(_CONF)).body
         finally:

@@ -7,6 +7,7 @@ import grp
 import pwd
 import resource
 import secrets
+import socket
 import stat
 import time
 from contextlib import suppress
@@ -89,6 +90,12 @@ def groups_of(user: str) -> frozenset[str]:
     with suppress(KeyError):
         names.add(grp.getgrgid(primary).gr_name)
     return frozenset(names)
+
+
+def own_host_names() -> frozenset[str]:
+    """The names that this machine has for itself, short and whole, without asking the network."""
+    name = socket.gethostname()
+    return frozenset({name, name.partition(".")[0]})
 
 
 def read_secret(file: Path | None, *, key: str = "security.secret_file") -> bytes:

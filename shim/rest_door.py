@@ -10,11 +10,12 @@ from shim.domain.addresses import split_address
 from shim.domain.submissions import HomeDecision, Submission
 from shim.global_master.home import HomeSettings, choose_home
 from shim.listening import listening
-from shim.machine import connections_allowed, current_user
+from shim.machine import connections_allowed, current_user, own_host_names
 from shim.server.rest import ConnectionLimits, RestServer
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.door import RestDoor
 from shim.server.rest.heddle_api import HeddleAPI
+from shim.server.rest.host_names import HostNames
 from shim.server.rest.operations import Operations
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.shares_api import SharesAPI
@@ -55,12 +56,19 @@ async def serve_web(
         max_connections=most,
         max_of_address=most // 2,
     )
-    front = RestServer(_door(world, use_cases, witness, metrics, health), host=host, port=port, limits=limits)
+    front = RestServer(
+        _door(world, use_cases, witness, metrics, health), host=host, port=port, limits=limits, names=_names(server)
+    )
     with listening(server.rest, "server.rest", "Is another Heddle or ResourceManager there?"):
         await front.start()
     if not is_loopback(server.rest):
         _log.warning("other machines reach this address, and user names are believed", address=server.rest)
     return front
+
+
+def _names(server: ServerConfig) -> HostNames:
+    bound = split_address(server.rest)[0]
+    return HostNames((*server.host_names, bound.strip("[]"), *own_host_names()))
 
 
 def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics, health: Health) -> RestDoor:
@@ -88,6 +96,7 @@ def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics,
         scrape=metrics.scrape,
         states=lambda: {status.id: status.state for status in use_cases.inspection.clusters()},
         health=health,
+        identity=use_cases.identity,
         api=api,
         webs={id_: each.description.web[0] for id_, each in world.subclusters.items()},
     )

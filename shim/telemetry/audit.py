@@ -3,7 +3,9 @@
 import datetime as dt
 import logging
 import logging.handlers
+import os
 from dataclasses import dataclass, fields
+from io import TextIOWrapper
 from pathlib import Path
 
 import msgspec
@@ -20,6 +22,7 @@ class AuditEntry:
     """A changing call.
 
     Attributes:
+        request_id: Heddle's own; no client can choose it.
         operation: What was asked for: method and path pattern of the endpoint, or the RPC method.
         real_user: Who called; empty if nobody said.
         effective_user: As whom the call ran.
@@ -29,6 +32,7 @@ class AuditEntry:
         subcluster: The sub-cluster that it touched, empty for none or unknown.
         target: Application, container, node, queue or sub-cluster that it was about.
         reason: Why it was refused or failed.
+        client_request_id: What the client calls its request (`X-Request-Id`).
     """
 
     request_id: str
@@ -41,9 +45,19 @@ class AuditEntry:
     subcluster: str = ""
     target: str = ""
     reason: str = ""
+    client_request_id: str = ""
 
 
 _FIELDS = tuple(field.name for field in fields(AuditEntry))
+
+
+class _PrivateFile(logging.handlers.WatchedFileHandler):
+    """Notices when the file was rotated away, and opens the new one; both are their owner's alone."""
+
+    def _open(self) -> TextIOWrapper:
+        opened = super()._open()
+        os.fchmod(opened.fileno(), 0o600)
+        return opened
 
 
 class AuditTrail:
@@ -52,10 +66,7 @@ class AuditTrail:
     def __init__(self, clock: Clock, file: Path | None = None) -> None:
         self._clock = clock
         self._log = structlog.get_logger("heddle.audit").bind()  # once: to find the settings costs as much as a line
-        # notices when the file was rotated away, and opens the new one
-        self._file = None if file is None else logging.handlers.WatchedFileHandler(file, encoding="utf-8")
-        if file is not None:
-            file.chmod(0o600)
+        self._file = None if file is None else _PrivateFile(file, encoding="utf-8")
 
     def record(self, entry: AuditEntry) -> None:
         """Write one line."""

@@ -118,6 +118,7 @@ class ScriptedDoor:
                 scrape=lambda: b"heddle_up 1\n",
                 states=lambda: {status.id: status.state for status in inspection.clusters()},
                 health=self.health,
+                identity=self.identity,
                 api=HeddleAPI(self.backend, inspection, administration, homes.choose, self.identity),
                 webs=webs,
             ),

@@ -21,6 +21,7 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResp
 from shim.errors import InvariantViolationError
 from shim.server.guests import ByteBudget, GuestBook
 from shim.server.rest.asgi import has_body, request_of
+from shim.server.rest.host_names import HostNames
 from shim.server.rest.messages import Request
 
 __all__ = ["ConnectionLimits", "GuardedProtocol", "Reception"]
@@ -62,14 +63,21 @@ class Reception:
     Args:
         limits: What clients may take.
         answer_at_once: Gives an answer that is ready as it goes out; such a one costs no task.
+        names: Under which names the server may be asked for.
 
     Attributes:
         guests: Who is here.
         held: What is kept for them.
     """
 
-    def __init__(self, limits: ConnectionLimits, answer_at_once: Callable[[Request], Sequence[bytes] | None]) -> None:
+    def __init__(
+        self,
+        limits: ConnectionLimits,
+        answer_at_once: Callable[[Request], Sequence[bytes] | None],
+        names: HostNames,
+    ) -> None:
         self.limits = limits
+        self.names = names
         self.answer_at_once = answer_at_once
         self.guests: GuestBook[GuardedProtocol] = GuestBook(limits.max_connections, limits.max_of_address)
         self.held = ByteBudget(limits.max_held_bytes)
@@ -216,6 +224,7 @@ class GuardedProtocol(HttpToolsProtocol):
         try:
             _check_size(self.url, self.headers, self._limits.max_head_bytes)
             _check_framing(self.headers, self._http.get_http_version(), self._limits.max_body_bytes)
+            _check_host(self.headers, self._reception.names)
         except _RefusedError as exc:
             self._refusal = exc
             raise
@@ -287,6 +296,17 @@ class GuardedProtocol(HttpToolsProtocol):
             cycle.keep_alive = False
         else:
             self.transport.close()
+
+
+def _check_host(headers: list[tuple[bytes, bytes]], names: HostNames) -> None:
+    """Refuse a name that is not ours, before any answer is looked for: a kept one would leak as well.
+
+    Raises:
+        _RefusedError: 421.
+    """
+    for name, value in headers:
+        if name == b"host" and not names.allows(value):
+            raise _RefusedError(421, "Misdirected Request: this Host is not one of server.host_names")
 
 
 def _check_size(url: bytes, headers: list[tuple[bytes, bytes]], max_head_bytes: int) -> None:

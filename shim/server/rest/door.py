@@ -45,6 +45,7 @@ __all__ = ["RestDoor", "Site"]
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _COOKIE = re.compile(rf'(?:^|;)\s*{re.escape(COOKIE_NAME)}=("[^"]*"|[^;]*)')
+_SAFE = READS | {"OPTIONS"}
 _MOST_INFLATED = 1024 * 1024
 _KEPT = CacheLimits()
 
@@ -106,7 +107,7 @@ class RestDoor:
         if request.method != "GET":
             return self._made_at_once(request)
         kept = self._kept.find(request)
-        return None if kept is None else self._kept.as_it_goes_out(kept, self._request_id(request))
+        return None if kept is None else self._kept.as_it_goes_out(kept, self._shown_request_id(request))
 
     def _made_at_once(self, request: Request) -> Sequence[bytes] | None:
         """What needs no waiting is made as any other answer is, but without a task of its own."""
@@ -123,8 +124,8 @@ class RestDoor:
         # while this one waited for its turn, the same may have been made for another
         kept = self._kept.find(request) if request.method == "GET" else None
         if kept is not None:
-            return self._kept.as_answer(kept, self._request_id(request))
-        story = Story(self._request_id(request))
+            return self._kept.as_answer(kept, self._shown_request_id(request))
+        story = Story(self._new_request_id(), self._told_request_id(request))
         began_s = self._backend.clock.monotonic_s()
         try:
             answer = await self._answer(request, story)
@@ -142,7 +143,6 @@ class RestDoor:
         if has_broken_escape(request.raw_path):
             body = b"<h1>Bad Message 400</h1><pre>reason: Bad Request</pre>"
             return Answer(400, (("Content-Type", "text/html;charset=iso-8859-1"),), body, closes=True)
-        refuse_other_sites(request)
         query = parse_query(request.query)
         caller = story.caller = self._caller(request, query)
         match = find(request.raw_path)
@@ -151,7 +151,8 @@ class RestDoor:
         cookie: Headers = (("Set-Cookie", caller.new_cookie),) if caller.new_cookie else ()
         extra = (*cookie, *self._own_headers(story))
         story.operation = f"{request.method} {request.raw_path.lstrip('/').partition('/')[0][:32]}"
-        story.is_change, story.target = request.method not in READS, request.raw_path[:200]
+        story.is_change, story.target = request.method not in _SAFE, request.raw_path[:200]
+        refuse_other_sites(request, changes=story.is_change)
         found = None if request.raw_path.startswith(BASE) else await self._site.answer(request, caller, extra)
         if found is not None:
             return found
@@ -175,6 +176,7 @@ class RestDoor:
         if endpoint is None:
             raise InvariantViolationError("a method without a row was negotiated")
         story.is_change = endpoint.changes
+        refuse_other_sites(request, changes=endpoint.changes or request.method not in _SAFE)
         story.target = next(iter(match.parameters.values()), "")
         if endpoint.changes:
             self._identity.require_user(caller)
@@ -274,11 +276,17 @@ class RestDoor:
 
     # -- headers of our own ------------------------------------------------------------------------------------------
 
-    def _request_id(self, request: Request) -> str:
-        given = request.header("x-request-id")
-        if given is not None and _REQUEST_ID.fullmatch(given):
-            return given
+    def _new_request_id(self) -> str:
         return f"{self._prefix}-{next(self._numbers):x}"
+
+    @staticmethod
+    def _told_request_id(request: Request) -> str:
+        """The client's own id of its request, which it may choose at will: never that of a record of Heddle's."""
+        given = request.header("x-request-id")
+        return given if given is not None and _REQUEST_ID.fullmatch(given) else ""
+
+    def _shown_request_id(self, request: Request) -> str:
+        return self._told_request_id(request) or self._new_request_id()
 
     def _now(self) -> Freshness:
         return Freshness(self._backend.clock.now_s(), self._backend.missing())
@@ -287,7 +295,7 @@ class RestDoor:
         age = freshness or self._now()
         return (
             ("Heddle-As-Of", instant(age.as_of_s)),
-            ("X-Request-Id", story.request_id),
+            ("X-Request-Id", story.client_request_id or story.request_id),
             *self._missing_header(age),
         )
 

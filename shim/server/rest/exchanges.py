@@ -13,6 +13,7 @@ class Exchange:
     """What there is to say of a request when it is answered: for logs, audit and metrics.
 
     Attributes:
+        request_id: Heddle's own.
         operation: Method and path of the row, or what the path begins with.
         duration_s: From the whole request to the answer.
     """
@@ -27,6 +28,7 @@ class Exchange:
     subcluster: str = ""
     target: str = ""
     reason: str = ""
+    client_request_id: str = ""
 
 
 AuditSink = Callable[[Exchange], None]
@@ -37,6 +39,7 @@ class Story:
     """What is learnt of a request while it is answered."""
 
     request_id: str
+    client_request_id: str = ""
     operation: str = ""
     caller: Caller | None = None
     is_change: bool = False
@@ -57,4 +60,5 @@ class Story:
             self.subcluster,
             self.target,
             self.reason,
+            self.client_request_id,
         )

@@ -31,7 +31,7 @@ import shim
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission
-from shim.errors import BadRequestError, ForbiddenError, HeddleError, MalformedBodyError, NotFoundError
+from shim.errors import BadRequestError, HeddleError, MalformedBodyError, NotFoundError
 from shim.protocol.rest.filters import parse_application_filter
 from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.queries import parse_query
@@ -51,6 +51,7 @@ from shim.services.identity import Caller, IdentityService
 from shim.services.inspection import Inspection
 from shim.services.masters.overview import MastersOverview, MastersStatus
 from shim.services.span_splitters import MatchingStatus, SpanMatching
+from shim.services.view_rights import ViewRights
 
 __all__ = ["PREFIX", "Administration", "HeddleAPI"]
 
@@ -133,6 +134,7 @@ class HeddleAPI:
         self._administration = administration
         self._preview = preview
         self._identity = identity
+        self._rights = ViewRights(backend.applications, identity)
         self._overview = masters
         self._shares = shares
         self._matching = matching
@@ -272,11 +274,11 @@ class HeddleAPI:
         if record is None:
             home = await self._backend.routing.home_of(application_id)
             known = self._backend.view.find(application_id)
-            self._require_view(asker, known.summary.user if known else "", home)
+            self._rights.require(asker, known.summary.user if known else "", home)
             reason = "not submitted through this federation: no choice was made"
             told = {"application_id": str(application_id), "home": home, "reason": reason, "candidates": []}
             return as_json({**told, **await self._acts_on(application_id)})
-        self._require_view(asker, record.submission.user, record.home_subcluster)
+        self._rights.require(asker, record.submission.user, record.home_subcluster)
         return as_json(
             {
                 "application_id": str(application_id),
@@ -287,19 +289,6 @@ class HeddleAPI:
                 **shown_decision(record.decision),
                 **await self._acts_on(application_id),
             }
-        )
-
-    def _require_view(self, asker: Caller, user: str, home: SubClusterId) -> None:
-        """Where a ResourceManager guards applications, their story is for their users and for operators.
-
-        Raises:
-            ForbiddenError: The asker is neither.
-        """
-        if not self._backend.applications.is_guarded(home) or user == asker.user or self._identity.is_admin(asker):
-            return
-        raise ForbiddenError(
-            f"{home} guards its applications (yarn.acl.enable): why this one is there is told to its user, and to "
-            "those in security.admins"
         )
 
     async def _acts_on(self, application_id: ApplicationId) -> dict[str, Any]:

@@ -16,6 +16,8 @@ from shim.domain.submissions import HomeDecision
 from shim.errors import NotFoundError, StoreError
 from shim.protocol.rest.identifiers import path_application
 from shim.server.rest.backend import Backend
+from shim.services.identity import Caller
+from shim.services.view_rights import ViewRights
 
 __all__ = ["STYLE", "Pages"]
 
@@ -70,10 +72,12 @@ class Pages:
     Args:
         backend: The use cases.
         states: One word for how each cluster is, what operators said included.
+        rights: Who may be told why an application is where it is.
     """
 
-    def __init__(self, backend: Backend, states: Callable[[], Mapping[SubClusterId, str]]) -> None:
+    def __init__(self, backend: Backend, states: Callable[[], Mapping[SubClusterId, str]], rights: ViewRights) -> None:
         self._backend = backend
+        self._rights = rights
         self._states = states
 
     async def applications(self, viewer: str, states: Collection[str] = ()) -> str:
@@ -134,11 +138,11 @@ class Pages:
         heads = ["Rack", "State", "Node", "Mem Used", "Mem Total", "VCores Used", "VCores Total", "Labels", "Cluster"]
         return self._page("Nodes", _table(heads, rows))
 
-    async def application(self, text: str, viewer: str) -> str:
+    async def application(self, text: str, caller: Caller) -> str:
         """One application, where it runs and why there."""
         application_id = path_application(text)
         try:
-            read = await self._backend.applications.application(application_id, viewer=viewer)
+            read = await self._backend.applications.application(application_id, viewer=caller.user)
         except NotFoundError:
             return self._page("Application", f"<p>Application not found: {escape(text)}</p>")
         document = read.document
@@ -147,16 +151,18 @@ class Pages:
         rows = [
             [_text(name), _value(name, value)] for name, value in members.items() if not isinstance(value, (dict, list))
         ]
-        why = await self._why(application_id)
+        why = await self._why(application_id, caller)
         return self._page(f"Application {application_id}", f"{_table(['', ''], rows)}<h1>Why there</h1>{why}")
 
-    async def _why(self, application_id: ApplicationId) -> str:
+    async def _why(self, application_id: ApplicationId, caller: Caller) -> str:
         try:
             record = await self._backend.store.find(application_id)
         except StoreError:
             return "<p class=note>The store cannot be asked now.</p>"
         if record is None:
             return "<p class=note>It was not submitted through this federation: no choice was made.</p>"
+        if not self._rights.may_see(caller, record.submission.user, record.home_subcluster):
+            return "<p class=note>Told to its user and to operators alone.</p>"
         return _decision(record.decision)
 
     def rows(self, title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:

@@ -27,24 +27,45 @@ _ENTITY_TYPES = frozenset({"application/json", "application/xml"})
 _TYPE = re.compile(r"[\w!#$%&'*+.^`|~-]+/[\w!#$%&'*+.^`|~*-]+")
 
 
-def refuse_other_sites(request: Request) -> None:
+def refuse_other_sites(request: Request, *, changes: bool) -> None:
     """Refuse a change that a page of another site makes a browser send.
 
+    Args:
+        request: By whatever method: some changes of a ResourceManager are GET.
+        changes: Whether what the request leads to changes something.
+
     Raises:
-        JavaError: 403. Programs send no `Origin`, and are not concerned.
+        JavaError: 403. Programs send none of the headers that are looked at, and are not concerned.
     """
-    if request.method in READS or request.method == "OPTIONS":
-        return
-    origin = request.header("origin")
-    site = request.header("sec-fetch-site")
-    if site in ("cross-site", "same-site") or (
-        origin is not None and origin.lower().partition("://")[2] != (request.header("host") or "").lower()
-    ):
+    if changes and (_is_of_other_site(request) or _is_silent_browser(request)):
         raise JavaError(
             403,
             "org.apache.hadoop.yarn.webapp.ForbiddenException",
             "java.lang.Exception: a page of another site may not",
         )
+
+
+def _is_of_other_site(request: Request) -> bool:
+    if request.header("sec-fetch-site") in ("cross-site", "same-site"):
+        return True
+    host = (request.header("host") or "").lower()
+    origin = request.header("origin")
+    if origin is not None and origin.lower().partition("://")[2] != host:
+        return True
+    referer = request.header("referer")
+    return referer is not None and referer.lower().partition("://")[2].partition("/")[0] != host
+
+
+def _is_silent_browser(request: Request) -> bool:
+    """Whether a browser's GET or HEAD does not say where it comes from.
+
+    Over plain HTTP a browser tells the site of a page only in `Referer`, which the page can suppress. Browsers are
+    known by the expression of Hadoop's own `RestCsrfPreventionFilter`, and let in by the header that it asks for.
+    """
+    if request.method not in READS or not (request.header("user-agent") or "").startswith(("Mozilla", "Opera")):
+        return False
+    tells = ("sec-fetch-site", "referer", "x-xsrf-header", "x-requested-with")
+    return all(request.header(name) is None for name in tells)
 
 
 def negotiation_failure(endpoint: Endpoint, request: Request, accept: str) -> NegotiationFailure | None:

@@ -131,7 +131,7 @@ class RMPages:
     # -- of one ResourceManager --------------------------------------------------------------------------------------
 
     async def _application(self, text: str, caller: Caller, extra: Headers) -> Answer:
-        return self._written(await self._pages.application(text, caller.user), extra)
+        return self._written(await self._pages.application(text, caller), extra)
 
     async def _attempt(self, text: str, _: Caller, extra: Headers) -> Answer:
         attempt = _parsed(ApplicationAttemptId.parse, text)

@@ -13,6 +13,7 @@ import uvicorn
 from shim.domain.addresses import join_address
 from shim.server.rest.asgi import Door, application
 from shim.server.rest.connection import ConnectionLimits, GuardedProtocol, Reception
+from shim.server.rest.host_names import HostNames
 
 __all__ = ["RestServer"]
 
@@ -45,13 +46,22 @@ class RestServer:
         host: Address to bind.
         port: 0 takes a free one.
         limits: What one client may take.
+        names: Under which names it may be asked for; any, if not given.
     """
 
-    def __init__(self, door: Door, *, host: str, port: int, limits: ConnectionLimits | None = None) -> None:
+    def __init__(
+        self,
+        door: Door,
+        *,
+        host: str,
+        port: int,
+        limits: ConnectionLimits | None = None,
+        names: HostNames | None = None,
+    ) -> None:
         self._door = door
         self._host, self._port = host, port
         self._limits = limits or ConnectionLimits()
-        self._reception = Reception(self._limits, door.answer_at_once)
+        self._reception = Reception(self._limits, door.answer_at_once, names or HostNames("*"))
         self._server: _EmbeddedServer | None = None
         self._serving: asyncio.Task[None] | None = None
 

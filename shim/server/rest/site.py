@@ -22,7 +22,8 @@ from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.pages import STYLE, Pages
 from shim.server.rest.rm_pages import RMPages
 from shim.services.health import Health
-from shim.services.identity import Caller
+from shim.services.identity import Caller, IdentityService
+from shim.services.view_rights import ViewRights
 
 __all__ = ["Site"]
 
@@ -44,6 +45,7 @@ class Site:
         webs: Web addresses of the sub-clusters' ResourceManagers, for links and `/proxy`.
         states: One word for how each cluster is, what operators said included.
         health: Whether requests should come here.
+        identity: Knows the operators.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Site:
         scrape: Callable[[], bytes],
         states: Callable[[], Mapping[SubClusterId, str]],
         health: Health,
+        identity: IdentityService,
         api: HeddleAPI | None = None,
         webs: Mapping[SubClusterId, str] | None = None,
     ) -> None:
@@ -63,7 +66,7 @@ class Site:
         self._api = api
         self._webs = webs or {}
         self._writer = AnswerWriter(backend.clock.now_s)
-        self._pages = RMPages(backend, Pages(backend, states), self._webs)
+        self._pages = RMPages(backend, Pages(backend, states, ViewRights(backend.applications, identity)), self._webs)
         self._health = health
         self._fixed: Mapping[str, Handler] = {
             "/": self._root,

@@ -50,6 +50,7 @@ class Witness:
         self._log.debug(
             "answered",
             request_id=exchange.request_id,
+            client_request_id=exchange.client_request_id,
             operation=exchange.operation,
             status=exchange.status,
             took_s=round(exchange.duration_s, 6),
@@ -77,4 +78,5 @@ def _entry(exchange: Exchange, subcluster: str) -> AuditEntry:
         subcluster=subcluster,
         target=exchange.target,
         reason=exchange.reason,
+        client_request_id=exchange.client_request_id,
     )

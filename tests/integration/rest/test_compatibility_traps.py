@@ -303,7 +303,10 @@ async def test_s20_names_from_outside_are_text_on_pages(door):
         ("origin", "http://[evil"),
         ("origin", "http://evil.example://localhost"),
         ("sec_fetch_site", "cross-site"),
+        ("sec_fetch_site", "same-site"),
         ("origin", "null"),
+        ("referer", "http://evil.example/page"),
+        ("referer", "http://front:8088@evil.example/"),
     ],
 )
 async def test_s21_a_page_of_another_site_may_change_nothing(door, name, value):
@@ -316,6 +319,53 @@ async def test_s21_a_page_of_another_site_may_change_nothing(door, name, value):
     )
     assert answer.status == 403
     assert body_of(await door.get(f"/apps/{OLD}"))["app"]["state"] == "RUNNING"
+
+
+_BROWSER = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"
+
+
+@pytest.mark.parametrize("method", ["GET", "HEAD"])
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {"referer": "http://evil.example/page"},
+        {"sec_fetch_site": "cross-site"},
+        {"origin": "http://evil.example"},
+        {"user_agent": _BROWSER},  # over plain HTTP, and the page suppresses the referer
+    ],
+)
+async def test_s21_a_change_by_get_is_a_change(door, method, sent):
+    before = len(door.federation["east"].requests)
+    target = f"{BASE}/scheduler-conf/format?cluster=east&user.name=alice"
+    assert (await door.ask(method, target, **sent)).status == 403
+    assert len(door.federation["east"].requests) == before
+    assert (await door.ask("GET", f"{BASE}/info", **sent)).status == 200  # what changes nothing is for everybody
+
+
+@pytest.mark.parametrize(
+    "sent",
+    [
+        {},
+        {"user_agent": "curl/7.88.1"},
+        {"user_agent": _BROWSER, "sec_fetch_site": "none"},
+        {"user_agent": _BROWSER, "referer": "http://front:8088/cluster"},
+        {"user_agent": _BROWSER, "x_xsrf_header": "1"},
+    ],
+)
+async def test_a_change_by_get_of_programs_and_of_own_pages_is_sent_on(door, sent):
+    target = f"{BASE}/scheduler-conf/format?cluster=east&user.name=alice"
+    assert (await door.ask("GET", target, **sent)).status != 403
+
+
+async def test_a_client_cannot_choose_the_id_of_a_record(door):
+    body = b'{"state":"KILLED"}'
+    sent = {"content_type": "application/json", "x_request_id": "of-somebody-else"}
+    for _ in range(2):
+        answer = await door.ask("PUT", f"{BASE}/apps/{OLD}/state?user.name=alice", body=body, **sent)
+        assert headers(answer)["x-request-id"] == "of-somebody-else"
+    told = door.exchanges[-2:]
+    assert {each.client_request_id for each in told} == {"of-somebody-else"}
+    assert len({each.request_id for each in told} - {"of-somebody-else"}) == 2
 
 
 async def test_s22_every_answer_forbids_sniffing_and_framing(door):

@@ -9,6 +9,7 @@ import pytest
 
 from shim.server.rest.asgi import raw_headers
 from shim.server.rest.connection import ConnectionLimits
+from shim.server.rest.host_names import HostNames
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.server import RestServer
 
@@ -49,8 +50,10 @@ class EchoesRequests:
 
 
 @contextlib.asynccontextmanager
-async def serving(door: EchoesRequests, limits: ConnectionLimits = LIMITS) -> AsyncIterator[RestServer]:
-    server = RestServer(door, host="127.0.0.1", port=0, limits=limits)
+async def serving(
+    door: EchoesRequests, limits: ConnectionLimits = LIMITS, names: HostNames | None = None
+) -> AsyncIterator[RestServer]:
+    server = RestServer(door, host="127.0.0.1", port=0, limits=limits, names=names)
     await server.start()
     try:
         yield server
@@ -403,3 +406,16 @@ async def test_stopping_lets_a_request_end():
 
 async def test_a_header_value_cannot_forge_another():
     assert raw_headers(Answer(200, (("X-A", "b\r\nX-Forged: c"),))) == [(b"X-A", b"b  X-Forged: c")]
+
+
+@pytest.mark.parametrize("path", [b"/x", b"/ready"])  # an answer that is kept would leak as well
+@pytest.mark.parametrize("offer", [b"", b"Connection: Upgrade\r\nUpgrade: h2c\r\n"])
+async def test_a_rebound_name_gets_no_answer(path: bytes, offer: bytes):
+    door = EchoesRequests()
+    async with serving(door, names=HostNames(["heddle.example.org"])) as server:
+        head = b"GET " + path + b" HTTP/1.1\r\n" + offer
+        refused = await exchange(server, head + b"Host: attacker.example:8088\r\n\r\n")
+        assert refused.startswith(b"HTTP/1.1 421 Misdirected Request\r\n")
+        assert door.requests == []
+        answered = await exchange(server, head + b"Host: heddle.example.org:8088\r\nConnection: close\r\n\r\n")
+        assert answered.startswith(b"HTTP/1.1 200 OK\r\n")

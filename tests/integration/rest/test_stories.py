@@ -32,6 +32,14 @@ async def test_a_story_behind_access_lists_is_for_its_user_and_for_operators(*, 
     assert "yarn.acl.enable" in body_of(refused)["RemoteException"]["message"]
 
 
+async def test_a_page_tells_no_more_than_the_web_services():
+    door = await a_door("east")
+    application = await door.submit("alice")
+    for user, status in ASKERS.items():
+        page = await door.ask("GET", f"/cluster/app/{application}?user.name={user}")
+        assert (b"Told to its user and to operators alone." in page.body) == (status == 403), user
+
+
 async def test_a_story_is_for_everybody_where_applications_are():
     door = await a_door()
     for application in (DIRECT, await door.submit("alice")):
