@@ -23,7 +23,7 @@ from yarl import URL
 from adapters.yarn.answers import read_bounded
 from adapters.yarn.errors import FOREIGN_ERRORS, translated
 from shim.domain.ids import SubClusterId
-from shim.errors import NeverReachedError, NoAnswerError, ResourceManagerError, StandbyError
+from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, ResourceManagerError, StandbyError
 from shim.ports.resource_manager import Parameters, RestAnswer, RestRequest
 from shim.protocol.rest.queries import encode_query
 
@@ -44,6 +44,7 @@ _NOT_SENT = frozenset(
 _NOT_PASSED_ON = frozenset(
     {"connection", "content-encoding", "content-length", "keep-alive", "set-cookie", "transfer-encoding"}
 )
+_LEAST_STATUS, _LEAST_REDIRECT, _LEAST_ERROR, _MOST_STATUS = 200, 300, 400, 599
 _STANDBY_TEXTS = (b"This is standby RM", b"Can not find any active RM")
 
 
@@ -159,6 +160,7 @@ class RestResourceManager:
                 failure = failure or exc
                 continue
             if not _is_standby(answer):
+                self._check_status(address, answer)
                 if self._is_inactive_info(request, answer):
                     standby = answer
                     continue
@@ -197,6 +199,22 @@ class RestResourceManager:
             raise translated(exc, self._subcluster, address, was_sent=trail.was_sent) from exc
         except FOREIGN_ERRORS as exc:
             raise translated(exc, self._subcluster, address, was_sent=trail.was_sent) from exc
+
+    def _check_status(self, address: str, answer: RestAnswer) -> None:
+        """Refuse what no ResourceManager answers: it would be passed on to clients, who would act on it.
+
+        Raises:
+            MalformedAnswerError: The status is none of HTTP's, or sends whoever asked to another address.
+        """
+        if not _LEAST_STATUS <= answer.status <= _MOST_STATUS:
+            raise MalformedAnswerError(self._subcluster, f"{address} answered with status {answer.status}")
+        if _LEAST_REDIRECT <= answer.status < _LEAST_ERROR:
+            where = answer.header("Location") or "nowhere"
+            raise MalformedAnswerError(
+                self._subcluster,
+                f"{address} answered {answer.status} and points to {_without_query(where)[:200]}; is that the address "
+                f"of a ResourceManager?",
+            )
 
     async def _find_active(self) -> None:
         """Ask every address who is active, all at once; the one that became so last is believed."""
@@ -282,9 +300,13 @@ def _standby_story(address: str, answer: RestAnswer) -> str:
     location = answer.header("Location")
     if location is None:
         return f"{address} is standby, and knows no active ResourceManager"
-    return (
-        f"{address} is standby and points to {location[:200]}, which is not a configured address or not active either"
-    )
+    where = _without_query(location)[:200]
+    return f"{address} is standby and points to {where}, which is not a configured address or not active either"
+
+
+def _without_query(url: str) -> str:
+    """A redirect may repeat the query with the identity in it: that is not for messages."""
+    return url.partition("?")[0]
 
 
 def _read_info(answer: RestAnswer) -> _Info | None:

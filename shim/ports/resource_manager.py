@@ -33,7 +33,10 @@ class RestRequest:
 
 @dataclass(frozen=True, slots=True)
 class RestAnswer:
-    """What the ResourceManager answered, body decompressed; header names as received."""
+    """What the ResourceManager answered: a status of 200 to 599 that is no redirect, the body decompressed.
+
+    Header names are as received.
+    """
 
     status: int
     headers: Headers

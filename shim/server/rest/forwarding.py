@@ -24,10 +24,28 @@ _NOT_CARRIED = frozenset(
         "trailer",
         "te",
         "proxy-authenticate",
+        "proxy-authentication-info",
+        "proxy-connection",
         "set-cookie",
+        "set-cookie2",
         "server",
+        # a ResourceManager's word to the one who asked it, which is Heddle
+        "www-authenticate",
+        "authentication-info",
+        "refresh",
+        # what a browser would then believe of Heddle's address
+        "alt-svc",
+        "clear-site-data",
+        "strict-transport-security",
+        "public-key-pins",
+        "link",
+        # these are Heddle's own
+        "heddle-as-of",
+        "heddle-missing",
+        "x-request-id",
     }
 )
+_NOT_CARRIED_PREFIX = "access-control-"
 _HOST = re.compile(r"[A-Za-z0-9._-]{1,255}(:[0-9]{1,5})?|\[[0-9A-Fa-f:.]{2,45}\](:[0-9]{1,5})?")
 
 
@@ -70,7 +88,7 @@ def answer_of(answer: RestAnswer, request: Request, *, cookie: str | None, extra
             is_cookie_due = False
         if lowered == "location":
             carried.append((name, public_url(request, _path_of(value))))
-        elif lowered not in _NOT_CARRIED:
+        elif lowered not in _NOT_CARRIED and not lowered.startswith(_NOT_CARRIED_PREFIX):
             carried.append((name, value))
     if is_cookie_due and cookie is not None:
         carried.append(("Set-Cookie", cookie))

@@ -306,13 +306,24 @@ async def test_a_path_travels_without_parameters_and_never_breaks_the_request(pa
 # ---------------------------------------------------------------------- redirects, standby, failover
 
 
-async def test_a_redirect_is_an_answer_and_is_not_followed():
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary Redirect", "308 x"])
+async def test_a_redirect_is_no_answer_and_is_not_followed(status):
     async with serving(answers(body=b"elsewhere")) as (elsewhere,):
-        script = answers("307 Temporary Redirect", b"", (f"Location: {elsewhere.address}/x",))
+        script = answers(status, b"", (f"Location: {elsewhere.address}/x?user.name=heddle&doAs=alice",))
         async with talking(script) as (manager, _):
-            answer = await manager.exchange(PING)
-        assert answer.status == 307
+            with pytest.raises(MalformedAnswerError, match=f"answered {status[:3]} and points to .*/x;") as caught:
+                await manager.exchange(PING)
+        assert "doAs" not in str(caught.value)
         assert elsewhere.requests == []
+
+
+@pytest.mark.parametrize(
+    "status", ["0 x", "101 Switching Protocols", "600 x", "999 x", "1000 x", "-1 x", "abc x", "2x x"]
+)
+async def test_a_status_that_is_none_is_no_answer(status):
+    async with talking(answers(status, b"{}")) as (manager, _):
+        with pytest.raises(MalformedAnswerError):
+            await manager.exchange(PING)
 
 
 def is_standby_of(active):

@@ -28,3 +28,23 @@ def test_s17_s18_wherever_a_resource_manager_sends_a_client_it_stays_here(told, 
 def test_s19_a_resource_managers_cookie_stays_where_it_is():
     answer = answer_of(RestAnswer(200, (("Set-Cookie", "hadoop.auth=theirs"),), b""), ASKED, cookie=None, extra=())
     assert "Set-Cookie" not in dict(answer.headers)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "WWW-Authenticate",
+        "Set-Cookie2",
+        "Refresh",
+        "Strict-Transport-Security",
+        "Clear-Site-Data",
+        "Alt-Svc",
+        "Access-Control-Allow-Origin",
+        "Heddle-Missing",
+        "X-Request-Id",
+        "Transfer-Encoding",
+    ],
+)
+def test_what_a_resource_manager_tells_heddle_is_not_told_to_clients(name):
+    answer = answer_of(RestAnswer(200, ((name, "x"), ("X-Kept", "y")), b""), ASKED, cookie=None, extra=())
+    assert answer.headers == (("X-Kept", "y"),)
