@@ -37,6 +37,7 @@ from shim.server.rpc import KerberosDoor, RPCServer
 from shim.server.rpc.scheduler_door import SchedulerDoor
 from shim.server.rpc.witness import AdminWitness, ClientWitness
 from shim.services.attempts import never_read
+from shim.services.cluster_events import ClusterEvents
 from shim.services.crash_points import CrashPoints, nothing_happens
 from shim.services.fence import FencedResourceManager, FencedRPC
 from shim.services.health import Health
@@ -347,6 +348,7 @@ class Heddle:
             ("policies", use_cases.shares.policies.run),
             ("shares", use_cases.starting.run),
             ("retirement", use_cases.retirement.run),
+            ("cluster events", ClusterEvents(use_cases.inspection.clusters, self._clock).run),
         ):
             self._run_beside(name, work, stack)
 

@@ -34,6 +34,7 @@ from shim.services.heartbeats import Heartbeats, HeartbeatSettings
 from shim.services.homes import Homes, out_of_reach
 from shim.services.identity import IdentityRules, IdentityService, ProxyRule
 from shim.services.inspection import Inspection, InspectionSettings
+from shim.services.life import ApplicationLives
 from shim.services.lost_time import LostTime, LostTimeSettings
 from shim.services.masters.container_order import ContainerOrders
 from shim.services.masters.following import Following
@@ -137,6 +138,8 @@ def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaste
     home_settings = HomeSettings(name_at=shares.name_at, out_of_reach=out_of_reach(world.rpcs))
     homes = Homes(view, clock, home_settings, administration.current, following)
     heartbeats = following or _heartbeats(world)
+    lives = ApplicationLives()
+    heartbeats.listen(lives)
     lost_time = LostTime(
         world.history, view, managers, clock, LostTimeSettings(history_s=world.config.history.records_s)
     )
@@ -152,7 +155,13 @@ def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaste
         identity=_identity(world),
         heartbeats=heartbeats,
         reconciliation=Reconciliation(
-            repair=repair, view=view, managers=managers, store=store, clock=clock, settings=_remembers(world.config)
+            repair=repair,
+            view=view,
+            managers=managers,
+            store=store,
+            clock=clock,
+            settings=_remembers(world.config),
+            ended=lives.ended,
         ),
         retirement=RetirementService(tools, submissions, repair, administration, world.unfenced, world.spans),
         homes=homes,

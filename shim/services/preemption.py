@@ -15,6 +15,7 @@ from shim.global_master.preemption_effects import PreemptionEffect, PreemptionSe
 from shim.global_master.preemption_sizes import NOTHING
 from shim.ports.clock import Clock
 from shim.relay import AskedBackNow, Recall, Restrained, Spared, TakenBack
+from shim.services.life import LifeEvent, tell
 from shim.services.preemption_log import PreemptionLog
 from shim.services.share_snapshot import FederationNow, RelayedAttempt, take_snapshot
 from shim.services.span import Span
@@ -158,9 +159,9 @@ def _carry_out(effect: PreemptionEffect, spans: Mapping[ApplicationAttemptId, Sp
 
 
 def _say(act: PreemptionAct) -> None:
-    _log.info(
-        "a queue holds more than its share" if act.stage is not None else "a queue's asks go out again",
-        application=str(act.application),
+    tell(
+        LifeEvent.PREEMPTED,
+        act.application,
         queue=act.queue,
         done=act.done,
         container="" if act.container is None else str(act.container),

@@ -81,13 +81,16 @@ class Reconciliation:
         store: StateStore,
         clock: Clock,
         settings: ReconciliationSettings | None = None,
+        ended: Callable[[ApplicationId, SubClusterId, str, str], None] = lambda *_: None,
     ) -> None:
+        """Look after what `repair` mends; `ended` is told of each application that is seen to have ended."""
         self._repair = repair
         self._view = view
         self._managers = managers
         self._store = store
         self._clock = clock
         self._settings = settings or ReconciliationSettings()
+        self._ended = ended
         self._lives: dict[SubClusterId, tuple[int, float]] = {}
         self._claims = Claims(store, view, clock)
 
@@ -115,8 +118,17 @@ class Reconciliation:
         await self._drop_disputed(findings)
         if findings.finals:
             await self._store.mark_final(findings.finals)
+            for application_id in findings.finals:
+                self._ended(application_id, home, *self._end_of(application_id))
         if findings.confirmed:
             await self._store.confirm(findings.confirmed, home, life.started_on_ms)
+
+    def _end_of(self, application_id: ApplicationId) -> tuple[str, str]:
+        """State and final status, as far as they are known: a home forgets what ended long ago."""
+        document = self._view.find(application_id)
+        if document is None or not document.summary.state.is_final:
+            return "", ""
+        return document.summary.state.value, document.summary.final_status.value
 
     def _compare(self, home: SubClusterId, life: Life, standings: Iterable[SubmissionStanding]) -> _Findings:
         """Sort SUBMITTED applications by what the view tells of them, without asking anybody."""

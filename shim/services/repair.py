@@ -24,6 +24,7 @@ from shim.errors import StoreError, VersionConflictError
 from shim.services.claims import Claims
 from shim.services.crash_points import CrashPoint
 from shim.services.delivery import HomeKnows, Life, Refused, Taken, ask_home, deliver
+from shim.services.life import LifeEvent, scores_of, tell
 from shim.services.submission import SubmissionService, SubmissionTools, new_intent_id
 
 __all__ = ["Repair", "RepairSettings", "as_failed"]
@@ -123,7 +124,9 @@ class Repair:
         """
         begun_s = self._clock.monotonic_s()
         intent = await self._next_intent(record, life)
-        return await self.send(intent, was=record.standing, since_s=begun_s)
+        has_moved = intent.home_subcluster != record.home_subcluster
+        why = "its home restarted without it" if has_moved else "its home does not know it"
+        return await self.send(intent, was=record.standing, since_s=begun_s, why=why)
 
     async def _may_be_sent(self, record: SubmissionRecord) -> bool:
         """Whether a record from before a restore surely was not sent in the lost time; if it was, it is settled there.
@@ -141,13 +144,14 @@ class Repair:
             _log.info("from before a restore: may be at another cluster", application=str(application_id), silent=names)
         return sighting is None and not sightings.silent
 
-    async def send(self, intent: SubmissionRecord, *, was: SubmissionStanding, since_s: float) -> bool:
+    async def send(self, intent: SubmissionRecord, *, was: SubmissionStanding, since_s: float, why: str) -> bool:
         """Write an intent over what stands, and send for it; see `send_again`.
 
         Args:
             intent: With a home that may have it now.
             was: What it is based on.
             since_s: When its home was last heard of; by the monotonic clock.
+            why: For people.
         """
         if self._past.concerns(was):
             if not await self._may_be_sent(_as_it_stood(intent, was)):
@@ -157,6 +161,15 @@ class Repair:
             await self._store.rehome(intent, was=was)
         except VersionConflictError:
             return True  # somebody else was first, and sends
+        tell(
+            LifeEvent.REPAIRED,
+            intent.submission.application_id,
+            home=intent.home_subcluster,
+            was=was.home_subcluster,
+            state=was.state.value,
+            reason=why,
+            scores=scores_of(intent.decision) if intent.home_subcluster != was.home_subcluster else {},
+        )
         home, application_id = intent.home_subcluster, intent.submission.application_id
         self._listing.mark_submitted(intent.submission, home)
         self._reached(CrashPoint.REHOMED, application_id)
@@ -193,9 +206,6 @@ class Repair:
         home = decision.home_subcluster
         if home is None or home == record.home_subcluster:
             return intent
-        _log.info(
-            "re-homed: its home restarted without it", application=str(record.submission.application_id), home=home
-        )
         return replace(
             intent, home_subcluster=home, home_started_on_ms=self._homes.started_on_ms(home), decision=decision
         )

@@ -40,6 +40,7 @@ from shim.ports.resource_manager import ResourceManager
 from shim.ports.span_store import SpanSession, SpanStore
 from shim.services.administration import AdministrationService
 from shim.services.delivery import Uncertain, ask_life
+from shim.services.life import LifeEvent, tell
 from shim.services.repair import Repair, as_failed
 from shim.services.rm_questions import ask_applications, ask_part
 from shim.services.submission import SubmissionService, SubmissionTools, new_intent_id
@@ -214,7 +215,10 @@ class RetirementService:
     async def _see_to(self, standing: SubmissionStanding) -> None:
         if standing.state is SubmissionState.SUBMITTED:
             with suppress(VersionConflictError):  # another Heddle was first, or saw it end
-                await self._store.give_up(standing, reason=_lost_with(standing.home_subcluster))
+                reason = _lost_with(standing.home_subcluster)
+                await self._store.give_up(standing, reason=reason)
+                home = standing.home_subcluster
+                tell(LifeEvent.ENDED, standing.application_id, cluster=home, state="LOST", reason=reason)
             return
         age_ms = self._clock.now_s() * 1000 - standing.intended_at_ms
         record = await self._store.find(standing.application_id)
@@ -237,9 +241,7 @@ class RetirementService:
             decision=decision,
             intent_id=new_intent_id(),
         )
-        application = str(record.submission.application_id)
-        _log.info("re-homed: its home was retired", application=application, was=record.home_subcluster, home=home)
-        await self._repair.send(intent, was=record.standing, since_s=begun_s)
+        await self._repair.send(intent, was=record.standing, since_s=begun_s, why="its home was retired")
 
     async def _show(self, document: ApplicationDocument) -> None:
         """Show what became of an application that the view still has at a retired home."""

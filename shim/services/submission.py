@@ -40,6 +40,7 @@ from shim.services.crash_points import CrashPoint, CrashPoints, nothing_happens
 from shim.services.delivery import Delivery, Life, NotSent, Refused, Taken, Uncertain, ask_life, deliver
 from shim.services.gate import Gate, OpenGate
 from shim.services.homes import Homes
+from shim.services.life import LifeEvent, scores_of, tell
 from shim.services.lost_time import NOTHING_LOST, Past
 from shim.services.settling import Settling
 
@@ -265,9 +266,18 @@ class SubmissionService:
         if stands.standing != record.standing:
             return self._known_as(stands, submission, digest)
         self._reached(CrashPoint.INTENT_WRITTEN, submission.application_id)
+        tell(
+            LifeEvent.SUBMITTED,
+            submission.application_id,
+            user=submission.user,
+            queue=submission.queue,
+            type=submission.application_type,
+        )
         if objection:
+            tell(LifeEvent.WAITS, submission.application_id, queue=submission.queue, reason=objection)
             self._gate.note_waiting(record)
             return Accepted(NOWHERE, is_delivered=False)
+        _tell_home(record)
         return await self._bring(record, deadline_s, accept)
 
     async def _fly_on(self, waited: SubmissionRecord, decision: HomeDecision) -> Accepted | Rejected:
@@ -276,6 +286,7 @@ class SubmissionService:
         record = self._intent(waited.submission, waited.content_hash, decision)
         await self._store.rehome(record, was=waited.standing)
         self._reached(CrashPoint.REHOMED, record.submission.application_id)
+        _tell_home(record, waited_s=(record.intended_at_ms - waited.intended_at_ms) / 1000)
         self._listing.mark_submitted(record.submission, record.home_subcluster)
         return await self._bring(record, deadline_s, "application/json")
 
@@ -392,6 +403,7 @@ class SubmissionService:
             await self._store.rehome(moved, was=record.standing)
         except StoreError:
             return None  # the record stands, and is repaired from there
+        _tell_home(moved, instead_of=record.home_subcluster)
         self._reached(CrashPoint.REHOMED, record.submission.application_id)
         return moved
 
@@ -405,8 +417,20 @@ class SubmissionService:
         rejection = answer.body.decode("utf-8", "replace")
         with suppress(StoreError):  # the intent stands: the repair sends it again and is refused again
             await self._store.settle(application_id, SubmissionState.REJECTED, rejection=rejection)
+        tell(LifeEvent.ENDED, application_id, cluster=record.home_subcluster, state="REJECTED", reason=rejection[:500])
         self._reached(CrashPoint.SETTLED, application_id)
         return Rejected(record.home_subcluster, answer)
+
+
+def _tell_home(record: SubmissionRecord, **facts: float | str) -> None:
+    tell(
+        LifeEvent.HOME_CHOSEN,
+        record.submission.application_id,
+        home=record.home_subcluster,
+        scores=scores_of(record.decision),
+        reason=record.decision.reason,
+        **facts,
+    )
 
 
 def new_intent_id() -> str:

@@ -32,6 +32,7 @@ from shim.protocol.yarn.unmanaged import (
     report_message,
     unmanaged_submission,
 )
+from shim.services.life import LifeEvent, tell
 
 __all__ = ["Opened", "UnmanagedMasters", "UnmanagedSettings"]
 
@@ -118,7 +119,7 @@ class UnmanagedMasters:
             await login.close()
             raise
         tokens = tuple({token.node: token for token in (*kept, *fresh)}.values())  # those of before are not given again
-        _log.info("an application spans", application=str(session.application), subcluster=session.subcluster)
+        tell(LifeEvent.SPANS, session.application, cluster=session.subcluster, home=session.home)
         return Opened(session, login, live, tokens)
 
     async def _register(self, session: SpanSession, login: SchedulerLogin) -> bytes:
@@ -162,7 +163,7 @@ class UnmanagedMasters:
             is_ended = await self._is_ended(session, why)
             if is_ended:
                 await self._store.remove_session(session.application, session.subcluster)
-                _log.info("a span has ended", application=str(session.application), subcluster=session.subcluster)
+                tell(LifeEvent.LEAVES, session.application, cluster=session.subcluster, home=session.home)
         except HeddleError as exc:  # the next sweep finds it in the store
             _log.warning("a span did not end", application=str(session.application), reason=str(exc))
             return False

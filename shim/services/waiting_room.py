@@ -29,6 +29,7 @@ from shim.global_master.share_load import FederationLoad
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
 from shim.services.homeless import homeless_document
+from shim.services.life import LifeEvent, tell
 from shim.services.load_meter import LoadMeter
 from shim.services.queue_access import QueueAccess
 from shim.services.queue_names import put_into
@@ -208,6 +209,7 @@ class WaitingRoom:
         reason = f"Application {application_id} was killed by user {by.user} while it waited for its queue's turn"
         with suppress(VersionConflictError):
             await self._store.withdraw(application_id, reason=reason)
+            tell(LifeEvent.ENDED, application_id, cluster="", state="KILLED", reason=reason)
             self.forget(application_id, replace(record, state=SubmissionState.KILLED, rejection=reason))
             return True
         return False

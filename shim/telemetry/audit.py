@@ -23,7 +23,7 @@ class AuditEntry:
 
     Attributes:
         request_id: Heddle's own; no client can choose it.
-        operation: What was asked for: method and path pattern of the endpoint, or the RPC method.
+        operation: What was asked for, by one name whatever the protocol: `app.submit`, `policy.apply`.
         real_user: Who called; empty if nobody said.
         effective_user: As whom the call ran.
         address: Where the call came from.
@@ -33,6 +33,7 @@ class AuditEntry:
         target: Application, container, node, queue or sub-cluster that it was about.
         reason: Why it was refused or failed.
         client_request_id: What the client calls its request (`X-Request-Id`).
+        call: How it was asked: method and path pattern of the endpoint, or the RPC method.
     """
 
     request_id: str
@@ -46,6 +47,7 @@ class AuditEntry:
     target: str = ""
     reason: str = ""
     client_request_id: str = ""
+    call: str = ""
 
 
 _FIELDS = tuple(field.name for field in fields(AuditEntry))

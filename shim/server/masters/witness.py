@@ -41,7 +41,8 @@ class PassedOnWitness:
         self._audit.record(
             AuditEntry(
                 request_id=f"{passed.sender}#{passed.number}",
-                operation="submission passed on",
+                operation="app.submit",
+                call="submission passed on",
                 real_user=passed.sender,
                 effective_user=passed.user,
                 address=passed.address,

@@ -53,6 +53,10 @@ _KEPT = CacheLimits()
 class Site(Protocol):
     """What is not under the base path: pages, `/jmx`, `/conf`."""
 
+    def audit_name(self, request: Request) -> str:
+        """What the audit calls a request, if it is a change; empty if it has no name."""
+        ...
+
     async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
         """The answer; None for a path that it does not know."""
         ...
@@ -153,6 +157,7 @@ class RestDoor:
         story.operation = f"{request.method} {request.raw_path.lstrip('/').partition('/')[0][:32]}"
         story.is_change, story.target = request.method not in _SAFE, request.raw_path[:200]
         refuse_other_sites(request, changes=story.is_change)
+        story.audit = self._site.audit_name(request)
         found = None if request.raw_path.startswith(BASE) else await self._site.answer(request, caller, extra)
         if found is not None:
             return found
@@ -175,7 +180,7 @@ class RestDoor:
             )
         if endpoint is None:
             raise InvariantViolationError("a method without a row was negotiated")
-        story.is_change = endpoint.changes
+        story.is_change, story.audit = endpoint.changes, endpoint.audit
         refuse_other_sites(request, changes=endpoint.changes or request.method not in _SAFE)
         story.target = next(iter(match.parameters.values()), "")
         if endpoint.changes:

@@ -93,6 +93,7 @@ class Endpoint:
         takes_body: Whether a `Content-Type` of JSON or XML is asked for.
         is_slow: Whether a ResourceManager answers only when its nodes have spoken a few times.
         query: The parameters that its resource binds; no other one is passed on.
+        audit: What the audit calls a change; the same name for the RPC method that does the same.
     """
 
     method: str
@@ -105,6 +106,7 @@ class Endpoint:
     changes: bool = False
     is_slow: bool = False
     query: tuple[str, ...] = ()
+    audit: str = ""
     segments: tuple[str, ...] = field(init=False)
 
     @property
@@ -133,9 +135,16 @@ def _read(
 
 
 def _change(
-    method: str, path: str, key: Key, *, way: Way = Way.ROUTE, takes_body: bool = True, query: tuple[str, ...] = ()
+    method: str,
+    path: str,
+    key: Key,
+    audit: str,
+    *,
+    way: Way = Way.ROUTE,
+    takes_body: bool = True,
+    query: tuple[str, ...] = (),
 ) -> Endpoint:
-    return Endpoint(method, path, way, key, takes_body=takes_body, changes=True, query=query)
+    return Endpoint(method, path, way, key, takes_body=takes_body, changes=True, query=query, audit=audit)
 
 
 _APP = "/apps/{application}"
@@ -155,7 +164,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _read("/metrics", Way.MERGE, operation=Operation.METRICS),
     _read("/scheduler", Way.MERGE, operation=Operation.SCHEDULER),
     _read("/scheduler-overview", Way.MERGE, operation=Operation.OVERVIEW, xml_root="scheduler"),
-    _change("POST", "/scheduler/logs", Key.NONE, way=Way.SPREAD, takes_body=False),
+    _change("POST", "/scheduler/logs", Key.NONE, "scheduler.logs", way=Way.SPREAD, takes_body=False),
     _read("/scheduler/activities", Way.ROUTE, Key.NODE_PARAMETER, query=("nodeId", "groupBy")),
     Endpoint(
         "GET",
@@ -168,11 +177,11 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _read("/scheduler/app-activities/{diagnosed}", Way.ROUTE, Key.DIAGNOSED, query=_OF_ACTIVITIES),
     _read("/nodes", Way.MERGE, operation=Operation.NODES, query=("states",)),
     _read("/nodes/{node}", Way.ROUTE, Key.NODE),
-    _change("POST", "/nodes/{node}/resource", Key.NODE),
-    _change("POST", "/nodes/{host}/replace-labels", Key.HOST, takes_body=False, query=("labels",)),
+    _change("POST", "/nodes/{node}/resource", Key.NODE, "node.resource"),
+    _change("POST", "/nodes/{host}/replace-labels", Key.HOST, "node.labels", takes_body=False, query=("labels",)),
     _read("/nodes/{host}/get-labels", Way.ROUTE, Key.HOST),
     _read("/apps", Way.MERGE, operation=Operation.APPLICATIONS, query=_OF_APPLICATIONS),
-    Endpoint("POST", "/apps", Way.OWN, operation=Operation.SUBMIT, takes_body=True, changes=True),
+    Endpoint("POST", "/apps", Way.OWN, operation=Operation.SUBMIT, takes_body=True, changes=True, audit="app.submit"),
     Endpoint(
         "POST",
         "/apps/new-application",
@@ -180,6 +189,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         operation=Operation.NEW_APPLICATION,
         xml_root="NewApplication",
         changes=True,
+        audit="app.new-id",
     ),
     _read("/appstatistics", Way.MERGE, operation=Operation.STATISTICS, query=("states", "applicationTypes")),
     _read(_APP, Way.ROUTE, Key.APPLICATION, Operation.APPLICATION, query=("deSelects",)),
@@ -188,21 +198,30 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _read(_CONTAINERS, Way.ROUTE, Key.APPLICATION, Operation.CONTAINERS, xml_root="containers"),
     _read(f"{_CONTAINERS}/{{container}}", Way.ROUTE, Key.APPLICATION, Operation.CONTAINER),
     _read(f"{_APP}/state", Way.ROUTE, Key.APPLICATION),
-    _change("PUT", f"{_APP}/state", Key.APPLICATION),
+    _change("PUT", f"{_APP}/state", Key.APPLICATION, "app.kill"),
     _read(f"{_APP}/queue", Way.ROUTE, Key.APPLICATION),
-    Endpoint("PUT", f"{_APP}/queue", Way.ROUTE, Key.APPLICATION, Operation.MOVE, takes_body=True, changes=True),
+    Endpoint(
+        "PUT",
+        f"{_APP}/queue",
+        Way.ROUTE,
+        Key.APPLICATION,
+        Operation.MOVE,
+        takes_body=True,
+        changes=True,
+        audit="app.move",
+    ),
     _read(f"{_APP}/priority", Way.ROUTE, Key.APPLICATION),
-    _change("PUT", f"{_APP}/priority", Key.APPLICATION),
+    _change("PUT", f"{_APP}/priority", Key.APPLICATION, "app.priority"),
     _read(f"{_APP}/timeouts", Way.ROUTE, Key.APPLICATION),
     _read(f"{_APP}/timeouts/{{type}}", Way.ROUTE, Key.APPLICATION),
-    _change("PUT", f"{_APP}/timeout", Key.APPLICATION),
-    _change("POST", "/delegation-token", Key.ANY),
-    _change("DELETE", "/delegation-token", Key.ANY, takes_body=False),
-    _change("POST", "/delegation-token/expiration", Key.ANY, takes_body=False),
-    _change("POST", "/reservation/new-reservation", Key.ANY, takes_body=False),
-    _change("POST", "/reservation/submit", Key.RESERVATION),
-    _change("POST", "/reservation/update", Key.RESERVATION),
-    _change("POST", "/reservation/delete", Key.RESERVATION),
+    _change("PUT", f"{_APP}/timeout", Key.APPLICATION, "app.timeout"),
+    _change("POST", "/delegation-token", Key.ANY, "token.issue"),
+    _change("DELETE", "/delegation-token", Key.ANY, "token.cancel", takes_body=False),
+    _change("POST", "/delegation-token/expiration", Key.ANY, "token.renew", takes_body=False),
+    _change("POST", "/reservation/new-reservation", Key.ANY, "reservation.new", takes_body=False),
+    _change("POST", "/reservation/submit", Key.RESERVATION, "reservation.submit"),
+    _change("POST", "/reservation/update", Key.RESERVATION, "reservation.update"),
+    _change("POST", "/reservation/delete", Key.RESERVATION, "reservation.delete"),
     _read(
         "/reservation/list",
         Way.MERGE,
@@ -220,14 +239,16 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     ),
     _read("/get-node-labels", Way.MERGE, operation=Operation.NODE_LABELS, xml_root="nodeLabelsInfo"),
     _read("/get-rm-node-labels", Way.MERGE, operation=Operation.NODE_LABELS, xml_root="nodeLabelsInfo"),
-    _change("POST", "/replace-node-to-labels", Key.NONE, way=Way.SPREAD),
-    _change("POST", "/add-node-labels", Key.NONE, way=Way.SPREAD),
-    _change("POST", "/remove-node-labels", Key.NONE, way=Way.SPREAD, takes_body=False, query=("labels",)),
+    _change("POST", "/replace-node-to-labels", Key.NONE, "labels.map", way=Way.SPREAD),
+    _change("POST", "/add-node-labels", Key.NONE, "labels.add", way=Way.SPREAD),
+    _change(
+        "POST", "/remove-node-labels", Key.NONE, "labels.remove", way=Way.SPREAD, takes_body=False, query=("labels",)
+    ),
     _read("/scheduler-conf", Way.ROUTE, Key.NAMED),
-    _change("PUT", "/scheduler-conf", Key.NAMED),
+    _change("PUT", "/scheduler-conf", Key.NAMED, "scheduler.configure"),
     _read("/scheduler-conf/version", Way.ROUTE, Key.NAMED),
-    Endpoint("GET", "/scheduler-conf/format", Way.ROUTE, Key.NAMED, changes=True),
-    _change("POST", "/scheduler-conf/validate", Key.NAMED),
+    Endpoint("GET", "/scheduler-conf/format", Way.ROUTE, Key.NAMED, changes=True, audit="scheduler.format"),
+    _change("POST", "/scheduler-conf/validate", Key.NAMED, "scheduler.validate"),
     _read("/queues/{queue}/access", Way.ROUTE, Key.QUEUE, query=("user", "queue-acl-type")),
     Endpoint(
         "POST",
@@ -236,6 +257,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
         Key.CONTAINER,
         Operation.SIGNAL,
         changes=True,
+        audit="container.signal",
     ),
 )
 

@@ -15,6 +15,7 @@ class Exchange:
     Attributes:
         request_id: Heddle's own.
         operation: Method and path of the row, or what the path begins with.
+        audit: What the audit calls a change; empty for what has no name.
         duration_s: From the whole request to the answer.
     """
 
@@ -29,6 +30,7 @@ class Exchange:
     target: str = ""
     reason: str = ""
     client_request_id: str = ""
+    audit: str = ""
 
 
 AuditSink = Callable[[Exchange], None]
@@ -46,6 +48,7 @@ class Story:
     subcluster: str = ""
     target: str = ""
     reason: str = ""
+    audit: str = ""
 
     def told(self, peer: str, status: int, duration_s: float) -> Exchange:
         """All of it, when the request is answered."""
@@ -61,4 +64,5 @@ class Story:
             self.target,
             self.reason,
             self.client_request_id,
+            self.audit,
         )

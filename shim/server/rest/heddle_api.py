@@ -139,6 +139,7 @@ class HeddleAPI:
         self._shares = shares
         self._matching = matching
         self._retirement = retirement
+        self._endpoints: tuple[Endpoint, ...] = ()
         self._application_of_fastapi = self._built()
 
     def _built(self) -> FastAPI:
@@ -151,22 +152,27 @@ class HeddleAPI:
             redirect_slashes=False,
         )
         endpoints: tuple[Endpoint, ...] = (
-            ("GET", "clusters", self._clusters),
+            Endpoint("GET", "clusters", self._clusters),
             *(self._retirement.endpoints() if self._retirement else ()),
-            ("POST", "clusters/{cluster}/{verb}", self._admit),
-            ("GET", "clusters/{cluster}/drainage", self._drainage),
-            ("GET", "queues", self._queues),
-            ("GET", "apps", self._applications),
-            ("GET", "apps/{application}", self._application),
-            ("GET", "apps/{application}/why", self._why),
-            ("POST", "choose-home", self._choose_home),
-            ("GET", "doctor", self._doctor),
-            ("GET", "masters", self._masters),
+            Endpoint("POST", "clusters/{cluster}/{verb}", self._admit, "cluster.{verb}"),
+            Endpoint("GET", "clusters/{cluster}/drainage", self._drainage),
+            Endpoint("GET", "queues", self._queues),
+            Endpoint("GET", "apps", self._applications),
+            Endpoint("GET", "apps/{application}", self._application),
+            Endpoint("GET", "apps/{application}/why", self._why),
+            Endpoint("POST", "choose-home", self._choose_home, "home.choose"),
+            Endpoint("GET", "doctor", self._doctor),
+            Endpoint("GET", "masters", self._masters),
         )
-        for method, path, operation in (*endpoints, *(self._shares.endpoints() if self._shares else ())):
-            built.add_api_route(PREFIX + path, operation, methods=[method], name=path)
+        self._endpoints = (*endpoints, *(self._shares.endpoints() if self._shares else ()))
+        for each in self._endpoints:
+            built.add_api_route(PREFIX + each.path, each.answer, methods=[each.method], name=each.path)
         hand_errors_out(built)
         return built
+
+    def audit_name(self, method: str, path: str) -> str:
+        """What the audit calls a request below the prefix; empty for a read, and for what is no endpoint."""
+        return next((name for each in self._endpoints if (name := each.audit_name(method, path)) is not None), "")
 
     async def run(self, request: Request, caller: Caller) -> Document:
         """Answer a request whose path begins with `PREFIX`.

@@ -1,7 +1,8 @@
 """What endpoints of Heddle's own web services share: who asks, the flag of a dry run, how a document is answered."""
 
+import re
 from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import msgspec
 from fastapi import Depends, Path, Query, Response
@@ -26,8 +27,36 @@ ClusterName = Annotated[str, Path(max_length=63)]
 DryRun = Annotated[bool, Query(alias="dryRun")]
 """Whether to say what would be done instead of doing it."""
 
-Endpoint = tuple[str, str, Callable[..., Awaitable[Response]]]
-"""Method, path below the prefix, and the operation."""
+
+_WORD = re.compile(r"[a-z-]{1,32}")
+
+
+class Endpoint(NamedTuple):
+    """One endpoint of Heddle's own.
+
+    Attributes:
+        path: Below the prefix; segments in braces are parameters.
+        answer: The operation.
+        audit: What the audit calls a change; parameters of the path may stand in it.
+    """
+
+    method: str
+    path: str
+    answer: Callable[..., Awaitable[Response]]
+    audit: str = ""
+
+    def audit_name(self, method: str, path: str) -> str | None:
+        """The audit's name of a request; None if it is not this endpoint's."""
+        wanted, given = self.path.split("/"), path.strip("/").split("/")
+        if method != self.method or len(wanted) != len(given):
+            return None
+        values: dict[str, str] = {}
+        for want, got in zip(wanted, given, strict=True):
+            if want.startswith("{"):
+                values[want[1:-1]] = got if _WORD.fullmatch(got) else ""
+            elif want != got:
+                return None
+        return self.audit.format_map(values)
 
 
 def as_json(document: Mapping[str, Any]) -> Response:

@@ -28,8 +28,8 @@ class RetirementAPI:
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Method, path and operation of each."""
         return (
-            ("POST", "clusters/{cluster}/retire", self.retire),
-            ("POST", "clusters/{cluster}/revive", self.revive),
+            Endpoint("POST", "clusters/{cluster}/retire", self.retire, "cluster.retire"),
+            Endpoint("POST", "clusters/{cluster}/revive", self.revive, "cluster.revive"),
         )
 
     async def retire(

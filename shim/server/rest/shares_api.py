@@ -66,15 +66,15 @@ class SharesAPI:
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Method, path and operation of each."""
         return (
-            ("GET", "shares", self.shares),
-            ("POST", "shares/whatif", self.what_if),
-            ("GET", "policy", self.policy),
-            ("GET", "policy/history", self.history),
-            ("GET", "policy/versions/{version}", self.version),
-            ("POST", "policy/validate", self.validate),
-            ("POST", "policy", self.apply),
-            ("POST", "policy/rollback/{version}", self.roll_back),
-            ("POST", "policy/release", self.release),
+            Endpoint("GET", "shares", self.shares),
+            Endpoint("POST", "shares/whatif", self.what_if, "shares.whatif"),
+            Endpoint("GET", "policy", self.policy),
+            Endpoint("GET", "policy/history", self.history),
+            Endpoint("GET", "policy/versions/{version}", self.version),
+            Endpoint("POST", "policy/validate", self.validate, "policy.validate"),
+            Endpoint("POST", "policy", self.apply, "policy.apply"),
+            Endpoint("POST", "policy/rollback/{version}", self.roll_back, "policy.rollback"),
+            Endpoint("POST", "policy/release", self.release, "policy.release"),
         )
 
     async def shares(self) -> Response:

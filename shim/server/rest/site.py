@@ -79,6 +79,13 @@ class Site:
             "/ready": self._ready,
         }
 
+    def audit_name(self, request: Request) -> str:
+        """What the audit calls a change by Heddle's own web services."""
+        path = request.raw_path.partition(";")[0]
+        if self._api is None or not path.startswith(PREFIX):
+            return ""
+        return self._api.audit_name(request.method, path.removeprefix(PREFIX))
+
     async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
         """The answer; None for a path that is not served here, or a method that it does not take."""
         path = request.raw_path.partition(";")[0]

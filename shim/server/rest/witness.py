@@ -69,7 +69,8 @@ def _entry(exchange: Exchange, subcluster: str) -> AuditEntry:
     caller = exchange.caller
     return AuditEntry(
         request_id=exchange.request_id,
-        operation=exchange.operation,
+        operation=exchange.audit or exchange.operation,
+        call=exchange.operation,
         real_user="" if caller is None or caller.is_anonymous else caller.real_user,
         effective_user="" if caller is None else caller.user,
         address=exchange.peer,

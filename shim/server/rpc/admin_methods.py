@@ -39,6 +39,7 @@ class AdminRow:
             somebody waits for.
         reason: Why it is refused.
         refusal: Exception of a refusal.
+        audit: What the audit calls a change; the same name for the endpoint that does the same.
     """
 
     way: AdminWay
@@ -46,6 +47,7 @@ class AdminRow:
     needs_all: bool = False
     reason: str = ""
     refusal: JavaClass = JavaClass.YARN
+    audit: str = ""
 
     @property
     def writes(self) -> bool:
@@ -53,43 +55,53 @@ class AdminRow:
         return self.way in {AdminWay.SPREAD, AdminWay.SPLIT, AdminWay.REFUSE}
 
 
-def _spread(*touches: Part, needs_all: bool = False) -> AdminRow:
-    return AdminRow(AdminWay.SPREAD, touches, needs_all)
+def _spread(audit: str, *touches: Part, needs_all: bool = False) -> AdminRow:
+    return AdminRow(AdminWay.SPREAD, touches, needs_all, audit=audit)
 
 
-def _refused(reason: str, refusal: JavaClass = JavaClass.YARN) -> AdminRow:
-    return AdminRow(AdminWay.REFUSE, reason=reason, refusal=refusal)
+def _refused(audit: str, reason: str, refusal: JavaClass = JavaClass.YARN) -> AdminRow:
+    return AdminRow(AdminWay.REFUSE, reason=reason, refusal=refusal, audit=audit)
+
+
+def _of_nodes(audit: str) -> AdminRow:
+    return AdminRow(AdminWay.SPLIT, (Part.NODES,), audit=audit)
 
 
 _OWN = AdminRow(AdminWay.OWN)
-_OF_NODES = AdminRow(AdminWay.SPLIT, (Part.NODES,))
-_POLICY = _refused("queues are distributed over sub-clusters by Heddle's own configuration, not by stored policies")
+_POLICY = _refused(
+    "federation.policy",
+    "queues are distributed over sub-clusters by Heddle's own configuration, not by stored policies",
+)
 _ALWAYS_ACTIVE = _refused(
+    "ha.transition",
     "Heddle is always active; a sub-cluster's ResourceManagers take this at their own admin addresses",
     JavaClass.SERVICE_FAILED,
 )
 
 ADMIN_METHODS: Mapping[str, AdminRow] = {
-    "refreshQueues": _spread(Part.SCHEDULER),
-    "refreshNodes": _spread(Part.NODES),
-    "refreshNodesResources": _spread(Part.NODES),
-    "refreshSuperUserGroupsConfiguration": _spread(),
-    "refreshUserToGroupsMappings": _spread(),
-    "refreshAdminAcls": _spread(),
-    "refreshServiceAcls": _spread(),
-    "refreshClusterMaxPriority": _spread(),
-    "addToClusterNodeLabels": _spread(Part.NODES, needs_all=True),
-    "removeFromClusterNodeLabels": _spread(Part.NODES, needs_all=True),
-    "updateNodeResource": _OF_NODES,
-    "replaceLabelsOnNodes": _OF_NODES,
-    "mapAttributesToNodes": _OF_NODES,
+    "refreshQueues": _spread("admin.refresh-queues", Part.SCHEDULER),
+    "refreshNodes": _spread("admin.refresh-nodes", Part.NODES),
+    "refreshNodesResources": _spread("admin.refresh-nodes-resources", Part.NODES),
+    "refreshSuperUserGroupsConfiguration": _spread("admin.refresh-super-user-groups-configuration"),
+    "refreshUserToGroupsMappings": _spread("admin.refresh-user-to-groups-mappings"),
+    "refreshAdminAcls": _spread("admin.refresh-admin-acls"),
+    "refreshServiceAcls": _spread("admin.refresh-service-acls"),
+    "refreshClusterMaxPriority": _spread("admin.refresh-cluster-max-priority"),
+    "addToClusterNodeLabels": _spread("labels.add", Part.NODES, needs_all=True),
+    "removeFromClusterNodeLabels": _spread("labels.remove", Part.NODES, needs_all=True),
+    "updateNodeResource": _of_nodes("node.resource"),
+    "replaceLabelsOnNodes": _of_nodes("node.labels"),
+    "mapAttributesToNodes": _of_nodes("node.attributes"),
     "getGroupsForUser": AdminRow(AdminWay.MERGE),
     "checkForDecommissioningNodes": AdminRow(AdminWay.MERGE, needs_all=True),
     "getFederationSubClusters": _OWN,
     "deregisterSubCluster": _refused(
-        "a sub-cluster is taken out of Heddle's configuration; `heddle cluster drain` keeps new applications away"
+        "cluster.deregister",
+        "a sub-cluster is taken out of Heddle's configuration; `heddle cluster drain` keeps new applications away",
     ),
-    "deleteFederationApplication": _refused("the homes of applications are kept as long as clients may ask for them"),
+    "deleteFederationApplication": _refused(
+        "app.forget-home", "the homes of applications are kept as long as clients may ask for them"
+    ),
     "saveFederationQueuePolicy": _POLICY,
     "batchSaveFederationQueuePolicies": _POLICY,
     "listFederationQueuePolicies": _POLICY,

@@ -58,6 +58,7 @@ class Row:
         moves_to: The request's field that names the queue to which the application is moved.
         tells: What of the sub-clusters an answer tells that is kept until that changes; None keeps none.
         is_personal: Whether that depends on who asks.
+        audit: What the audit calls a change; the same name for the endpoint that does the same.
     """
 
     way: Way
@@ -69,6 +70,7 @@ class Row:
     moves_to: str = ""
     tells: Part | None = None
     is_personal: bool = False
+    audit: str = ""
 
     def application(self, request: Message) -> ApplicationId:
         """The application that a request belongs to: its own field, an attempt's, a container's or a context's."""
@@ -95,42 +97,51 @@ _APPLICATION_OF: Mapping[type[Message], Callable[..., ApplicationId]] = {
 }
 
 
-def _of(field: str, *, writes: bool = False, unknown: JavaClass = JavaClass.APPLICATION_NOT_FOUND) -> Row:
-    return Row(Way.ROUTE, Key.APPLICATION, field, writes, unknown)
+def _of(field: str, *, unknown: JavaClass = JavaClass.APPLICATION_NOT_FOUND) -> Row:
+    return Row(Way.ROUTE, Key.APPLICATION, field, unknown=unknown)
 
 
-def _reserved(*, writes: bool = True) -> Row:
-    return Row(Way.ROUTE, Key.RESERVATION, "reservation_id", writes)
+def _change(field: str, audit: str) -> Row:
+    return Row(Way.ROUTE, Key.APPLICATION, field, writes=True, audit=audit)
+
+
+def _reserved(audit: str) -> Row:
+    return Row(Way.ROUTE, Key.RESERVATION, "reservation_id", writes=True, audit=audit)
+
+
+def _own_change(audit: str) -> Row:
+    return Row(Way.OWN, writes=True, audit=audit)
 
 
 _OWN, _MERGE, _CARRY = Row(Way.OWN), Row(Way.MERGE), Row(Way.CARRY)
 _OF_NODES = Row(Way.MERGE, tells=Part.NODES)
-_OWN_CHANGE = Row(Way.OWN, writes=True)
 _OF_APPLICATIONS = Row(Way.OWN, tells=Part.APPLICATIONS, is_personal=True)
 
 CLIENT_METHODS: Mapping[str, Row] = {
     "getNewApplication": _OWN,
-    "submitApplication": Row(Way.OWN, field="application_submission_context", writes=True),
+    "submitApplication": Row(Way.OWN, field="application_submission_context", writes=True, audit="app.submit"),
     "getApplications": _OF_APPLICATIONS,
     "getApplicationReport": _OF_APPLICATIONS,
-    "getDelegationToken": _OWN_CHANGE,
-    "renewDelegationToken": _OWN_CHANGE,
-    "cancelDelegationToken": _OWN_CHANGE,
-    "forceKillApplication": Row(Way.OWN, Key.APPLICATION, "application_id", writes=True),
-    "failApplicationAttempt": _of("application_attempt_id", writes=True),
+    "getDelegationToken": _own_change("token.issue"),
+    "renewDelegationToken": _own_change("token.renew"),
+    "cancelDelegationToken": _own_change("token.cancel"),
+    "forceKillApplication": Row(Way.OWN, Key.APPLICATION, "application_id", writes=True, audit="app.kill"),
+    "failApplicationAttempt": _change("application_attempt_id", "app.fail-attempt"),
     "moveApplicationAcrossQueues": Row(
-        Way.ROUTE, Key.APPLICATION, "application_id", writes=True, moves_to="target_queue"
+        Way.ROUTE, Key.APPLICATION, "application_id", writes=True, moves_to="target_queue", audit="app.move"
     ),
-    "updateApplicationPriority": _of("applicationId", writes=True),
-    "updateApplicationTimeouts": _of("applicationId", writes=True),
+    "updateApplicationPriority": _change("applicationId", "app.priority"),
+    "updateApplicationTimeouts": _change("applicationId", "app.timeout"),
     "getApplicationAttempts": _of("application_id"),
     "getApplicationAttemptReport": _of("application_attempt_id", unknown=JavaClass.APPLICATION_ATTEMPT_NOT_FOUND),
     "getContainers": Row(Way.ROUTE, Key.ATTEMPT, "application_attempt_id"),
     "getContainerReport": Row(Way.ROUTE, Key.CONTAINER, "container_id", unknown=JavaClass.CONTAINER_NOT_FOUND),
-    "signalToContainer": Row(Way.ROUTE, Key.CONTAINER, "container_id", writes=True, owners=True),
-    "submitReservation": _reserved(),
-    "updateReservation": _reserved(),
-    "deleteReservation": _reserved(),
+    "signalToContainer": Row(
+        Way.ROUTE, Key.CONTAINER, "container_id", writes=True, owners=True, audit="container.signal"
+    ),
+    "submitReservation": _reserved("reservation.submit"),
+    "updateReservation": _reserved("reservation.update"),
+    "deleteReservation": _reserved("reservation.delete"),
     "getNewReservation": _CARRY,
     "listReservations": _MERGE,
     "getClusterMetrics": _OF_NODES,

@@ -32,13 +32,14 @@ class _Lines:
         self._prefix = prefix
         self._numbers = itertools.count(1)
 
-    def write(self, exchange: RPCExchange, *, subcluster: str = "", target: str = "") -> None:
-        """Write the line of one answered change."""
+    def write(self, exchange: RPCExchange, operation: str, *, subcluster: str = "", target: str = "") -> None:
+        """Write the line of one answered change, by the name of its operation."""
         caller, failure, status = exchange.caller, exchange.failure, _status(exchange.failure)
         self._audit.record(
             AuditEntry(
                 request_id=f"{self._prefix}-{next(self._numbers):x}",
-                operation=f"{_METHOD} {exchange.call.method}",
+                operation=operation,
+                call=f"{_METHOD} {exchange.call.method}",
                 real_user="" if caller.is_anonymous else caller.real_user,
                 effective_user=caller.user,
                 address=exchange.peer,
@@ -77,13 +78,14 @@ class ClientWitness:
         """Write down one answer."""
         method, status = exchange.call.method, _status(exchange.failure)
         self._metrics.request(method, _METHOD, status, exchange.duration_s)
-        if not CLIENT_METHODS[method].writes:
+        row = CLIENT_METHODS[method]
+        if not row.writes:
             return
         target = _target(exchange)
         subcluster = (self._home_of(target) or "") if target is not None else ""
         if method == "submitApplication":
             self._metrics.submission(_RESULTS[status], subcluster)
-        self._lines.write(exchange, subcluster=subcluster, target="" if target is None else str(target))
+        self._lines.write(exchange, row.audit, subcluster=subcluster, target="" if target is None else str(target))
 
 
 class AdminWitness:
@@ -103,8 +105,9 @@ class AdminWitness:
         """Write down one answer."""
         method = exchange.call.method
         self._metrics.request(method, _METHOD, _status(exchange.failure), exchange.duration_s)
-        if ADMIN_METHODS[method].writes:
-            self._lines.write(exchange)
+        row = ADMIN_METHODS[method]
+        if row.writes:
+            self._lines.write(exchange, row.audit)
 
 
 def _status(failure: Failure | None) -> int:

@@ -48,8 +48,8 @@ class Asked:
         identity = IdentityService(rules, secret=bytes(32), clock=clock)
         api = SharesAPI(room, self.policies, identity, PreemptionLog(InMemoryActStore()))
         self._app = FastAPI(openapi_url=None)
-        for method, path, operation in api.endpoints():
-            self._app.add_api_route(f"/{path}", operation, methods=[method])
+        for each in api.endpoints():
+            self._app.add_api_route(f"/{each.path}", each.answer, methods=[each.method])
         hand_errors_out(self._app)
 
     async def __call__(self, method: str, path: str, body: object = None, user: str = "queen", query: str = "") -> Any:

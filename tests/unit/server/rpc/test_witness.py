@@ -14,6 +14,7 @@ from shim.protocol.proto.messages import (
     SubmitApplicationRequestProto,
 )
 from shim.protocol.yarn import application_message
+from shim.server.rpc.admin_methods import ADMIN_METHODS
 from shim.server.rpc.exchanges import RPCExchange
 from shim.server.rpc.witness import AdminWitness, ClientWitness
 from shim.services.identity import Caller
@@ -90,5 +91,6 @@ def test_what_operators_change_or_mean_to_is_in_the_audit_too(tmp_path, method, 
     audit.close()
 
     told = [json.loads(line) for line in file.read_text().splitlines()]
-    assert [(line["operation"], line["effective_user"]) for line in told] == [(f"RPC {method}", "ada")] * lines
+    assert [(line["call"], line["effective_user"]) for line in told] == [(f"RPC {method}", "ada")] * lines
+    assert [line["operation"] for line in told] == [ADMIN_METHODS[method].audit] * lines
     assert method.encode() in metrics.scrape()

@@ -1,0 +1,64 @@
+"""The audit calls each change by one name, whatever the protocol and the path."""
+
+import re
+
+import pytest
+
+from shim.server.rest.endpoints import ENDPOINTS
+from shim.server.rpc.admin_methods import ADMIN_METHODS
+from shim.server.rpc.client_methods import CLIENT_METHODS
+from shim.services.identity import IdentityRules
+from tests.support.scripted_door import BASE, ScriptedDoor
+
+_FORM = re.compile(r"[a-z]+\.[a-z-]+")
+_CHANGES = {
+    **{f"{row.method} {row.path}": row.audit for row in ENDPOINTS if row.changes},
+    **{name: row.audit for name, row in CLIENT_METHODS.items() if row.writes},
+    **{name: row.audit for name, row in ADMIN_METHODS.items() if row.writes},
+}
+
+
+@pytest.mark.parametrize(("change", "audit"), _CHANGES.items(), ids=_CHANGES)
+def test_every_change_has_a_name(change: str, audit: str) -> None:
+    assert _FORM.fullmatch(audit), change
+
+
+@pytest.mark.parametrize(
+    ("path", "method"),
+    [
+        ("POST /apps", "submitApplication"),
+        ("PUT /apps/{application}/state", "forceKillApplication"),
+        ("PUT /apps/{application}/queue", "moveApplicationAcrossQueues"),
+        ("PUT /apps/{application}/priority", "updateApplicationPriority"),
+        ("PUT /apps/{application}/timeout", "updateApplicationTimeouts"),
+        ("POST /containers/{container}/signal/{command}", "signalToContainer"),
+        ("POST /delegation-token", "getDelegationToken"),
+        ("DELETE /delegation-token", "cancelDelegationToken"),
+        ("POST /reservation/submit", "submitReservation"),
+        ("POST /add-node-labels", "addToClusterNodeLabels"),
+        ("POST /remove-node-labels", "removeFromClusterNodeLabels"),
+        ("POST /nodes/{node}/resource", "updateNodeResource"),
+    ],
+)
+def test_a_change_has_the_same_name_over_rest_and_rpc(path: str, method: str) -> None:
+    assert _CHANGES[path] == _CHANGES[method]
+
+
+@pytest.mark.parametrize(
+    ("method", "target", "name"),
+    [
+        ("POST", f"{BASE}/apps", "app.submit"),
+        ("POST", "/heddle/v1/clusters/east/drain?dryRun=true", "cluster.drain"),
+        ("POST", "/heddle/v1/clusters/east/undrain?dryRun=true", "cluster.undrain"),
+        ("POST", "/heddle/v1/clusters/east/EVIL%0a", "cluster."),
+        ("POST", "/heddle/v1/choose-home", "home.choose"),
+        ("POST", "/heddle/v1/nosuch", ""),
+        ("POST", "/nosuch", ""),
+    ],
+)
+async def test_the_door_tells_the_name(method: str, target: str, name: str) -> None:
+    door = ScriptedDoor(rules=IdentityRules(admins=("queen",)))
+    await door.poll()
+    mark = "&" if "?" in target else "?"
+    await door.ask(method, f"{target}{mark}user.name=queen", body=b"{}", content_type="application/json")
+    assert (door.exchanges[-1].audit, door.exchanges[-1].is_change) == (name, True)
