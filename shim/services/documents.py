@@ -47,11 +47,16 @@ class DocumentReading:
         self._settings = settings
         self._flights: SingleFlight[tuple[SubClusterId, Part, bool], None] = SingleFlight()
 
+    def is_at_hand(self, part: Part) -> bool:
+        """Whether that part needs no question to a sub-cluster now."""
+        return not any(self._view.is_touched(name, part) for name in self._view.subclusters)
+
     async def part(self, part: Part) -> PartRead:
         """That part of every sub-cluster, from the last poll; one that was written since is fetched first."""
         late = self._view.late(self._clock.now_s())
         due = [name for name in self._view.subclusters if self._view.is_touched(name, part) and name not in late]
-        await asyncio.gather(*(self._fetch(name, part) for name in due), return_exceptions=True)
+        if due:
+            await asyncio.gather(*(self._fetch(name, part) for name in due), return_exceptions=True)
         told = {name: self._view.part(name, part) for name in self._view.subclusters}
         return PartRead(
             documents={name: document for name, document in told.items() if document is not None},

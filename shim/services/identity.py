@@ -12,9 +12,6 @@ Source: `PseudoAuthenticationHandler`, `AuthenticationFilter`, `Signer`, `Delega
 `DefaultImpersonationProvider` of Hadoop 3.4.2, and recorded answers.
 """
 
-import base64
-import hashlib
-import hmac
 import ipaddress
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -23,6 +20,7 @@ from types import MappingProxyType
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, UserError
 from shim.ports.clock import Clock
+from shim.services.cookies import COOKIE_NAME, Cookies
 
 __all__ = [
     "COOKIE_NAME",
@@ -34,10 +32,6 @@ __all__ = [
     "ProxyRule",
 ]
 
-COOKIE_NAME = "hadoop.auth"
-_COOKIE_TYPE = "simple-dt"
-_LONGEST_COOKIE = 4096
-_NOT_IN_A_COOKIE = frozenset('";\\,&=')
 _ANY = "*"
 
 
@@ -126,8 +120,7 @@ class IdentityService:
         groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
         self._rules = rules
-        self._secret = secret
-        self._clock = clock
+        self._cookies = Cookies(secret, clock, validity_s=rules.cookie_validity_s)
         self._groups_of = groups_of
 
     @property
@@ -219,27 +212,11 @@ class IdentityService:
 
     def issue_cookie(self, user: str) -> str | None:
         """A signed `Set-Cookie` value for a user; None for a name that a cookie cannot hold."""
-        if any(character in _NOT_IN_A_COOKIE or character.isspace() for character in user):
-            return None
-        expires_ms = int((self._clock.now_s() + self._rules.cookie_validity_s) * 1000)
-        claim = f"u={user}&p={user}&t={_COOKIE_TYPE}&e={expires_ms}"
-        return f'{COOKIE_NAME}="{claim}&s={self._signature(claim)}"; Path=/; HttpOnly; SameSite=Strict'
+        return self._cookies.issue(user)
 
     def verify_cookie(self, value: str) -> str | None:
         """The user that a cookie value names; None if it is forged, cut, expired or none of ours."""
-        claim, separator, signature = value.strip('"').rpartition("&s=")
-        if not separator or len(value) > _LONGEST_COOKIE:
-            return None
-        if not hmac.compare_digest(signature.encode(), self._signature(claim).encode()):
-            return None
-        fields = {name: text for name, _, text in (part.partition("=") for part in claim.split("&"))}
-        if int(fields["e"]) <= self._clock.now_s() * 1000:
-            return None
-        return fields["u"]
-
-    def _signature(self, claim: str) -> str:
-        digest = hmac.new(self._secret, claim.encode("utf-8", "surrogateescape"), hashlib.sha256).digest()
-        return base64.b64encode(digest).decode()
+        return self._cookies.verify(value)
 
     def _check_impersonation(self, real_user: str, target: str, address: str) -> None:
         rule = self._rules.proxy_users.get(real_user)

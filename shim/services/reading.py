@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from shim.domain.application_columns import ApplicationColumns
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
-from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.ids import ApplicationId, MalformedIdError, SubClusterId
 from shim.domain.subclusters import ApplicationDocument, HaState
 from shim.domain.submissions import NOWHERE, Submission, SubmissionRecord, SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError, StoreUnavailableError
@@ -149,6 +149,16 @@ class ApplicationReading:
     def are_lists_at_hand(self) -> bool:
         """Whether a list needs no question to a sub-cluster now."""
         return not self._settings.guarded and not self._due()
+
+    def is_at_hand(self, text: str) -> bool:
+        """Whether the document of the application with this id needs no question to a sub-cluster now."""
+        try:
+            known = self._view.find(ApplicationId.parse(text))
+        except MalformedIdError:
+            return False
+        if known is None or known.summary.home_subcluster in self._settings.guarded:
+            return False
+        return known.summary.state.is_final or self._is_young(known)
 
     def is_guarded(self, home: SubClusterId) -> bool:
         """Whether what a sub-cluster tells of an application depends on who asks."""

@@ -19,7 +19,7 @@ from urllib.parse import quote, unquote, unquote_to_bytes
 
 from shim.protocol.rest.errors import JavaError
 
-__all__ = ["MAX_PARAMETERS", "Claims", "Query", "encode_query", "java_long", "parse_query", "split_values"]
+__all__ = ["MAX_PARAMETERS", "Claims", "Content", "Query", "encode_query", "java_long", "parse_query", "split_values"]
 
 MAX_PARAMETERS = 1000
 """Most parameters of one query; Jetty has the same limit for those of a form."""
@@ -53,6 +53,10 @@ class Claims:
         return self.user_name is None and self.do_as is None and self.delegation is None
 
 
+Content = tuple[tuple[str, tuple[str, ...]], ...]
+"""Names with their values."""
+
+
 @dataclass(frozen=True, slots=True)
 class Query:
     """A query string, decoded.
@@ -60,10 +64,12 @@ class Query:
     Attributes:
         parameters: As resources read them: values by name, repeated ones in order. Names are case-sensitive.
         claims: As the authentication filter reads it.
+        content: What is asked, without who asks: queries of equal content get equal answers where all users do.
     """
 
     parameters: Mapping[str, tuple[str, ...]]
     claims: Claims = Claims()
+    content: Content = ()
 
     def first(self, name: str) -> str | None:
         """The first value of a parameter: what `@QueryParam String` binds."""
@@ -110,7 +116,14 @@ def _parsed(raw: str) -> Query:
         name, _, value = part.partition("=")
         if name:
             found.setdefault(_decode(name), []).append(_decode(value))
-    return Query(MappingProxyType({name: tuple(values) for name, values in found.items()}), _claims(text))
+    parameters = {name: tuple(values) for name, values in found.items()}
+    content = tuple(item for item in parameters.items() if not _is_of_caller(item[0]))
+    return Query(MappingProxyType(parameters), _claims(text), content)
+
+
+def _is_of_caller(name: str) -> bool:
+    """Whether a decoded name is one by which callers are named: no resource reads it."""
+    return name.upper() == _CLAIM_IN_ANY_CASE or name in _CLAIMS
 
 
 _remembered = lru_cache(maxsize=1024)(_parsed)

@@ -5,6 +5,7 @@ To these Heddle adds its own: `Heddle-As-Of`, `Heddle-Missing`, `X-Request-Id`, 
 Recorded on Hadoop 3.4.2.
 """
 
+import asyncio
 import gzip
 import json
 from collections.abc import Callable
@@ -28,6 +29,8 @@ __all__ = [
 HTML = "text/html;charset=utf-8"
 TEXT = "text/plain;charset=utf-8"
 
+_WORTH_A_THREAD = 64 * 1024
+"""In bytes: to compress more takes longer than a millisecond, and zlib lets other threads run meanwhile."""
 _GZIP_LEVEL = 1  # a loopback or a rack away, speed counts for more than the last tenth of the size
 _SAFETY: Headers = (
     ("X-Content-Type-Options", "nosniff"),
@@ -73,18 +76,27 @@ class Document:
         return json_to_xml(self.body, root=self.xml_root)
 
 
-def zipped(answer: Answer, request: Request) -> Answer:
+async def zipped(answer: Answer, request: Request) -> Answer:
     """The answer compressed, if the client says that it understands that and there is something to compress."""
     if not answer.body or not accepts_gzip(request.joined("accept-encoding")):
         return answer
-    if any(name == "Content-Encoding" for name, _ in answer.headers) or not any(
-        name == "Vary" for name, _ in answer.headers
-    ):
+    names = [name for name, _ in answer.headers]
+    if "Content-Encoding" in names or "Vary" not in names:
         return answer
-    position = next(index for index, (name, _) in enumerate(answer.headers) if name == "Vary") + 1
+    position = names.index("Vary") + 1
     headers = (*answer.headers[:position], ("Content-Encoding", "gzip"), *answer.headers[position:])
-    body = gzip.compress(answer.body, _GZIP_LEVEL, mtime=0)  # the same bytes for the same body
-    return replace(answer, headers=headers, body=body)
+    return replace(answer, headers=headers, body=await _compressed(answer.body))
+
+
+async def _compressed(body: bytes) -> bytes:
+    if len(body) <= _WORTH_A_THREAD:
+        return _gzip(body)
+    await asyncio.sleep(0)  # without a task of its own, work ends here: before a thread has begun in vain
+    return await asyncio.to_thread(_gzip, body)
+
+
+def _gzip(body: bytes) -> bytes:
+    return gzip.compress(body, _GZIP_LEVEL, mtime=0)  # the same bytes for the same body
 
 
 class AnswerWriter:

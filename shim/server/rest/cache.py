@@ -5,12 +5,14 @@ from dataclasses import dataclass
 
 from shim.domain.ids import SubClusterId
 from shim.global_master.federation_view import Part
+from shim.protocol.rest.negotiation import Representation, accepts_gzip, negotiate
+from shim.protocol.rest.queries import Content, Query
 from shim.server.rest.messages import Headers, Request
 
 __all__ = ["CacheKey", "CacheLimits", "Kept", "ResponseCache", "cache_key"]
 
-CacheKey = tuple[str, str, str, bool]
-"""Path and query as they stood in the request line, `Accept`, whether compressed."""
+CacheKey = tuple[str, Content, Representation, bool]
+"""Path as it stood in the request line, content of the query, form of the answer, whether compressed."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +28,9 @@ class CacheLimits:
     total_bytes: int = 256 * 1024 * 1024
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Kept:
-    """An answer less the header lines that change with every second.
+    """An answer less the header lines that change with every second, or with who asks.
 
     Attributes:
         part: What of the view it was made of, in `version`.
@@ -36,7 +38,7 @@ class Kept:
         good_until_s: When it is too old whatever the view says; seconds since the epoch.
         as_of_s: When it was true, for what is no list; None for as old as the part of the view.
         headers: Those that last.
-        head: The same as they go out, with the length and the empty line.
+        head: The same as they go out, with the length and the empty line; empty until it is asked for again.
     """
 
     part: Part
@@ -45,19 +47,22 @@ class Kept:
     good_until_s: float
     as_of_s: float | None
     headers: Headers
-    head: bytes
     body: bytes
+    head: bytes = b""
 
 
-def cache_key(request: Request) -> CacheKey:
-    """Everything of a read that its answer depends on, but for who asks."""
+def cache_key(request: Request, query: Query) -> CacheKey | None:
+    """Everything of a read that its answer depends on, but for who asks; None if it gets none in any form."""
     accept = encoding = ""
     for name, value in request.headers:
         if name == "accept":
             accept = f"{accept},{value}" if accept else value
         elif name == "accept-encoding":
-            encoding = value
-    return request.raw_path, request.query, accept, "gzip" in encoding.lower()
+            encoding = f"{encoding},{value}" if encoding else value
+    chosen = negotiate(accept)
+    if not isinstance(chosen, Representation):
+        return None
+    return request.raw_path, query.content, chosen, accepts_gzip(encoding)
 
 
 class ResponseCache:
@@ -70,10 +75,13 @@ class ResponseCache:
 
     def find(self, key: CacheKey) -> Kept | None:
         """What is kept under a key; whether it is still good is for the caller to say."""
-        return self._entries.get(key)
+        kept = self._entries.get(key)
+        if kept is not None:
+            self._entries.move_to_end(key)
+        return kept
 
     def keep(self, key: CacheKey, kept: Kept) -> None:
-        """Keep an answer; the ones that were made first give way when there is no room."""
+        """Keep an answer; the ones that were asked for least lately give way when there is no room."""
         self.drop(key)
         if len(kept.body) > self._limits.total_bytes // 4:
             return

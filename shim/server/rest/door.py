@@ -20,7 +20,7 @@ from shim.protocol.rest.queries import Query, parse_query
 from shim.server.rest.answers import AnswerWriter, zipped
 from shim.server.rest.asgi import completed, rendered_answer
 from shim.server.rest.backend import Backend
-from shim.server.rest.cache import CacheLimits, cache_key
+from shim.server.rest.cache import CacheLimits, Kept
 from shim.server.rest.endpoints import BASE, Match, allowed_methods, find, has_broken_escape
 from shim.server.rest.exchanges import AuditSink, Story
 from shim.server.rest.forwarding import answer_of
@@ -108,31 +108,47 @@ class RestDoor:
 
     def answer_at_once(self, request: Request) -> Sequence[bytes] | None:
         """An answer as it goes out, in one piece or several, if there is one without waiting for anything."""
-        if request.method != "GET":
+        found = self._kept_for(request)
+        if found is None:
             return self._made_at_once(request)
-        kept = self._kept.find(request)
-        return None if kept is None else self._kept.as_it_goes_out(kept, self._shown_request_id(request))
+        kept, caller = found
+        return self._kept.as_it_goes_out(kept, self._shown_request_id(request), caller.new_cookie)
+
+    def _kept_for(self, request: Request) -> tuple[Kept, Caller] | None:
+        """What is kept for such a read, and who asks: that is looked at each time."""
+        if request.method != "GET" or not self._is_shared:
+            return None
+        try:
+            query = parse_query(request.query)
+            kept = self._kept.find(request, query)
+            return None if kept is None else (kept, self._caller(request, query))
+        except HeddleError:
+            return None  # refused on the way that all requests go, where it is reported
 
     def _made_at_once(self, request: Request) -> Sequence[bytes] | None:
         """What needs no waiting is made as any other answer is, but without a task of its own."""
         match = find(request.raw_path)
         endpoint = match.endpoints.get(request.method) if match is not None else None
-        if endpoint is None or not self._operations.is_at_hand(endpoint.operation):
+        if match is None or endpoint is None or not self._operations.is_at_hand(endpoint.operation, match.parameters):
             return None
-        return (rendered_answer(completed(self.answer(request))),)
+        made = completed(self._made(request))
+        return None if made is None else (rendered_answer(made),)
 
     # -- answers that have to be made --------------------------------------------------------------------------------
 
     async def answer(self, request: Request) -> Answer:
         """The answer; an error that nobody expected is a 500 that names its request id."""
-        # while this one waited for its turn, the same may have been made for another
-        kept = self._kept.find(request) if request.method == "GET" else None
-        if kept is not None:
-            return self._kept.as_answer(kept, self._shown_request_id(request))
+        found = self._kept_for(request)  # while this one waited for its turn, the same may have been made for another
+        if found is None:
+            return await self._made(request)
+        kept, caller = found
+        return self._kept.as_answer(kept, self._shown_request_id(request), caller.new_cookie)
+
+    async def _made(self, request: Request) -> Answer:
         story = Story(self._new_request_id(), self._told_request_id(request))
         began_s = self._backend.clock.monotonic_s()
         try:
-            answer = await self._answer(request, story)
+            answer = await zipped(await self._answer(request, story), request)
         except HeddleError as exc:
             story.reason = str(exc)
             answer = self._error(exc, request, story)
@@ -141,7 +157,7 @@ class RestDoor:
             answer = self._error(InvariantViolationError(story.reason), request, story)
         duration_s = self._backend.clock.monotonic_s() - began_s
         self._report(story.told(request.peer, answer.status, duration_s))
-        return zipped(answer, request)
+        return answer
 
     async def _answer(self, request: Request, story: Story) -> Answer:
         if has_broken_escape(request.raw_path):
@@ -201,7 +217,7 @@ class RestDoor:
         if not self._operations.knows(call.endpoint.operation):
             told = await self._held_back.answer(call)
             if told is not None:
-                return self._written(call, told, 0, story)
+                return await self._written(call, told, 0, story)
             routed = await self._routes.run(call)
             story.subcluster = routed.subcluster
             return self._carried(call, routed.answer, routed.freshness, story)
@@ -210,9 +226,9 @@ class RestDoor:
         outcome = await self._operations.run(call)
         if isinstance(outcome, RestAnswer):
             return self._carried(call, outcome, self._now(), story)
-        return self._written(call, outcome, version, story)
+        return await self._written(call, outcome, version, story)
 
-    def _written(self, call: Call, outcome: Outcome, version: int, story: Story) -> Answer:
+    async def _written(self, call: Call, outcome: Outcome, version: int, story: Story) -> Answer:
         if outcome.document.location:  # of what was made: the application that was submitted
             story.target = outcome.document.location.rpartition("/")[2]
         representation = representation_of(call.request)
@@ -220,12 +236,9 @@ class RestDoor:
         answer = self._writer.document(outcome.document, representation, extra=own, cookie=call.caller.new_cookie)
         if call.request.method == "HEAD":
             return replace(answer, body=b"")
-        if call.request.method == "GET" and self._is_shared and call.query.claims.is_empty:
-            key = cache_key(call.request)
-            # what changes with each answer is left out and put in when it is given
-            missing = self._missing_header(outcome.freshness)
-            kept = self._writer.document(outcome.document, representation, extra=missing)
-            self._kept.keep(key, outcome, zipped(kept, call.request), version)
+        answer = await zipped(answer, call.request)
+        if call.request.method == "GET" and self._is_shared:
+            self._kept.keep(call, outcome, answer, version)
         return answer
 
     async def _carry(self, call: Call, subcluster: SubClusterId, story: Story) -> Answer:

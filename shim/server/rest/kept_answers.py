@@ -2,18 +2,21 @@
 
 from collections.abc import Sequence
 
+from shim.protocol.rest.queries import Query
 from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.asgi import rendered_headers
 from shim.server.rest.backend import Backend
-from shim.server.rest.cache import CacheKey, CacheLimits, Kept, ResponseCache, cache_key
-from shim.server.rest.messages import Answer, Request
-from shim.server.rest.operations import Outcome
+from shim.server.rest.cache import CacheLimits, Kept, ResponseCache, cache_key
+from shim.server.rest.messages import Answer, Headers, Request
+from shim.server.rest.operations import Call, Outcome
 from shim.services.freshness import instant
 
 __all__ = ["KeptAnswers"]
 
 _OK = 200
 _STATUS_LINE = b"HTTP/1.1 200 OK\r\n"
+_OF_EACH = frozenset({"Heddle-As-Of", "Set-Cookie", "X-Request-Id"})
+"""Header lines that depend on who asks, and when."""
 _LARGE = 64 * 1024  # in bytes: to copy more than this costs more than a second piece
 
 
@@ -32,11 +35,11 @@ class KeptAnswers:
         self._cache = ResponseCache(limits)
         self._head: tuple[int, bytes] = (-1, b"")
 
-    def find(self, request: Request) -> Kept | None:
-        """What is kept for such a read, if it is still good."""
-        key = cache_key(request)
-        kept = self._cache.find(key)
-        if kept is None:
+    def find(self, request: Request, query: Query) -> Kept | None:
+        """What is kept for such a read, whoever asks, if it is still good."""
+        key = cache_key(request, query)
+        kept = None if key is None else self._cache.find(key)
+        if key is None or kept is None:
             return None
         view, now_s = self._backend.view, self._backend.clock.now_s()
         is_good = (
@@ -46,41 +49,46 @@ class KeptAnswers:
             self._cache.drop(key)
         return kept if is_good else None
 
-    def keep(self, key: CacheKey, outcome: Outcome, answer: Answer, version: int) -> None:
+    def keep(self, call: Call, outcome: Outcome, answer: Answer, version: int) -> None:
         """Keep an answer, less the header lines that change with each.
 
         Args:
-            key: Of the read that it answers.
+            call: What it answers.
             outcome: What it tells.
             answer: As it was written.
             version: Of the outcome's part when it was begun.
         """
-        if outcome.part is None or outcome.document.status != _OK:
+        key = cache_key(call.request, call.query)
+        if outcome.part is None or outcome.document.status != _OK or key is None:
             return
-        lasting = answer.headers[len(self._writer.opening()) :]
-        length = f"Content-Length: {len(answer.body)}\r\n\r\n".encode()
+        opening = len(self._writer.opening())
         kept = Kept(
             part=outcome.part,
             version=version,
             missing=outcome.freshness.missing,
             good_until_s=outcome.good_until_s,
             as_of_s=outcome.freshness.as_of_s if outcome.is_single else None,
-            headers=lasting,
-            head=rendered_headers(lasting) + length,
+            headers=tuple(line for line in answer.headers[opening:] if line[0] not in _OF_EACH),
             body=answer.body,
         )
         self._cache.keep(key, kept)
 
-    def as_it_goes_out(self, kept: Kept, request_id: str) -> Sequence[bytes]:
+    def as_it_goes_out(self, kept: Kept, request_id: str, cookie: str | None) -> Sequence[bytes]:
         """Status line, headers and body, in one piece or in two."""
-        own = f"Heddle-As-Of: {self._as_of(kept)}\r\nX-Request-Id: {request_id}\r\n".encode()
-        head = b"".join((_STATUS_LINE, self._dated_head(), own, kept.head))
+        if not kept.head:
+            length = f"Content-Length: {len(kept.body)}\r\n\r\n"
+            kept.head = rendered_headers(kept.headers) + length.encode()
+        own = f"Heddle-As-Of: {self._as_of(kept)}\r\nX-Request-Id: {request_id}\r\n"
+        if cookie is not None:
+            own += f"Set-Cookie: {cookie}\r\n"
+        head = b"".join((_STATUS_LINE, self._dated_head(), own.encode(), kept.head))
         return (head, kept.body) if len(kept.body) > _LARGE else (head + kept.body,)
 
-    def as_answer(self, kept: Kept, request_id: str) -> Answer:
+    def as_answer(self, kept: Kept, request_id: str, cookie: str | None) -> Answer:
         """The same for whoever waited for his turn while it was made for another."""
-        own = (("Heddle-As-Of", self._as_of(kept)), ("X-Request-Id", request_id))
-        return Answer(_OK, (*self._writer.opening(), *own, *kept.headers), kept.body)
+        own: Headers = (("Heddle-As-Of", self._as_of(kept)), ("X-Request-Id", request_id))
+        named: Headers = (("Set-Cookie", cookie),) if cookie is not None else ()
+        return Answer(_OK, (*self._writer.opening(), *own, *named, *kept.headers), kept.body)
 
     def _as_of(self, kept: Kept) -> str:
         as_of_s = self._backend.as_of_s(kept.part, kept.missing) if kept.as_of_s is None else kept.as_of_s

@@ -135,9 +135,16 @@ class Operations:
         """Whether the operation is one of these."""
         return operation in self._table
 
-    def is_at_hand(self, operation: Operation) -> bool:
-        """Whether the operation's answer takes no waiting now."""
-        return operation is Operation.NEW_APPLICATION and self._backend.ids.are_there
+    def is_at_hand(self, operation: Operation, parameters: Mapping[str, str]) -> bool:
+        """Whether the operation's answer takes no waiting now: nothing has to be fetched for it."""
+        part = _PARTS.get(operation)
+        if operation is Operation.NEW_APPLICATION:
+            return self._backend.ids.are_there
+        if operation is Operation.APPLICATION:
+            return self._backend.applications.is_at_hand(parameters["application"])
+        if part is Part.APPLICATIONS:
+            return self._backend.applications.are_lists_at_hand
+        return part is not None and self._backend.documents.is_at_hand(part)
 
     @staticmethod
     def part_of(operation: Operation) -> Part | None:

@@ -9,7 +9,7 @@ from shim.protocol.rest.negotiation import Representation
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rest.messages import Request
-from shim.services.identity import IdentityRules
+from shim.services.identity import IdentityRules, ProxyRule
 from shim.testing.misbehaviours import (
     AnswersGarbage,
     FailsInternally,
@@ -439,6 +439,13 @@ def at_once(door, path, method="GET", **named):
     return None if ready is None else b"".join(ready)
 
 
+def kept(door, path, **named):
+    """What is given from the cache; None if it had to be made, which is reported."""
+    before = len(door.exchanges)
+    ready = at_once(door, path, **named)
+    return ready if len(door.exchanges) == before else None
+
+
 NEW_ID = "/apps/new-application?user.name=alice"
 
 
@@ -505,14 +512,94 @@ async def test_nothing_else_is_made_at_once(door):
     "path", ["/apps", "/metrics", "/nodes", "/scheduler", "/info", "/appstatistics", "/apps?user=alice"]
 )
 async def test_a_repeated_read_is_answered_at_once_and_the_same(door, path):
-    assert at_once(door, path) is None
     made = await door.get(path)
-    ready = at_once(door, path)
+    ready = kept(door, path)
     assert ready is not None
     head, _, body = ready.partition(b"\r\n\r\n")
     assert body == made.body
     names = [line.partition(b":")[0].decode() for line in head.split(b"\r\n")[1:]]
     assert sorted(names) == sorted([*(name for name, _ in made.headers), "Content-Length"])
+
+
+@pytest.mark.parametrize("path", ["/apps", "/metrics", "/nodes", "/scheduler", "/appstatistics", f"/apps/{OLD}"])
+async def test_a_read_for_which_nothing_has_to_be_fetched_costs_no_task(door, path):
+    ready = at_once(door, path)
+    assert ready is not None
+    assert ready.endswith(b"\r\n\r\n" + (await door.get(path)).body)
+
+
+NAMED = [
+    ("?user.name=alice", {}),
+    ("?user.name=bob&deSelects=timeouts", {}),
+    ("?deSelects=timeouts&user.name=alice", {}),
+    ("?user.name=oozie&doAs=alice", {}),
+    ("?user.name=oozie&DOAS=bob", {"accept": "application/xml"}),
+    ("?user.name=alice", {"accept": "application/xml", "accept_encoding": "gzip, deflate"}),
+    ("?user.name=bob", {"accept": "text/html, image/gif, */*; q=.2", "accept_encoding": "gzip"}),
+]
+
+
+@pytest.mark.parametrize(("query", "named"), NAMED)
+@pytest.mark.parametrize("path", ["/apps", "/metrics", "/nodes", f"/apps/{OLD}"])
+async def test_what_one_user_asked_for_is_kept_for_all(path, query, named):
+    rules = IdentityRules(proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice", "bob"))}, allow_anonymous=True)
+    door = ScriptedDoor(rules=rules)
+    door.federation["east"].add_application(OLD, "RUNNING")
+    await door.poll()
+    of_carol = query.replace("user.name=alice", "user.name=carol").replace("user.name=bob", "user.name=carol")
+    made = await door.get(f"{path}{of_carol}", **named)
+    ready = kept(door, f"{path}{query}", **named)
+    assert made.status == 200
+    assert ready is not None
+    head, _, body = ready.partition(b"\r\n\r\n")
+    assert body == made.body
+    shown = dict(line.split(b": ", 1) for line in head.split(b"\r\n")[1:])
+    names = [line.partition(b":")[0].decode() for line in head.split(b"\r\n")[1:]]
+    assert sorted(names) == sorted([*(name for name, _ in made.headers), "Content-Length"])
+    asker = query.partition("user.name=")[2].partition("&")[0]
+    assert shown[b"Set-Cookie"].startswith(f'hadoop.auth="u={asker}&p={asker}&'.encode())
+
+
+async def test_what_is_kept_is_given_for_a_cookie_and_no_other_comes_with_it(door):
+    made = await door.get("/apps?user.name=alice")
+    cookie = headers(made)["set-cookie"].partition(";")[0]
+    ready = kept(door, "/apps", cookie=f"a=b; {cookie}")
+    assert ready is not None
+    assert b"Set-Cookie" not in ready
+
+
+@pytest.mark.parametrize(
+    ("query", "named"),
+    [
+        ("?user.name=%40x", {}),
+        ("?user.name=", {}),
+        ("?user.name=alice&doAs=bob", {}),
+        ("?user.name=alice;doAs=bob", {}),
+        ("?x=1;doAs=bob&user.name=alice", {}),
+        ("?delegation=abc", {}),
+        ("", {"x_hadoop_delegation_token": "abc"}),
+        ("?user.name=%ff", {}),
+    ],
+)
+async def test_who_asks_is_checked_before_what_is_kept_is_given(door, query, named):
+    await door.get("/apps")
+    refused = await door.get(f"/apps{query}", **named)
+    assert refused.status in (400, 403)
+    assert kept(door, f"/apps{query}", **named) is None
+    assert at_once(door, f"/apps{query}", **named).startswith(b"HTTP/1.1 %d " % refused.status)
+
+
+async def test_a_name_within_a_value_is_part_of_the_question(door):
+    await door.get("/apps?name=a%26user.name%3Dalice")
+    assert kept(door, "/apps?name=a") is None
+    assert kept(door, "/apps?name=a%26user.name=bob") is None
+
+
+async def test_nothing_is_kept_where_a_cluster_has_access_lists():
+    door = ScriptedDoor(guarded=["east"])
+    await door.poll()
+    await door.get("/metrics?user.name=alice")
+    assert kept(door, "/metrics?user.name=alice") is None
 
 
 async def test_a_long_answer_that_is_kept_goes_out_whole(door):
@@ -521,13 +608,13 @@ async def test_a_long_answer_that_is_kept_goes_out_whole(door):
     await door.poll()
     made = await door.get("/apps")
     assert len(made.body) > 64 * 1024
-    assert at_once(door, "/apps").endswith(b"\r\n\r\n" + made.body)
+    assert kept(door, "/apps").endswith(b"\r\n\r\n" + made.body)
 
 
 async def test_one_asks_no_resource_manager_for_what_is_kept(door):
     await door.get("/apps")
     before = [len(manager.requests) for manager in door.federation.managers.values()]
-    assert at_once(door, "/apps") is not None
+    assert kept(door, "/apps") is not None
     assert [len(manager.requests) for manager in door.federation.managers.values()] == before
 
 
@@ -543,7 +630,7 @@ async def test_a_kept_answer_ends_with_what_it_was_made_of(door):
     await door.get("/apps")
     door.federation["east"].add_application(ApplicationId(2, 2), "RUNNING")
     await door.poll()
-    assert at_once(door, "/apps") is None
+    assert kept(door, "/apps") is None
     assert len(body_of(await door.get("/apps"))["apps"]["app"]) == 3
 
 
@@ -551,7 +638,7 @@ async def test_a_kept_answer_ends_when_a_cluster_goes_missing(door):
     await door.get("/nodes")
     door.federation["west"].behave(IsNeverReached())
     await door.poll()
-    assert at_once(door, "/nodes") is None
+    assert kept(door, "/nodes") is None
     assert headers(await door.get("/nodes"))["heddle-missing"] == "west"
 
 
@@ -565,39 +652,52 @@ async def test_ones_own_write_is_visible_at_once(door):
     assert [app["id"] for app in shown] == [str(NEW)]
 
 
-async def test_s12_who_names_himself_is_never_answered_from_the_cache_without_a_cookie(door):
+async def test_s12_who_names_himself_is_given_a_cookie_of_his_own(door):
     await door.get("/apps?user.name=alice")
-    assert at_once(door, "/apps?user.name=alice") is None
+    ready = kept(door, "/apps?user.name=bob")
+    assert ready.count(b"Set-Cookie") == 1
+    assert b'Set-Cookie: hadoop.auth="u=bob&p=bob&' in ready
+    assert b"Set-Cookie" not in kept(door, "/apps")
 
 
 async def test_a_live_application_is_kept_no_longer_than_the_bound(door):
     await door.get(f"/apps/{OLD}")
-    assert at_once(door, f"/apps/{OLD}") is not None
+    assert kept(door, f"/apps/{OLD}") is not None
     await door.federation.clock.advance(1.1)
     assert at_once(door, f"/apps/{OLD}") is None
 
 
 @pytest.mark.parametrize(
-    ("limits", "kept"),
+    ("limits", "expected"),
     [
         (CacheLimits(entries=2), ["/nodes", "/scheduler"]),
         (CacheLimits(entries=0), []),
         (CacheLimits(total_bytes=8), []),
     ],
 )
-async def test_no_more_answers_are_kept_than_configured(limits, kept):
+async def test_no_more_answers_are_kept_than_configured(limits, expected):
     door = ScriptedDoor(kept=limits)
     await door.poll()
     paths = ["/metrics", "/nodes", "/scheduler"]
     for path in paths:
         await door.get(path)
-    assert [path for path in paths if at_once(door, path) is not None] == kept
+    found = [path for path in reversed(paths) if kept(door, path) is not None]
+    assert [path for path in paths if path in found] == expected
+
+
+async def test_what_was_asked_for_least_lately_gives_way_first():
+    door = ScriptedDoor(kept=CacheLimits(entries=2))
+    await door.poll()
+    for path in ("/metrics", "/nodes", "/metrics", "/scheduler"):
+        await door.get(path)
+    assert kept(door, "/metrics") is not None
+    assert kept(door, "/nodes") is None
 
 
 async def test_a_compressed_answer_is_kept_apart(door):
     await door.get("/apps", accept_encoding="gzip")
-    assert at_once(door, "/apps") is None
-    ready = at_once(door, "/apps", **{"accept-encoding": "gzip"})
+    assert kept(door, "/apps") is None
+    ready = kept(door, "/apps", accept_encoding="gzip")
     assert ready is not None
     assert b"Content-Encoding: gzip" in ready
 
