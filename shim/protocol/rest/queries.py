@@ -27,6 +27,7 @@ MAX_PARAMETERS = 1000
 _LONG = 2**63
 _MAX_DIGITS = 20
 _LONGEST_REMEMBERED = 512  # characters: what is longer is not worth the memory
+_LONGEST_NAME_REMEMBERED = 32
 _SEPARATORS = re.compile("[&;]")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SAFE = ":,*"
@@ -139,6 +140,8 @@ def _utf8(raw: str) -> str:
 
 def _decode(text: str) -> str:
     """`+` is a blank, and a broken escape stays as it stands: Jersey escapes its percent sign first."""
+    if "%" not in text and "+" not in text:
+        return text
     return unquote(text.replace("+", " "), errors="replace")
 
 
@@ -152,7 +155,7 @@ def _claims(text: str) -> Claims:
     found: dict[str, str | None] = {}
     for part in _SEPARATORS.split(text):
         name, equals, value = part.partition("=")
-        claim = _claim(name)
+        claim = _claim_remembered(name) if len(name) <= _LONGEST_NAME_REMEMBERED else _claim(name)
         if claim is not None:
             _refuse_ambiguous(part)
             found.setdefault(claim, _decode(value) if equals else None)
@@ -170,6 +173,9 @@ def _claim(name: str) -> str | None:
     return "do_as" if decoded.upper() == _CLAIM_IN_ANY_CASE else _CLAIMS.get(decoded)
 
 
+_claim_remembered = lru_cache(maxsize=512)(_claim)
+
+
 def _refuse_ambiguous(part: str) -> None:
     """Refuse a claim in letters that readers decode differently.
 
@@ -179,6 +185,8 @@ def _refuse_ambiguous(part: str) -> None:
     Raises:
         JavaError: 400.
     """
+    if part.isascii() and "%" not in part:
+        return
     is_clear = part.isascii() and _BROKEN_ESCAPE.search(part) is None
     if is_clear:
         try:

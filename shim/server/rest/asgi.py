@@ -78,7 +78,12 @@ def raw_headers(answer: Answer) -> RawHeaders:
 
 def rendered_headers(headers: Headers) -> bytes:
     """Headers as they go out, each on one line whatever is in it."""
-    return b"".join(b"%b: %b\r\n" % pair for pair in _encoded(headers))
+    return b"".join([_line(*pair) for pair in headers])
+
+
+@lru_cache(maxsize=256)  # but for the request's id they are the same for a second and longer
+def _line(name: str, value: str) -> bytes:
+    return b"%b: %b\r\n" % _encoded(((name, value),))[0]
 
 
 def _encoded(headers: Headers) -> RawHeaders:

@@ -8,8 +8,10 @@ Source: `RMWSConsts`, `RMWebServices` of Hadoop 3.4.2; the recorded answers.
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import Enum
+from functools import lru_cache
 from urllib.parse import unquote
 
 __all__ = [
@@ -262,6 +264,7 @@ ENDPOINTS: tuple[Endpoint, ...] = (
 )
 
 _METHOD_ORDER = ("DELETE", "POST", "GET", "PUT")
+_LONGEST_REMEMBERED = 200  # characters: what is longer is not worth the memory
 _ESCAPE = re.compile(r"%([0-9A-Fa-f]{2})?")
 
 
@@ -274,8 +277,8 @@ class Match:
         parameters: Values of the path's parameters, decoded.
     """
 
-    endpoints: dict[str, Endpoint]
-    parameters: dict[str, str]
+    endpoints: Mapping[str, Endpoint]
+    parameters: Mapping[str, str]
 
 
 def _by_segments() -> dict[int, list[Endpoint]]:
@@ -301,6 +304,10 @@ def find(raw_path: str) -> Match | None:
     One slash at the end and matrix parameters (`;x=y`) are ignored. Letters of fixed segments are compared as they
     stand: an escaped one is another path, and so are doubled slashes and dots.
     """
+    return _find_remembered(raw_path) if len(raw_path) <= _LONGEST_REMEMBERED else _find(raw_path)
+
+
+def _find(raw_path: str) -> Match | None:
     if not raw_path.startswith(BASE):
         return None
     rest = raw_path[len(BASE) :]
@@ -319,6 +326,9 @@ def find(raw_path: str) -> Match | None:
             same = {other.method: other for other in _TABLE[len(segments)] if other.segments == row.segments}
             return Match(same, parameters)
     return None
+
+
+_find_remembered = lru_cache(maxsize=1024)(_find)
 
 
 def _parameters(pattern: tuple[str, ...], segments: list[str]) -> dict[str, str] | None:
