@@ -69,6 +69,20 @@ class Conversations:
             return False
         return bool(session.releases or session.updates or session.changes(self._rows(session)))
 
+    def is_believed_too_much(self, session: Session) -> bool:
+        """Whether a scheduler that has just answered believes that more is asked for than is wanted there.
+
+        A count is absolute. One that is said while containers are granted that no answer has given yet asks for these
+        once more (`LocalityAppPlacementAllocator`); until it is said again, the scheduler may grant them.
+        """
+        if not self.is_told or session.state is not SessionState.OPEN or session.in_flight is not None:
+            return False
+        wanted = self._rows(session)
+        return any(
+            place == ANY and ask.count > (wanted[key, place].count if (key, place) in wanted else 0)
+            for (key, place), ask in session.told.items()
+        )
+
     def say(self, session: Session, rest: bytes = b"") -> SessionRequest:
         """What a session is to be told now; the same again if it has not answered yet."""
         is_quiet = session is self.home and self.is_resuming

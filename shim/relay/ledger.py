@@ -283,6 +283,8 @@ class AskLedger:
         is_home = session is self._home
         self._outbox.add(answer.node_tokens, b"" if is_home else answer.joined)
         if not is_home:
+            if self._talk.is_believed_too_much(session):  # what was granted before a new count is granted once more
+                effects.append(self._say(session))
             return
         self._talk.is_resuming = False  # what was not asked in this call is asked in the next: each has one answer
         self._answer_am(answer, effects)

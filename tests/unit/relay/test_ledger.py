@@ -280,3 +280,21 @@ def test_what_nobody_wants_any_more_was_never_used(talk):
     talk.beats()
     talk.hears(WEST, ended=[Ended(a_grant().container, 0)])
     assert talk.watch.ran == {a_grant().container: False}
+
+
+def test_what_was_granted_before_a_new_count_is_taken_off_it_at_once():
+    """A count is absolute: said over containers that no answer has given yet, it asks for these once more."""
+    talk = Talk()
+    talk.wants(3)
+    talk.opens()
+    talk.beats()
+    talk.hears(WEST)
+    talk.wants(4)
+    assert talk.said[WEST].asks == (Ask(KEY, ANY, 4),)
+    talk.hears(WEST, a_grant(1), a_grant(2), a_grant(3))
+    assert talk.effects == [CallSession(WEST, talk.said[WEST])], "and not at the next beat: it may grant three more"
+    assert talk.said[WEST].asks == (Ask(KEY, ANY, 1),)
+    talk.hears(WEST)
+    assert talk.effects == []
+    talk.hears(WEST, a_grant(4))
+    assert talk.effects == [], "what a scheduler counts off itself is not said"
