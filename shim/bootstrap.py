@@ -22,11 +22,13 @@ from shim.config import Config
 from shim.connections import resolve
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError, InvariantViolationError, StoreError
+from shim.global_master.account_book import AccountBook
 from shim.global_master.federation_view import FederationView, ViewSettings
 from shim.kerberos import open_kerberos, open_login
 from shim.machine import SystemClock, allow_many_connections, read_secret, spare_collector
 from shim.masters import GlobalMaster, MasterWorld, open_global_master
 from shim.ports.clock import Clock
+from shim.protocol.rest.usage import UsageForm
 from shim.rest_door import serve_web
 from shim.scheduler_rpc import serve_masters
 from shim.server.masters import MastersCollector, MatchingCollector, PassedOnWitness
@@ -208,7 +210,9 @@ class Heddle:
         config, clock = self._config, self._clock
         subclusters = {SubClusterId(each.id): resolve(each, config.poll) for each in config.subclusters}
         view = FederationView(
-            tuple(subclusters), ViewSettings(config.poll.late_after_s, config.history.final_documents)
+            tuple(subclusters),
+            ViewSettings(config.poll.late_after_s, config.history.final_documents),
+            AccountBook(UsageForm()),
         )
         self._kerberos = open_kerberos(config.security.kerberos)
         self._login = open_login(config.security.kerberos)
@@ -244,6 +248,7 @@ class Heddle:
             opened.policies,
             opened.spans(read_secret(config.security.secret_file)),
             opened.acts,
+            opened.usage,
             opened.leases,
             opened.history,
             view,
@@ -335,6 +340,7 @@ class Heddle:
         difference = use_cases.shares.policies.difference()
         if difference is not None:
             _log.warning("the policy in force is not that of the configuration file", reason=str(difference))
+        await use_cases.usage.restore()
         use_cases.heartbeats.start()
         stack.push_async_callback(use_cases.heartbeats.stop)
         with suppress(TimeoutError):
@@ -349,6 +355,7 @@ class Heddle:
             ("shares", use_cases.starting.run),
             ("retirement", use_cases.retirement.run),
             ("cluster events", ClusterEvents(use_cases.inspection.clusters, self._clock).run),
+            ("usage", use_cases.usage.run),
         ):
             self._run_beside(name, work, stack)
 

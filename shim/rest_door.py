@@ -20,6 +20,7 @@ from shim.server.rest.operations import Operations
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
+from shim.server.rest.usage_api import UsageAPI
 from shim.server.rest.witness import Witness
 from shim.services.health import Health
 from shim.telemetry import Metrics
@@ -88,6 +89,7 @@ def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics,
         masters=use_cases.masters,
         matching=use_cases.matching,
         retirement=RetirementAPI(use_cases.retirement, use_cases.identity),
+        usage=UsageAPI(use_cases.usage_reports, use_cases.identity),
         shares=SharesAPI(use_cases.shares.room, use_cases.shares.policies, use_cases.identity, use_cases.shares.acts),
     )
     site = Site(

@@ -22,6 +22,8 @@ from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.ports.span_store import SpanStore
 from shim.ports.state_store import StateStore
+from shim.ports.usage_store import UsageStore
+from shim.protocol.rest.usage import UsageForm
 from shim.relay.matching import MatchSettings
 from shim.server.rest.backend import Backend
 from shim.services.administration import AdministrationService
@@ -50,6 +52,7 @@ from shim.services.span_places import SpanPlaces
 from shim.services.span_splitters import SpanMatching
 from shim.services.starting import Starting
 from shim.services.submission import SubmissionService, SubmissionSettings, SubmissionTools, TakesSubmissions
+from shim.services.usage import UsageKeeping, UsageReports
 from shim.services.waiting_room import WaitingRoom
 from shim.shares import SharesOfQueues, open_shares
 from shim.telemetry import Metrics
@@ -78,6 +81,7 @@ class World:
     policies: PolicyStore
     spans: SpanStore
     acts: ActStore
+    usage: UsageStore
     leases: LeaseStore
     history: HistoryStore
     view: FederationView
@@ -116,6 +120,8 @@ class UseCases:
     starting: Starting
     matching: SpanMatching
     lost_time: LostTime
+    usage: UsageKeeping
+    usage_reports: UsageReports
 
 
 def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaster | None = None) -> UseCases:
@@ -148,11 +154,14 @@ def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaste
         tools, settings=SubmissionSettings(answer_within_s=reading.answer_within_s), gate=shares.room
     )
     repair = Repair(tools, submissions)
+    identity = _identity(world)
+    usage = UsageKeeping(view, view.accounts, UsageForm(), world.usage, clock, _decider(global_master))
+    heartbeats.listen(usage)
     return UseCases(
         backend=_backend(world, reading, applications, submissions, repair, shares.room, global_master),
         administration=administration,
         inspection=_inspection(world, administration, shares),
-        identity=_identity(world),
+        identity=identity,
         heartbeats=heartbeats,
         reconciliation=Reconciliation(
             repair=repair,
@@ -170,6 +179,8 @@ def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaste
         starting=shares.starting(submissions, _decider(global_master)),
         matching=_matching(world, following, heartbeats, shares),
         lost_time=lost_time,
+        usage=usage,
+        usage_reports=UsageReports(world.usage, clock, identity.is_admin),
     )
 
 

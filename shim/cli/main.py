@@ -13,6 +13,7 @@ from shim.cli.paragraphs import let_help_flow
 from shim.cli.serve import serve
 from shim.cli.submit import submit
 from shim.cli.top import top
+from shim.cli.usage import usage
 
 __all__ = ["app", "main"]
 
@@ -33,6 +34,7 @@ app.add_typer(policy.app, name="policy")
 app.add_typer(cluster.app, name="cluster")
 app.command()(doctor)
 app.command(epilog=EXIT_CODES)(top)
+app.command(epilog=EXIT_CODES)(usage)
 app.add_typer(lab.app, name="lab")
 app.add_typer(demo.app, name="demo")
 app.add_typer(simulate.app, name="simulate")

@@ -12,6 +12,8 @@ from shim.domain.application_columns import ApplicationColumns
 from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
+from shim.domain.usage import Life
+from shim.global_master.account_book import AccountBook, NoUsage
 
 __all__ = ["ApplicationIndex"]
 
@@ -19,13 +21,19 @@ __all__ = ["ApplicationIndex"]
 class ApplicationIndex:
     """Documents by application id, with what the federation itself knows of them: homes and own writes."""
 
-    def __init__(self, subclusters: Sequence[SubClusterId], most_finals: int) -> None:
+    def __init__(
+        self, subclusters: Sequence[SubClusterId], most_finals: int, accounts: AccountBook | None = None
+    ) -> None:
         """Start empty.
 
         Args:
             subclusters: In the configured order.
             most_finals: How many documents in a final state are kept.
+            accounts: Of applications that use more than their homes; None to show what homes tell alone.
         """
+        self._accounts = accounts if accounts is not None else AccountBook(NoUsage())
+        self._bare: dict[ApplicationId, ApplicationDocument] = {}
+        self._rm_started_ms: dict[SubClusterId, int] = {}
         self._rank = {subcluster: rank for rank, subcluster in enumerate(subclusters)}
         self._most_finals = most_finals
         self._documents: dict[ApplicationId, ApplicationDocument] = {}
@@ -169,17 +177,25 @@ class ApplicationIndex:
         self._written[application_id] = max(at_s, self._written.get(application_id, 0.0))
         self._version += 1
 
+    def note_life(self, subcluster: SubClusterId, rm_started_ms: int) -> None:
+        """A ResourceManager's process started then: its counters may have begun anew."""
+        self._rm_started_ms[subcluster] = rm_started_ms
+
     def take(self, document: ApplicationDocument) -> bool:
         """Keep a document if it stands; return whether the application became final by it."""
         application_id = document.summary.application_id
-        if SPAN_TAG in document.summary.tags or application_id in self._disowned:
-            return False  # the application that it stands for has a home of its own
+        if application_id in self._disowned:
+            return False
+        if SPAN_TAG in document.summary.tags:  # the application that it stands for has a home of its own
+            self._take_part(document)
+            return False
         before = self._documents.get(application_id)
         if before is not None and not self._stands(document, before):
             return False
         is_final = document.summary.state.is_final
         became_final = is_final and (before is None or not before.summary.state.is_final)
         self._take_out(application_id)
+        document = self._whole(document)
         self._put(document)
         self._forgotten.pop(application_id, None)
         if is_final or self._written.get(application_id, float("inf")) <= document.as_of_s:
@@ -192,6 +208,34 @@ class ApplicationIndex:
         if before is None or before.raw != document.raw:
             self._version += 1
         return became_final
+
+    def with_account(self, document: ApplicationDocument) -> ApplicationDocument:
+        """A home's document with what the application uses elsewhere; the same one if it uses its home alone."""
+        return self._accounts.shown(document, self._life(document))
+
+    def _whole(self, document: ApplicationDocument) -> ApplicationDocument:
+        """The same of a document that is kept: it is shown anew when a part of its account changes."""
+        whole = self.with_account(document)
+        if whole is not document:
+            self._bare[document.summary.application_id] = document
+        else:
+            self._bare.pop(document.summary.application_id, None)
+        return whole
+
+    def _take_part(self, document: ApplicationDocument) -> None:
+        """What an application uses beyond its home; no document of its own."""
+        application_id = document.summary.application_id
+        if not self._accounts.note_part(document, self._life(document)):
+            return
+        known = self._bare.get(application_id) or self._documents.get(application_id)
+        if known is None or application_id in self._synthetic:
+            return
+        self._bare[application_id] = known
+        self._put(self._accounts.shown(known, self._life(known)))
+        self._version += 1
+
+    def _life(self, document: ApplicationDocument) -> Life:
+        return self._rm_started_ms.get(document.summary.home_subcluster, 0), document.summary.started_at_ms
 
     def forget(self, application_id: ApplicationId, subcluster: SubClusterId, as_of_s: float) -> bool:
         """A sub-cluster that is active says that it does not know an application.
@@ -222,6 +266,7 @@ class ApplicationIndex:
         self._take_out(application_id)
         self._documents.pop(application_id, None)
         self._columns.remove(application_id)
+        self._bare.pop(application_id, None)
         self._homes.pop(application_id, None)
         self._forgotten.pop(application_id, None)
         self._written.pop(application_id, None)

@@ -17,6 +17,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport, SubClusterState
+from shim.global_master.account_book import AccountBook, NoUsage
 from shim.global_master.application_index import ApplicationIndex
 from shim.global_master.grants import largest_grant
 from shim.global_master.subcluster_view import Part, PartDocument, Placement, PlacementKind, SubClusterView
@@ -99,11 +100,17 @@ class _SubCluster:
 class FederationView:
     """The cached state of every sub-cluster. Mutate through its methods only; it never reads a clock."""
 
-    def __init__(self, subclusters: Sequence[SubClusterId], settings: ViewSettings | None = None) -> None:
-        """Know nothing but the names of the sub-clusters, in the configured order."""
+    def __init__(
+        self,
+        subclusters: Sequence[SubClusterId],
+        settings: ViewSettings | None = None,
+        accounts: AccountBook | None = None,
+    ) -> None:
+        """Know nothing but the names of the sub-clusters, in the configured order, and what accounts tell."""
+        self.accounts = accounts if accounts is not None else AccountBook(NoUsage())
         self._settings = settings or ViewSettings()
         self._subclusters = {subcluster: _SubCluster() for subcluster in subclusters}
-        self._index = ApplicationIndex(subclusters, self._settings.final_documents)
+        self._index = ApplicationIndex(subclusters, self._settings.final_documents, self.accounts)
         self._versions = dict.fromkeys(Part, 1)
         self._largest_grant: ResourceVector | None = None
         self._retired: frozenset[SubClusterId] = frozenset()
@@ -134,6 +141,7 @@ class FederationView:
             if raw is not None:
                 self.note_part(report.subcluster, part, PartDocument(raw, report.polled_at_s))
         known.take_values(report)
+        self._index.note_life(report.subcluster, report.started_on_ms)
         became_final = [name for name, document in report.applications.items() if self._index.take(document)]
         forgotten = [name for name in report.forgotten if self._forget(name, report.subcluster, report.polled_at_s)]
         if report.is_complete and report.ha_state is HaState.ACTIVE:
@@ -149,6 +157,10 @@ class FederationView:
     def note(self, document: ApplicationDocument) -> bool:
         """Take in a document that was fetched by id; return whether the application became final by it."""
         return self._index.take(document)
+
+    def with_account(self, document: ApplicationDocument) -> ApplicationDocument:
+        """A home's document, as it told it, with what the application uses beyond its home."""
+        return self._index.with_account(document)
 
     def note_part(self, subcluster: SubClusterId, part: Part, document: PartDocument) -> None:
         """Take in a part's document, unless a later one is known."""

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
+from shim.domain.usage import Account
 from shim.errors import HomeUnreachableError, NoUsableSubClusterError, ResourceManagerError
 from shim.global_master.federation_view import FederationView
 from shim.ports.clock import Clock
@@ -227,6 +228,15 @@ class ClientCalls:
     def disowned(self, application_id: ApplicationId) -> ApplicationDocument | None:
         """What the client of a submission is told whose id belongs to another application; None for any other."""
         return self._view.find(application_id) if self._view.is_disowned(application_id) else None
+
+    @property
+    def find_account(self) -> Callable[[ApplicationId], Account | None] | None:
+        """Finds accounts of applications that use more than their homes; None if there are none."""
+        return self._account_of if len(self._view.accounts) else None
+
+    def _account_of(self, application_id: ApplicationId) -> Account | None:
+        owner = self.owner_of(application_id)
+        return None if owner is None else self._view.accounts.find(application_id, owner)
 
     def owner_of(self, application_id: ApplicationId) -> str | None:
         """Whose application it is; None if no home has told of it."""

@@ -10,6 +10,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
+from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.errors import ResourceManagerError
@@ -169,6 +170,7 @@ class GuardedReading:
         documents = await ask.ask_applications(
             self._managers[subcluster], (), as_of_s=as_of_s, timeout_s=self._timeout_s, viewer=viewer
         )
-        found = _List(tuple(documents.values()), as_of_s)
+        own = (document for document in documents.values() if SPAN_TAG not in document.summary.tags)
+        found = _List(tuple(own), as_of_s)
         self._lists.put((viewer, subcluster), found)
         return found

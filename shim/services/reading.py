@@ -342,7 +342,8 @@ class ApplicationReading:
             raise _not_found(application_id)
         if document is None:
             raise HomeUnreachableError(f"{home}, the home of {application_id}, does not answer now; try again")
-        return ApplicationRead(document, Freshness(document.as_of_s, () if is_fresh else (home,)))
+        whole = self._view.with_account(document)
+        return ApplicationRead(whole, Freshness(document.as_of_s, () if is_fresh else (home,)))
 
     async def _guarded_applications(
         self, documents: Sequence[ApplicationDocument], version: int, freshness: Freshness, viewer: str
@@ -355,7 +356,7 @@ class ApplicationReading:
             if document.summary.home_subcluster not in self._settings.guarded
             or self._view.is_synthetic(document.summary.application_id)
         ]
-        joined.extend(seen)
+        joined.extend(map(self._view.with_account, seen))
         joined.sort(
             key=lambda document: (document.summary.started_at_ms, document.summary.application_id), reverse=True
         )

@@ -21,11 +21,12 @@ from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from shim.domain.applications import ApplicationSummary
+from shim.domain.applications import SPAN_TAG, ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.same_application import differences
 from shim.domain.submissions import NOWHERE, HomeDecision, Submission, SubmissionRecord, SubmissionState
 from shim.errors import (
+    BadRequestError,
     ConflictError,
     NoUsableSubClusterError,
     StoreError,
@@ -186,11 +187,14 @@ class SubmissionService:
             accept: In which representation the home should refuse.
 
         Raises:
+            BadRequestError: It has a tag that is Heddle's own.
             ConflictError: The id is known with another content or user.
             ForbiddenError: The policy does not let the user submit to that queue.
             NoUsableSubClusterError: No sub-cluster may take it now; says why for each.
             UnavailableError: The state store does not take it. The same submission may be repeated.
         """
+        if SPAN_TAG in {tag.lower() for tag in submission.tags}:  # else it would be listed nowhere
+            raise BadRequestError(f"the tag {SPAN_TAG} is Heddle's own: it marks what stands for another application")
         application_id = submission.application_id
         flight = self._flights.get(application_id)
         if flight is not None:

@@ -24,6 +24,7 @@ from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
 from shim.store.sql_policy_store import SqlPolicyStore
 from shim.store.sql_span_store import SqlSpanStore
+from shim.store.sql_usage_store import SqlUsageStore
 
 __all__ = ["SqlStateStore", "open_state_store"]
 
@@ -109,6 +110,7 @@ class SqlStateStore:
         policies: The policies in the same database; closed with it.
         acts: What was done so that queues get their shares, in the same database; closed with it.
         history: What the store knows of its own past; closed with it.
+        usage: What applications have used, in the same database; closed with it.
     """
 
     def __init__(self, executor: Executor, *, now_s: Callable[[], float], bodies: SealedBodies) -> None:
@@ -118,6 +120,7 @@ class SqlStateStore:
         self.leases = SqlLeaseStore(executor)
         self.policies = SqlPolicyStore(executor, now_s=now_s)
         self.acts = SqlActStore(executor)
+        self.usage = SqlUsageStore(executor)
         self.history = SqlHistoryStore(executor, now_s=now_s)
 
     @property

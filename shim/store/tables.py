@@ -28,6 +28,7 @@ __all__ = [
     "span_containers",
     "span_sessions",
     "submissions",
+    "usage_parts",
 ]
 
 metadata = MetaData(naming_convention={"ix": "ix_%(table_name)s_%(column_0_name)s", "pk": "pk_%(table_name)s"})
@@ -145,6 +146,29 @@ span_containers = Table(  # given to the ApplicationMaster, and not known to it 
     Column("subcluster", String(63), nullable=False),
     Column("answer", String(63), nullable=False, server_default=""),  # by which it was given; empty if long since
 )
+
+usage_parts = Table(  # what an application has used of one sub-cluster
+    "usage_parts",
+    metadata,
+    Column("cluster_timestamp", BigInteger, primary_key=True, autoincrement=False),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    Column("subcluster", String(63), primary_key=True),
+    Column("is_home", Boolean, nullable=False),
+    Column("user_name", Text, nullable=False),
+    Column("queue", Text, nullable=False),
+    Column("started_at_ms", BigInteger, nullable=False),
+    Column("ended_at_ms", BigInteger, nullable=False),  # 0 while it lives
+    Column("memory_mib_s", BigInteger, nullable=False),
+    Column("vcore_s", BigInteger, nullable=False),
+    Column("preempted_memory_mib_s", BigInteger, nullable=False),
+    Column("preempted_vcore_s", BigInteger, nullable=False),
+    Column("rm_started_ms", BigInteger, nullable=False),
+    Column("part_started_ms", BigInteger, nullable=False),
+    Column("seen", JSON, nullable=False),  # all counters of this life, and what earlier lives had counted
+    Column("lost", JSON, nullable=False),
+    Column("as_of_ms", BigInteger, nullable=False),
+)
+Index("ix_usage_parts_ended_at_ms", usage_parts.c.ended_at_ms)
 
 preemption_acts = Table(
     "preemption_acts",

@@ -16,12 +16,14 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, ApplicationDocument, HaState, SubClusterReport
 from shim.domain.submissions import Candidate, HomeDecision, Submission
 from shim.errors import ResourceManagerError
+from shim.global_master.account_book import AccountBook
 from shim.global_master.federation_view import FederationView
 from shim.global_master.home import HomeSettings
 from shim.ports.history_store import HistoryStore
 from shim.ports.resource_manager import ResourceManager, RestRequest
 from shim.ports.span_store import SpanStore
 from shim.ports.state_store import StateStore
+from shim.protocol.rest.usage import UsageForm
 from shim.services.administration import AdministrationService
 from shim.services.control import ControlService
 from shim.services.crash_points import CrashPoints, nothing_happens
@@ -119,7 +121,7 @@ class ScriptedHeddle:
         self.store = store
         self.spans = spans or InMemorySpanStore()
         self.clock = clock
-        self.view = FederationView(tuple(managers))
+        self.view = FederationView(tuple(managers), accounts=AccountBook(UsageForm()))
         fenced = {id_: FencedResourceManager(manager, self.view.is_retired) for id_, manager in managers.items()}
         self.managers: Mapping[SubClusterId, ResourceManager] = fenced
         self.listing = ListsInTheView(self.view, clock)
@@ -244,5 +246,7 @@ def _document(shown: Mapping[str, object], home: SubClusterId, as_of_s: float) -
         final_status=FinalStatus(shown["finalStatus"]),
         application_type="YARN",
         tags=tuple(filter(None, str(shown.get("applicationTags", "")).split(","))),
+        started_at_ms=int(str(shown["startedTime"])),
+        finished_at_ms=int(str(shown["finishedTime"])),
     )
     return ApplicationDocument(summary, json.dumps(shown).encode(), as_of_s)

@@ -18,6 +18,7 @@ from shim.protocol.hrpc import JavaClass
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import (
     ApplicationReportProto,
+    ApplicationResourceUsageReportProto,
     GetApplicationReportResponseProto,
     GetApplicationsResponseProto,
     GetClusterMetricsResponseProto,
@@ -131,6 +132,12 @@ def _report(app: Mapping[str, Any]) -> ApplicationReportProto:
         startTime=app["startedTime"],
         finishTime=app["finishedTime"],
         diagnostics="told by its home",
+        applicationTags=[tag for tag in app["applicationTags"].split(",") if tag],
+        app_resource_Usage=ApplicationResourceUsageReportProto(
+            num_used_containers=app["runningContainers"],
+            memory_seconds=app["memorySeconds"],
+            vcore_seconds=app["vcoreSeconds"],
+        ),
     )
 
 

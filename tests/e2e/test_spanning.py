@@ -116,6 +116,74 @@ def test_containers_are_listed_and_signalled_wherever_they_run(lab, heddle, clie
         spanned.has_ended_everywhere()
 
 
+def test_the_account_of_an_application_is_that_of_all_clusters_while_it_runs_and_afterwards(lab, heddle, client):
+    site = client.folder / "yarn-site.xml"
+    site.write_text(site.read_text().replace("<value>$HADOOP_CONF_DIR,", f"<value>{client.folder},"))
+    jar = client.jar("hadoop-yarn-applications-distributedshell")
+    command = [_SHELL, "-jar", jar, "-shell_command", "sleep", "-shell_args", "600", "-num_containers", "6"]
+    with client.running(*command, user="edsger") as running:
+        spanned = Spanned.of(lab, heddle, running.stdout)
+        spanned.waits_for_places(2)
+        for name in ("runningContainers", "allocatedMB", "allocatedVCores"):
+            until(lambda name=name: told(heddle, spanned)[name] == at_all(lab, spanned, name) > 1, name)
+        assert told(heddle, spanned)["runningContainers"] == 7, "the master and its six commands"
+        seen = [told(heddle, spanned)["memorySeconds"] for _ in range(20)]
+        assert seen == sorted(seen)
+        assert "Aggregate Resource Allocation" in client.yarn("application", "-status", spanned.application)
+        kill(heddle, spanned, user="edsger")
+        spanned.has_ended_everywhere()
+    until(lambda: account(told(heddle, spanned)) == everywhere(lab, spanned), "the sum of what both say")
+    both = everywhere(lab, spanned)
+    assert min(spent_at(lab, spanned, name)["memorySeconds"] for name in lab.clusters) > 0
+    (listed,) = [app for app in heddle.ask("apps?user=edsger")["apps"]["app"] if app["id"] == spanned.application]
+    assert account(listed) == both
+    assert listed["runningContainers"] == -1
+    aggregate = (
+        f"Aggregate Resource Allocation : {both['memorySeconds']} MB-seconds, {both['vcoreSeconds']} vcore-seconds"
+    )
+    assert aggregate in client.yarn("application", "-status", spanned.application)
+
+    def used() -> dict[str, int]:
+        url = f"{heddle.url}/heddle/v1/usage?by=user,cluster&user.name=edsger"
+        rows = httpx.get(url, trust_env=False).json()["usage"]
+        assert {row["user"] for row in rows} <= {"edsger"}
+        return {row["cluster"]: row["memory_mib_s"] for row in rows}
+
+    by_cluster = {name: spent_at(lab, spanned, name)["memorySeconds"] for name in lab.clusters}
+    until(lambda: used() == by_cluster, "usage by cluster is what each of them says")
+    heddle.kill()
+    heddle.start()
+    assert account(told(heddle, spanned)) == both
+    assert used() == by_cluster
+
+
+def told(heddle: HeddleProcess, spanned: Spanned) -> dict[str, Any]:
+    """What Heddle says of an application."""
+    app: dict[str, Any] = heddle.ask(f"apps/{spanned.application}")["app"]
+    return app
+
+
+def account(app: Mapping[str, Any]) -> dict[str, Any]:
+    """What an application has used."""
+    return {name: int(app[name]) for name in ("memorySeconds", "vcoreSeconds", "preemptedMemorySeconds")}
+
+
+def spent_at(lab: Lab, spanned: Spanned, cluster: str) -> Mapping[str, Any]:
+    """What a cluster's own ResourceManager says of it; nothing if it does not know it."""
+    return spanned.at(cluster) or {"memorySeconds": 0, "vcoreSeconds": 0, "preemptedMemorySeconds": 0}
+
+
+def everywhere(lab: Lab, spanned: Spanned) -> dict[str, int]:
+    """The sum of what all ResourceManagers say."""
+    parts = [account(spent_at(lab, spanned, cluster)) for cluster in lab.clusters]
+    return {name: sum(int(part.get(name, 0)) for part in parts) for name in parts[0]}
+
+
+def at_all(lab: Lab, spanned: Spanned, name: str) -> int:
+    """The sum of what all ResourceManagers say that it holds."""
+    return sum(int(app[name]) for cluster in lab.clusters if (app := spanned.at(cluster)))
+
+
 def kill(heddle: HeddleProcess, spanned: Spanned, *, user: str) -> None:
     url = f"{heddle.url}/ws/v1/cluster/apps/{spanned.application}/state?user.name={user}"
     answer = httpx.put(url, json={"state": "KILLED"}, trust_env=False)

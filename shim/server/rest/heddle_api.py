@@ -10,6 +10,7 @@
     POST  choose-home                     a submission context: where it would go, and why
     GET   doctor                          what is wrong
     GET   masters                         who lives, who owns which queue, links, inconsistencies and repairs
+    GET   usage                           what applications have used: see `usage_api`
     GET   openapi.json                    this list, for programs
 
 JSON only; names with underscores, times and ages in seconds. A FastAPI application; the door identifies the caller,
@@ -46,6 +47,7 @@ from shim.server.rest.messages import Request
 from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint, as_json
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.shares_api import SharesAPI
+from shim.server.rest.usage_api import UsageAPI
 from shim.services.administration import Drainage
 from shim.services.identity import Caller, IdentityService
 from shim.services.inspection import Inspection
@@ -114,6 +116,7 @@ class HeddleAPI:
         shares: Answers what is about shares.
         matching: Tells how containers of spanning applications were matched.
         retirement: Answers what is about sub-clusters that never come back.
+        usage: Answers what applications have used.
     """
 
     def __init__(
@@ -128,6 +131,7 @@ class HeddleAPI:
         shares: SharesAPI | None = None,
         matching: SpanMatching | None = None,
         retirement: RetirementAPI | None = None,
+        usage: UsageAPI | None = None,
     ) -> None:
         self._backend = backend
         self._inspection = inspection
@@ -140,6 +144,7 @@ class HeddleAPI:
         self._matching = matching
         self._retirement = retirement
         self._endpoints: tuple[Endpoint, ...] = ()
+        self._usage = usage
         self._application_of_fastapi = self._built()
 
     def _built(self) -> FastAPI:
@@ -163,6 +168,7 @@ class HeddleAPI:
             Endpoint("POST", "choose-home", self._choose_home, "home.choose"),
             Endpoint("GET", "doctor", self._doctor),
             Endpoint("GET", "masters", self._masters),
+            *(self._usage.endpoints() if self._usage else ()),
         )
         self._endpoints = (*endpoints, *(self._shares.endpoints() if self._shares else ()))
         for each in self._endpoints:

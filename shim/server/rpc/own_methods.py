@@ -42,6 +42,7 @@ from shim.protocol.yarn import (
 )
 from shim.protocol.yarn.merges import Part as MergePart
 from shim.protocol.yarn.merges import join_applications, merge_applications
+from shim.protocol.yarn.usage import with_account, with_accounts
 from shim.server.rpc.asked import Asked, MethodAnswer, problem_of, told
 from shim.server.rpc.client_use_cases import ClientUseCases
 from shim.server.rpc.kept_answers import Made
@@ -162,8 +163,12 @@ class OwnMethods:
                 )
             )
         if isinstance(report, bytes):
-            ended = application_id if tells_an_end(report) else None
-            return Made(report, ended=ended, is_secret=holds_token(report))
+            find = self._behind.calls.find_account
+            account = None if find is None else find(application_id)
+            is_secret = holds_token(report)
+            if account is not None:  # never kept: what is used elsewhere may be told after the end
+                return Made(with_account(report, account), is_secret=is_secret)
+            return Made(report, ended=application_id if tells_an_end(report) else None, is_secret=is_secret)
         document = known() if report.java_class == JavaClass.APPLICATION_NOT_FOUND else None
         return Made(report) if document is None else _report_of(document)
 
@@ -192,7 +197,9 @@ class OwnMethods:
                 return Made(problem, gathered.missing)
         is_shown = filter_of(request)
         own = [report_of(document) for document in absent if is_shown(document.summary)]
-        parts = [MergePart(payload) for payload in gathered.payloads.values()]
+        find = self._behind.calls.find_account
+        payloads = gathered.payloads.values()
+        parts = [MergePart(each if find is None else with_accounts(each, find)) for each in payloads]
         if own:
             parts.append(MergePart(_without_twice(own, parts).SerializeToString()))
         listed = None if request.HasField("limit") else join_applications(parts)

@@ -7,7 +7,9 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableError
+from shim.global_master.account_book import AccountBook
 from shim.global_master.federation_view import FederationView, Part
+from shim.protocol.rest.usage import UsageForm
 from shim.services.documents import DocumentReading
 from shim.services.heartbeats import HeartbeatSettings, LocalMaster
 from shim.services.reading import ApplicationReading, ReadingSettings
@@ -30,7 +32,7 @@ class Federation:
     def __init__(self, *, guarded=()):
         self.clock = FakeClock()
         self.managers = {name: ScriptedResourceManager(name, clock=self.clock) for name in (EAST, WEST)}
-        self.view = FederationView(tuple(self.managers))
+        self.view = FederationView(tuple(self.managers), accounts=AccountBook(UsageForm()))
         self.store = InMemoryStateStore(now_s=self.clock.now_s)
         settings = ReadingSettings(guarded=frozenset(guarded))
         self.reading = ApplicationReading(self.view, self.managers, self.store, self.clock, settings)
@@ -314,6 +316,21 @@ async def test_where_access_lists_are_on_everybody_sees_what_was_asked_as_them(g
         assert b"secret" not in raw[TWO]
     assert {request.user for request in guarded.east.requests} == {"alice", "bob"}
     assert len(guarded.east.requests) == 4
+
+
+async def test_where_access_lists_are_on_an_application_that_spans_is_listed_once_with_all_that_it_uses():
+    part = {"applicationTags": "heddle-span", "applicationType": "HEDDLE"}
+    made = Federation(guarded=[EAST, WEST])
+    for home, other, name in ((made.east, made.west, ONE), (made.west, made.east, TWO)):
+        home.add_application(name, memorySeconds=100)
+        other.add_application(name, memorySeconds=11, **part)
+    await made.poll()
+    for name in (ONE, TWO):
+        read = await made.read(name)
+        assert (json.loads(read.document.raw)["memorySeconds"], read.document.summary.application_type) == (111, "YARN")
+    listed = (await made.reading.applications(viewer="alice")).documents
+    assert sorted(each.summary.application_id for each in listed) == [ONE, TWO]
+    assert [json.loads(each.raw)["memorySeconds"] for each in listed] == [111, 111]
 
 
 async def test_where_access_lists_are_on_versions_are_of_one_viewer(guarded):

@@ -8,7 +8,7 @@ import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionState
-from shim.errors import ConflictError, NoUsableSubClusterError, StoreUnavailableError, UnavailableError
+from shim.errors import BadRequestError, ConflictError, NoUsableSubClusterError, StoreUnavailableError, UnavailableError
 from shim.ports.resource_manager import RestRequest
 from shim.services.crash_points import CrashPoint
 from shim.services.submission import Accepted, Rejected
@@ -61,6 +61,15 @@ async def test_a_submission_reaches_its_home_once_as_its_user() -> None:
     await written_down(federation)
     assert await state_of(federation) is SubmissionState.SUBMITTED
     assert not heddle.submissions.in_flight
+
+
+@pytest.mark.parametrize("tag", ["heddle-span", "Heddle-Span"])
+async def test_nobody_hides_an_application_behind_the_tag_of_what_stands_for_another(tag: str) -> None:
+    federation, heddle = await started()
+    with pytest.raises(BadRequestError, match="Heddle's own"):
+        await heddle.submissions.submit(a_submission(tags=("mine", tag)))
+    assert federation.who_has(AN_ID) == []
+    assert await federation.store.find(AN_ID) is None
 
 
 async def test_the_body_and_its_type_travel_untouched() -> None:

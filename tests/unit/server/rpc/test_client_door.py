@@ -819,3 +819,28 @@ async def test_a_delegation_token_speaks_for_its_owner_until_it_is_cancelled(doo
     for refused in (by_another, after):
         assert isinstance(refused, Failure)
         assert refused.java_class == JavaClass.INVALID_TOKEN
+
+
+async def test_reports_and_lists_tell_what_an_application_uses_in_all_clusters(door):
+    await door.ask("submitApplication", submission())
+    for name in ("east", "west"):
+        told = {"applicationTags": "heddle-span", "applicationType": "HEDDLE"} if name == "west" else {}
+        door.manager(name).add_application(APP, memorySeconds=100, vcoreSeconds=3, runningContainers=2, **told)
+    door.manager("east").add_application(ApplicationId(1_800_000_000_000, 8))
+    await door.federation.clock.advance(1.0)
+    await door.federation.wait_for(door.heddle.poll())
+
+    report = (await door.ask("getApplicationReport", report_request())).application_report
+    assert (report.app_resource_Usage.memory_seconds, report.app_resource_Usage.num_used_containers) == (200, 4)
+    for request in (GetApplicationsRequestProto(), GetApplicationsRequestProto(limit=9)):
+        listed = (await door.ask("getApplications", request)).applications
+        assert {each.applicationId.id: each.app_resource_Usage.memory_seconds for each in listed} == {7: 200, 8: 1024}
+
+    for name, memory in (("east", 150), ("west", 120)):
+        door.manager(name).move(APP, "FINISHED")
+        door.manager(name).applications[APP]["memorySeconds"] = memory
+        await door.federation.clock.advance(1.5)
+        await door.federation.wait_for(door.heddle.poll())
+        expected = {"east": 250, "west": 270}[name]  # of the end, too, nothing is kept that would be wrong later
+        report = (await door.ask("getApplicationReport", report_request())).application_report
+        assert report.app_resource_Usage.memory_seconds == expected

@@ -1,0 +1,87 @@
+"""Heddle's own web service for usage, below `/heddle/v1/`.
+
+    GET   usage[?by=queue,user,cluster][&from=TIME][&to=TIME]     sums of what applications have used
+
+A time is a date (2026-11-01), a date with a time (2026-11-01T12:00:00Z), UTC without a zone, or milliseconds since the
+epoch. Administrators are told of everybody, other callers of their own applications.
+"""
+
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from typing import Annotated
+
+from fastapi import Query, Response
+
+from shim.errors import BadRequestError
+from shim.server.rest.own_endpoints import Asker, Endpoint, as_json
+from shim.services.identity import IdentityService
+from shim.services.usage import UsageReports
+
+__all__ = ["UsageAPI"]
+
+_LATEST_MS = 253_402_300_799_000
+"""End of the year 9999."""
+
+
+@dataclass(frozen=True, slots=True)
+class UsageAPI:
+    """Answers the endpoint of usage; raises what the server makes error bodies of."""
+
+    reports: UsageReports
+    identity: IdentityService
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Method, path and operation."""
+        return (Endpoint("GET", "usage", self.usage),)
+
+    async def usage(
+        self,
+        asker: Asker,
+        by: Annotated[str, Query(max_length=64)] = "queue",
+        begin: Annotated[str, Query(alias="from", max_length=40)] = "",
+        end: Annotated[str, Query(alias="to", max_length=40)] = "",
+    ) -> Response:
+        """What applications have used, by queue, user and cluster."""
+        caller = self.identity.require_user(asker)
+        groups = [name for name in by.split(",") if name]
+        found, question, is_cut = await self.reports.totals(caller, groups, _time_ms(begin), _time_ms(end))
+        rows = [
+            {
+                **dict(zip(question.by, total.group, strict=True)),
+                "applications": total.applications,
+                "memory_mib_s": total.memory_mib_s,
+                "vcore_s": total.vcore_s,
+                "preempted_memory_mib_s": total.preempted_memory_mib_s,
+                "preempted_vcore_s": total.preempted_vcore_s,
+            }
+            for total in found
+        ]
+        told = {"by": question.by, "from_ms": question.from_ms, "to_ms": question.to_ms, "of": question.user or "*"}
+        return as_json({**told, "is_cut": is_cut, "usage": rows})
+
+
+def _time_ms(text: str) -> int | None:
+    """A time in milliseconds since the epoch; None for none.
+
+    Raises:
+        BadRequestError: If it is no time.
+    """
+    if not text:
+        return None
+    try:
+        if text.isascii() and text.isdecimal():
+            value = int(text)
+        else:
+            found = datetime.fromisoformat(text)
+            value = int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
+    except (ValueError, OverflowError) as exc:
+        raise _no_time(text) from exc
+    if not 0 <= value <= _LATEST_MS:
+        raise _no_time(text)
+    return value
+
+
+def _no_time(text: str) -> BadRequestError:
+    return BadRequestError(
+        f"{text!r} is no time: give a date, 2026-11-01, a time, 2026-11-01T12:00:00Z, or milliseconds"
+    )

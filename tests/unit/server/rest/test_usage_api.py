@@ -1,0 +1,107 @@
+"""The web service for usage, without a socket."""
+
+import json
+
+import pytest
+from fastapi import FastAPI
+from fastapi.exceptions import RequestValidationError
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.usage import PartUsage
+from shim.errors import BadRequestError, NotAuthenticatedError
+from shim.ports.usage_store import UsageRow
+from shim.server.rest.in_process import ask_application, hand_errors_out
+from shim.server.rest.messages import Request
+from shim.server.rest.usage_api import UsageAPI
+from shim.services.identity import Caller, IdentityRules, IdentityService
+from shim.services.usage import UsageReports
+from shim.testing.clock import FakeClock
+from shim.testing.usage_stores import InMemoryUsageStore
+
+NOVEMBER_MS = 1_793_491_200_000
+DAY_MS = 86_400_000
+
+
+@pytest.fixture
+async def ask():
+    clock = FakeClock()
+    clock.wall_s = NOVEMBER_MS / 1000 + 30 * 86_400
+    store = InMemoryUsageStore()
+    part = PartUsage((1, 1), {"memory_mib_s": 1000, "vcore_s": 10})
+    row = UsageRow(
+        ApplicationId(1, 1),
+        SubClusterId("east"),
+        is_home=True,
+        user="ada",
+        queue="root.q",
+        started_at_ms=NOVEMBER_MS,
+        ended_at_ms=NOVEMBER_MS + DAY_MS,
+        part=part,
+    )
+    await store.keep([row])
+    identity = IdentityService(IdentityRules(admins=("queen",)), secret=bytes(32), clock=clock)
+    api = UsageAPI(UsageReports(store, clock, identity.is_admin), identity)
+    app = FastAPI(openapi_url=None)
+    for each in api.endpoints():
+        app.add_api_route(f"/{each.path}", each.answer, methods=[each.method])
+    hand_errors_out(app)
+
+    async def asked(query="", user="queen"):
+        request = Request("GET", "/usage", query, (), b"", "127.0.0.1")
+        _, answer = await ask_application(app, request, {"caller": Caller(user, user, is_anonymous=not user)})
+        return json.loads(answer)
+
+    return asked
+
+
+async def test_sums_are_told_with_what_was_asked(ask):
+    told = await ask("by=queue,user,cluster&from=2026-11-01&to=2026-11-01T12:00:00Z")
+    assert told == {
+        "by": ["queue", "user", "cluster"],
+        "from_ms": NOVEMBER_MS,
+        "to_ms": NOVEMBER_MS + DAY_MS // 2,
+        "of": "*",
+        "is_cut": False,
+        "usage": [
+            {
+                "queue": "root.q",
+                "user": "ada",
+                "cluster": "east",
+                "applications": 1,
+                "memory_mib_s": 500,
+                "vcore_s": 5,
+                "preempted_memory_mib_s": 0,
+                "preempted_vcore_s": 0,
+            }
+        ],
+    }
+    assert (await ask(f"from={NOVEMBER_MS}&to={NOVEMBER_MS + DAY_MS // 4}"))["usage"][0]["memory_mib_s"] == 250
+    assert (await ask("from=2026-11-01T06:00:00%2B06:00&to=2026-11-02"))["usage"][0]["memory_mib_s"] == 1000
+    assert (await ask("by=", "ada"))["of"] == "ada"
+    assert (await ask("by=user", "eve"))["usage"] == []
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        "by=secret",
+        "by=queue,queue",
+        "from=yesterday",
+        "from=-1",
+        "from=9999999999999999",
+        "from=%D9%A1",
+        "to=2026-13-01",
+        "from=2026-11-02&to=2026-11-01",
+        "from=0001-01-01",
+    ],
+)
+async def test_what_is_no_question_is_refused(ask, query):
+    with pytest.raises(BadRequestError):
+        await ask(query)
+
+
+async def test_what_is_far_too_long_and_who_is_nobody_are_refused(ask):
+    with pytest.raises(RequestValidationError):
+        await ask("by=" + "queue," * 1000)
+    with pytest.raises(NotAuthenticatedError):
+        await ask(user="")
