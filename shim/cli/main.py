@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import shim
-from shim.cli import application, cluster, demo, lab, policy, queue, simulate
+from shim.cli import application, cluster, demo, lab, policy, queue, simulate, store
 from shim.cli.doctor import doctor
 from shim.cli.front import EXIT_CODES
 from shim.cli.masters import gm, lm
@@ -32,6 +32,7 @@ app.add_typer(application.app, name="app")
 app.add_typer(queue.app, name="queue")
 app.add_typer(policy.app, name="policy")
 app.add_typer(cluster.app, name="cluster")
+app.add_typer(store.app, name="store")
 app.command()(doctor)
 app.command(epilog=EXIT_CODES)(top)
 app.command(epilog=EXIT_CODES)(usage)

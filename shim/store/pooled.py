@@ -10,9 +10,12 @@ from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
 
 from shim.store.errors import translated
 
-__all__ = ["PooledExecutor"]
+__all__ = ["SESSION_NAME", "PooledExecutor"]
 
 T = TypeVar("T")
+
+SESSION_NAME = "heddle"
+"""How connections of a running Heddle are called in `pg_stat_activity`."""
 
 _CONNECTIONS = 10
 _BURST = 10
@@ -35,7 +38,11 @@ class PooledExecutor:
             pool_size=_CONNECTIONS,
             max_overflow=_BURST,
             pool_timeout=_QUEUE_TIMEOUT_S,
-            connect_args={"timeout": _CONNECT_TIMEOUT_S, "command_timeout": _COMMAND_TIMEOUT_S},
+            connect_args={
+                "timeout": _CONNECT_TIMEOUT_S,
+                "command_timeout": _COMMAND_TIMEOUT_S,
+                "server_settings": {"application_name": SESSION_NAME},
+            },
         )
 
     async def write(self, operation: Callable[[Connection], T]) -> T:

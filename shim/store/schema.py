@@ -6,7 +6,7 @@ from sqlalchemy import Connection, inspect, text
 
 from shim.errors import StoreUnavailableError
 
-__all__ = ["HEAD", "MIGRATIONS", "upgrade"]
+__all__ = ["HEAD", "MIGRATIONS", "known_revisions", "revision_of", "upgrade"]
 
 HEAD = "0011"
 """Newest revision in `migrations/versions`."""
@@ -24,13 +24,19 @@ def upgrade(connection: Connection) -> None:
     """
     if connection.dialect.name == "postgresql":
         connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
-    revision = _revision(connection)
+    revision = revision_of(connection)
     if revision == HEAD:
         return
     _migrate(connection, revision)
 
 
-def _revision(connection: Connection) -> str | None:
+def known_revisions() -> frozenset[str]:
+    """Every revision that this Heddle can upgrade from, its own included."""
+    return frozenset(file.name[1:5] for file in (MIGRATIONS / "versions").glob("r[0-9][0-9][0-9][0-9]_*.py"))
+
+
+def revision_of(connection: Connection) -> str | None:
+    """The revision of a database's tables; None if it has none of a store."""
     if not inspect(connection).has_table("alembic_version"):
         return None
     return connection.execute(text("SELECT version_num FROM alembic_version")).scalar_one_or_none()

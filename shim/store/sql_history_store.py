@@ -12,12 +12,14 @@ from shim.ports.history_store import StoreHistory
 from shim.store import rows
 from shim.store.executors import Executor
 from shim.store.lineage import lineage_of
-from shim.store.tables import federation, id_epochs, submissions
+from shim.store.operations import federation_timestamp_ms
+from shim.store.tables import federation, id_epochs, leases, submissions
 
-__all__ = ["SqlHistoryStore", "mark_restored"]
+__all__ = ["SqlHistoryStore", "history_of", "lost_of", "mark_restored"]
 
 _C = submissions.c
 _BATCH = 400  # as in `operations`
+_FENCES = 1_000_000  # more than roles change hands in the lost time
 _NOT_SENT_ELSEWHERE = (SubmissionState.WAITING.value, SubmissionState.INTENDED.value)
 
 
@@ -30,13 +32,15 @@ class SqlHistoryStore:
 
     async def history(self) -> StoreHistory:
         """What is known of the past."""
-        return await self._executor.read(_history)
+        return await self._executor.read(history_of)
 
     async def lost(
         self, application_ids: Collection[ApplicationId], subcluster: SubClusterId
     ) -> frozenset[ApplicationId]:
         """Those of these of which the store does not tell that they were sent to a sub-cluster that has them."""
-        return await self._executor.read(partial(_lost, application_ids=tuple(application_ids), subcluster=subcluster))
+        return await self._executor.read(
+            partial(lost_of, application_ids=tuple(application_ids), subcluster=subcluster)
+        )
 
     async def disputed(self) -> Sequence[SubmissionRecord]:
         """Acknowledged submissions whose ids belong to other applications."""
@@ -55,11 +59,17 @@ class SqlHistoryStore:
 
 
 def mark_restored(connection: Connection, *, at_ms: int) -> None:
-    """Records from before `at_ms` may be out of date; the lineage is found anew by the next process."""
+    """Records from before `at_ms` may be out of date; the lineage is found anew by the next process.
+
+    Fences of leases go on above those of the lost time: a Global Master believes the larger one.
+    """
+    federation_timestamp_ms(connection, now_ms=at_ms)  # a store that was never used has no row
     connection.execute(update(federation).values(restored_at_ms=at_ms, lineage=None))
+    connection.execute(update(leases).values(fence=leases.c.fence + _FENCES))
 
 
-def _history(connection: Connection) -> StoreHistory:
+def history_of(connection: Connection) -> StoreHistory:
+    """See `HistoryStore.history`."""
     row = connection.execute(select(federation.c.timestamp_ms, federation.c.restored_at_ms)).first()
     epochs = frozenset(connection.execute(select(id_epochs.c.timestamp_ms)).scalars())
     oldest = connection.execute(select(func.min(_C.finished_at_ms))).scalar_one_or_none()
@@ -68,9 +78,10 @@ def _history(connection: Connection) -> StoreHistory:
     return StoreHistory(epochs | {row.timestamp_ms}, row.restored_at_ms or 0, oldest or 0)
 
 
-def _lost(
+def lost_of(
     connection: Connection, *, application_ids: Sequence[ApplicationId], subcluster: SubClusterId
 ) -> frozenset[ApplicationId]:
+    """See `HistoryStore.lost`."""
     known: set[ApplicationId] = set()
     for start in range(0, len(application_ids), _BATCH):
         batch = application_ids[start : start + _BATCH]

@@ -123,7 +123,8 @@ async def test_a_table_that_was_made_anew_on_postgresql_is_noticed(postgres_url:
     await store.begin_epoch([])
     assert not await store.history.note_lineage()
     await connection.execute(
-        "CREATE TABLE kept AS SELECT * FROM federation; DROP TABLE federation; ALTER TABLE kept RENAME TO federation"
+        "CREATE TABLE kept (LIKE federation INCLUDING ALL); INSERT INTO kept SELECT * FROM federation;"
+        "DROP TABLE federation; ALTER TABLE kept RENAME TO federation"
     )
     await connection.close()
     assert await store.history.note_lineage()
