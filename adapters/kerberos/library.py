@@ -54,7 +54,7 @@ def load_library() -> Any:
     try:
         return importlib.import_module("gssapi")
     except (ImportError, OSError) as exc:
-        message = f"needs the library gssapi ({exc}): pip install heddle-yarn[kerberos], with libkrb5-dev of the system"
+        message = f"needs the library gssapi ({exc}): pip install '.[kerberos]', with libkrb5-dev of the system"
         raise ConfigError("the installation", "security.kerberos", message) from exc
 
 

@@ -4,6 +4,8 @@ A ResourceManager takes every submission under a known id as a repetition, whate
 applications share would let one of them be acknowledged and never run.
 """
 
+from collections.abc import Iterable
+
 from shim.domain.applications import ApplicationSummary
 from shim.domain.submissions import Submission
 
@@ -13,6 +15,7 @@ DISPUTED = "Acknowledged and never run"
 """How the reason of a submission begins whose id belongs to another application."""
 
 _TYPE_LENGTH = 20  # YarnConfiguration.APPLICATION_TYPE_LENGTH: a ResourceManager cuts longer ones off
+_DEFAULT_TYPE = "YARN"
 _DEFAULT_QUEUE = "default"
 
 
@@ -20,7 +23,8 @@ def differences(submission: Submission, seen: ApplicationSummary, *, with_queue:
     """What proves that `seen` is not the application of `submission`; empty if it may be the same.
 
     Only what never changes at a ResourceManager is proof: user, name, type and tags. A queue is none: placement rules
-    and moves change it. The content of what runs cannot be asked for.
+    and moves change it. The content of what runs cannot be asked for. What a submission leaves to its default is no
+    proof either: records of older Heddles hold neither type nor tags of what came by Hadoop RPC.
 
     Args:
         submission: What was submitted; its body does not matter.
@@ -30,8 +34,8 @@ def differences(submission: Submission, seen: ApplicationSummary, *, with_queue:
     pairs = (
         ("user", submission.user, seen.user),
         ("name", _plain(submission.name), _plain(seen.name) if _plain(submission.name) else ""),
-        ("type", submission.application_type[:_TYPE_LENGTH], seen.application_type[:_TYPE_LENGTH]),
-        ("tags", ",".join(sorted(set(submission.tags))), ",".join(sorted(set(seen.tags)))),
+        ("type", *_types(submission.application_type, seen.application_type)),
+        ("tags", _tags(submission.tags), _tags(seen.tags) if submission.tags else ""),
         ("queue", *(_leaves(submission.queue, seen.queue) if with_queue else ("", ""))),
     )
     return tuple(f"{what} {there!r} instead of {here!r}" for what, here, there in pairs if here != there)
@@ -43,6 +47,14 @@ def disputed_reason(seen: ApplicationSummary, found: tuple[str, ...]) -> str:
         f"{DISPUTED}: its id belongs to another application at sub-cluster {seen.home_subcluster} "
         f"({'; '.join(found)}). Submit it again under a new id."
     )
+
+
+def _types(asked: str, there: str) -> tuple[str, str]:
+    return ("", "") if asked in ("", _DEFAULT_TYPE) else (asked[:_TYPE_LENGTH], there[:_TYPE_LENGTH])
+
+
+def _tags(tags: Iterable[str]) -> str:
+    return ",".join(sorted({tag.lower() for tag in tags}))
 
 
 def _plain(name: str) -> str:

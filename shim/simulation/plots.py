@@ -46,7 +46,9 @@ def check_can_plot(path: Path) -> None:
     if not os.access(path if path.exists() else path.parent, os.W_OK) or path.is_dir():
         raise BadRequestError(f"the plot cannot be written to {path}: name a file in a folder that is yours")
     if importlib.util.find_spec("matplotlib") is None:
-        raise BadRequestError("plots need matplotlib: install heddle-yarn[plots]")
+        raise BadRequestError(
+            "plots need matplotlib: install Heddle with its extra [plots], in a checkout by pip install '.[plots]'"
+        )
 
 
 def plot_outcomes(outcomes: Sequence[Outcome], path: Path) -> None:

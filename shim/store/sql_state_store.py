@@ -98,7 +98,7 @@ def _postgresql(url: URL) -> Executor:
 
         return PooledExecutor(url.set(drivername="postgresql+asyncpg"))
     except ImportError as exc:
-        message = "PostgreSQL needs its driver: install heddle-yarn[postgres]"
+        message = "PostgreSQL needs its driver: install Heddle with its extra (pip install '.[postgres]')"
         raise ConfigError("the configuration", "store.url", message) from exc
 
 

@@ -20,6 +20,7 @@ RPC_SUBMISSION = "application/x-hadoop-rpc"
 """Content type of a body that is a serialized `SubmitApplicationRequestProto`: its home gets it over RPC."""
 
 _ANY = "*"
+_LONGEST_TYPE = 20  # YarnConfiguration.APPLICATION_TYPE_LENGTH: a ResourceManager cuts longer ones off
 
 
 def decode_submission(request_untrusted: SubmitApplicationRequestProto, payload: bytes, *, user: str) -> Submission:
@@ -48,6 +49,8 @@ def decode_submission(request_untrusted: SubmitApplicationRequestProto, payload:
         is_unmanaged=context.unmanaged_am,
         body=payload,
         content_type=RPC_SUBMISSION,
+        application_type=text_of(context.applicationType)[:_LONGEST_TYPE] or "YARN",
+        tags=tuple(sorted({text_of(tag).lower() for tag in context.applicationTags})),
     )
 
 

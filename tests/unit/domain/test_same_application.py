@@ -59,6 +59,15 @@ def test_a_name_that_may_not_arrive_unchanged_is_no_proof(name: str) -> None:
     assert differences(replace(SUBMITTED, name=name), SEEN) == ()
 
 
+def test_a_type_and_tags_that_a_record_does_not_hold_are_no_proof() -> None:
+    of_an_older_heddle = replace(SUBMITTED, application_type="YARN", tags=())
+    assert differences(of_an_older_heddle, SEEN) == ()
+
+
+def test_letters_of_tags_do_not_matter() -> None:
+    assert differences(replace(SUBMITTED, tags=("A", "b")), SEEN) == ()
+
+
 def test_a_type_is_compared_as_far_as_a_resource_manager_keeps_it() -> None:
     long = "x" * 30
     seen = replace(SEEN, application_type=long[:20])

@@ -91,6 +91,8 @@ def test_the_bytes_of_a_submission_travel_and_the_fields_that_decide_are_read():
         unmanaged_am=True,
         resource=ResourceProto(memory=512, virtual_cores=1),
         node_label_expression="gpu",
+        applicationType="MAPREDUCE-of-more-than-20-letters",
+        applicationTags=["B", "a", "b"],
     )
 
     submission = decode(request)
@@ -100,6 +102,7 @@ def test_the_bytes_of_a_submission_travel_and_the_fields_that_decide_are_read():
     assert (submission.application_id, submission.user, submission.name) == (APP, "alice", "pi")
     assert (submission.queue, submission.label, submission.is_unmanaged) == ("prod", "gpu", True)
     assert submission.resource == ResourceVector(512, 1)
+    assert (submission.application_type, submission.tags) == ("MAPREDUCE-of-more-th", ("a", "b"))
 
 
 def test_the_request_for_the_masters_container_goes_before_the_old_fields():
@@ -121,7 +124,7 @@ def test_the_request_for_the_masters_container_goes_before_the_old_fields():
 def test_what_is_not_said_is_hadoops_default():
     submission = decode(a_context())
 
-    assert submission.queue == "default"
+    assert (submission.queue, submission.application_type, submission.tags) == ("default", "YARN", ())
     assert submission.resource == ResourceVector()
 
 
