@@ -192,6 +192,7 @@ class Heddle:
         use_cases = assemble(world, self._crash_points, master)
         inspections.append(use_cases.inspection)
         metrics.register(ShareCollector(use_cases.shares.gauges))
+        metrics.register(use_cases.repair_collector)
         metrics.register(MatchingCollector(use_cases.matching.status))
         stack.push_async_callback(use_cases.backend.submissions.finish)
         await self._start_background(use_cases, stack)

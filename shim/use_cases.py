@@ -56,6 +56,7 @@ from shim.services.usage import UsageKeeping, UsageReports
 from shim.services.waiting_room import WaitingRoom
 from shim.shares import SharesOfQueues, open_shares
 from shim.telemetry import Metrics
+from shim.telemetry.repair import RepairCollector
 
 __all__ = ["PollCounter", "UseCases", "World", "assemble"]
 
@@ -122,6 +123,7 @@ class UseCases:
     lost_time: LostTime
     usage: UsageKeeping
     usage_reports: UsageReports
+    repair_collector: RepairCollector
 
 
 def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaster | None = None) -> UseCases:
@@ -181,6 +183,9 @@ def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaste
         lost_time=lost_time,
         usage=usage,
         usage_reports=UsageReports(world.usage, clock, identity.is_admin),
+        repair_collector=RepairCollector(
+            lambda: len(submissions.attempts.failing), lambda: submissions.attempts.given_up
+        ),
     )
 
 

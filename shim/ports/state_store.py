@@ -62,6 +62,14 @@ class StateStore(Protocol):
         """
         ...
 
+    async def reject(self, was: SubmissionStanding, *, reason: str) -> None:
+        """End a record that is INTENDED or WAITING, if it still stands as it `was`: REJECTED, with the reason.
+
+        Raises:
+            VersionConflictError: If somebody else settled or re-homed it first.
+        """
+        ...
+
     async def confirm(
         self, application_ids: Collection[ApplicationId], subcluster: SubClusterId, started_on_ms: int
     ) -> None:

@@ -12,6 +12,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError, StoreUnavailableError
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.services.delivery_attempts import Attempts
 from shim.services.repair import Repair
 from shim.services.reservation_access import ReservationAccess
 from shim.services.routing import Routing
@@ -104,6 +105,11 @@ class ControlService:
         if self._room is not None and self.guards_moves:
             access = ReservationAccess(self._room.access, self._managers, answer_within_s=self._answer_within_s)
             await access.check(subcluster, queue=queue, reservation=reservation, user=user)
+
+    def failure_of(self, application_id: ApplicationId) -> Attempts | None:
+        """How an application fails that its home does not take though it is well; None if it does not."""
+        known = self._repair.attempts.find(application_id)
+        return known if known is not None and known.failures else None
 
     @property
     def guards_moves(self) -> bool:

@@ -6,7 +6,7 @@ that may be: only the first may go to another sub-cluster.
 
 import asyncio
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId
@@ -36,6 +36,8 @@ _BASE = "/ws/v1/cluster"
 _TAKEN = frozenset({200, 202})
 _REFUSED = frozenset({400, 401, 403, 405, 406, 411, 413, 415})
 _NOT_FOUND, _SERVER_ERROR = 404, 500
+_FROM_A_GATEWAY = frozenset({408, 502, 503, 504})
+"""Statuses that something between may answer while the ResourceManager still has the request."""
 _ASKED_AT_ONCE = 8
 
 
@@ -62,9 +64,14 @@ class NotSent:
 
 @dataclass(frozen=True, slots=True)
 class Uncertain:
-    """The home may or may not have the application, now or when it wakes."""
+    """The home may or may not have the application, now or when it wakes.
+
+    Attributes:
+        is_answered: Whether the request itself was answered: then nothing of it is on its way any more.
+    """
 
     reason: str
+    is_answered: bool = False
 
 
 Delivery = Taken | Refused | NotSent | Uncertain
@@ -82,11 +89,13 @@ class HomeKnows:
     """What one life of a home said about some ids.
 
     Attributes:
-        applications: Summary of each that it knows; an id that was asked for and is not here is unknown to it.
+        applications: Summary of each that it knows.
+        unanswered: Ids for which the question failed, and why. An id that is in neither is unknown to it.
     """
 
     life: Life
     applications: Mapping[ApplicationId, ApplicationSummary]
+    unanswered: Mapping[ApplicationId, str] = field(default_factory=dict)
 
 
 async def deliver(
@@ -128,7 +137,8 @@ async def _understood(
         return Refused(answer)  # 404 is what a reservation id that is none gets
     if answer.status >= _SERVER_ERROR and b"RemoteException" in answer.body:
         return await _after_its_own_failure(manager, submission, answer, timeout_s)
-    return Uncertain(f"sub-cluster {manager.subcluster} answered {answer.status} to a submission")
+    reason = f"sub-cluster {manager.subcluster} answered {answer.status} to a submission"
+    return Uncertain(reason, is_answered=answer.status not in _FROM_A_GATEWAY)
 
 
 async def _after_its_own_failure(
@@ -137,7 +147,7 @@ async def _after_its_own_failure(
     """A ResourceManager answers 503 also to contexts that it cannot read: whether it has the application decides."""
     knows = await ask_home(manager, [submission.application_id], timeout_s=timeout_s)
     if isinstance(knows, Uncertain):
-        return knows
+        return Uncertain(knows.reason, is_answered=True)
     seen = knows.applications.get(submission.application_id)
     return Refused(answer) if seen is None or differences(submission, seen) else Taken(answer)
 
@@ -159,11 +169,17 @@ async def ask_life(manager: ResourceManager, *, timeout_s: float) -> Life | Unce
 
 
 async def ask_home(
-    manager: ResourceManager, application_ids: Collection[ApplicationId], *, timeout_s: float
+    manager: ResourceManager, application_ids: Collection[ApplicationId], *, timeout_s: float, partly: bool = False
 ) -> HomeKnows | Uncertain:
     """Ask a home by id which applications it knows.
 
     An answer counts only if the home was ACTIVE, and the same life of itself, before and after.
+
+    Args:
+        manager: The home's.
+        application_ids: What is asked for.
+        timeout_s: Seconds for each exchange.
+        partly: Whether the answers for some of the ids are of use though the questions for others failed.
     """
     before = await ask_life(manager, timeout_s=timeout_s)
     if isinstance(before, Uncertain):
@@ -177,16 +193,19 @@ async def ask_home(
     ids = list(application_ids)
     found = await asyncio.gather(*(ask_one(application_id) for application_id in ids), return_exceptions=True)
     known: dict[ApplicationId, ApplicationSummary] = {}
+    unanswered: dict[ApplicationId, str] = {}
     for application_id, summary in zip(ids, found, strict=True):
         if isinstance(summary, ResourceManagerError):
-            return Uncertain(str(summary))
-        if isinstance(summary, BaseException):
+            unanswered[application_id] = str(summary)
+        elif isinstance(summary, BaseException):
             raise summary
-        if summary is not None:
+        elif summary is not None:
             known[application_id] = summary
+    if unanswered and (not partly or len(unanswered) == len(ids)):
+        return Uncertain(next(iter(unanswered.values())))
     if await ask_life(manager, timeout_s=timeout_s) != before:
         return Uncertain(f"sub-cluster {manager.subcluster} restarted while it was asked")
-    return HomeKnows(before, known)
+    return HomeKnows(before, known, unanswered)
 
 
 async def _ask_summary(

@@ -97,11 +97,14 @@ class Reconciliation:
     async def run(self) -> None:
         """Reconcile until cancelled."""
         settings = self._settings
-        await asyncio.gather(
-            self._repeat(self._repair.repair_all, settings.interval_s),
-            self._repeat(self.purge, settings.purge_interval_s),
-            *(self._sweep_for_ever(subcluster) for subcluster in self._managers),
-        )
+        try:
+            await asyncio.gather(
+                self._repeat(self._repair.begin_round, settings.interval_s),
+                self._repeat(self.purge, settings.purge_interval_s),
+                *(self._sweep_for_ever(subcluster) for subcluster in self._managers),
+            )
+        finally:
+            await self._repair.stop()
 
     async def sweep(self, home: SubClusterId) -> None:
         """Look after the acknowledged applications of a home that is usable by the last poll."""
@@ -158,10 +161,13 @@ class Reconciliation:
         """Ask a home for applications of which the view does not tell enough."""
         asked = findings.to_ask[: self._settings.asked_at_once]
         ids = [standing.application_id for standing in asked]
-        knows = await ask_home(self._managers[home], ids, timeout_s=self._settings.answer_within_s)
+        within_s = self._settings.answer_within_s
+        knows = await ask_home(self._managers[home], ids, timeout_s=within_s, partly=True)
         if not isinstance(knows, HomeKnows):
             return
         for standing in asked:
+            if standing.application_id in knows.unanswered:
+                continue  # one question that fails does not stop the others
             seen = knows.applications.get(standing.application_id)
             same_life = standing.home_started_on_ms == knows.life.started_on_ms
             if seen is None and same_life:

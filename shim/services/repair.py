@@ -12,7 +12,7 @@ import asyncio
 import json
 from collections.abc import Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import structlog
 
@@ -23,13 +23,15 @@ from shim.domain.submissions import SubmissionRecord, SubmissionStanding, Submis
 from shim.errors import StoreError, VersionConflictError
 from shim.services.claims import Claims
 from shim.services.crash_points import CrashPoint
-from shim.services.delivery import HomeKnows, Life, Refused, Taken, ask_home, deliver
+from shim.services.delivery import HomeKnows, Life, Refused, Taken, Uncertain, ask_home, ask_life, deliver
+from shim.services.delivery_attempts import DeliveryAttempts
 from shim.services.life import LifeEvent, scores_of, tell
 from shim.services.submission import SubmissionService, SubmissionTools, new_intent_id
 
 __all__ = ["Repair", "RepairSettings", "as_failed"]
 
 _log = structlog.get_logger("heddle.repair")
+_LONGEST_REASON = 1000  # characters of an error that are kept
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,11 +43,31 @@ class RepairSettings:
         answer_within_s: For one exchange with a home.
         proof_s: A home that started at least so long after an intent was written cannot have what was sent for it:
             longer than any send takes, and than clocks are apart after their skew has been taken off.
+        at_once: Most sends to one home at a time, of applications that have not failed yet,
+        suspects_at_once: and of those that have.
+        most_begun: Most of each that one round begins with at a home.
     """
 
     grace_s: float = 3.0
     answer_within_s: float = 2.0
     proof_s: float = 10.0
+    at_once: int = 16
+    suspects_at_once: int = 8
+    most_begun: int = 1000
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What a home said to one question about many applications.
+
+    Attributes:
+        at_s: When the question was begun, by the monotonic clock.
+        is_silent: Whether it, or the store, has stopped answering since: nothing more is sent.
+    """
+
+    at_s: float
+    knows: HomeKnows = field(default_factory=lambda: HomeKnows(Life(0), {}))
+    is_silent: bool = False
 
 
 class Repair:
@@ -64,19 +86,49 @@ class Repair:
         self._settings = settings or RepairSettings()
         self._reached = tools.crash_points
         self._past = tools.past
+        self._under_way: set[ApplicationId] = set()
+        self._rounds: set[asyncio.Task[None]] = set()
         self._claims = Claims(tools.store, tools.view, tools.clock)
 
+    @property
+    def attempts(self) -> DeliveryAttempts:
+        """What is known of attempts that failed."""
+        return self._submissions.attempts
+
     async def repair_all(self) -> None:
-        """List every INTENDED application, and bring those that are due to their homes."""
+        """List every INTENDED application, bring those that are due to their homes, and return when that is done."""
+        await self.begin_round()
+        while self._rounds:
+            await asyncio.gather(*self._rounds)
+
+    async def begin_round(self) -> None:
+        """List every INTENDED application, and begin with those that are due and not under way.
+
+        Raises:
+            StoreUnavailableError: Nothing was begun.
+        """
         records = await self._store.intended()
+        by_home: dict[SubClusterId, list[SubmissionRecord]] = {}
         for record in records:
-            is_in_flight = record.submission.application_id in self._submissions.in_flight
-            if record.home_subcluster in self._managers and not is_in_flight:
+            application_id = record.submission.application_id
+            if record.home_subcluster not in self._managers:
+                continue
+            if application_id not in self._submissions.in_flight:
                 self._listing.mark_submitted(record.submission, record.home_subcluster)
-        homes = {record.home_subcluster for record in records if record.home_subcluster in self._managers}
-        await asyncio.gather(
-            *(self._repair_home(home, [r for r in records if r.home_subcluster == home]) for home in sorted(homes))
-        )
+            if application_id not in self._under_way:
+                by_home.setdefault(record.home_subcluster, []).append(record)
+        for home in sorted(by_home):
+            fresh, suspects = self._due(home, by_home[home])
+            # those that have failed before are on their own: nothing waits for them
+            self._start(home, fresh, self._settings.at_once)
+            self._start(home, suspects, self._settings.suspects_at_once)
+
+    async def stop(self) -> None:
+        """End what is under way; the records stand, and are repaired by the next process."""
+        rounds = list(self._rounds)
+        for task in rounds:
+            task.cancel()
+        await asyncio.gather(*rounds, return_exceptions=True)
 
     async def repair_one(self, application_id: ApplicationId) -> SubmissionRecord | None:
         """Bring one application to its home now, if that answers; return the record as it stands afterwards."""
@@ -86,31 +138,162 @@ class Repair:
         if self._submissions.is_taken(application_id):
             return replace(record, state=SubmissionState.SUBMITTED)  # as the store will have it in a moment
         if application_id not in self._submissions.in_flight:
-            await self._repair_records(record.home_subcluster, [record])
+            await self._repair_records(record.home_subcluster, [record], 1)
         return await self._store.find(application_id)
 
-    async def _repair_home(self, home: SubClusterId, records: Sequence[SubmissionRecord]) -> None:
-        """What is due at a home that is usable by the last poll; one that is not is left alone."""
-        now_ms = self._now_ms()
-        due = [r for r in records if now_ms - r.intended_at_ms >= self._settings.grace_s * 1000]
-        if due and home not in self._view.late(self._clock.now_s()):
-            await self._repair_records(home, due)
-
-    async def _repair_records(self, home: SubClusterId, records: Sequence[SubmissionRecord]) -> None:
-        ids = [record.submission.application_id for record in records]
-        knows = await ask_home(self._managers[home], ids, timeout_s=self._settings.answer_within_s)
-        if not isinstance(knows, HomeKnows):
-            return
+    def _due(
+        self, home: SubClusterId, records: Sequence[SubmissionRecord]
+    ) -> tuple[list[SubmissionRecord], list[SubmissionRecord]]:
+        """What is due at a home that is usable by the last poll: what has not failed yet, and what has."""
+        now_s = self._clock.now_s()
+        if home in self._view.late(now_s):
+            return [], []
+        started_on_ms = self._view.look(home, now_s).started_on_ms
+        monotonic_s, latest_ms = self._clock.monotonic_s(), self._now_ms() - self._settings.grace_s * 1000
+        fresh: list[SubmissionRecord] = []
+        suspects: list[SubmissionRecord] = []
         for record in records:
             application_id = record.submission.application_id
-            if application_id in self._submissions.in_flight:
+            if record.intended_at_ms > latest_ms:
                 continue
-            seen = knows.applications.get(application_id)
-            if seen is not None:
-                if not await self._claims.is_disputed(record, seen):
-                    await self._settle_taken(record)
-            elif not await self.send_again(record, knows.life):
-                return  # it has stopped answering: what it said no longer counts
+            if not self.attempts.has_failed(application_id):
+                fresh.append(record)
+            elif self.attempts.is_due(application_id, started_on_ms=started_on_ms, now_s=monotonic_s):
+                suspects.append(record)
+        return fresh[: self._settings.most_begun], suspects[: self._settings.most_begun]
+
+    def _start(self, home: SubClusterId, records: Sequence[SubmissionRecord], at_once: int) -> None:
+        if not records:
+            return
+        ids = {record.submission.application_id for record in records}
+        self._under_way |= ids
+        task = asyncio.create_task(self._repair_records(home, records, at_once))
+        self._rounds.add(task)
+
+        def end(done: "asyncio.Task[None]") -> None:
+            self._rounds.discard(done)
+            self._under_way.difference_update(ids)
+            error = None if done.cancelled() else done.exception()
+            if isinstance(error, Exception):
+                _log.error("repair was interrupted", home=home, reason=f"{type(error).__name__}: {error}")
+
+        task.add_done_callback(end)
+
+    async def _repair_records(self, home: SubClusterId, records: Sequence[SubmissionRecord], at_once: int) -> None:
+        """Ask the home for all of them, and bring those that it does not know; stop when it is silent."""
+        asked = _Asked(self._clock.monotonic_s())
+        ids = [record.submission.application_id for record in records]
+        knows = await ask_home(self._managers[home], ids, timeout_s=self._settings.answer_within_s, partly=True)
+        if not isinstance(knows, HomeKnows):
+            if len(records) == 1:
+                await self._note_failure(records[0], knows.reason, asked)
+            return
+        asked.knows = knows
+        gate = asyncio.Semaphore(at_once)
+
+        async def bring(record: SubmissionRecord) -> None:
+            async with gate:
+                if not asked.is_silent:
+                    await self._bring(record, asked)
+
+        await asyncio.gather(*(bring(record) for record in records))
+
+    async def _bring(self, record: SubmissionRecord, asked: "_Asked") -> None:
+        """Bring one record on; what is wrong with it delays no other."""
+        try:
+            reason = await self._attempt(record, asked)
+        except StoreError as exc:
+            _log.warning("repair was interrupted", reason=str(exc))
+            asked.is_silent = True  # nothing can be written now
+            return
+        except Exception as exc:  # noqa: BLE001 - the record's boundary: one that cannot be sent must not stop the others
+            reason = f"{type(exc).__name__}: {exc}"
+        if reason:
+            await self._note_failure(record, reason, asked)
+
+    async def _attempt(self, record: SubmissionRecord, asked: "_Asked") -> str:
+        """Bring one record on; return why it is not delivered yet, empty if it is settled or another Heddle's."""
+        application_id = record.submission.application_id
+        if application_id in self._submissions.in_flight:
+            return ""
+        knows = await self._latest(record, asked)
+        if not isinstance(knows, HomeKnows):
+            return knows.reason
+        if application_id in knows.unanswered:
+            return knows.unanswered[application_id]
+        seen = knows.applications.get(application_id)
+        if seen is None:
+            return await self._bring_unknown(record, knows.life)
+        if not await self._claims.is_disputed(record, seen):
+            await self._settle_taken(record)
+        return ""
+
+    async def _latest(self, record: SubmissionRecord, asked: "_Asked") -> HomeKnows | Uncertain:
+        """What the home says of a record; asked anew if the others before it took so long that it may have changed."""
+        within_s = self._settings.answer_within_s
+        if self._clock.monotonic_s() - asked.at_s <= within_s:
+            return asked.knows
+        manager = self._managers[record.home_subcluster]
+        return await ask_home(manager, [record.submission.application_id], timeout_s=within_s)
+
+    async def _bring_unknown(self, record: SubmissionRecord, life: Life) -> str:
+        """Send what the home does not know, or give it up; see `_attempt`."""
+        if await self._is_given_up(record, life):
+            return ""
+        if record.submission.application_id in self._submissions.in_flight:
+            return ""  # a client has submitted it again meanwhile
+        return await self._send_again(record, life)
+
+    async def _note_failure(self, record: SubmissionRecord, reason: str, asked: "_Asked") -> None:
+        """A failure is the record's own only if its home is well: one that is silent is waited for by all."""
+        application_id, home = record.submission.application_id, record.home_subcluster
+        life = await ask_life(self._managers[home], timeout_s=self._settings.answer_within_s)
+        if not isinstance(life, Life):
+            asked.is_silent = True
+            return
+        stands = await self._standing_of(record)
+        if stands is None:
+            return
+        known = self.attempts.failed(stands, reason, started_on_ms=life.started_on_ms, now_s=self._clock.monotonic_s())
+        _log.warning(
+            "not delivered, though its home is well: tried again later",
+            application=str(application_id),
+            home=home,
+            failures=known.failures,
+            again_in_s=self.attempts.back_off.pause_s(known.failures),
+            reason=reason[:_LONGEST_REASON],
+        )
+
+    async def _standing_of(self, record: SubmissionRecord) -> SubmissionStanding | None:
+        """How the record stands by now; None if it is not INTENDED any more, or nobody can tell."""
+        try:
+            stands = await self._store.find(record.submission.application_id)
+        except StoreError:
+            return None
+        return stands.standing if stands is not None and stands.state is SubmissionState.INTENDED else None
+
+    async def _is_given_up(self, record: SubmissionRecord, life: Life) -> bool:
+        """End one that has failed long enough, and that provably no ResourceManager has or will get."""
+        application_id, standing = record.submission.application_id, record.standing
+        known = self.attempts.find(application_id)
+        if known is None:
+            return False
+        skew_ms = self._view.look(record.home_subcluster, self._clock.now_s()).clock_skew_s * 1000
+        self.attempts.close_before(standing, life.started_on_ms - skew_ms - self._settings.proof_s * 1000)
+        if self._past.concerns(standing) or not self.attempts.is_hopeless(standing, self._clock.monotonic_s()):
+            return False
+        reason = f"given up after {known.failures} attempts, none of which reached a ResourceManager: {known.reason}"
+        try:
+            await self._store.reject(standing, reason=reason[:_LONGEST_REASON])
+        except VersionConflictError:
+            return True  # another writer was first
+        self.attempts.note_given_up(application_id)
+        _log.error("given up", application=str(application_id), home=record.home_subcluster, reason=reason)
+        tell(LifeEvent.ENDED, application_id, cluster=record.home_subcluster, state="REJECTED", reason=reason[:500])
+        document = self._view.find(application_id)
+        if document is not None:
+            self._view.note(as_failed(document, reason[:_LONGEST_REASON], self._clock.now_s()))
+        return True
 
     async def send_again(self, record: SubmissionRecord, life: Life) -> bool:
         """Write a new intent, which only one Heddle can do, and send for it.
@@ -122,11 +305,14 @@ class Repair:
         Returns:
             Whether the home, or another Heddle, has dealt with it: others may be sent after it.
         """
+        return not await self._send_again(record, life)
+
+    async def _send_again(self, record: SubmissionRecord, life: Life) -> str:
         begun_s = self._clock.monotonic_s()
         intent = await self._next_intent(record, life)
         has_moved = intent.home_subcluster != record.home_subcluster
         why = "its home restarted without it" if has_moved else "its home does not know it"
-        return await self.send(intent, was=record.standing, since_s=begun_s, why=why)
+        return await self._send(intent, was=record.standing, since_s=begun_s, why=why)
 
     async def _may_be_sent(self, record: SubmissionRecord) -> bool:
         """Whether a record from before a restore surely was not sent in the lost time; if it was, it is settled there.
@@ -153,14 +339,18 @@ class Repair:
             since_s: When its home was last heard of; by the monotonic clock.
             why: For people.
         """
+        return not await self._send(intent, was=was, since_s=since_s, why=why)
+
+    async def _send(self, intent: SubmissionRecord, *, was: SubmissionStanding, since_s: float, why: str) -> str:
+        """See `send`; return why it is not delivered, empty if the home or another Heddle has dealt with it."""
         if self._past.concerns(was):
             if not await self._may_be_sent(_as_it_stood(intent, was)):
-                return True  # it is there, or waits; others may be sent
+                return ""  # it is there, or waits; others may be sent
             since_s = self._clock.monotonic_s()  # its home was among those that were asked
         try:
             await self._store.rehome(intent, was=was)
         except VersionConflictError:
-            return True  # somebody else was first, and sends
+            return ""  # another Heddle was first, and sends
         tell(
             LifeEvent.REPAIRED,
             intent.submission.application_id,
@@ -170,15 +360,17 @@ class Repair:
             reason=why,
             scores=scores_of(intent.decision) if intent.home_subcluster != was.home_subcluster else {},
         )
+        self.attempts.follow(intent, was)
         home, application_id = intent.home_subcluster, intent.submission.application_id
         self._listing.mark_submitted(intent.submission, home)
         self._reached(CrashPoint.REHOMED, application_id)
         within_s = self._settings.answer_within_s
         if self._clock.monotonic_s() - since_s > within_s:
-            return False  # too late to rely on what the home said
+            return "the store took too long to rely on what the home said"
         self._reached(CrashPoint.SENDING, application_id)
-        delivery = await deliver(
-            self._managers[home], self._homes.as_sent_to(home, intent.submission), timeout_s=within_s
+        sent = self._homes.as_sent_to(home, intent.submission)
+        delivery = await self.attempts.watch(
+            application_id, deliver(self._managers[home], sent, timeout_s=within_s), at_ms=self._now_ms()
         )
         self._reached(CrashPoint.ANSWERED, application_id)
         match delivery:
@@ -188,8 +380,8 @@ class Repair:
                 await self._settle_refused(intent, answer.body.decode("utf-8", "replace"))
             case _:
                 _log.info("not delivered yet", application=str(application_id), home=home, reason=delivery.reason)
-                return False
-        return True
+                return delivery.reason
+        return ""
 
     async def _next_intent(self, record: SubmissionRecord, life: Life) -> SubmissionRecord:
         """The same home in its present life; another only if this one provably does not have the application."""
@@ -221,6 +413,7 @@ class Repair:
         application_id = record.submission.application_id
         with suppress(StoreError):  # the intent stands; the next pass finds the same
             await self._store.settle(application_id, SubmissionState.SUBMITTED)
+        self.attempts.forget(application_id)
         self._reached(CrashPoint.SETTLED, application_id)
         self._listing.mark_written(application_id)
 
@@ -229,6 +422,7 @@ class Repair:
         application_id = record.submission.application_id
         with suppress(StoreError):  # the intent stands; the next pass is refused again
             await self._store.settle(application_id, SubmissionState.REJECTED, rejection=rejection)
+        self.attempts.forget(application_id)
         document = self._view.find(application_id)
         if document is not None:
             self._view.note(as_failed(document, rejection, self._clock.now_s()))

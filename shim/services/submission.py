@@ -39,6 +39,7 @@ from shim.ports.state_store import StateStore
 from shim.services.claims import Claims
 from shim.services.crash_points import CrashPoint, CrashPoints, nothing_happens
 from shim.services.delivery import Delivery, Life, NotSent, Refused, Taken, Uncertain, ask_life, deliver
+from shim.services.delivery_attempts import DeliveryAttempts
 from shim.services.gate import Gate, OpenGate
 from shim.services.homes import Homes
 from shim.services.life import LifeEvent, scores_of, tell
@@ -162,6 +163,7 @@ class SubmissionService:
         self._past = tools.past
         self._claims = Claims(tools.store, tools.view, tools.clock)
         self._settling = Settling(tools.store, tools.clock, crash_points=tools.crash_points)
+        self.attempts = DeliveryAttempts()
         self._flights: dict[ApplicationId, asyncio.Task[Accepted | Rejected]] = {}
 
     @property
@@ -282,6 +284,7 @@ class SubmissionService:
             self._gate.note_waiting(record)
             return Accepted(NOWHERE, is_delivered=False)
         _tell_home(record)
+        self.attempts.begin(record)
         return await self._bring(record, deadline_s, accept)
 
     async def _fly_on(self, waited: SubmissionRecord, decision: HomeDecision) -> Accepted | Rejected:
@@ -291,6 +294,7 @@ class SubmissionService:
         await self._store.rehome(record, was=waited.standing)
         self._reached(CrashPoint.REHOMED, record.submission.application_id)
         _tell_home(record, waited_s=(record.intended_at_ms - waited.intended_at_ms) / 1000)
+        self.attempts.begin(record)  # what waited was sent nowhere
         self._listing.mark_submitted(record.submission, record.home_subcluster)
         return await self._bring(record, deadline_s, "application/json")
 
@@ -393,7 +397,11 @@ class SubmissionService:
             return Uncertain("no time left")  # by now the repair may have begun elsewhere
         self._reached(CrashPoint.SENDING, record.submission.application_id)
         sent = self._homes.as_sent_to(record.home_subcluster, record.submission)
-        delivery = await deliver(manager, sent, timeout_s=left_s, accept=accept)
+        delivery = await self.attempts.watch(
+            record.submission.application_id,
+            deliver(manager, sent, timeout_s=left_s, accept=accept),
+            at_ms=int(self._clock.now_s() * 1000),
+        )
         self._reached(CrashPoint.ANSWERED, record.submission.application_id)
         return delivery
 
@@ -408,16 +416,19 @@ class SubmissionService:
         except StoreError:
             return None  # the record stands, and is repaired from there
         _tell_home(moved, instead_of=record.home_subcluster)
+        self.attempts.follow(moved, record.standing)
         self._reached(CrashPoint.REHOMED, record.submission.application_id)
         return moved
 
     def _taken(self, record: SubmissionRecord) -> Accepted:
+        self.attempts.forget(record.submission.application_id)
         self._settling.note(record.submission.application_id)
         self._listing.mark_submitted(record.submission, record.home_subcluster)
         return Accepted(record.home_subcluster, is_delivered=True)
 
     async def _settle_refused(self, record: SubmissionRecord, answer: RestAnswer) -> Rejected | Accepted:
         application_id = record.submission.application_id
+        self.attempts.forget(application_id)
         rejection = answer.body.decode("utf-8", "replace")
         with suppress(StoreError):  # the intent stands: the repair sends it again and is refused again
             await self._store.settle(application_id, SubmissionState.REJECTED, rejection=rejection)

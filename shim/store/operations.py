@@ -118,6 +118,26 @@ _REHOME = (
         decision=bindparam("new_decision", type_=_C.decision.type),
     )
 )
+_REJECT = (
+    update(submissions)
+    .where(
+        _C.cluster_timestamp == bindparam("was_cluster_timestamp"),
+        _C.sequence == bindparam("was_sequence"),
+        _C.state == bindparam("was_state"),
+        _C.state.in_([SubmissionState.INTENDED.value, SubmissionState.WAITING.value]),
+        _C.home_subcluster == bindparam("was_home_subcluster"),
+        _C.home_started_on_ms == bindparam("was_home_started_on_ms"),
+        _C.intended_at_ms == bindparam("was_intended_at_ms"),
+        _C.intent_id == bindparam("was_intent_id"),
+        _C.finished_at_ms.is_(None),
+    )
+    .values(
+        state=SubmissionState.REJECTED.value,
+        rejection=bindparam("new_rejection"),
+        finished_at_ms=bindparam("new_finished_at_ms"),
+        body=b"",
+    )
+)
 _INTENDED = (
     select(submissions)
     .where(_C.finished_at_ms.is_(None), _C.state == SubmissionState.INTENDED.value)
@@ -255,6 +275,16 @@ def rehome(connection: Connection, *, record: SubmissionRecord, was: SubmissionS
         return
     stands = find(connection, application_id=was.application_id)
     if stands is None or stands.standing != record.standing:
+        raise VersionConflictError(f"{was.application_id} was settled or re-homed by another writer first")
+
+
+def reject(connection: Connection, *, was: SubmissionStanding, reason: str, now_ms: int) -> None:
+    """Move a record that stands as it was to REJECTED, and drop its context."""
+    values = {"new_rejection": reason, "new_finished_at_ms": now_ms}
+    if connection.execute(_REJECT, {**rows.row_of_standing(was), **values}).rowcount:
+        return
+    stands = find(connection, application_id=was.application_id)
+    if stands is None or (stands.state, stands.rejection) != (SubmissionState.REJECTED, reason):
         raise VersionConflictError(f"{was.application_id} was settled or re-homed by another writer first")
 
 

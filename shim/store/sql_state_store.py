@@ -214,6 +214,10 @@ class SqlStateStore:
             partial(operations.withdraw, application_id=application_id, reason=reason, now_ms=self._now_ms())
         )
 
+    async def reject(self, was: SubmissionStanding, *, reason: str) -> None:
+        """End one that runs nowhere."""
+        await self._executor.write(partial(operations.reject, was=was, reason=reason, now_ms=self._now_ms()))
+
     async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
         """End a SUBMITTED one as LOST."""
         await self._executor.write(partial(operations.give_up, standing=standing, reason=reason, now_ms=self._now_ms()))

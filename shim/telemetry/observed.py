@@ -132,6 +132,11 @@ class ObservedStateStore:
         with self._operation("withdraw"):
             await self._inner.withdraw(application_id, reason=reason)
 
+    async def reject(self, was: SubmissionStanding, *, reason: str) -> None:
+        """See `StateStore`."""
+        with self._operation("reject"):
+            await self._inner.reject(was, reason=reason)
+
     async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
         """See `StateStore`."""
         with self._operation("give_up"):

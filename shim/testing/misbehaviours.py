@@ -3,6 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from shim.domain.ids import ApplicationId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, StandbyError
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.testing import rm_documents as build
@@ -18,7 +19,9 @@ from shim.testing.resource_manager import (
 __all__ = [
     "AnswersEndlessly",
     "AnswersGarbage",
+    "ChokesOn",
     "FailsInternally",
+    "FailsWithoutWords",
     "IsNeverReached",
     "IsPaused",
     "IsRecovering",
@@ -185,3 +188,39 @@ class MisbehavesFor:
             self.times -= 1
             return await self.behaviour(manager, request, timeout_s)
         return manager.take(request)
+
+
+@dataclass
+class ChokesOn:
+    """Healthy, but for the submissions of some applications.
+
+    Attributes:
+        ids: Of these applications.
+        behaviour: What it does with their submissions.
+        questions: Whether it does the same with questions for them.
+    """
+
+    ids: frozenset[ApplicationId]
+    behaviour: Behaviour
+    questions: bool = False
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Misbehave towards those, and answer everything else."""
+        is_submission = request.method == "POST" and any(str(one).encode() in request.body for one in self.ids)
+        is_question = self.questions and any(request.path.endswith(f"/{one}") for one in self.ids)
+        if is_submission or is_question:
+            return await self.behaviour(manager, request, timeout_s)
+        return manager.take(request)
+
+
+class FailsWithoutWords:
+    """Answers 500 with nothing in it, as a servlet container does for what it could not pass on."""
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Answer 500."""
+        del manager, request, timeout_s
+        return RestAnswer(500, (), b"")

@@ -149,6 +149,17 @@ class InMemoryStateStore:
         elif kept is None or kept.record.state is not SubmissionState.KILLED:
             raise VersionConflictError(f"{application_id} waits no more")
 
+    async def reject(self, was: SubmissionStanding, *, reason: str) -> None:
+        """End one that runs nowhere."""
+        kept = self._kept.get(was.application_id)
+        open_states = (SubmissionState.INTENDED, SubmissionState.WAITING)
+        if kept is not None and kept.record.standing == was and was.state in open_states:
+            submission = replace(kept.record.submission, body=b"")
+            kept.record = replace(kept.record, submission=submission, state=SubmissionState.REJECTED, rejection=reason)
+            kept.finished_at_ms = self._now_ms()
+        elif kept is None or (kept.record.state, kept.record.rejection) != (SubmissionState.REJECTED, reason):
+            raise VersionConflictError(f"{was.application_id} was settled or re-homed by another writer first")
+
     async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
         """End one that its home had."""
         kept = self._kept.get(standing.application_id)
@@ -349,6 +360,11 @@ class SwitchableStore(InMemoryStateStore):
         """Refused while writes fail."""
         self._check(is_write=True)
         await InMemoryStateStore.withdraw(self, application_id, reason=reason)
+
+    async def reject(self, was: SubmissionStanding, *, reason: str) -> None:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        await InMemoryStateStore.reject(self, was, reason=reason)
 
     async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
         """Refused while writes fail."""

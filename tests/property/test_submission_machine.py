@@ -20,10 +20,13 @@ from shim.domain.submissions import SubmissionState
 from shim.errors import ConflictError, StoreUnavailableError, UnavailableError
 from shim.ports.resource_manager import RestRequest
 from shim.services.crash_points import CrashPoint
+from shim.services.delivery_attempts import BackOff
 from shim.services.submission import Accepted
 from shim.testing.builders import a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import (
+    ChokesOn,
+    FailsWithoutWords,
     IsNeverReached,
     IsPaused,
     IsRecovering,
@@ -152,6 +155,27 @@ class SubmissionMachine(RuleBasedStateMachine):
         if self.may_change(name):
             self.federation[name].behave(MisbehavesFor(LosesTheAnswer(), applies=is_submission))
 
+    @rule(sequences=st.frozensets(sequences, min_size=1), questions=st.booleans(), waits=st.booleans())
+    def poison(self, sequences: frozenset[int], *, questions: bool, waits: bool) -> None:
+        """Every home chokes on some applications, and takes all others."""
+        for name in NAMES:
+            if not self.may_change(name):
+                continue
+            behaviour: Behaviour = FailsWithoutWords()
+            if waits:
+                behaviour = frozen = IsPaused()
+                self.paused[name].append(frozen)
+            ids = frozenset(a_submission(each).application_id for each in sequences)
+            self.federation[name].behave(ChokesOn(ids, behaviour, questions=questions))
+
+    @rule(heddle=which)
+    def work_for_a_minute(self, heddle: int) -> None:
+        """Long enough to give up what provably runs nowhere."""
+        for _ in range(12):
+            self.run_now(self.federation.clock.advance(5.0))
+            self.run_within(self.a_round(self.heddles[heddle]))
+        self.note_answers()
+
     @rule(name=names)
     def pause(self, name: str) -> None:
         """Freeze the whole process."""
@@ -253,6 +277,7 @@ class SubmissionMachine(RuleBasedStateMachine):
                     if is_submission(request) and str(application_id).encode() in request.body:
                         homes.add(SubClusterId(name))
             assert len(homes) <= 1, f"{application_id} is on, or will wake on, {sorted(homes)}"
+            assert not homes or not self.is_given_up(application_id), f"{application_id} runs, and was given up"
 
     @invariant()
     def never_harm_one_that_recovers_knowingly(self) -> None:
@@ -266,7 +291,8 @@ class SubmissionMachine(RuleBasedStateMachine):
             if self.heddles:
                 self.recover_everything()
                 for application_id in self.acknowledged:
-                    expected = 0 if self.is_lost(application_id) else 1
+                    is_ended = self.is_lost(application_id) or self.is_given_up(application_id)
+                    expected = 0 if is_ended else 1
                     assert len(self.federation.who_has(application_id)) == expected, f"{application_id} was lost"
                 self.never_on_two_homes()
                 assert not self.run_now(self.store.intended())
@@ -275,6 +301,11 @@ class SubmissionMachine(RuleBasedStateMachine):
                 task.cancel()
             self.run_now(self.federation.clock.settle())
             self.loop.close()
+
+    def is_given_up(self, application_id: ApplicationId) -> bool:
+        """Whether clients are told that no home took it."""
+        record = self.run_now(self.store.find(application_id))
+        return record is not None and record.rejection.startswith("given up")
 
     def is_lost(self, application_id: ApplicationId) -> bool:
         """Whether clients are told that it went down with its home."""
@@ -302,6 +333,9 @@ class SubmissionMachine(RuleBasedStateMachine):
     def a_heddle(self, kills: KillsAt) -> ScriptedHeddle:
         heddle: ScriptedHeddle = self.run_within(self.federation.start(kills))
         heddle.homes.is_turning = True
+        heddle.submissions.attempts.back_off = BackOff(
+            first_pause_s=1.0, longest_pause_s=8.0, give_up_after=3, give_up_s=20.0
+        )
         return heddle
 
     async def a_round(self, heddle: ScriptedHeddle) -> None:

@@ -298,10 +298,23 @@ class HeddleAPI:
                 "submission": record.state.value,
                 "decided_at_ms": record.intended_at_ms,
                 "rejection": record.rejection,
+                **self._failure_of(application_id),
                 **shown_decision(record.decision),
                 **await self._acts_on(application_id),
             }
         )
+
+    def _failure_of(self, application_id: ApplicationId) -> dict[str, Any]:
+        """Why its home does not take it, and when that is tried again; nothing for one that does not fail."""
+        failure = self._backend.control.failure_of(application_id)
+        if failure is None:
+            return {}
+        again_in_s = max(0.0, failure.next_s - self._backend.clock.monotonic_s())
+        return {
+            "failed_attempts": failure.failures,
+            "last_failure": failure.reason,
+            "next_attempt_in_s": round(again_in_s, 1),
+        }
 
     async def _acts_on(self, application_id: ApplicationId) -> dict[str, Any]:
         """What was done to it so that queues get their shares, and where its containers were asked for."""

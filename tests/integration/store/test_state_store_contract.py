@@ -389,6 +389,35 @@ async def test_what_was_acknowledged_can_be_given_up_once_with_its_home(store: S
         await store.rehome(replace(record, home_subcluster=WEST, intent_id="late"), was=found.standing)
 
 
+@pytest.mark.parametrize("state", [INTENDED, SubmissionState.WAITING])
+async def test_what_stands_as_it_was_can_be_rejected_once(store: StateStore, state: SubmissionState) -> None:
+    record = replace(a_record(1), state=state, home_subcluster=EAST if state is INTENDED else NOWHERE)
+    await store.insert_intent(record)
+    for _ in range(2):
+        await store.reject(record.standing, reason="no home takes it")
+    found = await store.find(record.submission.application_id)
+    assert found is not None
+    assert (found.state, found.rejection, found.submission.body) == (REJECTED, "no home takes it", b"")
+    assert [*await store.intended(), *await store.waiting()] == []
+    with pytest.raises(VersionConflictError):
+        await store.rehome(replace(record, intent_id="late"), was=record.standing)
+
+
+async def test_what_another_writer_changed_is_not_rejected(store: StateStore) -> None:
+    record = a_record(1)
+    await store.insert_intent(record)
+    moved = replace(record, intent_id="another's")
+    await store.rehome(moved, was=record.standing)
+    with pytest.raises(VersionConflictError):
+        await store.reject(record.standing, reason="no home takes it")
+    assert await store.find(record.submission.application_id) == moved
+    await store.settle(record.submission.application_id, SUBMITTED)
+    with pytest.raises(VersionConflictError):
+        await store.reject(replace(moved, state=SUBMITTED).standing, reason="no home takes it")
+    with pytest.raises(VersionConflictError):
+        await store.reject(a_record(2).standing, reason="unknown")
+
+
 async def test_what_was_seen_final_is_not_given_up(store: StateStore) -> None:
     application_id = await a_final(store, 1)
     with pytest.raises(VersionConflictError):
