@@ -70,7 +70,8 @@ class ApplicationId:
         return cls(timestamp, sequence)
 
     def __str__(self) -> str:
-        return f"application_{self.cluster_timestamp}_{self.sequence:04d}"
+        width = 4 if self.sequence >= 0 else 5  # Java counts digits, not the sign
+        return f"application_{self.cluster_timestamp}_{self.sequence:0{width}d}"
 
 
 @dataclass(frozen=True, slots=True, order=True)

@@ -146,10 +146,10 @@ class IdentityService:
             do_as: Parameter `doAs`, None if absent.
             cookie: Value of the cookie `hadoop.auth`, None if absent.
             address: Where the request came from.
-            has_token: Whether it shows a delegation token.
+            has_token: Whether it shows a delegation token, or asks for one.
 
         Raises:
-            ForeignTokenError: If it shows a delegation token: none are issued for web services.
+            ForeignTokenError: If `has_token`: none are issued for web services.
             BadRequestError: If a name is empty, or has no canonical form.
             ImpersonationError: If the caller may not act for the user that `doAs` names.
         """

@@ -105,7 +105,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "tokens of web services",
         "issues delegation tokens for web services (`op=GETDELEGATIONTOKEN`)",
-        "issues none, ignores `op`, and refuses a request that shows one with 403",
+        "issues none, and refuses a request that asks for one or shows one with 403",
         "clients name the user or keep the cookie",
         _all(Aspect.BODY),
         lambda request, rm, ours: (

@@ -28,6 +28,7 @@ _LONG = 2**63
 _MAX_DIGITS = 20
 _LONGEST_REMEMBERED = 512  # characters: what is longer is not worth the memory
 _LONGEST_NAME_REMEMBERED = 32
+_NOT_IN_A_LINE = re.compile(r"[\x00-\x20\x7f]")
 _SEPARATORS = re.compile("[&;]")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
 _SAFE = ":,*"
@@ -42,11 +43,18 @@ class Claims:
         user_name: `user.name`, in just these letters.
         do_as: `doAs`, in any case.
         delegation: `delegation`: a delegation token.
+        operation: `op`: what shall be done with delegation tokens, if it is one of three words in any case.
     """
 
     user_name: str | None = None
     do_as: str | None = None
     delegation: str | None = None
+    operation: str | None = None
+
+    @property
+    def is_about_tokens(self) -> bool:
+        """Whether a delegation token is shown or asked for."""
+        return self.delegation is not None or (self.operation or "").upper() in _TOKEN_OPERATIONS
 
     @property
     def is_empty(self) -> bool:
@@ -95,8 +103,8 @@ def parse_query(raw: str) -> Query:
         raw: As it stood in the request line, one character for each byte.
 
     Raises:
-        JavaError: 400 if the query has too many parameters, is not UTF-8, or names a caller in a way that two readers
-            could understand differently.
+        JavaError: 400 if the query has too many parameters, control characters, is not UTF-8, or names a caller in a
+            way that two readers could understand differently.
     """
     return _remembered(raw) if len(raw) <= _LONGEST_REMEMBERED else _parsed(raw)
 
@@ -109,6 +117,8 @@ def encode_query(pairs: Iterable[tuple[str, str]]) -> str:
 def _parsed(raw: str) -> Query:
     if not raw:
         return _EMPTY
+    if _NOT_IN_A_LINE.search(raw):
+        raise JavaError.bad_request("the query has a blank or a control character")
     text = raw if raw.isascii() else _utf8(raw)
     if text.count("&") + text.count(";") >= MAX_PARAMETERS:
         raise JavaError.bad_request(f"a query has at most {MAX_PARAMETERS} parameters")
@@ -147,7 +157,8 @@ def _decode(text: str) -> str:
 
 # -- the authentication filter's reading -----------------------------------------------------------------------------
 
-_CLAIMS: Mapping[str, str] = MappingProxyType({"user.name": "user_name", "delegation": "delegation"})
+_CLAIMS: Mapping[str, str] = MappingProxyType({"user.name": "user_name", "delegation": "delegation", "op": "operation"})
+_TOKEN_OPERATIONS = frozenset({"GETDELEGATIONTOKEN", "RENEWDELEGATIONTOKEN", "CANCELDELEGATIONTOKEN"})
 _CLAIM_IN_ANY_CASE = "DOAS"
 
 

@@ -262,7 +262,7 @@ class RestDoor:
             do_as=claims.do_as,
             cookie=cookie[1] if cookie else None,
             address=request.peer,
-            has_token=request.header("x-hadoop-delegation-token") is not None or claims.delegation is not None,
+            has_token=request.header("x-hadoop-delegation-token") is not None or claims.is_about_tokens,
         )
 
     def _configured(self, named: str) -> SubClusterId:

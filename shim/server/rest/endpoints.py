@@ -311,6 +311,11 @@ def _find(raw_path: str) -> Match | None:
     if not raw_path.startswith(BASE):
         return None
     rest = raw_path[len(BASE) :]
+    if not rest.isascii():
+        try:
+            rest = rest.encode("latin-1").decode()
+        except UnicodeError:
+            return None
     if rest.startswith(";"):
         rest = rest[rest.find("/") :] if "/" in rest else ""
     if rest and not rest.startswith("/"):

@@ -1,7 +1,7 @@
 """Query strings: who is named and what is asked, as a ResourceManager 3.4.2 understood the same (observed)."""
 
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from shim.protocol.rest.errors import JavaError
@@ -85,6 +85,12 @@ def test_parameters_are_jerseys(raw, parameters):
     assert dict(parse_query(raw).parameters) == parameters
 
 
+@pytest.mark.parametrize("character", [*map(chr, range(33)), "\x7f"])
+def test_what_no_request_line_can_have_is_refused(character):
+    with pytest.raises(JavaError, match="control character"):
+        parse_query(f"{character}user.name=alice")
+
+
 def test_what_is_no_utf8_is_refused():
     with pytest.raises(JavaError, match="not UTF-8"):
         parse_query("a=\xff")
@@ -105,6 +111,7 @@ QUERIES = st.lists(PIECES | st.text(max_size=3), max_size=12).map("".join)
 @given(QUERIES)
 def test_a_query_is_understood_as_java_understands_it_or_refused(text):
     raw = text.encode("utf-8", "replace").decode("latin-1")
+    assume(not any(character.isspace() for character in text))
     try:
         query = parse_query(raw)
     except JavaError:
@@ -126,3 +133,26 @@ def test_what_is_sent_is_read_as_it_was_meant_by_both_readers(pairs, user):
     found = jersey(sent)
     assert [(name, value) for name, value in pairs if name not in found or value not in found[name]] == []
     assert sum(map(len, found.values())) == len(pairs) + 1
+
+
+@pytest.mark.parametrize(
+    ("raw", "is_it"),
+    [
+        ("op=GETDELEGATIONTOKEN", True),
+        ("x=1;op=getdelegationtoken", True),
+        ("op=RenewDelegat\u0131ontoken", False),
+        ("op=renewdelegat%C4%B1ontoken", True),
+        ("op=CANCELDELEGATIONTOKEN&op=x", True),
+        ("op=x&op=CANCELDELEGATIONTOKEN", False),
+        ("OP=GETDELEGATIONTOKEN", False),
+        ("op&op=GETDELEGATIONTOKEN", False),
+        ("delegation=", True),
+        ("delegation", False),
+    ],
+)
+def test_what_is_about_tokens_is_known(raw, is_it):
+    if not raw.isascii():
+        with pytest.raises(JavaError):
+            parse_query(raw.encode().decode("latin-1"))
+        return
+    assert parse_query(raw).claims.is_about_tokens is is_it
