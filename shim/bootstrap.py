@@ -41,6 +41,7 @@ from shim.server.rpc.witness import AdminWitness, ClientWitness
 from shim.services.attempts import never_read
 from shim.services.cluster_events import ClusterEvents
 from shim.services.crash_points import CrashPoints, nothing_happens
+from shim.services.delegation_tokens import DelegationTokens
 from shim.services.fence import FencedResourceManager, FencedRPC
 from shim.services.health import Health
 from shim.services.inspection import Inspection
@@ -247,6 +248,7 @@ class Heddle:
             rpcs,
             store,
             opened.policies,
+            opened.tokens,
             opened.spans(read_secret(config.security.secret_file)),
             opened.acts,
             opened.usage,
@@ -283,7 +285,12 @@ class Heddle:
             use_cases.backend,
             use_cases.identity,
             world.rpcs,
-            secret=read_secret(world.config.security.secret_file),
+            tokens=DelegationTokens(
+                read_secret(world.config.security.secret_file),
+                world.clock,
+                world.tokens,
+                needs_ticket=self._kerberos is not None,
+            ),
             kerberos=self._kerberos,
             witness=witness,
             guarded=frozenset(id_ for id_, each in world.subclusters.items() if each.is_guarded),

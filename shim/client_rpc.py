@@ -15,6 +15,7 @@ from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
 from shim.server.rpc import ClientDoor, ClientUseCases, KerberosDoor, RPCDoor, RPCLimits, RPCServer
+from shim.server.rpc.connection import LoginJudge
 from shim.server.rpc.exchanges import Witness
 from shim.server.rpc.kept_answers import KeptAnswers
 from shim.services.client_calls import CallSettings, ClientCalls
@@ -56,7 +57,7 @@ async def serve_clients(
     identity: IdentityService,
     rpcs: Mapping[SubClusterId, ResourceManagerRPC],
     *,
-    secret: bytes,
+    tokens: DelegationTokens,
     kerberos: KerberosDoor | None = None,
     witness: Witness = lambda _: None,
     guarded: frozenset[SubClusterId] = frozenset(),
@@ -68,7 +69,7 @@ async def serve_clients(
         backend: The use cases of the REST door.
         identity: Who may act for whom.
         rpcs: The sub-clusters' RPC doors.
-        secret: Key of the delegation tokens.
+        tokens: Heddle's delegation tokens.
         kerberos: How clients log in by ticket; None where names are believed.
         witness: Told of every answer.
         guarded: Sub-clusters with access lists.
@@ -92,16 +93,19 @@ async def serve_clients(
         ids=backend.ids,
         submissions=backend.submissions,
         identity=identity,
-        tokens=DelegationTokens(secret, backend.clock),
+        tokens=tokens,
         kept=KeptAnswers(backend.view, backend.clock, staleness_s=server.staleness_s, is_shared=not guarded),
         maximum_allocation=backend.maximum_allocation,
         max_submission_bytes=server.max_body_bytes,
         kerberos=kerberos,
     )
-    return await open_door(ClientDoor(use_cases, witness), server.client_rpc, "client_rpc", "the web services alone")
+    door = ClientDoor(use_cases, witness)
+    return await open_door(door, server.client_rpc, "client_rpc", "the web services alone", judge=door.logins)
 
 
-async def open_door(door: RPCDoor, address: str, key: str, without: str) -> RPCServer:
+async def open_door(
+    door: RPCDoor, address: str, key: str, without: str, *, judge: LoginJudge | None = None
+) -> RPCServer:
     """Listen.
 
     Args:
@@ -109,13 +113,15 @@ async def open_door(door: RPCDoor, address: str, key: str, without: str) -> RPCS
         address: `host:port`.
         key: Name of the address in `[server]`.
         without: What Heddle serves if that key is empty.
+        judge: Says whether what clients logged in with is still good.
 
     Raises:
         ConfigError: If the address cannot be listened on.
     """
     host, port = split_address(address)
     most = connections_allowed(RPCLimits().max_connections)
-    server = RPCServer(door, host=host, port=port, limits=RPCLimits(max_connections=most, max_of_address=most // 2))
+    limits = RPCLimits(max_connections=most, max_of_address=most // 2)
+    server = RPCServer(door, host=host, port=port, limits=limits, judge=judge)
     advice = f'Is a ResourceManager or another Heddle there? {key} = "" serves {without}'
     with listening(address, f"server.{key}", advice):
         await server.start()

@@ -22,6 +22,7 @@ from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.ports.span_store import SpanStore
 from shim.ports.state_store import StateStore
+from shim.ports.token_store import TokenStore
 from shim.ports.usage_store import UsageStore
 from shim.protocol.rest.usage import UsageForm
 from shim.relay.matching import MatchSettings
@@ -80,6 +81,7 @@ class World:
     rpcs: Mapping[SubClusterId, ResourceManagerRPC]
     store: StateStore
     policies: PolicyStore
+    tokens: TokenStore
     spans: SpanStore
     acts: ActStore
     usage: UsageStore

@@ -24,6 +24,7 @@ from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
 from shim.store.sql_policy_store import SqlPolicyStore
 from shim.store.sql_span_store import SqlSpanStore
+from shim.store.sql_token_store import SqlTokenStore
 from shim.store.sql_usage_store import SqlUsageStore
 
 __all__ = ["SqlStateStore", "open_state_store"]
@@ -108,6 +109,7 @@ class SqlStateStore:
     Attributes:
         leases: The leases in the same database; closed with it.
         policies: The policies in the same database; closed with it.
+        tokens: The state of delegation tokens in the same database; closed with it.
         acts: What was done so that queues get their shares, in the same database; closed with it.
         history: What the store knows of its own past; closed with it.
         usage: What applications have used, in the same database; closed with it.
@@ -119,6 +121,7 @@ class SqlStateStore:
         self._now_s = now_s
         self.leases = SqlLeaseStore(executor)
         self.policies = SqlPolicyStore(executor, now_s=now_s)
+        self.tokens = SqlTokenStore(executor)
         self.acts = SqlActStore(executor)
         self.usage = SqlUsageStore(executor)
         self.history = SqlHistoryStore(executor, now_s=now_s)

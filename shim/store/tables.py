@@ -17,6 +17,7 @@ from sqlalchemy import (
 
 __all__ = [
     "admissions",
+    "delegation_tokens",
     "federation",
     "id_epochs",
     "leases",
@@ -103,6 +104,17 @@ leases = Table(
     Column("fence", BigInteger, nullable=False),  # grows with each new holder
     Column("ends_at_s", Double, nullable=False),  # by the clock of the database
 )
+
+delegation_tokens = Table(  # that were issued and not cancelled
+    "delegation_tokens",
+    metadata,
+    Column("key", String(64), primary_key=True),  # digest of the identifier
+    Column("owner", Text, nullable=False),
+    Column("is_proven", Boolean, nullable=False),  # by a Kerberos ticket
+    Column("good_until_ms", BigInteger, nullable=False),  # without another renewal
+)
+Index("ix_delegation_tokens_owner", delegation_tokens.c.owner)
+Index("ix_delegation_tokens_good_until_ms", delegation_tokens.c.good_until_ms)
 
 policies = Table(
     "policies",

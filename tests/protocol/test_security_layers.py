@@ -289,7 +289,8 @@ def proving():
 def test_a_login_that_needs_a_verdict_waits_for_it():
     pair = proving()
     assert [type(event) for event in pair.server_events] == [LoginProven]
-    assert pair.server.has_more
+    assert pair.server.is_behind
+    assert not pair.server.has_more, "there is nothing to go on with"
     assert pair.server.receive(FROM_SOMEBODY["a call"]) == [], "nothing is read before the verdict"
 
 

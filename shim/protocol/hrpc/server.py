@@ -146,8 +146,13 @@ class ServerConnection:
 
     @property
     def has_more(self) -> bool:
-        """Whether frames that were received wait for `go_on`, or for a verdict: nothing should be read until then."""
-        return self.state is not ServerState.ENDED and (self._has_more or self.state is ServerState.AWAITS_VERDICT)
+        """Whether frames that were received wait for `go_on`."""
+        return self._has_more and self.state not in _READS_NOTHING
+
+    @property
+    def is_behind(self) -> bool:
+        """Whether nothing should be read now: frames wait for `go_on`, or a login waits for its verdict."""
+        return self.has_more or self.state is ServerState.AWAITS_VERDICT
 
     @property
     def unfinished_bytes(self) -> int:

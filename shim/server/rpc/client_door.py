@@ -35,12 +35,15 @@ class ClientDoor:
     Args:
         use_cases: What stands behind it.
         witness: Told of every answer.
+
+    Attributes:
+        logins: Names its callers, and judges their tokens.
     """
 
     def __init__(self, use_cases: ClientUseCases, witness: Witness = lambda _: None) -> None:
         self._calls = use_cases.calls
         self._identity = use_cases.identity
-        self._logins = Logins(use_cases.identity, use_cases.tokens, use_cases.kerberos)
+        self.logins = Logins(use_cases.identity, use_cases.tokens, use_cases.kerberos)
         self._kept = use_cases.kept
         self._witness = witness
         own = OwnMethods(use_cases)
@@ -62,11 +65,11 @@ class ClientDoor:
 
     def offers(self) -> Sequence[Offer]:
         """Tokens that Heddle issued, and tickets or names."""
-        return self._logins.offers()
+        return self.logins.offers()
 
     def admit(self, context: ContextReceived, address: str) -> Caller | Failure:
         """Name the caller."""
-        return self._logins.admit(context, address)
+        return self.logins.admit(context, address)
 
     # -- answers -----------------------------------------------------------------------------------------------------
 

@@ -20,15 +20,18 @@ from shim.protocol.hrpc import (
     ContextReceived,
     Failure,
     JavaClass,
+    LoginProven,
     Offer,
+    RPCErrorCode,
     ServerConnection,
     ServerEvent,
 )
+from shim.protocol.hrpc.headers import SASL_CALL_ID
 from shim.server.guests import ByteBudget, GuestBook
 from shim.server.rpc.exchanges import RPCExchange
 from shim.services.identity import Caller
 
-__all__ = ["RPCConnection", "RPCDoor", "RPCLimits", "Reception"]
+__all__ = ["LoginJudge", "RPCConnection", "RPCDoor", "RPCLimits", "Reception"]
 
 _LOG = structlog.get_logger("heddle.rpc")
 _MIB = 1024 * 1024
@@ -36,6 +39,7 @@ _FRAMES_PER_TURN = 64
 """Read before other connections have their turn: some milliseconds' work."""
 _WRAPPED_PER_TURN = 1 * _MIB
 """The same of answers that a security layer has to protect, in bytes."""
+_NO_JUDGE = Failure(JavaClass.ACCESS_CONTROL, "nobody can judge this login", RPCErrorCode.UNAUTHORIZED)
 _WORTH_COUNTING = 64 * 1024
 """Bytes below which nobody asks what a connection makes the door keep; and above which answers are written at once."""
 
@@ -86,6 +90,18 @@ class RPCDoor(Protocol):
         ...
 
 
+class LoginJudge(Protocol):
+    """Says of clients that proved themselves by an offer that needs a verdict whether they may come in."""
+
+    def judge_at_once(self, proven: LoginProven) -> bool | Failure | None:
+        """True if the client may come in, why not, or None where that takes waiting."""
+        ...
+
+    async def judge(self, proven: LoginProven) -> Failure | None:
+        """Why such a client may not come in; None if it may."""
+        ...
+
+
 class Reception:
     """What all connections of a door share.
 
@@ -94,8 +110,9 @@ class Reception:
         held: What is kept for them.
     """
 
-    def __init__(self, door: RPCDoor, limits: RPCLimits) -> None:
+    def __init__(self, door: RPCDoor, limits: RPCLimits, judge: LoginJudge | None = None) -> None:
         self.door = door
+        self.judge = judge
         self.limits = limits
         self.guests: GuestBook[RPCConnection] = GuestBook(limits.max_connections, limits.max_of_address)
         self.held = ByteBudget(limits.max_held_bytes)
@@ -221,6 +238,8 @@ class RPCConnection(asyncio.Protocol):
                 self._call(call)
             case ContextReceived():
                 self._admit(event)
+            case LoginProven():
+                self._judge(event)
             case ConnectionEnded(failure, reason):
                 _LOG.info("rpc connection refused", peer=self._peer, reason=reason, failure=str(failure or ""))
                 self._flush_all()
@@ -237,6 +256,32 @@ class RPCConnection(asyncio.Protocol):
             return
         self._caller = admitted
         self._end_set_up()
+
+    def _judge(self, proven: LoginProven) -> None:
+        judge = self._reception.judge
+        told = _NO_JUDGE if judge is None else judge.judge_at_once(proven)
+        if told is None and judge is not None:
+            self._start(self._wait_for_verdict(judge, proven))
+        else:
+            self._settle(told if isinstance(told, Failure) else None)
+
+    async def _wait_for_verdict(self, judge: LoginJudge, proven: LoginProven) -> None:
+        """Nothing is read meanwhile: the client waits for the end of its login."""
+        try:
+            failure = await judge.judge(proven)
+        except Exception:  # noqa: BLE001 - a task's boundary: a bug ends this login, not the server
+            _LOG.exception("the verdict on a login failed", peer=self._peer)
+            failure = Failure(JavaClass.RETRIABLE, "the login cannot be judged now")
+        if self._transport is not None:
+            self._settle(failure)
+            self._work()
+
+    def _settle(self, failure: Failure | None) -> None:
+        if failure is None:
+            self._events.extend(self._connection.confirm())
+        else:
+            self._connection.refuse(failure, call_id=SASL_CALL_ID)
+            self._take(ConnectionEnded(failure, str(failure)))
 
     def _call(self, call: Call) -> None:
         caller = self._caller
@@ -297,7 +342,7 @@ class RPCConnection(asyncio.Protocol):
 
     def _read_or_not(self) -> None:
         """Read only while what was read has been taken."""
-        transport, is_paused = self._transport, self._is_full or self._connection.has_more
+        transport, is_paused = self._transport, self._is_full or self._connection.is_behind
         if transport is None or transport.is_closing() or is_paused == self._is_paused:
             return
         self._is_paused = is_paused

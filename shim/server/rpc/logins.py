@@ -10,13 +10,14 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shim.errors import UserError
+from shim.errors import StoreError, UserError
 from shim.protocol.hrpc import (
     SIMPLE_OFFER,
     AuthMethod,
     ContextReceived,
     Failure,
     JavaClass,
+    LoginProven,
     Offer,
     QualityOfProtection,
     RPCErrorCode,
@@ -60,11 +61,16 @@ class KerberosDoor:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """Who sent something, for whom: without an `effective` for itself."""
+    """Who sent something, for whom: without an `effective` for itself.
+
+    Attributes:
+        asked_by: Who asked for the token; a proxy user may have. Its leave was checked then, as Hadoop has it.
+    """
 
     real: str
     effective: str | None = None
     has_ticket: bool = False
+    asked_by: str = ""
 
 
 class _MismatchError(UserError):
@@ -100,7 +106,7 @@ class Logins:
         """What a ResourceManager offers, in its order."""
         offers: list[Offer] = []
         if self._tokens is not None:
-            offers.append(Offer(AuthMethod.TOKEN, "", "default", self._token_session))
+            offers.append(Offer(AuthMethod.TOKEN, "", "default", self._token_session, needs_verdict=True))
         kerberos = self._kerberos
         if kerberos is not None:
             offers.append(Offer(AuthMethod.KERBEROS, kerberos.service, kerberos.host, kerberos.start))
@@ -119,17 +125,36 @@ class Logins:
             return Failure(JavaClass.ACCESS_CONTROL, str(exc), _UNAUTHORIZED)
         except UserError as exc:
             return Failure(JavaClass.AUTHORIZATION, str(exc), _UNAUTHORIZED)
+        if claim.asked_by:
+            return replace(caller, real_user=claim.asked_by)
         return replace(caller, has_ticket=True) if claim.has_ticket else caller
+
+    def judge_at_once(self, proven: LoginProven) -> bool | Failure | None:
+        """Whether the token that a client holds is good: True, why it is not, or None where the store has to tell."""
+        assert self._tokens is not None  # noqa: S101 - offered only with tokens
+        return self._tokens.is_known_good(base64.b64decode(proven.identity)) or None
+
+    async def judge(self, proven: LoginProven) -> Failure | None:
+        """Why the token that a client holds is not good; None if it is."""
+        assert self._tokens is not None  # noqa: S101 - offered only with tokens
+        try:
+            await self._tokens.check(base64.b64decode(proven.identity))
+        except DelegationTokenError as exc:
+            return Failure(JavaClass.INVALID_TOKEN, str(exc), _UNAUTHORIZED)
+        except StoreError as exc:
+            # nobody can tell: clients try again
+            return Failure(JavaClass.RETRIABLE, str(exc), _UNAUTHORIZED)
+        return None
 
     # -- claims ------------------------------------------------------------------------------------------------------
 
     def _by_token(self, context: ContextReceived) -> _Claim:
         assert self._tokens is not None  # noqa: S101 - offered only with tokens
         owner, effective = self._tokens.owner_of(base64.b64decode(context.identity)), context.effective_user_untrusted
-        if effective not in ("", owner):
-            text = f"Authenticated user ({owner}) doesn't match what the client claims to be ({effective})"
+        if effective not in ("", owner.user):
+            text = f"Authenticated user ({owner.user}) doesn't match what the client claims to be ({effective})"
             raise _MismatchError(text)
-        return _Claim(owner)
+        return _Claim(owner.user, asked_by=owner.real_user)
 
     def _by_ticket(self, context: ContextReceived) -> _Claim:
         """Java's clients claim to be their whole principal; a proxy user claims to be whom it acts for."""

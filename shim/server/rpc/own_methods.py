@@ -215,21 +215,21 @@ class OwnMethods:
         caller, kerberos = asked.caller, self._behind.kerberos
         renewer = request.renewer if kerberos is None else kerberos.principals.name_of(request.renewer)
         real_user = caller.real_user if caller.real_user != caller.user else ""
-        token = self._behind.tokens.issue(caller.user, renewer, real_user)
+        token = await self._behind.tokens.issue(caller.user, renewer, real_user, is_proven=caller.has_ticket)
         return GetDelegationTokenResponseProto(token=token)
 
     async def _renew_token(self, asked: Asked) -> Message:
         request = asked.request
         assert isinstance(request, RenewDelegationTokenRequestProto)  # noqa: S101 - the method's own request class
         self._require_ticket(asked, "renewed")
-        expires_ms = self._behind.tokens.renew(request.token, caller=asked.caller.user)
+        expires_ms = await self._behind.tokens.renew(request.token, caller=asked.caller.user)
         return RenewDelegationTokenResponseProto(newExpiryTime=expires_ms)
 
     async def _cancel_token(self, asked: Asked) -> Message:
         request = asked.request
         assert isinstance(request, CancelDelegationTokenRequestProto)  # noqa: S101 - the method's own request class
         self._require_ticket(asked, "cancelled")
-        self._behind.tokens.cancel(request.token, caller=asked.caller.user)
+        await self._behind.tokens.cancel(request.token, caller=asked.caller.user)
         return CancelDelegationTokenResponseProto()
 
     def _require_ticket(self, asked: Asked, done: str) -> None:

@@ -3,7 +3,7 @@
 import asyncio
 
 from shim.domain.addresses import join_address
-from shim.server.rpc.connection import Reception, RPCConnection, RPCDoor, RPCLimits
+from shim.server.rpc.connection import LoginJudge, Reception, RPCConnection, RPCDoor, RPCLimits
 
 __all__ = ["RPCServer"]
 
@@ -18,11 +18,20 @@ class RPCServer:
         host: Address to bind.
         port: 0 takes a free one.
         limits: What one client may take.
+        judge: Says of clients whether what they logged in with is still good; needed where an offer needs a verdict.
     """
 
-    def __init__(self, door: RPCDoor, *, host: str, port: int, limits: RPCLimits | None = None) -> None:
+    def __init__(
+        self,
+        door: RPCDoor,
+        *,
+        host: str,
+        port: int,
+        limits: RPCLimits | None = None,
+        judge: LoginJudge | None = None,
+    ) -> None:
         self._host, self._port = host, port
-        self._reception = Reception(door, limits or RPCLimits())
+        self._reception = Reception(door, limits or RPCLimits(), judge)
         self._connections = self._reception.guests
         self._server: asyncio.Server | None = None
 

@@ -17,6 +17,7 @@ from shim.services.delegation_tokens import DelegationTokens
 from shim.services.identity import Caller, IdentityRules, IdentityService, ProxyRule
 from shim.services.principals import PrincipalRules
 from shim.testing.clock import FakeClock
+from shim.testing.token_stores import InMemoryTokenStore
 
 ADA = "ada@HEDDLE.TEST"
 OOZIE = "oozie/node@HEDDLE.TEST"
@@ -35,7 +36,7 @@ def logins(*, allows_simple=False, has_tokens=True, is_on=True):
     )
     return Logins(
         IdentityService(rules, secret=b"s" * 32, clock=clock),
-        DelegationTokens(b"s" * 32, clock) if has_tokens else None,
+        DelegationTokens(b"s" * 32, clock, InMemoryTokenStore()) if has_tokens else None,
         kerberos if is_on else None,
     )
 
@@ -107,7 +108,7 @@ def test_tokens_are_protected_as_tickets_are():
     kerberos = KerberosDoor("rm", "node", never, PrincipalRules(frozenset()), [QualityOfProtection.AUTH_CONF])
     clock = FakeClock()
     identity = IdentityService(IdentityRules(), secret=b"s" * 32, clock=clock)
-    offer = Logins(identity, DelegationTokens(b"s" * 32, clock), kerberos).offers()[0]
+    offer = Logins(identity, DelegationTokens(b"s" * 32, clock, InMemoryTokenStore()), kerberos).offers()[0]
 
     assert offer.start is not None
     assert b'qop="auth-conf"' in offer.start().step(b"")
