@@ -18,6 +18,7 @@ from shim.protocol.masters import NONCE_BYTES, ChallengeFrame, Credentials, Proo
 __all__ = ["LinkListener"]
 
 _STOP_WITHIN_S = 1.0
+_TIMES_HANDSHAKE = 2  # whoever is in the handshake is told first why it ends
 _log = structlog.get_logger("heddle.masters")
 
 
@@ -48,6 +49,8 @@ class LinkListener:
         self._runner: web.AppRunner | None = None
         self._links: set[WebSocketLink] = set()
         self._entering: OrderedDict[asyncio.Timeout, None] = OrderedDict()
+        self._server: asyncio.Server | None = None
+        self._unproven: OrderedDict[web.RequestHandler[web.Request], asyncio.TimerHandle] = OrderedDict()
 
     @property
     def address(self) -> str:
@@ -67,15 +70,50 @@ class LinkListener:
         application.router.add_get(PATH, self._serve)
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=_STOP_WITHIN_S)
         await self._runner.setup()
-        await web.SockSite(self._runner, listening).start()
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._connected, sock=listening)
 
     async def stop(self) -> None:
         """Take no new links, and end those that there are."""
         if self._runner is None:
             return
+        if self._server is not None:
+            self._server.close()
         await asyncio.gather(*(link.close() for link in self._links))
+        for connection in tuple(self._unproven):
+            self._cut(connection)
         await self._runner.cleanup()
-        self._runner = None
+        self._runner = self._server = None
+
+    # -- connections that have proved nothing ------------------------------------------------------------------------
+
+    def _connected(self) -> asyncio.Protocol:
+        """The protocol of a new connection, which has so long to prove who it is: aiohttp waits for ever.
+
+        It may say nothing, half a head, or one request after another.
+        """
+        server = None if self._runner is None else self._runner.server
+        if server is None:
+            raise MasterLinkError("not listening")
+        connection = server()
+        loop = asyncio.get_running_loop()
+        self._unproven[connection] = loop.call_later(
+            _TIMES_HANDSHAKE * self._settings.handshake_s, self._cut, connection
+        )
+        if len(self._unproven) > 2 * self._settings.max_links:
+            self._cut(next(iter(self._unproven)))
+        return connection
+
+    def _cut(self, connection: "web.RequestHandler[web.Request]") -> None:
+        self._proven(connection)
+        if connection.transport is not None:
+            connection.transport.abort()
+
+    def _proven(self, connection: "web.RequestHandler[web.Request]") -> None:
+        """It has as long as it likes from now on, or is gone."""
+        timer = self._unproven.pop(connection, None)
+        if timer is not None:
+            timer.cancel()
 
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if len(self._links) >= self._settings.max_links:
@@ -92,6 +130,7 @@ class LinkListener:
         reason = ""
         try:
             await self._shake_hands(link)
+            self._proven(request.protocol)
             self._links.add(link)
             await self._accept(link)
         except TimeoutError:

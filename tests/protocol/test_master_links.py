@@ -158,6 +158,44 @@ async def test_who_says_nothing_is_cut_in_time():
         assert "no handshake in time" in closing.extra
 
 
+HEAD = b"GET /masters/1 HTTP/1.1\r\nHost: a\r\n"
+SILENT = {
+    "nothing": b"",
+    "half a head": HEAD,
+    "no upgrade": HEAD + b"\r\n",
+    "an upgrade": HEAD + b"Upgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Version: 13\r\n"
+    b"Sec-WebSocket-Key: AAAAAAAAAAAAAAAAAAAAAA==\r\n\r\n",
+    "a body that does not come": b"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\n",
+}
+
+
+@pytest.mark.parametrize("said", SILENT.values(), ids=SILENT.keys())
+async def test_a_connection_that_proves_nothing_is_cut_whatever_it_says(said):
+    async with listening(Accepts()) as listener:
+        host, _, port = listener.address.rpartition(":")
+        reader, writer = await asyncio.open_connection(host, int(port))
+        writer.write(said)
+        with suppress(ConnectionError):
+            async with asyncio.timeout(10):
+                while await reader.read(4096):
+                    pass
+        writer.close()
+
+
+async def test_of_too_many_connections_that_prove_nothing_the_oldest_goes():
+    async with listening(Accepts(), settings=replace(SETTINGS, handshake_s=60.0)) as listener:
+        host, _, port = listener.address.rpartition(":")
+        ends = [await asyncio.open_connection(host, int(port)) for _ in range(3 * SETTINGS.max_links)]
+        with suppress(ConnectionError):
+            async with asyncio.timeout(10):
+                assert await ends[0][0].read() == b""
+        async with dialling() as dialer:
+            link = await dialer.dial(listener.address, expected="lm/east")
+            await link.close()
+        for _, writer in ends:
+            writer.close()
+
+
 async def test_a_text_is_no_frame():
     async with listening(Accepts()) as listener, raw(listener) as socket:
         await socket.receive()

@@ -46,6 +46,7 @@ class ScriptedDoor:
         federation: The ResourceManagers, the store and the clock.
         starting: Lets start what waits for its queue's turn, if there is a policy.
         exchanges: What the door reported.
+        api: Heddle's own web services.
     """
 
     def __init__(
@@ -108,6 +109,7 @@ class ScriptedDoor:
             clock=clock,
             read_node_settings={},
         )
+        self.api = HeddleAPI(self.backend, inspection, administration, homes.choose, self.identity)
         self.door = RestDoor(
             self.backend,
             self.identity,
@@ -119,7 +121,7 @@ class ScriptedDoor:
                 states=lambda: {status.id: status.state for status in inspection.clusters()},
                 health=self.health,
                 identity=self.identity,
-                api=HeddleAPI(self.backend, inspection, administration, homes.choose, self.identity),
+                api=self.api,
                 webs=webs,
             ),
             report=self.exchanges.append,

@@ -18,13 +18,26 @@ from lxml import etree
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.ordered_json import NumberText, nesting_depth
 
-__all__ = ["MAX_DEPTH", "MAX_VALUES", "XML_TYPE", "Fields", "Value", "Values", "read_fields", "write_fields"]
+__all__ = [
+    "MAX_DEPTH",
+    "MAX_VALUES",
+    "XML_TYPE",
+    "Fields",
+    "Value",
+    "Values",
+    "check_cost",
+    "read_fields",
+    "write_fields",
+]
 
 MAX_DEPTH = 64
 """Deepest nesting of a body; a real submission has six levels."""
 
-MAX_VALUES = 50_000
+MAX_VALUES = 20_000
 """Most members, elements and items of a body; a job with a thousand local resources has six thousand."""
+
+_MAX_SIGNS = 3 * MAX_VALUES
+"""Most signs that could separate or open values, counted before anything is built: texts may hold some as well."""
 
 XML_TYPE = "application/xml"
 
@@ -73,8 +86,7 @@ def write_fields(fields: Mapping[str, Values], *, media_type: str, root: str) ->
 def _read_json(body: bytes) -> Fields:
     if not body:
         _unreadable("JSON expression can not be empty!", ": Error creating JSON-based XMLStreamReader")
-    if nesting_depth(body, limit=MAX_DEPTH) > MAX_DEPTH:
-        _unreadable(f"nested deeper than {MAX_DEPTH} levels")
+    check_cost(body)
     try:
         value = json.loads(
             body.decode("utf-8", "replace"),
@@ -90,6 +102,18 @@ def _read_json(body: bytes) -> Fields:
     return value if isinstance(value, dict) else {}  # a scalar is taken for a context without fields
 
 
+def check_cost(body: bytes) -> None:
+    """Refuse JSON that takes longer to read than the event loop may be held, before anything is built of it.
+
+    Raises:
+        JavaError: 400.
+    """
+    if sum(map(body.count, (b",", b"[", b"{"))) > _MAX_SIGNS:
+        _unreadable(f"more than {MAX_VALUES} values")
+    if nesting_depth(body, limit=MAX_DEPTH) > MAX_DEPTH:
+        _unreadable(f"nested deeper than {MAX_DEPTH} levels")
+
+
 class _Members:
     """Makes fields of the members of each object, and counts them."""
 
@@ -103,9 +127,9 @@ class _Members:
             _check_name(name)
             if isinstance(value, list):
                 self._add(len(value))
-                fields[name] = _joined(fields.get(name), [item for item in value if _is_item(name, item)])
+                _add(fields, name, [item for item in value if _is_item(name, item)], is_list=True)
             elif value is not None:  # null says nothing: the field is left out
-                fields[name] = value if name not in fields else _joined(fields[name], value)
+                _add(fields, name, [value])
         return fields
 
     def _add(self, count: int) -> None:
@@ -120,10 +144,15 @@ def _is_item(name: str, item: "Values | None") -> bool:
     return item is not None
 
 
-def _joined(first: "Values | None", then: Values) -> list[Value]:
-    """What stands more than once, as one list."""
-    known = [] if first is None else first if isinstance(first, list) else [first]
-    return [*known, *(then if isinstance(then, list) else [then])]
+def _add(fields: Fields, name: str, values: list[Value], *, is_list: bool = False) -> None:
+    """Add what a member says; what stands more than once becomes one list, which grows in place."""
+    known = fields.get(name)
+    if known is None:
+        fields[name] = values if is_list else values[0]
+    elif isinstance(known, list):
+        known += values
+    else:
+        fields[name] = [known, *values]
 
 
 def _refuse_constant(word: str) -> None:
@@ -157,7 +186,8 @@ def _separated(begin: str, items: Iterator[tuple[Values, str]], end: str) -> Ite
 
 
 def _read_xml(body: bytes, wanted_root: str) -> Fields:
-    if body.count(b"<") > 2 * MAX_VALUES:  # an element has two of them at most, unless it is text
+    # an element has two of the first at most, unless it is text; attributes are refused, but read before that
+    if body.count(b"<") > 2 * MAX_VALUES or body.count(b"=") > MAX_VALUES:
         _unreadable(f"more than {MAX_VALUES} values")
     try:
         root = etree.fromstring(body, _safe_parser())
@@ -201,8 +231,7 @@ def _value_of(element: etree._Element, *, depth: int) -> "str | Fields":
     between = [text]
     for child in element:
         value = _value_of(child, depth=depth + 1)
-        name = str(child.tag)
-        fields[name] = value if name not in fields else _joined(fields[name], value)
+        _add(fields, str(child.tag), [value])
         between.append(child.tail or "")
     if "".join(between).strip(" \t\r\n"):
         raise JavaError.bad_request(f"the element {element.tag} has text beside its elements")

@@ -34,6 +34,7 @@ _STATES = {state.value: state for state in YarnApplicationState}
 _FINAL_STATUSES = {status.value: status for status in FinalStatus}
 _Empty = Literal[""]
 _MOST_SUMMARIES = 16_384
+_LONGEST_REMEMBERED = 16_384  # bytes of a document, whose names and tags clients chose; a usual one has 3,000
 _AMOUNTS = (
     *("allocatedMB", "allocatedVCores", "reservedMB", "reservedVCores", "runningContainers"),
     *("memorySeconds", "vcoreSeconds"),
@@ -259,7 +260,8 @@ def _node(node: _Node) -> NodeReport:
 
 def _summary(raw: msgspec.Raw, subcluster: SubClusterId) -> ApplicationSummary:
     try:
-        return _summarize(subcluster, *msgspec.structs.astuple(decode(_APP, raw, "app")))
+        made = _summarize if len(raw) < _LONGEST_REMEMBERED else _summarize.__wrapped__
+        return made(subcluster, *msgspec.structs.astuple(decode(_APP, raw, "app")))
     except (MalformedIdError, KeyError) as exc:
         raise RemoteProtocolError(f"an application is not readable: {exc}") from exc
 

@@ -75,13 +75,26 @@ _PAGES = {
 """Pages of the servlet container by the range that asks for one, to the letter."""
 
 
-@lru_cache(maxsize=512)
+_LONGEST_ACCEPT = 4096
+"""Characters of a header that is read: browsers send 150. What is longer takes long, and is answered with 400."""
+
+
 def negotiate(accept: str) -> Representation | NegotiationFailure:
     """Choose the form of an answer.
 
     Args:
         accept: Values of all `Accept` headers, joined by commas; empty if there is none.
     """
+    return _negotiated(accept[: _LONGEST_ACCEPT + 1])
+
+
+def failure_for(accept: str) -> NegotiationFailure:
+    """The answer to a method or content type that no resource method takes, for a client that accepts `accept`."""
+    return _failed(accept[: _LONGEST_ACCEPT + 1])
+
+
+@lru_cache(maxsize=512)
+def _negotiated(accept: str) -> Representation | NegotiationFailure:
     ranges = _parse(accept)
     if isinstance(ranges, NegotiationFailure):
         return ranges
@@ -94,8 +107,7 @@ def negotiate(accept: str) -> Representation | NegotiationFailure:
 
 
 @lru_cache(maxsize=512)
-def failure_for(accept: str) -> NegotiationFailure:
-    """The answer to a method or content type that no resource method takes, for a client that accepts `accept`."""
+def _failed(accept: str) -> NegotiationFailure:
     ranges = _parse(accept)
     return ranges if isinstance(ranges, NegotiationFailure) else _failure_of(ranges, accept)
 
@@ -106,6 +118,8 @@ def accepts_gzip(accept_encoding: str) -> bool:
 
 
 def _parse(accept: str) -> tuple[MediaRange, ...] | NegotiationFailure:
+    if len(accept) > _LONGEST_ACCEPT:
+        return NegotiationFailure(400, FailureForm.EMPTY, "")
     if not accept.strip():
         return (MediaRange("*", "*"),)
     if not accept.isascii():  # Jersey's reader has a table of 128 characters, and looks beyond its end
@@ -128,9 +142,13 @@ def _failure_of(ranges: tuple[MediaRange, ...], accept: str) -> NegotiationFailu
     return _page_of(accept, 500)
 
 
-@lru_cache(maxsize=128)
 def page_failure(accept: str, status: int) -> NegotiationFailure:
     """The page that the servlet container writes for a request that reached no resource."""
+    return _page(accept[: _LONGEST_ACCEPT + 1], status)
+
+
+@lru_cache(maxsize=128)
+def _page(accept: str, status: int) -> NegotiationFailure:
     ranges = _parse(accept)
     return ranges if isinstance(ranges, NegotiationFailure) else _page_of(accept, status)
 

@@ -15,6 +15,10 @@ CacheKey = tuple[str, Content, Representation, bool]
 """Path as it stood in the request line, content of the query, form of the answer, whether compressed."""
 
 
+_LONGEST_KEY = 4096
+"""Characters that clients write: the answer to a longer request is not kept, as nobody would count them."""
+
+
 @dataclass(frozen=True, slots=True)
 class CacheLimits:
     """How much is kept.
@@ -83,7 +87,7 @@ class ResponseCache:
     def keep(self, key: CacheKey, kept: Kept) -> None:
         """Keep an answer; the ones that were asked for least lately give way when there is no room."""
         self.drop(key)
-        if len(kept.body) > self._limits.total_bytes // 4:
+        if len(kept.body) > self._limits.total_bytes // 4 or sum(map(len, key[:3])) > _LONGEST_KEY:
             return
         self._entries[key] = kept
         self._bytes += len(kept.body)

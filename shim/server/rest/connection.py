@@ -29,6 +29,8 @@ __all__ = ["ConnectionLimits", "GuardedProtocol", "Reception"]
 _AT_ONCE = frozenset({b"GET", b"POST"})
 _OF_OFFERS = frozenset({b"connection", b"upgrade", b"http2-settings"})
 _MOST_AROUND = 8  # bytes for each byte of a body: a chunk of one byte takes six
+_MOST_HEADERS = 256
+"""Lines of one head: a browser behind three proxies sends 40, and each costs wherever headers are looked at."""
 _WORTH_COUNTING = 64 * 1024
 """Bytes below which nobody asks how much of a request is kept."""
 
@@ -315,7 +317,9 @@ def _check_size(url: bytes, headers: list[tuple[bytes, bytes]], max_head_bytes: 
     Raises:
         _RefusedError: 431.
     """
-    if len(url) + sum(len(name) + len(value) + 4 for name, value in headers) > max_head_bytes:
+    if len(headers) > _MOST_HEADERS or (
+        len(url) + sum(len(name) + len(value) + 4 for name, value in headers) > max_head_bytes
+    ):
         raise _RefusedError(431, "Request Header Fields Too Large")
 
 

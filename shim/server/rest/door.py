@@ -46,6 +46,7 @@ __all__ = ["RestDoor", "Site"]
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _COOKIE = re.compile(rf'(?:^|;)\s*{re.escape(COOKIE_NAME)}=("[^"]*"|[^;]*)')
 _SAFE = READS | {"OPTIONS"}
+_LONGEST_REASON = 1000  # characters of what a client sent may be in it
 _MOST_INFLATED = 1024 * 1024
 _KEPT = CacheLimits()
 
@@ -150,10 +151,10 @@ class RestDoor:
         try:
             answer = await zipped(await self._answer(request, story), request)
         except HeddleError as exc:
-            story.reason = str(exc)
+            story.reason = str(exc)[:_LONGEST_REASON]
             answer = self._error(exc, request, story)
         except Exception as exc:  # noqa: BLE001 - the task's boundary: one request's bug must not end the connection
-            story.reason = f"{type(exc).__name__}: {exc}"
+            story.reason = f"{type(exc).__name__}: {exc}"[:_LONGEST_REASON]
             answer = self._error(InvariantViolationError(story.reason), request, story)
         duration_s = self._backend.clock.monotonic_s() - began_s
         self._report(story.told(request.peer, answer.status, duration_s))

@@ -33,6 +33,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission
 from shim.errors import BadRequestError, HeddleError, MalformedBodyError, NotFoundError
+from shim.protocol.rest.bodies import check_cost
 from shim.protocol.rest.filters import parse_application_filter
 from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.queries import parse_query
@@ -175,6 +176,11 @@ class HeddleAPI:
             built.add_api_route(PREFIX + each.path, each.answer, methods=[each.method], name=each.path)
         hand_errors_out(built)
         return built
+
+    @property
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """What it answers."""
+        return self._endpoints
 
     def audit_name(self, method: str, path: str) -> str:
         """What the audit calls a request below the prefix; empty for a read, and for what is no endpoint."""
@@ -333,13 +339,14 @@ class HeddleAPI:
 
 def _with_some_id(body: bytes) -> bytes:
     """A context need not have an id as long as it is not submitted."""
+    check_cost(body)
     try:
-        context = msgspec.json.decode(body, type=dict[str, Any])
+        context = msgspec.json.decode(body, type=dict[str, msgspec.Raw])
     except (msgspec.DecodeError, RecursionError) as exc:
         raise MalformedBodyError(f"not a submission context in JSON: {exc}") from exc
     if not context:
         raise BadRequestError("an empty submission context")
-    return msgspec.json.encode({_ID: str(_NO_ID), **context})
+    return msgspec.json.encode({_ID: msgspec.Raw(msgspec.json.encode(str(_NO_ID))), **context})
 
 
 def _with_cluster(document: ApplicationDocument) -> msgspec.Raw:

@@ -12,6 +12,7 @@ from functools import lru_cache
 __all__ = ["HostNames"]
 
 _HOST = re.compile(r"(?:\[(?P<v6>[0-9A-Fa-f:.]{2,45})\]|(?P<name>[A-Za-z0-9._-]{1,255}))(?::[0-9]{1,5})?")
+_LONGEST = 512  # bytes: a name has 255 at most
 _REMEMBERED = 256
 _ANY = "*"
 
@@ -28,10 +29,19 @@ class HostNames:
         self._allows_any = _ANY in lowered
         self._names = frozenset({"localhost"} | {name for name in lowered if not name.startswith("*.")})
         self._endings = (".localhost", *(name[1:] for name in lowered if name.startswith("*.")))
-        self.allows = lru_cache(_REMEMBERED)(self._allows)
+        self._remembered = lru_cache(_REMEMBERED)(self._allows)
+
+    def allows(self, value: bytes) -> bool:
+        """Whether a value of `Host`, with its port, is one of ours; a long one is none, and not remembered."""
+        return len(value) <= _LONGEST and self._remembered(value)
+
+    @property
+    def remembered(self) -> int:
+        """How many values are remembered."""
+        return self._remembered.cache_info().currsize
 
     def _allows(self, value: bytes) -> bool:
-        """Whether a value of `Host`, with its port, is one of ours; an empty one names nothing and harms nobody."""
+        """As `allows`; an empty one names nothing and harms nobody."""
         text = value.decode("latin-1").strip()
         if not text or self._allows_any:
             return True

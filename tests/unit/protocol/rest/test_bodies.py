@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import time
 from xml.etree import ElementTree as ET
 
 import pytest
@@ -162,3 +163,19 @@ def test_a_number_that_does_not_fit_is_0_here_and_there(amount: str):
     body = json.dumps({"priority": amount}).encode()
     understood = understand(body, media_type=JSON, shape=SHAPES["PUT /apps/{application}/priority"])
     assert understood.body == b'{"priority":0}'
+
+
+@pytest.mark.parametrize("media_type", [JSON, XML])
+def test_what_is_repeated_costs_no_square_of_it(media_type: str) -> None:
+    def cost_s(count: int) -> float:
+        body = b"{" + b",".join([b'"a":1'] * count) + b"}"
+        if media_type == XML:
+            body = b"<r>" + b"<a>1</a>" * count + b"</r>"
+        found = []
+        for _ in range(3):
+            began_s = time.thread_time()
+            assert len(read_fields(body, media_type=media_type)["a"]) == count
+            found.append(time.thread_time() - began_s)
+        return min(found)
+
+    assert cost_s(MAX_VALUES - 10) < 5 * 8 * cost_s(MAX_VALUES // 8) + 0.05

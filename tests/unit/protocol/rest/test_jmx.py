@@ -1,6 +1,7 @@
 """`/jmx`: the beans that monitors read."""
 
 import json
+import time
 
 import pytest
 
@@ -48,3 +49,20 @@ def test_queries_select_beans(query, count):
 
 def test_no_beans_are_written_as_the_servlet_writes_them():
     assert beans_document([], None) == b'{\n  "beans" : []\n}'
+
+
+@pytest.mark.parametrize("sign", ["[", "*a", "*", "?", "(a+)+", "{", "a,", "*:*=*,"])
+def test_a_query_costs_no_more_than_its_length(sign: str) -> None:
+    """A regular expression of `[` by the ten thousand took a minute."""
+    beans = [{"name": "Hadoop:service=ResourceManager,name=ClusterMetrics"}]
+    began_s = time.thread_time()
+    for count in (20, 60_000):
+        for prefix in ("", "Hadoop:name="):
+            beans_document(beans, prefix + sign * count)
+    assert time.thread_time() - began_s < 1
+
+
+def test_brackets_are_no_pattern() -> None:
+    beans = [{"name": "Hadoop:service=ResourceManager,name=ClusterMetrics"}]
+    assert b"ClusterMetrics" in beans_document(beans, "Hadoop:service=ResourceManager,name=C?uster*s")
+    assert b"ClusterMetrics" not in beans_document(beans, "Hadoop:service=ResourceManager,name=[C]lusterMetrics")
