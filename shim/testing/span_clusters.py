@@ -72,6 +72,9 @@ class SpanCluster:
         refuses: What it answers to submissions, if it wants none.
         calls: Methods that were called, in order.
         submissions: As they came.
+        rolls: Whether the next answer to `allocate` has another token; it is False afterwards.
+        refuses_old_tokens: Whether a login with a token from before that is refused.
+        rolled: The newest token, once there was another than the first.
     """
 
     name: SubClusterId
@@ -81,6 +84,9 @@ class SpanCluster:
     refuses: RPCRefusal | None = None
     calls: list[str] = field(default_factory=list)
     submissions: list[SubmitApplicationRequestProto] = field(default_factory=list)
+    rolls: bool = False
+    refuses_old_tokens: bool = False
+    rolled: TokenProto | None = None
     applications: dict[ApplicationId, _Application] = field(default_factory=dict)
     _count: int = 1  # of containers that it gave: an ApplicationMaster's own is the first
 
@@ -149,8 +155,7 @@ class SpanCluster:
             applicationId=application_message(application), yarn_application_state=known.state
         )
         if known.state == _ACCEPTED:
-            token = TokenProto(identifier=str(application).encode(), password=b"p", kind="k", service="")
-            report.am_rm_token.CopyFrom(token)
+            report.am_rm_token.CopyFrom(_token(application, b"p"))
         return RPCAnswer(GetApplicationReportResponseProto(application_report=report).SerializeToString())
 
     def _getContainers(self, payload: bytes) -> RPCAnswer:  # noqa: N802 - the method's name
@@ -209,6 +214,9 @@ class SpanCluster:
             num_cluster_nodes=1,
             nm_tokens=[NMTokenProto(nodeId=each.nodeId) for each in known.fresh if each.nodeId.host not in known.nodes],
         )
+        if self.rolls:
+            self.rolls, self.rolled = False, _token(application, b"rolled")
+            known.cached.am_rm_token.CopyFrom(self.rolled)
         known.nodes |= {each.nodeId.host for each in known.fresh}
         known.fresh, known.gone = [], []
         return RPCAnswer(known.cached.SerializeToString())
@@ -237,6 +245,10 @@ class SpanCluster:
         )
 
 
+def _token(application: ApplicationId, password: bytes) -> TokenProto:
+    return TokenProto(identifier=str(application).encode(), password=password, kind="k", service="")
+
+
 def _refusal(java_class: str, message: str) -> RPCAnswer:
     return RPCAnswer(b"", RPCRefusal(java_class, message))
 
@@ -247,8 +259,13 @@ class _Login:
 
     cluster: SpanCluster
     application: ApplicationId
+    token: TokenProto
 
     async def call(self, method: str, payload: bytes, *, timeout_s: float | None = None) -> RPCAnswer:  # noqa: ARG002
+        """A master's call, with the token that it has logged in with."""
+        newest = self.cluster.rolled
+        if self.cluster.refuses_old_tokens and newest is not None and newest.password != self.token.password:
+            return _refusal(JavaClass.INVALID_TOKEN, "Invalid AMRMToken")
         return self.cluster.master_call(self.application, method, payload)
 
     async def close(self) -> None:
@@ -276,8 +293,8 @@ class SpanClusters:
 
     def log_in(self, subcluster: SubClusterId, token: bytes) -> _Login:
         """A login by token."""
-        identifier = TokenProto.FromString(token).identifier.decode()
-        return _Login(self.clusters[subcluster], ApplicationId.parse(identifier))
+        told = TokenProto.FromString(token)
+        return _Login(self.clusters[subcluster], ApplicationId.parse(told.identifier.decode()), told)
 
     def at_home(self, subcluster: SubClusterId, attempt: ApplicationAttemptId) -> HomeLogin:
         """The login of an application's own master; the home accepts it at the first."""

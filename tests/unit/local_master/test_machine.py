@@ -266,3 +266,12 @@ def test_what_one_learns_the_others_hear_once(talk):
     assert (talk.reports["gb"].learnt, talk.reports["ga"].learnt) == ((3.0, 4.0), ())
     talk.give(HeartbeatDue(60.0))
     assert talk.reports["gb"].learnt == ()
+
+
+def test_an_offer_that_was_answered_makes_room_for_the_next(talk):
+    talk.request("ga", *(a_launch(node + 1, node) for node in range(4)))
+    talk.hear(a_bid("gb", 3))
+    for place in range(3):
+        talk.end("ga", place + 1)
+        (offer,) = talk.reports["gb"].offers
+        talk.request("gb", a_launch(place + 1, offer.node, offer=offer.number), bid=a_bid("gb", 3, version=place + 2))

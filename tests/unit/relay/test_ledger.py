@@ -298,3 +298,14 @@ def test_what_was_granted_before_a_new_count_is_taken_off_it_at_once():
     assert talk.effects == []
     talk.hears(WEST, a_grant(4))
     assert talk.effects == [], "what a scheduler counts off itself is not said"
+
+
+def test_releases_of_a_request_that_was_refused_are_said_again(talk):
+    talk.beats()
+    talk.hears(WEST, a_grant(1), a_grant(2))
+    talk.wants()
+    talk.wants(releases=(a_grant(1).container,))
+    assert talk.said[WEST].releases == (a_grant(1).container,)
+    talk.tell(SessionRefused(WEST, talk.said[WEST].serial, "YarnException", "not now"))
+    talk.wants(releases=(a_grant(2).container,))
+    assert talk.said[WEST].releases == (a_grant(1).container, a_grant(2).container), "in their order"

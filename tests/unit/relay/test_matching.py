@@ -279,3 +279,28 @@ def test_the_record_tells_candidates_verdicts_and_promises():
         (2, EAST, Verdict.ACCEPTED),
         (6, WEST, Verdict.ACCEPTED),
     ]
+
+
+def test_what_starves_is_not_taken_back_before_its_verdict_is_there():
+    books = Books({EAST: 0, WEST: 0})
+    splitter = a_splitter(books)
+    standing = splitter.split(Demand(KEY, 2), (a_room(EAST), a_room(WEST, size=gib(1))))
+    assert standing == {EAST: 2}
+    books.report(2.0, {EAST: 2})
+    books.is_late = True
+    assert splitter.split(Demand(KEY, 2, standing=standing), ROOMS) == {EAST: 2}, "promised where it waits, maybe"
+    assert splitter.split(Demand(KEY, 2, standing=standing, starved={EAST: 3}), ROOMS) == {EAST: 2}
+    assert splitter.repairs == 0
+    assert books.open[EAST] == 2
+    for verdict in books.waiting:
+        assert splitter.judge(verdict), "somebody waits for it"
+
+
+def test_what_starves_is_cut_first_where_less_is_wanted():
+    books = Books({EAST: 3, WEST: 0})
+    splitter = a_splitter(books)
+    assert splitter.split(Demand(KEY, 3), ROOMS) == {EAST: 3}
+    standing = {EAST: 3, WEST: 3}
+    books.report(2.0, {EAST: 0, WEST: 0})
+    less = splitter.split(Demand(KEY, 4, standing=standing, starved={EAST: 3}), ROOMS)
+    assert less == {EAST: 1, WEST: 3}

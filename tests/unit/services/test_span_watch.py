@@ -10,6 +10,7 @@ from shim.services.rm_questions import ask_application
 from shim.services.span_watch import SpanWatch
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
 from shim.testing.federation import ScriptedFederation
+from shim.testing.misbehaviours import FailsInternally
 from shim.testing.span_stores import InMemorySpanStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -128,3 +129,12 @@ def test_only_a_complaint_about_ids_tells_what_is_expected():
     said = "Invalid responseId in AllocateRequest from application attempt: x, expect responseId to be 7 but get 3"
     assert expected_id(said) == 7
     assert expected_id("expect responseId to be seven") is None
+
+
+async def test_a_home_that_does_not_say_ends_nothing(federation):
+    """It answers polls, and fails the question."""
+    watch, ends, store = await a_watch(federation)
+    federation["west"].behave(FailsInternally())
+    await watch.sweep()
+    assert ends.ended == []
+    assert list(await store.sessions()) == [SESSION]

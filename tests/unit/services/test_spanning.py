@@ -8,6 +8,7 @@ import pytest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.preemption import PREEMPTED_EXIT_STATUS
 from shim.domain.resources import ResourceVector
+from shim.errors import NoAnswerError
 from shim.machine import SystemClock
 from shim.ports.attempt_calls import Attempt
 from shim.ports.resource_manager_rpc import RPCRefusal
@@ -479,3 +480,44 @@ async def test_what_was_begun_and_never_accepted_is_begun_again(world):
     assert kept.token
     assert await world.masters.end(kept, "over")
     assert list(await world.store.sessions()) == []
+
+
+async def test_the_intent_is_in_the_store_before_a_cluster_is_asked(world):
+    """Whoever comes after a crash between the two ends what may be there."""
+    session = SpanSession(APPLICATION, WEST, EAST, "ada")
+    world.clusters[WEST].is_away = True
+    with pytest.raises(NoAnswerError):
+        await world.masters.open(session, "root.default")
+    assert world.clusters[WEST].calls == ["submitApplication"]
+    assert list(await world.store.sessions()) == [session]
+
+
+async def test_a_token_that_was_rolled_is_the_one_that_another_heddle_logs_in_with(world):
+    master = await a_spanning_master(world)
+    (before,) = await world.store.sessions()
+    world.clusters[WEST].rolls = True
+    await master.until(lambda: not world.clusters[WEST].rolls)
+    await comes_to(lambda: has_other_token(world, before.token))
+    world.clusters[WEST].refuses_old_tokens = True
+    await world.restart()
+    master.calls = world.log_in().calls
+    assert (await master.calls.allocate(master.request().SerializeToString())).refusal is not None
+    await master.register()
+    world.clusters[WEST].may_grant = 1
+    await master.allocate(1)
+    await master.until(lambda: len(master.at(200)) == 4)
+    assert not master.ended
+
+
+async def has_other_token(world, before):
+    (session,) = await world.store.sessions()
+    return session.token not in (b"", before)
+
+
+async def test_nobody_misses_what_an_earlier_attempt_gave_back(world):
+    master = await a_spanning_master(world)
+    assert len(master.at(200)) == 3
+    world.clusters[EAST].applications[APPLICATION].is_registered = False
+    second = world.log_in(ApplicationAttemptId(APPLICATION, 2))
+    await second.register()
+    assert await world.store.containers(APPLICATION) == {}
