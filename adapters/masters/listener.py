@@ -50,7 +50,7 @@ class LinkListener:
         self._links: set[WebSocketLink] = set()
         self._entering: OrderedDict[asyncio.Timeout, None] = OrderedDict()
         self._server: asyncio.Server | None = None
-        self._unproven: OrderedDict[web.RequestHandler[web.Request], asyncio.TimerHandle] = OrderedDict()
+        self._unproven: OrderedDict[web.RequestHandler, asyncio.TimerHandle] = OrderedDict()
 
     @property
     def address(self) -> str:
@@ -104,12 +104,12 @@ class LinkListener:
             self._cut(next(iter(self._unproven)))
         return connection
 
-    def _cut(self, connection: "web.RequestHandler[web.Request]") -> None:
+    def _cut(self, connection: web.RequestHandler) -> None:
         self._proven(connection)
         if connection.transport is not None:
             connection.transport.abort()
 
-    def _proven(self, connection: "web.RequestHandler[web.Request]") -> None:
+    def _proven(self, connection: web.RequestHandler) -> None:
         """It has as long as it likes from now on, or is gone."""
         timer = self._unproven.pop(connection, None)
         if timer is not None:

@@ -33,14 +33,14 @@ class LoopWatch:
     def __enter__(self) -> Self:
         """Watch every callback from now on."""
         self._before = asyncio.Handle._run
-        asyncio.Handle._run = self._watched  # type: ignore[method-assign] # the one place that all callbacks pass
+        setattr(asyncio.Handle, "_run", self._watched)  # noqa: B010 - the one place that all callbacks pass
         return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         """Watch no more."""
-        asyncio.Handle._run = self._before  # type: ignore[method-assign]
+        setattr(asyncio.Handle, "_run", self._before)  # noqa: B010 - as it was
 
     @property
     def _watched(self) -> Callable[[asyncio.Handle], None]:

@@ -69,6 +69,12 @@ def cache_key(request: Request, query: Query) -> CacheKey | None:
     return request.raw_path, query.content, chosen, accepts_gzip(encoding)
 
 
+def _written_by_clients(key: CacheKey) -> int:
+    """Characters of a key."""
+    path, content, *_ = key
+    return len(path) + sum(len(name) + sum(map(len, values)) for name, values in content)
+
+
 class ResponseCache:
     """Answers to reads that are the same for every caller; bounded by number and by bytes."""
 
@@ -87,7 +93,7 @@ class ResponseCache:
     def keep(self, key: CacheKey, kept: Kept) -> None:
         """Keep an answer; the ones that were asked for least lately give way when there is no room."""
         self.drop(key)
-        if len(kept.body) > self._limits.total_bytes // 4 or sum(map(len, key[:3])) > _LONGEST_KEY:
+        if len(kept.body) > self._limits.total_bytes // 4 or _written_by_clients(key) > _LONGEST_KEY:
             return
         self._entries[key] = kept
         self._bytes += len(kept.body)

@@ -174,7 +174,9 @@ def test_what_is_repeated_costs_no_square_of_it(media_type: str) -> None:
         found = []
         for _ in range(3):
             began_s = time.thread_time()
-            assert len(read_fields(body, media_type=media_type)["a"]) == count
+            values = read_fields(body, media_type=media_type)["a"]
+            assert isinstance(values, list)
+            assert len(values) == count
             found.append(time.thread_time() - began_s)
         return min(found)
 
