@@ -3,15 +3,20 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 
-from google.protobuf.message import Message
+from google.protobuf.message import DecodeError, Message
 
 from shim.domain.ids import ApplicationAttemptId
 from shim.errors import BadRequestError, ForbiddenError, HeddleError
-from shim.ports.resource_manager_rpc import RPCCall
+from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall
 from shim.protocol.hrpc import Call, ContextReceived, Failure, Offer, method_of, request_of
+from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto import APPLICATION_CLIENT
-from shim.protocol.proto.messages import GetContainersRequestProto
-from shim.protocol.yarn import MERGES, attempt_message, attempt_of, container_of, reservation_of
+from shim.protocol.proto.messages import (
+    GetApplicationReportRequestProto,
+    GetApplicationReportResponseProto,
+    GetContainersRequestProto,
+)
+from shim.protocol.yarn import MERGES, application_message, attempt_message, attempt_of, container_of, reservation_of
 from shim.protocol.yarn.merges import Part
 from shim.protocol.yarn.texts import text_objection
 from shim.server.rpc.asked import Asked, MethodAnswer, failure_of, passed_on, problem_of, told
@@ -106,14 +111,14 @@ class ClientDoor:
         application_id = asked.row.application(asked.request)
         if not asked.row.writes:
             return told(await self._calls.read(application_id, asked.passed_on()))
-        self._check_owner(asked)
         if asked.row.moves_to and not self._identity.is_admin(asked.caller):
             queue = getattr(asked.request, asked.row.moves_to)
             await self._calls.check_move(application_id, queue, user=asked.caller.user)
         return told(await self._calls.change(application_id, asked.passed_on()))
 
     async def _at_container(self, asked: Asked) -> MethodAnswer:
-        self._check_owner(asked)
+        if asked.row.owners and not self._identity.is_admin(asked.caller):
+            await self._check_owner(asked)
         container = container_of(getattr(asked.request, asked.row.field))
         return told(await self._calls.ask_place(container, asked.passed_on()))
 
@@ -124,17 +129,21 @@ class ClientDoor:
         checks = not self._identity.is_admin(asked.caller)
         return told(await self._calls.ask_issuer(reservation, asked.passed_on(), queue=queue, checks=checks))
 
-    def _check_owner(self, asked: Asked) -> None:
-        """A ResourceManager without access lists lets anybody; what Heddle has not heard of yet, its home judges.
+    async def _check_owner(self, asked: Asked) -> None:
+        """A ResourceManager without access lists lets anybody; of an application that is new here its home is asked.
 
         Raises:
-            ForbiddenError: The caller neither owns the application nor operates Heddle, and it is for them alone.
+            ForbiddenError: The caller does not own the application.
+            NotFoundError: Nobody knows the application.
+            HomeUnreachableError: Who owns it cannot be told now.
         """
-        if not asked.row.owners:
-            return
-        application_id = asked.row.application(asked.request)
-        owner, user = self._calls.owner_of(application_id), asked.caller.user
-        if owner not in (None, user) and not self._identity.is_admin(asked.caller):
+        application_id, user = asked.row.application(asked.request), asked.caller.user
+        owner = self._calls.owner_of(application_id)
+        if owner is None:
+            request = GetApplicationReportRequestProto(application_id=application_message(application_id))
+            question = RPCCall(asked.call.protocol, "getApplicationReport", request.SerializeToString(), user=user)
+            owner = _owner_told(await self._calls.read(application_id, question))
+        if owner != user:
             raise ForbiddenError(
                 f"Unauthorized attempt at {asked.call.method} of {application_id} by remote user {user}"
             )
@@ -178,3 +187,13 @@ class ClientDoor:
     def tell(self, exchange: RPCExchange) -> None:
         """Pass an answered call on to the witness."""
         self._witness(exchange)
+
+
+def _owner_told(answer: RPCAnswer) -> str | None:
+    """Whose application a report tells of; None if it tells of none."""
+    if answer.refusal is not None:
+        return None
+    try:
+        return text_of(GetApplicationReportResponseProto.FromString(answer.payload).application_report.user)
+    except DecodeError:
+        return None

@@ -686,6 +686,55 @@ async def test_containers_are_signalled_by_owners_and_operators_alone(door, user
     assert (told.java_class == JavaClass.ACCESS_CONTROL) is not passes
 
 
+@pytest.mark.parametrize(("user", "passes"), [("alice", True), ("operator", True), ("mallory", False)])
+async def test_a_container_of_an_application_that_is_new_here_is_its_owners(door, user, passes):
+    door.manager("west").add_application(APP, user="alice", name="hers")  # no poll has told of it yet
+    attempt = ApplicationAttemptIdProto(application_id=application_message(APP), attemptId=1)
+    signal = SignalContainerRequestProto(container_id=ContainerIdProto(app_attempt_id=attempt, id=2), command=1)
+
+    told = await door.ask("signalToContainer", signal, caller=Caller(user, user))
+
+    assert door.asked("signalToContainer") == int(passes)
+    assert isinstance(told, Failure)
+    assert (told.java_class == JavaClass.ACCESS_CONTROL) is not passes
+
+
+async def test_a_container_of_an_unknown_application_is_nobodys(door):
+    attempt = ApplicationAttemptIdProto(application_id=application_message(APP), attemptId=1)
+    signal = SignalContainerRequestProto(container_id=ContainerIdProto(app_attempt_id=attempt, id=2), command=1)
+
+    told = await door.ask("signalToContainer", signal)
+
+    assert isinstance(told, Failure)
+    assert told.java_class == JavaClass.APPLICATION_NOT_FOUND
+    assert door.asked("signalToContainer") == 0
+
+
+def with_numbers(message, number):
+    """A message whose numbers are all as near to one as their width lets them be, in every message inside."""
+    for field in message.DESCRIPTOR.fields:
+        if field.is_repeated:
+            continue
+        if field.message_type is not None and field.message_type.name.endswith("IdProto"):
+            with_numbers(getattr(message, field.name), number)
+            getattr(message, field.name).SetInParent()
+        elif field.cpp_type in (field.CPPTYPE_INT32, field.CPPTYPE_INT64):
+            bits = 31 if field.cpp_type == field.CPPTYPE_INT32 else 63
+            setattr(message, field.name, max(-(2**bits), min(2**bits - 1, number)))
+    return message
+
+
+@pytest.mark.parametrize("number", [-(2**63), -1, 0, 2**40, 2**63 - 1])
+@pytest.mark.parametrize("method", [name for name, row in CLIENT_METHODS.items() if row.key is not None])
+async def test_absurd_ids_are_answered_by_a_failure_of_java(door, method, number):
+    request = with_numbers(with_what_it_needs(APPLICATION_CLIENT.methods[method].request()), number)
+
+    told = await door.ask(method, request)
+
+    assert isinstance(told, Failure)
+    assert "internal" not in told.message.lower()
+
+
 @pytest.mark.parametrize("method", [name for name, row in CLIENT_METHODS.items() if row.writes])
 async def test_s1_no_row_is_changed_by_nobody(door, method):
     nobody = door.door.admit(a_context(), "10.0.0.1")
