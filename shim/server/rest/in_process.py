@@ -60,7 +60,7 @@ async def ask_application(application: FastAPI, request: Request, state: Mapping
         "http_version": "1.1",
         "method": "GET" if request.method == "HEAD" else request.method,
         "scheme": "http",
-        "path": unquote(request.raw_path).rstrip("/"),
+        "path": _decoded(request.raw_path),
         "raw_path": request.raw_path.encode("latin-1"),
         "query_string": request.query.encode("latin-1"),
         "root_path": "",
@@ -74,3 +74,15 @@ async def ask_application(application: FastAPI, request: Request, state: Mapping
     if raised is not None:
         raise raised
     return told["status"], told["body"]
+
+
+def _decoded(raw_path: str) -> str:
+    """A path, each of its segments decoded by itself.
+
+    Raises:
+        HTTPException: 404 if a segment would be two, or another one above.
+    """
+    segments = [unquote(segment) for segment in raw_path.rstrip("/").split("/")]
+    if any("/" in segment or segment in (".", "..") for segment in segments):
+        raise HTTPException(404)
+    return "/".join(segments)

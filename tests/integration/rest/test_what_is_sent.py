@@ -190,3 +190,11 @@ async def test_matrix_parameters_change_nothing_and_reach_nobody(door, row):
     answer = await door.ask("GET", f"/ws/v1{adorned}?user.name=bob")
     assert (answer.status, answer.body) == (expected.status, expected.body)
     assert [request.path for request in sent(door)] == [request.path for request in before]
+
+
+@pytest.mark.parametrize(
+    "path", ["clusters/east%2Fcordon", "clusters%2Feast/cordon", "clusters/x/../east/cordon", "%2e%2e/x"]
+)
+async def test_a_segment_of_heddles_own_paths_is_never_two(door, path):
+    answer = await door.ask("POST", f"/heddle/v1/{path}?user.name=root", content_type="application/json")
+    assert answer.status == 404
