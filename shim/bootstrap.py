@@ -252,6 +252,7 @@ class Heddle:
             opened.spans(read_secret(config.security.secret_file)),
             opened.acts,
             opened.usage,
+            opened.asks,
             opened.leases,
             opened.history,
             view,
@@ -305,6 +306,8 @@ class Heddle:
         spans = await open_spans(_span_world(world, use_cases))
         use_cases.administration.listen(spans.desk.look_again)
         stack.push_async_callback(use_cases.matching.close)
+        stack.push_async_callback(use_cases.asks.close)
+        self._run_beside("decisions on asks", use_cases.asks.run, stack)
         stack.push_async_callback(spans.desk.close)
         self._run_beside("spans", spans.watch.run, stack)
         self._masters = await serve_masters(
@@ -344,6 +347,8 @@ class Heddle:
         remembers.
         """
         await use_cases.administration.refresh()
+        for application_id, at_ms in (await use_cases.backend.store.waited()).items():
+            use_cases.backend.view.note_submitted_at(application_id, at_ms)
         await use_cases.shares.policies.refresh()
         difference = use_cases.shares.policies.difference()
         if difference is not None:

@@ -14,6 +14,7 @@ from shim.kerberos import trouble_with
 from shim.machine import current_user, groups_of, read_secret
 from shim.masters import GlobalMaster
 from shim.ports.act_store import ActStore
+from shim.ports.ask_store import AskStore
 from shim.ports.clock import Clock
 from shim.ports.history_store import HistoryStore
 from shim.ports.lease_store import LeaseStore
@@ -26,9 +27,11 @@ from shim.ports.token_store import TokenStore
 from shim.ports.usage_store import UsageStore
 from shim.protocol.rest.usage import UsageForm
 from shim.relay.matching import MatchSettings
+from shim.server.rest.asks_shown import shown_asks
 from shim.server.rest.backend import Backend
 from shim.services.administration import AdministrationService
 from shim.services.application_ids import ApplicationIds
+from shim.services.ask_log import AskLog
 from shim.services.control import ControlService
 from shim.services.crash_points import CrashPoints
 from shim.services.doctor import KerberosFacts
@@ -85,6 +88,7 @@ class World:
     spans: SpanStore
     acts: ActStore
     usage: UsageStore
+    asks: AskStore
     leases: LeaseStore
     history: HistoryStore
     view: FederationView
@@ -122,6 +126,7 @@ class UseCases:
     shares: SharesOfQueues
     starting: Starting
     matching: SpanMatching
+    asks: AskLog
     lost_time: LostTime
     usage: UsageKeeping
     usage_reports: UsageReports
@@ -157,6 +162,7 @@ def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaste
     submissions = SubmissionService(
         tools, settings=SubmissionSettings(answer_within_s=reading.answer_within_s), gate=shares.room
     )
+    matching = _matching(world, following, heartbeats, shares)
     repair = Repair(tools, submissions)
     identity = _identity(world)
     usage = UsageKeeping(view, view.accounts, UsageForm(), world.usage, clock, _decider(global_master))
@@ -181,7 +187,8 @@ def assemble(world: World, crash_points: CrashPoints, global_master: GlobalMaste
         masters=None if global_master is None else global_master.overview,
         shares=shares,
         starting=shares.starting(submissions, _decider(global_master)),
-        matching=_matching(world, following, heartbeats, shares),
+        matching=matching,
+        asks=AskLog(matching, world.asks, clock, shown_asks),
         lost_time=lost_time,
         usage=usage,
         usage_reports=UsageReports(world.usage, clock, identity.is_admin),

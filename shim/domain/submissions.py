@@ -16,6 +16,7 @@ __all__ = [
     "SubmissionRecord",
     "SubmissionStanding",
     "SubmissionState",
+    "Waited",
 ]
 
 
@@ -138,6 +139,21 @@ class SubmissionStanding:
 
 
 @dataclass(frozen=True, slots=True)
+class Waited:
+    """That an application waited for its queue's turn; times in milliseconds since the epoch by Heddle's clock.
+
+    Attributes:
+        since_ms: When it was submitted.
+        until_ms: When its turn had come.
+        reason: Why it had to wait when it was submitted.
+    """
+
+    since_ms: int
+    until_ms: int
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
 class SubmissionRecord:
     """A submission as the store keeps it.
 
@@ -151,6 +167,7 @@ class SubmissionRecord:
         rejection: What the home answered when it refused; empty otherwise.
         intent_id: Drawn at random for each intent: two Heddles that write the same thing at the same moment can
             tell whose it is. Only its writer sends for an intent.
+        waited: None for one that did not wait, or waits yet.
     """
 
     submission: Submission
@@ -162,6 +179,7 @@ class SubmissionRecord:
     decision: HomeDecision
     rejection: str = ""
     intent_id: str = ""
+    waited: Waited | None = None
 
     @property
     def standing(self) -> SubmissionStanding:

@@ -21,6 +21,7 @@ from shim.global_master.account_book import AccountBook, NoUsage
 from shim.global_master.application_index import ApplicationIndex
 from shim.global_master.grants import largest_grant
 from shim.global_master.subcluster_view import Part, PartDocument, Placement, PlacementKind, SubClusterView
+from shim.global_master.submit_times import SubmitTimes
 
 __all__ = ["Applied", "FederationView", "Part", "PartDocument", "Placement", "SubClusterView", "ViewSettings"]
 
@@ -114,6 +115,7 @@ class FederationView:
         self._versions = dict.fromkeys(Part, 1)
         self._largest_grant: ResourceVector | None = None
         self._retired: frozenset[SubClusterId] = frozenset()
+        self._submitted = SubmitTimes()
 
     @property
     def subclusters(self) -> tuple[SubClusterId, ...]:
@@ -142,7 +144,11 @@ class FederationView:
                 self.note_part(report.subcluster, part, PartDocument(raw, report.polled_at_s))
         known.take_values(report)
         self._index.note_life(report.subcluster, report.started_on_ms)
-        became_final = [name for name, document in report.applications.items() if self._index.take(document)]
+        became_final = [
+            name
+            for name, document in report.applications.items()
+            if self._index.take(self._submitted.corrected(document))
+        ]
         forgotten = [name for name in report.forgotten if self._forget(name, report.subcluster, report.polled_at_s)]
         if report.is_complete and report.ha_state is HaState.ACTIVE:
             known.listed_at_s = report.polled_at_s
@@ -156,7 +162,20 @@ class FederationView:
 
     def note(self, document: ApplicationDocument) -> bool:
         """Take in a document that was fetched by id; return whether the application became final by it."""
-        return self._index.take(document)
+        return self._index.take(self._submitted.corrected(document))
+
+    def note_submitted_at(self, application_id: ApplicationId, at_ms: int) -> None:
+        """An application that waited has started: documents tell when it was submitted, not when its home got it."""
+        self._submitted.note(application_id, at_ms)
+
+    @property
+    def submitted_at_ms(self) -> Mapping[ApplicationId, int]:
+        """When applications that waited were submitted."""
+        return self._submitted.known
+
+    def as_submitted(self, document: ApplicationDocument) -> ApplicationDocument:
+        """A document that is not kept here, with the true time of submission."""
+        return self._submitted.corrected(document)
 
     def with_account(self, document: ApplicationDocument) -> ApplicationDocument:
         """A home's document, as it told it, with what the application uses beyond its home."""

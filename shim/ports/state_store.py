@@ -92,6 +92,10 @@ class StateStore(Protocol):
         """Submissions that wait for their queue's turn; oldest first."""
         ...
 
+    async def waited(self) -> dict[ApplicationId, int]:
+        """When the newest 20,000 that waited and have started were submitted, in milliseconds; oldest first."""
+        ...
+
     async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
         """End a WAITING submission; doing so again changes nothing.
 

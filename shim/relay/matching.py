@@ -51,6 +51,7 @@ class MatchingSplitter:
 
     Attributes:
         fallbacks: Splits that the other splitter made.
+        decided: Decisions that were made.
     """
 
     def __init__(self, launches: Launches, settings: MatchSettings | None = None) -> None:
@@ -60,6 +61,7 @@ class MatchingSplitter:
         self._book = LaunchBook(launches, self._settings.patience)
         self._decisions: dict[AskKey, AskDecision] = {}
         self.fallbacks = 0
+        self.decided = 0
 
     @property
     def repairs(self) -> int:
@@ -307,6 +309,7 @@ class MatchingSplitter:
         behind: tuple[str, ...] = (),
     ) -> None:
         key = demand.key
+        self.decided += 1
         self._decisions.pop(key, None)
         self._decisions[key] = AskDecision(
             key=key,

@@ -77,6 +77,11 @@ class ClientCalls:
         self._settings = settings or CallSettings()
         self._last_told = LastTold()
 
+    @property
+    def submitted_at_ms(self) -> Mapping[ApplicationId, int]:
+        """When applications that waited in Heddle were submitted; their homes tell when they started."""
+        return self._view.submitted_at_ms
+
     async def read(self, application_id: ApplicationId, call: RPCCall) -> RPCAnswer:
         """Ask the home of an application.
 

@@ -34,7 +34,7 @@ def homeless_document(record: SubmissionRecord, diagnostics: str, at_s: float) -
         final_status=final_status,
         application_type=submission.application_type,
         tags=submission.tags,
-        started_at_ms=record.intended_at_ms,
+        started_at_ms=record.intended_at_ms if record.waited is None else record.waited.since_ms,
         finished_at_ms=int(at_s * 1000) if state.is_final else 0,
     )
     return submitted_document(summary, at_s, is_unmanaged=submission.is_unmanaged, diagnostics=diagnostics)

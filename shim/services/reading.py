@@ -182,7 +182,7 @@ class ApplicationReading:
             final_status=FinalStatus.UNDEFINED,
             application_type=submission.application_type,
             tags=submission.tags,
-            started_at_ms=int(now_s * 1000),
+            started_at_ms=self._view.submitted_at_ms.get(submission.application_id, int(now_s * 1000)),
         )
         self._view.mark_submitted(submitted_document(summary, now_s, is_unmanaged=submission.is_unmanaged))
 
@@ -338,6 +338,7 @@ class ApplicationReading:
     ) -> ApplicationRead:
         is_late = home in self._view.late(self._clock.now_s())
         document, is_fresh = await self._guarded.application(home, application_id, viewer, is_late=is_late)
+        document = None if document is None else self._view.as_submitted(document)
         if document is None and is_fresh:
             raise _not_found(application_id)
         if document is None:
@@ -356,7 +357,7 @@ class ApplicationReading:
             if document.summary.home_subcluster not in self._settings.guarded
             or self._view.is_synthetic(document.summary.application_id)
         ]
-        joined.extend(map(self._view.with_account, seen))
+        joined.extend(self._view.with_account(self._view.as_submitted(each)) for each in seen)
         joined.sort(
             key=lambda document: (document.summary.started_at_ms, document.summary.application_id), reverse=True
         )

@@ -87,6 +87,10 @@ class SpanMatching:
         splitter = self._splitters.get(application)
         return () if splitter is None else splitter.decisions
 
+    def decided(self) -> Mapping[ApplicationId, int]:
+        """How many decisions were made for each application: another number means that `decisions` has changed."""
+        return {application: splitter.decided for application, splitter in self._splitters.items()}
+
     def status(self) -> MatchingStatus:
         """How matching went so far."""
         live, before = self._splitters.values(), self._before

@@ -18,13 +18,13 @@ import itertools
 import uuid
 from collections.abc import Coroutine, Mapping
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 from shim.domain.applications import SPAN_TAG, ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.same_application import differences
-from shim.domain.submissions import NOWHERE, HomeDecision, Submission, SubmissionRecord, SubmissionState
+from shim.domain.submissions import NOWHERE, HomeDecision, Submission, SubmissionRecord, SubmissionState, Waited
 from shim.errors import (
     BadRequestError,
     ConflictError,
@@ -290,11 +290,14 @@ class SubmissionService:
     async def _fly_on(self, waited: SubmissionRecord, decision: HomeDecision) -> Accepted | Rejected:
         """Write the intent over what waited, which only one Heddle can do, and send."""
         deadline_s = self._clock.monotonic_s() + self._settings.answer_within_s
-        record = self._intent(waited.submission, waited.content_hash, decision)
+        intent = self._intent(waited.submission, waited.content_hash, decision)
+        told = Waited(waited.intended_at_ms, intent.intended_at_ms, waited.decision.reason)
+        record = replace(intent, waited=told)
         await self._store.rehome(record, was=waited.standing)
         self._reached(CrashPoint.REHOMED, record.submission.application_id)
         _tell_home(record, waited_s=(record.intended_at_ms - waited.intended_at_ms) / 1000)
         self.attempts.begin(record)  # what waited was sent nowhere
+        self._view.note_submitted_at(record.submission.application_id, told.since_ms)
         self._listing.mark_submitted(record.submission, record.home_subcluster)
         return await self._bring(record, deadline_s, "application/json")
 
@@ -410,7 +413,7 @@ class SubmissionService:
         decision = await self._homes.agree(record.submission, excluded=tried)
         if decision.home_subcluster is None:
             return None
-        moved = self._intent(record.submission, record.content_hash, decision)
+        moved = replace(self._intent(record.submission, record.content_hash, decision), waited=record.waited)
         try:
             await self._store.rehome(moved, was=record.standing)
         except StoreError:

@@ -180,8 +180,10 @@ class WaitingRoom:
                 self._take(record)
                 self._tell(record, record.decision.reason)
         for application_id in sorted(self._records.keys() - standing):
+            known_since_ms = self._records[application_id].intended_at_ms
             record = await self._store.find(application_id)
             if record is not None and record.state in _STARTED:  # elsewhere: listed until its home tells of it
+                self._view.note_submitted_at(application_id, known_since_ms)
                 self._view.mark_submitted(homeless_document(record, "", self._clock.now_s()))
             is_killed = record is not None and record.state is SubmissionState.KILLED
             self.forget(application_id, record if is_killed else None)

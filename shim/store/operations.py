@@ -51,6 +51,7 @@ __all__ = [
     "set_admission",
     "settle",
     "unfinished",
+    "waited",
     "waiting",
     "withdraw",
 ]
@@ -116,6 +117,7 @@ _REHOME = (
         intended_at_ms=bindparam("new_intended_at_ms"),
         intent_id=bindparam("new_intent_id"),
         decision=bindparam("new_decision", type_=_C.decision.type),
+        waited=bindparam("new_waited", type_=_C.waited.type),
     )
 )
 _REJECT = (
@@ -160,6 +162,13 @@ _WAITING = (
     select(*_UNFINISHED.selected_columns)
     .where(_C.finished_at_ms.is_(None), _C.home_subcluster == NOWHERE, _C.state == SubmissionState.WAITING.value)
     .order_by(*_OLDEST_FIRST)
+)
+_MOST_WAITED = 20_000
+_WAITED = (
+    select(_C.cluster_timestamp, _C.sequence, _C.waited)
+    .where(_C.waited.is_not(None))
+    .order_by(_C.intended_at_ms.desc())
+    .limit(_MOST_WAITED)
 )
 _WITHDRAW = (
     update(submissions)
@@ -270,7 +279,7 @@ def note_taken(connection: Connection, *, application_ids: Collection[Applicatio
 def rehome(connection: Connection, *, record: SubmissionRecord, was: SubmissionStanding) -> None:
     """Write a new intent over a record that stands as it was."""
     new = rows.row_of_record(record)
-    names = ("home_subcluster", "home_started_on_ms", "intended_at_ms", "intent_id", "decision")
+    names = ("home_subcluster", "home_started_on_ms", "intended_at_ms", "intent_id", "decision", "waited")
     if connection.execute(_REHOME, {**rows.row_of_standing(was), **{f"new_{n}": new[n] for n in names}}).rowcount:
         return
     stands = find(connection, application_id=was.application_id)
@@ -286,6 +295,12 @@ def reject(connection: Connection, *, was: SubmissionStanding, reason: str, now_
     stands = find(connection, application_id=was.application_id)
     if stands is None or (stands.state, stands.rejection) != (SubmissionState.REJECTED, reason):
         raise VersionConflictError(f"{was.application_id} was settled or re-homed by another writer first")
+
+
+def waited(connection: Connection) -> dict[ApplicationId, int]:
+    """When those that waited and have started were submitted, oldest first."""
+    found = connection.execute(_WAITED).mappings().all()
+    return {rows.id_of_row(row): int(row["waited"]["since_ms"]) for row in reversed(found)}
 
 
 def confirm(

@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping
+from dataclasses import asdict
 from typing import Any
 
 from shim.domain.ids import ApplicationId, SubClusterId
@@ -13,6 +14,7 @@ from shim.domain.submissions import (
     SubmissionRecord,
     SubmissionStanding,
     SubmissionState,
+    Waited,
 )
 from shim.domain.verdicts import HomeVerdict, Verdict
 
@@ -45,6 +47,7 @@ def row_of_record(record: SubmissionRecord) -> dict[str, Any]:
         "intent_id": record.intent_id,
         "decision": _decision_to_json(record.decision),
         "rejection": record.rejection,
+        "waited": None if record.waited is None else asdict(record.waited),
     }
 
 
@@ -60,6 +63,7 @@ def record_of_row(row: Row) -> SubmissionRecord:
         decision=_decision_of_json(row["decision"]),
         rejection=row["rejection"],
         intent_id=row["intent_id"],
+        waited=None if row["waited"] is None else Waited(**row["waited"]),
     )
 
 

@@ -20,6 +20,7 @@ from shim.store.private_files import has_key, key_beside
 from shim.store.schema import upgrade
 from shim.store.sealed_bodies import SealedBodies
 from shim.store.sql_act_store import SqlActStore
+from shim.store.sql_ask_store import SqlAskStore
 from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
 from shim.store.sql_policy_store import SqlPolicyStore
@@ -111,6 +112,7 @@ class SqlStateStore:
         policies: The policies in the same database; closed with it.
         tokens: The state of delegation tokens in the same database; closed with it.
         acts: What was done so that queues get their shares, in the same database; closed with it.
+        asks: The newest decisions on asks, in the same database; closed with it.
         history: What the store knows of its own past; closed with it.
         usage: What applications have used, in the same database; closed with it.
     """
@@ -124,6 +126,7 @@ class SqlStateStore:
         self.tokens = SqlTokenStore(executor)
         self.acts = SqlActStore(executor)
         self.usage = SqlUsageStore(executor)
+        self.asks = SqlAskStore(executor, now_s=now_s)
         self.history = SqlHistoryStore(executor, now_s=now_s)
 
     @property
@@ -210,6 +213,10 @@ class SqlStateStore:
     async def waiting(self) -> Sequence[SubmissionStanding]:
         """Submissions that wait for their queue's turn; oldest first."""
         return await self._executor.read(operations.waiting)
+
+    async def waited(self) -> dict[ApplicationId, int]:
+        """When the newest that waited and have started were submitted; oldest first."""
+        return await self._executor.read(operations.waited)
 
     async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
         """End a WAITING submission."""

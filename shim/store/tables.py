@@ -17,6 +17,7 @@ from sqlalchemy import (
 
 __all__ = [
     "admissions",
+    "ask_decisions",
     "delegation_tokens",
     "federation",
     "id_epochs",
@@ -75,6 +76,7 @@ submissions = Table(
     Column("finished_at_ms", BigInteger),  # when it was seen final or REJECTED; null before
     Column("decision", JSON, nullable=False),
     Column("rejection", Text, nullable=False),
+    Column("waited", JSON(none_as_null=True)),  # null for what did not wait
 )
 
 Index(
@@ -181,6 +183,15 @@ usage_parts = Table(  # what an application has used of one sub-cluster
     Column("as_of_ms", BigInteger, nullable=False),
 )
 Index("ix_usage_parts_ended_at_ms", usage_parts.c.ended_at_ms)
+ask_decisions = Table(  # the newest decisions on each spanning application's asks, as `why` shows them
+    "ask_decisions",
+    metadata,
+    Column("cluster_timestamp", BigInteger, primary_key=True, autoincrement=False),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    Column("at_ms", BigInteger, nullable=False),
+    Column("asks", JSON, nullable=False),
+)
+Index("ix_ask_decisions_at_ms", ask_decisions.c.at_ms)
 
 preemption_acts = Table(
     "preemption_acts",

@@ -127,6 +127,11 @@ class ObservedStateStore:
         with self._operation("waiting"):
             return await self._inner.waiting()
 
+    async def waited(self) -> dict[ApplicationId, int]:
+        """See `StateStore`."""
+        with self._operation("waited"):
+            return await self._inner.waited()
+
     async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
         """See `StateStore`."""
         with self._operation("withdraw"):

@@ -105,6 +105,7 @@ class InMemoryStateStore:
                 intended_at_ms=record.intended_at_ms,
                 intent_id=record.intent_id,
                 decision=record.decision,
+                waited=record.waited,
             )
         elif kept is None or kept.record.standing != record.standing:
             raise VersionConflictError(f"{was.application_id} was settled or re-homed by another writer first")
@@ -138,6 +139,11 @@ class InMemoryStateStore:
     async def waiting(self) -> Sequence[SubmissionStanding]:
         """What waits; oldest first."""
         return [kept.record.standing for kept in self._unfinished() if kept.record.state is SubmissionState.WAITING]
+
+    async def waited(self) -> dict[ApplicationId, int]:
+        """Those that waited and have started."""
+        records = sorted((kept.record for kept in self._kept.values()), key=lambda record: record.intended_at_ms)
+        return {each.submission.application_id: each.waited.since_ms for each in records if each.waited is not None}
 
     async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
         """End one that waits."""
@@ -355,6 +361,11 @@ class SwitchableStore(InMemoryStateStore):
         """Refused while reads fail."""
         self._check(is_write=False)
         return await InMemoryStateStore.waiting(self)
+
+    async def waited(self) -> dict[ApplicationId, int]:
+        """Refused while reads fail."""
+        self._check(is_write=False)
+        return await InMemoryStateStore.waited(self)
 
     async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
         """Refused while writes fail."""

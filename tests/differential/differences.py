@@ -172,7 +172,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "order of lists",
         "lists applications in the order of a hash table, and `limit` cuts that",
-        "lists the newest first, and `limit` keeps the newest",
+        "lists by `startedTime` (when it was submitted), newest first, whoever issued the id; `limit` cuts that",
         "whoever asks for the last ten wants the last ten",
         _all(Aspect.BODY),
         lambda request, rm, _: "limit=" in request.target and rm.status == 200,

@@ -13,6 +13,7 @@ from google.protobuf.message import Message
 
 from shim.domain.applications import SPAN_TAG
 from shim.protocol.proto.messages import (
+    ApplicationReportProto,
     GetAllResourceTypeInfoResponseProto,
     GetApplicationsResponseProto,
     GetAttributesToNodesResponseProto,
@@ -83,8 +84,13 @@ def merge_applications(parts: Sequence[Part], *, limit: int | None = None) -> Ge
         whole = GetApplicationsResponseProto(applications=own)
     if limit is None or len(own) <= limit:
         return whole
-    newest = sorted(own, key=lambda report: report.startTime, reverse=True)
+    newest = sorted(own, key=_submitted, reverse=True)
     return GetApplicationsResponseProto(applications=newest[: max(0, limit)])
+
+
+def _submitted(report: ApplicationReportProto) -> tuple[int, int, int]:
+    """The order of lists, as `ApplicationColumns.newest_first` has it: by submission, whoever issued the id."""
+    return report.startTime, report.applicationId.cluster_timestamp, report.applicationId.id
 
 
 def join_applications(parts: Sequence[Part]) -> bytes | None:

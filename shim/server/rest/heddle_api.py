@@ -39,10 +39,10 @@ from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.queries import parse_query
 from shim.protocol.rest.submission_context import decode_submission
 from shim.server.rest.answers import Document
-from shim.server.rest.asks_shown import shown_asks, shown_matching
+from shim.server.rest.asks_shown import shown_matching
 from shim.server.rest.backend import Backend
 from shim.server.rest.in_process import ask_application, hand_errors_out
-from shim.server.rest.inspection_shown import shown_cluster, shown_decision, shown_drainage, shown_queue
+from shim.server.rest.inspection_shown import shown_cluster, shown_decision, shown_drainage, shown_queue, shown_waited
 from shim.server.rest.masters_shown import shown_masters
 from shim.server.rest.messages import Request
 from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint, as_json
@@ -50,6 +50,7 @@ from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.usage_api import UsageAPI
 from shim.services.administration import Drainage
+from shim.services.ask_log import AskLog
 from shim.services.identity import Caller, IdentityService
 from shim.services.inspection import Inspection
 from shim.services.masters.overview import MastersOverview, MastersStatus
@@ -116,6 +117,7 @@ class HeddleAPI:
         masters: Tells of the masters, where they are several.
         shares: Answers what is about shares.
         matching: Tells how containers of spanning applications were matched.
+        asks: Tells where an application's containers were asked for, also before this process.
         retirement: Answers what is about sub-clusters that never come back.
         usage: Answers what applications have used.
     """
@@ -131,6 +133,7 @@ class HeddleAPI:
         masters: MastersOverview | None = None,
         shares: SharesAPI | None = None,
         matching: SpanMatching | None = None,
+        asks: AskLog | None = None,
         retirement: RetirementAPI | None = None,
         usage: UsageAPI | None = None,
     ) -> None:
@@ -143,6 +146,7 @@ class HeddleAPI:
         self._overview = masters
         self._shares = shares
         self._matching = matching
+        self._asks = asks
         self._retirement = retirement
         self._endpoints: tuple[Endpoint, ...] = ()
         self._usage = usage
@@ -305,6 +309,7 @@ class HeddleAPI:
                 "decided_at_ms": record.intended_at_ms,
                 "rejection": record.rejection,
                 **self._failure_of(application_id),
+                "waited": None if record.waited is None else shown_waited(record.waited),
                 **shown_decision(record.decision),
                 **await self._acts_on(application_id),
             }
@@ -325,8 +330,8 @@ class HeddleAPI:
     async def _acts_on(self, application_id: ApplicationId) -> dict[str, Any]:
         """What was done to it so that queues get their shares, and where its containers were asked for."""
         acts = {} if self._shares is None else {"preemption": await self._shares.shown_acts(application_id)}
-        asks = () if self._matching is None else self._matching.decisions(application_id)
-        return acts | {"asks": shown_asks(asks)}
+        asks = () if self._asks is None else await self._asks.of(application_id)
+        return acts | {"asks": list(asks)}
 
     async def _choose_home(self, request: HTTPRequest, asker: Asker) -> Response:
         """Where a submission context would go now."""

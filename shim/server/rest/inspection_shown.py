@@ -4,12 +4,12 @@ from typing import Any
 
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import HomeDecision
+from shim.domain.submissions import HomeDecision, Waited
 from shim.services.administration import Drainage
 from shim.services.inspection import ClusterStatus, QueuePart, QueueStatus
 from shim.telemetry import SubClusterGauges
 
-__all__ = ["cluster_gauges", "shown_cluster", "shown_decision", "shown_drainage", "shown_queue"]
+__all__ = ["cluster_gauges", "shown_cluster", "shown_decision", "shown_drainage", "shown_queue", "shown_waited"]
 
 
 def shown_cluster(status: ClusterStatus) -> dict[str, Any]:
@@ -90,6 +90,16 @@ def shown_decision(decision: HomeDecision) -> dict[str, Any]:
             }
             for verdict in decision.verdicts
         ],
+    }
+
+
+def shown_waited(waited: Waited) -> dict[str, Any]:
+    """That an application waited for its queue's turn, and why."""
+    return {
+        "submitted_at_ms": waited.since_ms,
+        "started_at_ms": waited.until_ms,
+        "waited_s": round((waited.until_ms - waited.since_ms) / 1000, 3),
+        "reason": waited.reason,
     }
 
 

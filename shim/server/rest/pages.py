@@ -12,7 +12,7 @@ from typing import Any
 import msgspec
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.submissions import HomeDecision
+from shim.domain.submissions import HomeDecision, Waited
 from shim.errors import NotFoundError, StoreError
 from shim.protocol.rest.identifiers import path_application
 from shim.server.rest.backend import Backend
@@ -163,7 +163,8 @@ class Pages:
             return "<p class=note>It was not submitted through this federation: no choice was made.</p>"
         if not self._rights.may_see(caller, record.submission.user, record.home_subcluster):
             return "<p class=note>Told to its user and to operators alone.</p>"
-        return _decision(record.decision)
+        waited = "" if record.waited is None else f"<p>{escape(_told_of_waiting(record.waited))}</p>"
+        return waited + _decision(record.decision)
 
     def rows(self, title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
         """A page of one table: texts, and numbers to the right."""
@@ -182,6 +183,11 @@ class Pages:
             '<a href="/cluster/scheduler">Queues</a></nav>\n'
             f"{warning}<h1>{escape(title)}</h1>\n{content}\n</body></html>\n"
         )
+
+
+def _told_of_waiting(waited: Waited) -> str:
+    seconds = (waited.until_ms - waited.since_ms) / 1000
+    return f"It waited for its queue's turn for {seconds:.1f} s, from {_time(waited.since_ms)}: {waited.reason}"
 
 
 def _decision(decision: HomeDecision) -> str:

@@ -42,6 +42,7 @@ from shim.protocol.yarn import (
 )
 from shim.protocol.yarn.merges import Part as MergePart
 from shim.protocol.yarn.merges import join_applications, merge_applications
+from shim.protocol.yarn.submit_times import report_with_submit_time, reports_with_submit_times
 from shim.protocol.yarn.usage import with_account, with_accounts
 from shim.server.rpc.asked import Asked, MethodAnswer, problem_of, told
 from shim.server.rpc.client_use_cases import ClientUseCases
@@ -163,6 +164,8 @@ class OwnMethods:
                 )
             )
         if isinstance(report, bytes):
+            at_ms = self._behind.calls.submitted_at_ms.get(application_id)
+            report = report if at_ms is None else report_with_submit_time(report, at_ms)
             find = self._behind.calls.find_account
             account = None if find is None else find(application_id)
             is_secret = holds_token(report)
@@ -197,8 +200,8 @@ class OwnMethods:
                 return Made(problem, gathered.missing)
         is_shown = filter_of(request)
         own = [report_of(document) for document in absent if is_shown(document.summary)]
-        find = self._behind.calls.find_account
-        payloads = gathered.payloads.values()
+        find, times_ms = self._behind.calls.find_account, self._behind.calls.submitted_at_ms
+        payloads = [reports_with_submit_times(each, times_ms) for each in gathered.payloads.values()]
         parts = [MergePart(each if find is None else with_accounts(each, find)) for each in payloads]
         if own:
             parts.append(MergePart(_without_twice(own, parts).SerializeToString()))

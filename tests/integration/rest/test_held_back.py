@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from shim.domain.ids import ApplicationId
 from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.global_master.federation_view import FederationView
 from shim.services.identity import IdentityRules
+from shim.services.rm_questions import ask_application
 from tests.support.scripted_door import BASE, ScriptedDoor, body_of
 
 POLICY = SharePolicy((FederatedQueue("root.default", max_running=1),))
@@ -97,3 +100,53 @@ async def test_once_started_its_home_is_asked(door: ScriptedDoor) -> None:
     await door.poll()
     assert "Waits" not in body_of(await door.get(f"/apps/{waits}"))["app"]["diagnostics"]
     assert (await kill(door, waits, "alice")).status == 202
+
+
+async def lets_start(door: ScriptedDoor, first: ApplicationId, after_s: float) -> None:
+    """What runs ends, and what waits goes to a home that counts from now."""
+    await door.federation.clock.advance(after_s)
+    home = next(name for name, manager in door.federation.managers.items() if first in manager.applications)
+    door.federation[home].move(first, "FINISHED")
+    await door.poll()
+    await door.federation.wait_for(door.starting.round())
+    await door.poll()
+
+
+async def test_what_has_waited_keeps_the_time_of_its_submission(door: ScriptedDoor) -> None:
+    first, waits = await two(door)
+    before = body_of(await door.get(f"/apps/{waits}"))["app"]["startedTime"]
+    await lets_start(door, first, 120.0)
+    at_home = next(m.applications[waits] for m in door.federation.managers.values() if waits in m.applications)
+    assert at_home["startedTime"] >= before + 120_000, "its home counts from then"
+    app = body_of(await door.get(f"/apps/{waits}"))["app"]
+    assert app["startedTime"] == before
+    (listed,) = [each for each in body_of(await door.get("/apps"))["apps"]["app"] if each["id"] == str(waits)]
+    assert listed["startedTime"] == before
+    in_time = body_of(await door.get(f"/apps?startedTimeBegin={before}&startedTimeEnd={before}"))["apps"]["app"]
+    assert str(waits) in [each["id"] for each in in_time]
+
+
+async def test_why_tells_of_the_waiting_after_the_start(door: ScriptedDoor) -> None:
+    first, waits = await two(door)
+    await lets_start(door, first, 120.0)
+    why = body_of(await door.ask("GET", f"/heddle/v1/apps/{waits}/why?user.name=queen"))
+    assert why["waited"]["waited_s"] >= 120.0
+    assert "root.default" in why["waited"]["reason"]
+    assert why["candidates"], "and of the home that it got then"
+    assert body_of(await door.ask("GET", f"/heddle/v1/apps/{first}/why?user.name=queen"))["waited"] is None
+    page = (await door.ask("GET", f"/cluster/app/{waits}?user.name=queen")).body.decode()
+    assert "It waited for its queue" in page
+
+
+async def test_another_heddle_tells_the_same_time(door: ScriptedDoor) -> None:
+    first, waits = await two(door)
+    before = body_of(await door.get(f"/apps/{waits}"))["app"]["startedTime"]
+    await lets_start(door, first, 120.0)
+    assert await door.federation.store.waited() == {waits: before}
+    (home,) = [name for name, manager in door.federation.managers.items() if waits in manager.applications]
+    heir = FederationView(tuple(door.federation.managers))
+    heir.note_submitted_at(waits, before)
+    told = await ask_application(door.federation.managers[home], waits, as_of_s=1.0, timeout_s=1.0)
+    assert told is not None
+    heir.note(told)
+    assert [each.summary.started_at_ms for each in heir.applications()] == [before]

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import NOWHERE, Candidate, HomeDecision, SubmissionState
+from shim.domain.submissions import NOWHERE, Candidate, HomeDecision, SubmissionState, Waited
 from shim.domain.verdicts import HomeVerdict, Verdict
 from shim.errors import VersionConflictError
 from shim.ports import StateStore
@@ -458,3 +458,28 @@ async def test_what_has_a_home_is_not_ended_as_if_it_waited(store: StateStore) -
     await store.insert_intent(a_record(1))
     with pytest.raises(VersionConflictError):
         await store.withdraw(a_record(1).submission.application_id, reason="killed by ann")
+
+
+async def test_what_waited_is_remembered_when_it_has_started(store: StateStore) -> None:
+    for sequence in (1, 2, 3):
+        waits = replace(a_record(sequence), state=SubmissionState.WAITING, home_subcluster=NOWHERE)
+        await store.insert_intent(waits)
+        if sequence == 3:
+            continue  # it waits yet
+        told = Waited(waits.intended_at_ms, waits.intended_at_ms + sequence, f"reason {sequence}")
+        started = replace(
+            waits, state=INTENDED, home_subcluster=EAST, intended_at_ms=told.until_ms, intent_id="x", waited=told
+        )
+        await store.rehome(started, was=waits.standing)
+        found = await store.find(waits.submission.application_id)
+        assert found is not None
+        assert found.waited == told
+    first, second, _ = (a_record(sequence).submission.application_id for sequence in (1, 2, 3))
+    since_ms = a_record(1).intended_at_ms
+    assert await store.waited() == {first: since_ms, second: since_ms}
+    assert list(await store.waited()) == [first, second]
+    await store.note_taken([first])
+    await store.mark_final([first])
+    found = await store.find(first)
+    assert found is not None
+    assert found.waited == Waited(since_ms, since_ms + 1, "reason 1"), "its end changes nothing"
