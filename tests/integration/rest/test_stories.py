@@ -3,6 +3,7 @@
 import pytest
 
 from shim.domain.ids import ApplicationId
+from shim.server.rest.messages import Answer
 from shim.services.identity import IdentityRules
 from tests.support.scripted_door import ScriptedDoor, body_of
 
@@ -44,3 +45,21 @@ async def test_a_story_is_for_everybody_where_applications_are():
     door = await a_door()
     for application in (DIRECT, await door.submit("alice")):
         assert set((await asked(door, application)).values()) == {200}
+
+
+@pytest.mark.parametrize("path", ["/apps", f"/apps/{DIRECT}", "/appstatistics"])
+@pytest.mark.parametrize("names", ["by cookie", "by name"])
+async def test_what_is_guarded_is_asked_for_each_user_and_not_kept_for_another(path: str, names: str):
+    door = await a_door("east")
+    cookies = {user: cookie_of(await door.get(f"/info?user.name={user}")) for user in ("alice", "bob")}
+    asked = len(door.federation["east"].requests)
+    for user in ("alice", "bob"):
+        if names == "by cookie":
+            await door.get(path, cookie=cookies[user])
+        else:
+            await door.get(f"{path}?user.name={user}")
+    assert [request.user for request in door.federation["east"].requests[asked:]] == ["alice", "bob"]
+
+
+def cookie_of(answer: Answer) -> str:
+    return dict(answer.headers)["Set-Cookie"].partition(";")[0]

@@ -402,3 +402,42 @@ async def test_a_part_that_was_never_told_is_asked_for_and_said_to_be_out_of_rea
     federation.west.behave(IsNeverReached())
     with pytest.raises(HomeUnreachableError, match="west has not told its metrics yet"):
         await federation.documents.part_of(WEST, Part.METRICS)
+
+
+async def test_where_access_lists_are_on_two_who_list_at_once_are_asked_for_apart(guarded):
+    both = ("alice", "bob")
+    listed = await asyncio.gather(*(guarded.reading.applications(viewer=viewer) for viewer in both))
+    for viewer, read in zip(both, listed, strict=True):
+        raw = {item.summary.application_id: item.raw for item in read.documents}
+        assert b"secret of %s" % viewer.encode() in raw[ONE]
+    assert sorted(request.user for request in guarded.east.requests) == ["alice", "bob"]
+
+
+class ShowsByViewerOnceLetGo(ShowsByViewer):
+    """The same; what was asked is read at once, and told when it is let go."""
+
+    def __init__(self):
+        self.asked = 0
+        self.may_answer = asyncio.Event()
+
+    async def __call__(self, manager, request, timeout_s):
+        answer = await super().__call__(manager, request, timeout_s)
+        self.asked += 1
+        await self.may_answer.wait()
+        return answer
+
+
+async def test_where_access_lists_are_on_a_read_that_began_before_a_write_is_not_shared_after_it(guarded):
+    slow = ShowsByViewerOnceLetGo()
+    guarded.east.behave(slow)
+    before = asyncio.create_task(guarded.state(ONE, "alice"))
+    await guarded.clock.settle()
+    guarded.east.move(ONE, "KILLED")
+    await guarded.clock.advance(0.1)
+    guarded.reading.mark_written(ONE)
+    after = asyncio.create_task(guarded.state(ONE, "alice"))
+    await guarded.clock.settle()
+    slow.may_answer.set()
+    assert await before == "RUNNING"
+    assert await after == "KILLED"
+    assert slow.asked == 2

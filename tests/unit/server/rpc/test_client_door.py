@@ -12,6 +12,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.global_master.entitle import ShareSettings
 from shim.global_master.federation_view import Part
+from shim.ports.resource_manager_rpc import RPCAnswer
 from shim.protocol.hrpc import (
     AuthMethod,
     Call,
@@ -37,9 +38,12 @@ from shim.protocol.proto.messages import (
     GetDelegationTokenRequestProto,
     GetDelegationTokenResponseProto,
     GetNewApplicationResponseProto,
+    GetQueueUserAclsInfoRequestProto,
+    GetQueueUserAclsInfoResponseProto,
     KillApplicationRequestProto,
     KillApplicationResponseProto,
     MoveApplicationAcrossQueuesRequestProto,
+    QueueUserACLInfoProto,
     RenewDelegationTokenRequestProto,
     RenewDelegationTokenResponseProto,
     SignalContainerRequestProto,
@@ -51,7 +55,7 @@ from shim.server.rpc import ClientDoor, ClientUseCases
 from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
 from shim.server.rpc.kept_answers import KeptAnswers
 from shim.services.application_ids import ApplicationIds
-from shim.services.client_calls import ClientCalls
+from shim.services.client_calls import CallSettings, ClientCalls
 from shim.services.delegation_tokens import DelegationTokens
 from shim.services.identity import Caller, IdentityRules, IdentityService, ProxyRule
 from shim.services.waiting_room import WaitingRoom
@@ -70,6 +74,7 @@ class Door:
     def __init__(self, federation: ScriptedFederation, *, is_shared: bool = True) -> None:
         self.federation = federation
         self.is_shared = is_shared
+        self.guarded = frozenset[SubClusterId]() if is_shared else frozenset(federation.managers)
         self.rpcs = {name: ScriptedRPC(manager) for name, manager in federation.managers.items()}
 
     async def open(self) -> "Door":
@@ -85,6 +90,7 @@ class Door:
             listing=heddle.listing,
             view=heddle.view,
             clock=clock,
+            settings=CallSettings(guarded=self.guarded),
         )
         rules = IdentityRules(admins=("operator",), proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice",))})
         identity = IdentityService(rules, secret=b"s" * 32, clock=clock)
@@ -894,3 +900,51 @@ async def test_reports_and_lists_tell_what_an_application_uses_in_all_clusters(d
         expected = {"east": 250, "west": 270}[name]  # of the end, too, nothing is kept that would be wrong later
         report = (await door.ask("getApplicationReport", report_request())).application_report
         assert report.app_resource_Usage.memory_seconds == expected
+
+
+BOB_TOO = Caller("bob", "bob")
+
+
+async def test_what_is_guarded_and_away_is_shown_to_its_owner_alone(guarded):
+    guarded.manager("east").add_application(APP, user="alice")
+    await guarded.federation.wait_for(guarded.heddle.poll())
+    guarded.manager("east").behave(IsNeverReached())
+    await guarded.federation.clock.advance(2.0)
+
+    mine = await guarded.ask("getApplicationReport", report_request())
+    of_another = await guarded.ask("getApplicationReport", report_request(), caller=BOB_TOO)
+    lists = [
+        (await guarded.ask("getApplications", GetApplicationsRequestProto(), caller=caller)).applications
+        for caller in (ALICE, BOB_TOO)
+    ]
+
+    assert mine.application_report.user == "alice"
+    assert isinstance(of_another, Failure)
+    assert [len(listed) for listed in lists] == [1, 0]
+
+
+class TellsRights(ScriptedRPC):
+    """Tells each user the queue that is theirs."""
+
+    async def call(self, call, *, timeout_s=None):
+        if call.method != "getQueueUserAcls":
+            return await super().call(call, timeout_s=timeout_s)
+        await super().call(replace(call, method="getClusterMetrics"), timeout_s=timeout_s)
+        right = QueueUserACLInfoProto(queueName=f"root.{self.subcluster}.{call.user}")
+        return RPCAnswer(GetQueueUserAclsInfoResponseProto(queueUserAcls=[right]).SerializeToString())
+
+
+async def test_what_a_cluster_that_is_away_last_told_one_user_is_not_told_another():
+    made = Door(ScriptedFederation())
+    made.rpcs = {name: TellsRights(manager) for name, manager in made.federation.managers.items()}
+    door = await made.open()
+    request = GetQueueUserAclsInfoRequestProto()
+    await door.ask("getQueueUserAcls", request)
+    door.manager("east").behave(IsNeverReached())
+
+    told = {}
+    for caller in (ALICE, BOB_TOO):
+        rights = (await door.ask("getQueueUserAcls", request, caller=caller)).queueUserAcls
+        told[caller.user] = {each.queueName for each in rights}
+
+    assert told == {"alice": {"root.east.alice", "root.west.alice"}, "bob": {"root.west.bob"}}
