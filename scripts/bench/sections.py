@@ -11,6 +11,7 @@ from scripts.bench import side_by_side
 from scripts.bench.allocate import allocate
 from scripts.bench.cells import Cell, Effort, Say
 from scripts.bench.generated import Size, generated
+from scripts.bench.granted import granted
 from scripts.bench.jobs import jobs
 from scripts.bench.load import resident_mib
 from scripts.bench.relay import relay
@@ -84,6 +85,11 @@ def _allocate(bench: Bench) -> Iterator[str]:
     return allocate(bench.folder / "allocate", bench.base_port, bench.effort, bench.say)
 
 
+def _granted(bench: Bench) -> Iterator[str]:
+    bench.end_stage()
+    return granted(bench.folder / "granted", bench.effort, bench.say)
+
+
 def _relay(bench: Bench) -> Iterator[str]:
     bench.end_stage()
     return relay(bench.effort, bench.say)
@@ -101,6 +107,7 @@ SECTIONS: Mapping[str, Section] = {
     "many": _many,
     "submit": partial(_cells, side_by_side.submissions),
     "allocate": _allocate,
+    "granted": _granted,
     "relay": _relay,
     "generated": _generated,
 }
