@@ -2,6 +2,7 @@
 
 import asyncio
 import os
+from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
@@ -42,6 +43,7 @@ class RPCSettings:
         idle_s: A connection without calls is closed after this time, as Java clients do.
         max_answer_bytes: A larger answer ends the connection.
         real_user: Who calls on behalf of others (`hadoop.proxyuser.*` there); empty to be believed at once.
+        connections: Most connections at a time: each user has one, and clients make names up.
     """
 
     connect_timeout_s: float = 1.0
@@ -49,6 +51,7 @@ class RPCSettings:
     idle_s: float = 10.0
     max_answer_bytes: int = DEFAULT_MAX_FRAME_BYTES
     real_user: str = ""
+    connections: int = 256
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,6 +94,13 @@ class YarnRPC:
         self._channels: dict[tuple[str, str], RPCChannel] = {}
         self._opening: dict[tuple[str, str], asyncio.Task[RPCChannel]] = {}
         self._sweeper: asyncio.TimerHandle | None = None
+        self._wanted: Counter[tuple[str, str]] = Counter()
+        self._ended = asyncio.Event()
+
+    @property
+    def connections(self) -> int:
+        """How many are open or being opened."""
+        return len(self._channels) + len(self._opening)
 
     @property
     def subcluster(self) -> SubClusterId:
@@ -101,10 +111,12 @@ class YarnRPC:
         """Make a call; see `ResourceManagerRPC.call`."""
         limit_s = timeout_s if timeout_s is not None else self._settings.timeout_s
         is_sent = False
+        key = (call.user, call.protocol)
+        self._wanted[key] += 1
         try:
             async with asyncio.timeout(limit_s):
                 for _ in self._target.addresses:
-                    channel = await self._channel(call)
+                    channel = await self._channel(key)
                     is_sent = True
                     answer = self._answer(await channel.call(_request(call), _context(call)))
                     if answer is not None:
@@ -114,6 +126,11 @@ class YarnRPC:
         except TimeoutError as exc:
             kind = NoAnswerError if is_sent else NeverReachedError
             raise kind(self.subcluster, f"no answer to {call.method} within {limit_s:g} s") from exc
+        finally:
+            self._wanted[key] -= 1
+            if not self._wanted[key]:
+                del self._wanted[key]
+            self._ended.set()
         raise StandbyError(self.subcluster, f"no ResourceManager among {self._listed()} is active")
 
     async def close(self) -> None:
@@ -142,21 +159,39 @@ class YarnRPC:
             raise NeverReachedError(self.subcluster, f"refuses Heddle's login by ticket: {failure.summary}")
         return RPCAnswer(b"", RPCRefusal(failure.java_class, failure.summary))
 
-    async def _channel(self, call: RPCCall) -> RPCChannel:
-        """The open connection for the call's user; whoever comes while it opens waits for the same one."""
-        key = (call.user, call.protocol)
+    async def _channel(self, key: tuple[str, str]) -> RPCChannel:
+        """The open connection for a user; whoever comes while it opens waits for the same one."""
         channel = self._channels.get(key)
         if channel is not None and channel.is_usable:
             return channel
         opening = self._opening.get(key)
+        if channel is not None:
+            del self._channels[key]  # it has ended
+        while opening is None and not self._has_room():
+            self._ended.clear()
+            await self._ended.wait()
+            channel, opening = self._channels.get(key), self._opening.get(key)
+            if channel is not None and channel.is_usable:
+                return channel  # another call of the same user opened it meanwhile
         if opening is None:
             opening = asyncio.create_task(self._open(key))
             self._opening[key] = opening
             opening.add_done_callback(lambda done: self._opened(key, done))
         return await asyncio.shield(opening)
 
+    def _has_room(self) -> bool:
+        """Whether one more may be opened; the one that has been idle for longest makes room for it."""
+        if self.connections < self._settings.connections:
+            return True
+        idle = [(channel.last_used_s, key) for key, channel in self._channels.items() if key not in self._wanted]
+        if not idle:
+            return False
+        self._channels.pop(min(idle)[1]).close()
+        return True
+
     def _opened(self, key: tuple[str, str], done: "asyncio.Task[RPCChannel]") -> None:
         self._opening.pop(key, None)
+        self._ended.set()
         if not done.cancelled() and done.exception() is None:
             self._channels[key] = done.result()
             self._sweep_later()

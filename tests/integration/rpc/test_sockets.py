@@ -95,6 +95,16 @@ def a_call(method="echo", payload=b"", user="alice"):
     return RPCCall(APPLICATION_CLIENT.name, method, payload, user)
 
 
+async def test_users_who_are_made_up_take_no_more_connections_than_there_may_be():
+    async with serving() as server, calling(server.port, connections=4) as rpc:
+        answers = await asyncio.gather(*(rpc.call(a_call(payload=b"x", user=f"u{n}")) for n in range(40)))
+        assert len(answers) == 40
+        assert rpc.connections <= 4
+        for number in range(20):
+            await rpc.call(a_call(payload=b"x", user=f"v{number}"))
+            assert rpc.connections <= 4
+
+
 async def test_many_calls_of_many_users_get_their_own_answers():
     async with serving() as server, calling(server.port) as rpc:
         calls = [a_call(payload=f"{user} {number}".encode(), user=user) for user in "abc" for number in range(200)]
