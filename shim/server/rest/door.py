@@ -40,6 +40,7 @@ from shim.server.rest.routes import Routes
 from shim.server.rest.wadl import describe
 from shim.services.freshness import Freshness, instant
 from shim.services.identity import COOKIE_NAME, Caller, ForeignTokenError, IdentityService, ImpersonationError
+from shim.telemetry.slow_turns import SlowTurns
 
 __all__ = ["RestDoor", "Site"]
 
@@ -76,6 +77,7 @@ class RestDoor:
         is_shared: Whether reads are the same for every caller; False if a sub-cluster guards its applications.
         max_body_bytes: Largest body after decompression.
         kept: How many answers are kept.
+        turns: Told how long each answer held the event loop.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class RestDoor:
         is_shared: bool = True,
         max_body_bytes: int = _MOST_INFLATED,
         kept: CacheLimits = _KEPT,
+        turns: SlowTurns | None = None,
     ) -> None:
         self._backend = backend
         self._identity = identity
@@ -104,6 +107,7 @@ class RestDoor:
         self._prefix = request_prefix
         self._is_shared = is_shared
         self._max_body_bytes = max_body_bytes
+        self._turns = turns or SlowTurns()
 
     # -- answers that are ready --------------------------------------------------------------------------------------
 
@@ -149,7 +153,8 @@ class RestDoor:
         story = Story(self._new_request_id(), self._told_request_id(request))
         began_s = self._backend.clock.monotonic_s()
         try:
-            answer = await zipped(await self._answer(request, story), request)
+            work = self._turns.watch(self._answer(request, story), lambda: f"REST {story.operation}")
+            answer = await zipped(await work, request)
         except HeddleError as exc:
             story.reason = str(exc)[:_LONGEST_REASON]
             answer = self._error(exc, request, story)

@@ -30,9 +30,11 @@ from shim.protocol.hrpc.headers import SASL_CALL_ID
 from shim.server.guests import ByteBudget, GuestBook
 from shim.server.rpc.exchanges import RPCExchange
 from shim.services.identity import Caller
+from shim.telemetry.slow_turns import SlowTurns
 
 __all__ = ["LoginJudge", "RPCConnection", "RPCDoor", "RPCLimits", "Reception"]
 
+_TURNS = SlowTurns()  # there is one event loop
 _LOG = structlog.get_logger("heddle.rpc")
 _MIB = 1024 * 1024
 _FRAMES_PER_TURN = 64
@@ -310,7 +312,7 @@ class RPCConnection(asyncio.Protocol):
     async def _run(self, call: Call, caller: Caller) -> None:
         began_s = self._loop.time()
         try:
-            answer = await self._door.answer(call, caller)
+            answer = await _TURNS.watch(self._door.answer(call, caller), lambda: f"RPC {call.method}")
         except Exception:  # noqa: BLE001 - a task's boundary: one call's bug must not end the connection
             _LOG.exception("rpc call failed", method=call.method, user=caller.user, peer=self._peer)
             answer = Failure(JavaClass.YARN, f"{call.method} failed inside Heddle; its log tells why")
