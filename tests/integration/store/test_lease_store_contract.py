@@ -1,6 +1,7 @@
 """What every `LeaseStore` promises: in memory, on SQLite and on PostgreSQL."""
 
 import asyncio
+import time
 
 import asyncpg
 import pytest
@@ -105,3 +106,15 @@ async def test_a_process_that_ends_gives_everything_back_at_once_and_nothing_of_
         "queue/x": False,
     }
     assert (await take(store, "b", name="queue/x")).fence == 2
+
+
+async def test_nobody_takes_a_lease_just_before_it_ends(store):
+    """What is asked within the lease's time is refused however little is left; a slow machine tries again."""
+    for attempt in range(50):
+        name, began_s = f"lm/east-{attempt}", time.monotonic()
+        await take(store, "a", name=name, for_s=0.8)
+        taken = await take(store, "b", name=name)
+        if time.monotonic() - began_s < 0.7:
+            assert taken is None
+            return
+    raise AssertionError("no two statements within 0.7 s, 50 times")

@@ -1,7 +1,7 @@
 """Room is made wherever a container that waits could be had, where that is cheapest, and only once."""
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import pytest
 
@@ -122,3 +122,29 @@ def test_what_there_is_room_for_is_easy_wherever_it_could_be_and_only_once():
     assert easy(queue) == {EAST: 2, WEST: 2}
     assert lacking(queue, CAPACITY, {}) == {EAST: 1}
     assert lacking(queue, CAPACITY, {EAST: 1}) == {}
+
+
+@dataclass
+class SilentAtTimes(Clusters):
+    """The west is not heard of while `is_silent`: its part is from before the last look."""
+
+    is_silent: bool = False
+
+    def snapshot(self) -> ShareSnapshot:
+        whole = super().snapshot()
+        return replace(whole, is_fresh=not self.is_silent)
+
+
+def lifted(effects: list[object]) -> bool:
+    return any(isinstance(each, Restrain) and each.amount is None for each in effects)
+
+
+def test_what_is_held_back_stays_so_when_one_poll_is_missed_and_goes_out_when_silence_lasts():
+    clusters = SilentAtTimes(containers_at(WEST, range(2, 10)), 8, spanning(4))
+    assert any(isinstance(each, Restrain) and each.amount is not None for each in clusters.look(2))
+    clusters.is_silent = True
+    assert clusters.look(1) == [], "one missed poll says nothing"
+    assert clusters.look(int(PATIENCE.stale_s) - 2) == []
+    assert lifted(clusters.look(2)), "nobody knows who waits any more"
+    clusters.is_silent = False
+    assert not lifted(clusters.look(1))

@@ -104,3 +104,39 @@ async def test_a_store_that_is_away_at_the_end_does_not_keep_the_process(store, 
     store.is_away = True
     await stop(task)
     assert story.told == [1, "lost"]
+
+
+class SlowLeaseStore(InMemoryLeaseStore):
+    """Decides at once, and answers `late_s` afterwards."""
+
+    late_s = 1.0
+
+    async def acquire(self, name, *, holder, address, for_s):
+        """See `LeaseStore`."""
+        lease = await super().acquire(name, holder=holder, address=address, for_s=for_s)
+        await self.clock.sleep(self.late_s)
+        return lease
+
+
+async def test_a_lease_counts_from_before_it_was_asked_for_and_not_from_the_answer(clock):
+    store = SlowLeaseStore(clock)
+    keeper = keeper_of(store, clock, "a")
+    asking = asyncio.create_task(keeper.try_once())
+    await clock.advance(store.late_s)
+    assert await asking
+    await clock.advance(FOR_S - store.late_s - 0.01)
+    assert keeper.is_held
+    await clock.advance(0.02)
+    assert not keeper.is_held, "the store gives it to others from now on"
+    taking = asyncio.create_task(keeper_of(store, clock, "b").try_once())
+    await clock.advance(store.late_s)
+    assert await taking
+
+
+async def test_an_answer_that_comes_after_the_lease_has_ended_is_not_believed(clock):
+    store = SlowLeaseStore(clock)
+    store.late_s = FOR_S + 0.5
+    keeper = keeper_of(store, clock, "a")
+    asking = asyncio.create_task(keeper.try_once())
+    await clock.advance(store.late_s)
+    assert not await asking
