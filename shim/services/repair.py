@@ -231,7 +231,7 @@ class Repair:
     async def _latest(self, record: SubmissionRecord, asked: "_Asked") -> HomeKnows | Uncertain:
         """What the home says of a record; asked anew if the others before it took so long that it may have changed."""
         within_s = self._settings.answer_within_s
-        if self._clock.monotonic_s() - asked.at_s <= within_s:
+        if self._clock.monotonic_s() - asked.at_s < within_s:
             return asked.knows
         manager = self._managers[record.home_subcluster]
         return await ask_home(manager, [record.submission.application_id], timeout_s=within_s)

@@ -1,7 +1,7 @@
 """State stores for tests: one in memory that keeps the contract, and some that fail in named ways."""
 
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Collection, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import dataclass, field, replace
 
@@ -20,6 +20,7 @@ __all__ = [
     "LockedStore",
     "LosesTheAnswerToCommits",
     "SwitchableStore",
+    "TakesItsTime",
 ]
 
 
@@ -435,3 +436,34 @@ class LosesTheAnswerToCommits(InMemoryStateStore):
             self.losses -= 1
             raise StoreUnavailableError("the connection broke while the commit was under way: a test says so")
         return stands
+
+
+@dataclass(slots=True)
+class TakesItsTime(SwitchableStore):
+    """Something happens between the call and the deed: each operation that has a hook awaits it first.
+
+    Attributes:
+        before: What is awaited, by the operation's name; each once.
+    """
+
+    before: dict[str, Callable[[], Awaitable[object]]] = field(default_factory=dict)
+
+    async def _wait(self, operation: str) -> None:
+        hook = self.before.pop(operation, None)
+        if hook is not None:
+            await hook()
+
+    async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
+        """Once its hook is done."""
+        await self._wait("rehome")
+        await SwitchableStore.rehome(self, record, was=was)
+
+    async def find(self, application_id: ApplicationId) -> SubmissionRecord | None:
+        """Once its hook is done."""
+        await self._wait("find")
+        return await SwitchableStore.find(self, application_id)
+
+    async def note_taken(self, application_ids: Collection[ApplicationId]) -> None:
+        """Done, and then its hook: what is noted meanwhile is not in it."""
+        await SwitchableStore.note_taken(self, application_ids)
+        await self._wait("note_taken")

@@ -9,7 +9,7 @@ import pytest
 from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId
 from shim.domain.submissions import SubmissionRecord, SubmissionState
-from shim.services.delivery_attempts import BackOff
+from shim.services.delivery_attempts import BackOff, DeliveryAttempts
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import ChokesOn, FailsWithoutWords, IsNeverReached, IsPaused
@@ -215,3 +215,12 @@ async def test_a_round_that_is_under_way_is_not_begun_twice(federation: Scripted
     assert sent(federation) == 1
     await asyncio.gather(heddle.repair.stop())
     assert not heddle.repair._under_way
+
+
+def test_an_intent_of_another_process_is_never_hopeless() -> None:
+    attempts = DeliveryAttempts(BackOff(give_up_after=1, give_up_s=0.0))
+    record = a_record(1)
+    attempts.begin(record)
+    attempts.failed(record.standing, "boom", started_on_ms=1, now_s=0.0)
+    assert attempts.is_hopeless(record.standing, 1.0)
+    assert not attempts.is_hopeless(replace(record, intent_id="another's").standing, 1.0)

@@ -355,3 +355,31 @@ def a_report(name: str, at_s: float) -> SubClusterReport:
         queues=leaves,
         documents={"metrics": b"{}", "scheduler": b"{}"},
     )
+
+
+async def test_one_that_cannot_be_started_stops_no_other_and_is_given_up() -> None:
+    front = await a_front(ONE_AT_A_TIME)
+    await front.submit(1)
+    await front.submit(2)
+    await front.submit(3)
+    agree = front.heddle.homes.agree
+
+    async def fails_for_the_second(submission: Submission, **kwargs: Any) -> Any:
+        if submission.application_id == id_of(2):
+            raise ValueError("its context is not plain")
+        return await agree(submission, **kwargs)
+
+    front.heddle.homes.agree = fails_for_the_second  # type: ignore[method-assign]
+    await front.end(1)
+    front.policy = SharePolicy(())
+    await front.starting.round()
+    assert front.federation.who_has(id_of(3)) != [], "the other starts in the same round"
+    assert front.federation.who_has(id_of(2)) == []
+    for _ in range(12):
+        await front.federation.clock.advance(300.0)
+        await front.starting.round()
+    record = await front.federation.store.find(id_of(2))
+    assert record is not None
+    assert record.state is SubmissionState.REJECTED
+    assert "given up after" in record.rejection
+    assert "not plain" in record.rejection

@@ -136,3 +136,13 @@ def test_any_value_in_a_field_that_decides_is_understood_and_sent_or_refused(val
         sent = json.loads(read.body)
         assert sent.get("queue", "") == read.queue
         assert sent.get("application-name", "") == read.name
+
+
+@pytest.mark.parametrize(
+    "declaration", ["<!DOCTYPE a>", '<!DOCTYPE a [<!ENTITY e "x">]>', "<!DOCTYPE a SYSTEM 'x.dtd'>"]
+)
+def test_s25_a_document_type_alone_is_refused_whatever_else_is_right(declaration):
+    whole = f"<application-submission-context><application-id>{ID}</application-id></application-submission-context>"
+    assert _decode(whole.encode(), "application/xml").application_id == ApplicationId(1, 1)
+    with pytest.raises(JavaError, match="document types are not allowed"):
+        _decode(f"{declaration}{whole}".encode(), "application/xml")
