@@ -62,8 +62,15 @@ def passed_on(call: Call, caller: Caller, payload: bytes | None = None) -> RPCCa
         call.method,
         (call.payload_untrusted or b"") if payload is None else payload,
         user=caller.user,
-        caller_context=context.context if context is not None else "",
+        caller_context=_on_one_line(context.context) if context is not None else "",
     )
+
+
+def _on_one_line(text_untrusted: str) -> str:
+    """A text that goes into audit logs, whose fields are ended by tabs and whose records by line ends."""
+    if text_untrusted.isprintable():
+        return text_untrusted
+    return "".join(each if each.isprintable() else " " for each in text_untrusted)
 
 
 def told(answer: RPCAnswer) -> bytes | Failure:

@@ -388,3 +388,37 @@ async def test_a_label_without_end_goes_nowhere(operators):
         assert isinstance(refused, Failure)
         assert "node label" in refused.message
     assert not operators.told("east") + operators.told("west")
+
+
+def filled(message, number, text, depth=0):
+    """A message with something in every field of it, in lists too."""
+    for field in message.DESCRIPTOR.fields:
+        if field.message_type is not None:
+            if depth < 4:
+                inner = getattr(message, field.name)
+                filled(inner.add() if field.is_repeated else inner, number, text, depth + 1)
+                if not field.is_repeated:
+                    inner.SetInParent()
+            continue
+        bits = {field.CPPTYPE_INT32: 31, field.CPPTYPE_INT64: 63}.get(field.cpp_type)
+        value = field.default_value if not field.is_repeated else None
+        if bits is not None:
+            value = max(-(2**bits), min(2**bits - 1, number))
+        elif field.cpp_type == field.CPPTYPE_STRING:
+            value = text if field.type == field.TYPE_STRING else text.encode()
+        if field.is_repeated and value is not None:
+            getattr(message, field.name).append(value)
+        elif not field.is_repeated:
+            setattr(message, field.name, value)
+    return message
+
+
+@pytest.mark.parametrize("text", ["", "\x00", "..", "root.\u00e9\n", "x" * 5000])
+@pytest.mark.parametrize("number", [-(2**63), -1, 2**63 - 1])
+@pytest.mark.parametrize("method", sorted(ALL))
+async def test_absurd_values_are_answered_and_end_nothing(operators, method, number, text):
+    request = filled(ALL[method].request(), number, text)
+
+    told = await operators.ask(method, request)
+
+    assert not isinstance(told, Failure) or "internal" not in told.message.lower()

@@ -716,6 +716,19 @@ async def test_a_container_of_an_unknown_application_is_nobodys(door):
     assert door.asked("signalToContainer") == 0
 
 
+async def test_a_callers_context_forges_no_record_of_an_audit_log(door):
+    context = CallerContext("x\r\nUSER=root\tOPERATION=Kill\u2028RESULT=SUCCESS")
+    payload = APPLICATION_CLIENT.methods["getClusterMetrics"].request().SerializeToString()
+    call = Call(1, b"client", 0, context, APPLICATION_CLIENT.name, "getClusterMetrics", 1, payload)
+
+    await door.federation.wait_for(door.door.answer(call, ALICE))
+
+    told = [
+        call.caller_context for rpc in door.rpcs.values() for call in rpc.calls if call.method == "getClusterMetrics"
+    ]
+    assert set(told) == {"x  USER=root OPERATION=Kill RESULT=SUCCESS"}
+
+
 def with_numbers(message, number):
     """A message whose numbers are all as near to one as their width lets them be, in every message inside."""
     for field in message.DESCRIPTOR.fields:
