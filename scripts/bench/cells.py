@@ -7,6 +7,7 @@ ratio is taken within a round; the median of the rounds is shown with their rang
 import statistics
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
+from math import isnan
 from typing import TypeVar
 
 from scripts.bench.load import Measured, cpu_s
@@ -77,8 +78,8 @@ def measure_cells(
         for target in turned(TARGETS, rounds):
             before_s = cpu_s(pids[target])
             measured = measure(target, count)
-            used_us = (cpu_s(pids[target]) - before_s) * 1e6
-            runs[target].append(replace(measured, cpu_us=used_us / max(1, measured.requests)))
+            used_us = (cpu_s(pids[target]) - before_s) * 1e6 / max(1, measured.requests)
+            runs[target].append(replace(measured, cpu_us=used_us) if isnan(measured.cpu_us) else measured)
         cell = Cell(what, count, runs)
         shown = ", ".join(f"{target} {cell.median(target, lambda run: run.per_s):.4g}/s" for target in TARGETS)
         say(f"{what}, {count} connections: {shown}")

@@ -5,16 +5,19 @@ import os
 import re
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 
 import aiohttp
 import httpx
 
 __all__ = [
+    "COUNTER",
     "USER",
     "Measured",
+    "count_known",
     "cpu_s",
     "measure_posts",
     "measure_reads",
@@ -22,16 +25,20 @@ __all__ = [
     "percentile",
     "resident_mib",
     "wait_until_taken_up",
+    "wrk_script",
 ]
 
 USER = "bench"
 """Who asks."""
+COUNTER = "{counter}"
+"""Stands in a URL for a number that is another one in each request."""
 
 _APPS = "/ws/v1/cluster/apps"
 _LOOKS_EVERY_S = 0.02
 _TICKS = os.sysconf("SC_CLK_TCK")
 # the Router sends ten bytes of gzip too many to clients that take it, which break the next answer of the connection
 _HEADERS = {"Accept": "application/json", "Accept-Encoding": "identity"}
+_NO_HEADERS: Mapping[str, str] = MappingProxyType({})
 _UNITS_MS = {"us": 0.001, "ms": 1.0, "s": 1000.0, "m": 60_000.0}
 
 
@@ -58,17 +65,52 @@ class Measured:
     taken_up_per_s: float = float("nan")
 
 
-def measure_reads(url: str, *, connections: int, seconds: float, method: str = "GET") -> Measured:
-    """Ask for one URL over and over on kept connections, for a whole number of seconds: wrk knows no others."""
+def measure_reads(
+    url: str,
+    *,
+    connections: int,
+    seconds: float,
+    method: str = "GET",
+    headers: Mapping[str, str] = _NO_HEADERS,
+    start: int = 0,
+) -> Measured:
+    """Ask over and over on kept connections, for a whole number of seconds: wrk knows no others.
+
+    Args:
+        url: What to ask for; where `COUNTER` stands in it, each request has another number.
+        connections: Connections at a time.
+        seconds: For so long.
+        method: HTTP method.
+        headers: Beside `Accept: application/json`, or in its place.
+        start: The number before the first.
+    """
     seconds = max(1, round(seconds))
     script = Path(f"/tmp/heddle-bench-{os.getpid()}.lua")  # noqa: S108 - its content is fixed, its name is ours
-    script.write_text(f'wrk.method = "{method}"\nwrk.headers["Accept"] = "application/json"\n', "utf-8")
+    script.write_text(wrk_script(url, method, {"Accept": "application/json", **headers}, start), "utf-8")
+    base = "/".join(url.split("/", 3)[:3])
     try:
         command = ["wrk", "-t1", f"-c{connections}", f"-d{seconds}s", "--timeout", "120s", "--latency"]
-        done = subprocess.run([*command, "-s", str(script), url], capture_output=True, text=True, check=True)
+        done = subprocess.run([*command, "-s", str(script), base], capture_output=True, text=True, check=True)
     finally:
         script.unlink()
     return _parse(done.stdout, seconds)
+
+
+def wrk_script(url: str, method: str, headers: Mapping[str, str], start: int) -> str:
+    """The requests, in the language of wrk; one that is always the same is written once."""
+    path = f"/{url.split('/', 3)[3]}"
+    lines = [f'wrk.method = "{method}"', f"wrk.path = [[{path}]]"]
+    lines += [f"wrk.headers[ [[{name}]] ] = [[{value}]]" for name, value in headers.items()]
+    if COUNTER in path:
+        before, after = path.split(COUNTER)
+        lines += [
+            f"local counter = {start}",
+            "request = function()",
+            "  counter = counter + 1",
+            f'  return wrk.format(nil, string.format("%s%d%s", [[{before}]], counter, [[{after}]]))',
+            "end",
+        ]
+    return "\n".join((*lines, ""))
 
 
 def _parse(text: str, seconds: float) -> Measured:
@@ -130,14 +172,20 @@ def wait_until_taken_up(managers: Sequence[str], count: int, *, within_s: float)
     """
     deadline_s = time.monotonic() + within_s
     with httpx.Client(trust_env=False, timeout=within_s) as client:
-        while (accepted := sum(_accepted(client, manager) for manager in managers)) < count:
+        while (accepted := sum(_counted(client, manager, "accepted") for manager in managers)) < count:
             if time.monotonic() > deadline_s:
                 raise TimeoutError(f"{accepted} of {count} applications were taken up within {within_s:g} s")
             time.sleep(_LOOKS_EVERY_S)
 
 
-def _accepted(client: httpx.Client, manager: str) -> int:
-    told = client.get(f"{manager}/ws/v1/cluster/appstatistics", params={"states": "accepted"}).json()
+def count_known(manager: str) -> int:
+    """How many applications a ResourceManager knows, ended ones among them."""
+    with httpx.Client(trust_env=False, timeout=60) as client:
+        return _counted(client, manager, "")
+
+
+def _counted(client: httpx.Client, manager: str, states: str) -> int:
+    told = client.get(f"{manager}/ws/v1/cluster/appstatistics", params={"states": states}).json()
     return sum(int(item["count"]) for item in told["appStatInfo"]["statItem"])
 
 

@@ -6,9 +6,11 @@ run. The first answer of each connection is read whole.
 """
 
 import asyncio
+import itertools
 import os
 import time
 from collections.abc import Sequence
+from functools import partial
 from typing import cast
 
 import uvloop
@@ -40,9 +42,9 @@ _PATIENCE_S = 120.0
 class _Repeater(asyncio.Protocol):
     """One connection that makes one call again and again, the next when the last is answered."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: Request, user: str) -> None:
         self._request = request
-        self._connection = ClientConnection(request.protocol, UserIdentity(USER), os.urandom(16))
+        self._connection = ClientConnection(request.protocol, UserIdentity(user), os.urandom(16))
         self._loop = asyncio.get_running_loop()
         self.first: asyncio.Future[None] = self._loop.create_future()
         self.done: asyncio.Future[None] = self._loop.create_future()
@@ -118,15 +120,30 @@ class _Repeater(asyncio.Protocol):
         self._transport.write(self._frame)
 
 
-def measure_calls(address: str, method: str, payload: bytes, *, connections: int, seconds: float) -> Measured:
-    """Make one call of ApplicationClientProtocol over and over, one at a time on each connection."""
-    return uvloop.run(_measure_calls(address, Request(APPLICATION_CLIENT.name, method, payload), connections, seconds))
+def measure_calls(
+    address: str, method: str, payload: bytes, *, connections: int, seconds: float, users: Sequence[str] = (USER,)
+) -> Measured:
+    """Make one call of ApplicationClientProtocol over and over, one at a time on each connection.
+
+    Args:
+        address: `host:port`.
+        method: What to call.
+        payload: The request.
+        connections: Connections at a time.
+        seconds: For so long.
+        users: Who calls: the connections by turns.
+    """
+    request = Request(APPLICATION_CLIENT.name, method, payload)
+    callers = list(itertools.islice(itertools.cycle(users), connections))
+    return uvloop.run(_measure_calls(address, request, callers, seconds))
 
 
-async def _measure_calls(address: str, request: Request, connections: int, seconds: float) -> Measured:
+async def _measure_calls(address: str, request: Request, callers: Sequence[str], seconds: float) -> Measured:
     ((host, port),) = addresses_of([address])
     loop = asyncio.get_running_loop()
-    repeaters = [(await loop.create_connection(lambda: _Repeater(request), host, port))[1] for _ in range(connections)]
+    repeaters = [
+        (await loop.create_connection(partial(_Repeater, request, caller), host, port))[1] for caller in callers
+    ]
     try:
         busy, took_s = await _repeat(repeaters, seconds)
     finally:

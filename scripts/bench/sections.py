@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import Self
 
-from scripts.bench import side_by_side
+from scripts.bench import client_reads, side_by_side
 from scripts.bench.allocate import allocate
 from scripts.bench.cells import Cell, Effort, Say
 from scripts.bench.generated import Size, generated
@@ -16,7 +16,7 @@ from scripts.bench.jobs import jobs
 from scripts.bench.load import resident_mib
 from scripts.bench.relay import relay
 from scripts.bench.report import cell_tables, figure_table
-from scripts.bench.stage import Stage, a_stage
+from scripts.bench.stage import FEW, Stage, a_stage
 
 __all__ = ["SECTIONS", "Bench"]
 
@@ -102,9 +102,13 @@ def _generated(bench: Bench) -> Iterator[str]:
 
 SECTIONS: Mapping[str, Section] = {
     "rest": partial(_cells, side_by_side.rest_reads),
+    "named": partial(_cells, client_reads.named_reads),
     "rpc": partial(_cells, side_by_side.rpc_reads),
+    "users": partial(_cells, client_reads.many_users),
     "jobs": _jobs,
+    "differing": partial(_cells, partial(client_reads.differing_lists, sizes=(FEW, 1000))),
     "many": _many,
+    "differing-many": partial(_cells, partial(client_reads.differing_lists, sizes=(10_000,))),
     "submit": partial(_cells, side_by_side.submissions),
     "allocate": _allocate,
     "granted": _granted,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 
 from scripts.bench.cells import Cell, Effort, Measure, Say, measure_cells
-from scripts.bench.load import USER, Measured, measure_posts, measure_reads, new_ids, wait_until_taken_up
+from scripts.bench.load import USER, Measured, cpu_s, measure_posts, measure_reads, new_ids, wait_until_taken_up
 from scripts.bench.rpc_load import measure_calls, measure_submissions
 from scripts.bench.stage import FEW, MANY, Stage
 from shim.domain.ids import ApplicationId
@@ -62,10 +62,10 @@ def submissions(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:
         # the Router gives out no ids over REST: it gets those of a ResourceManager
         source = stage.bases["rm" if target == "router" else target]
         ids = asyncio.run(new_ids(source, _POSTS))
-        return _to_the_end(stage, lambda: asyncio.run(measure_posts(stage.bases[target], ids, at_once=at_once)))
+        return _to_the_end(stage, target, lambda: asyncio.run(measure_posts(stage.bases[target], ids, at_once=at_once)))
 
     def call(target: str, at_once: int) -> Measured:
-        return _to_the_end(stage, lambda: measure_submissions(stage.rpcs[target], _POSTS, at_once=at_once))
+        return _to_the_end(stage, target, lambda: measure_submissions(stage.rpcs[target], _POSTS, at_once=at_once))
 
     yield from _cells(stage, effort, say, "REST: submit", (1, 8), post)
     yield from _cells(stage, effort, say, "RPC: getNewApplication + submitApplication", (1, 8), call)
@@ -74,7 +74,7 @@ def submissions(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:
 def many(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:
     """Lists of thousands; leaves the clusters full."""
     say(f"{MANY} applications")
-    stage.fill(MANY - FEW)
+    stage.fill_to(MANY)
     seconds = effort.seconds * _LONGER
     yield from _cells(stage, effort, say, f"REST: apps ({MANY:,})", (1, 8), _asker(stage, "/apps", seconds))
     rpc = _caller(stage, "getApplications", b"", seconds)
@@ -98,14 +98,17 @@ def _caller(stage: Stage, method: str, payload: bytes, seconds: float) -> Measur
     return measure
 
 
-def _to_the_end(stage: Stage, measure: Callable[[], Measured]) -> Measured:
-    """Measure submissions, also until the ResourceManagers have done their part."""
+def _to_the_end(stage: Stage, target: str, measure: Callable[[], Measured]) -> Measured:
+    """Measure submissions, also until the ResourceManagers have done their part: so long counts processor time."""
     time.sleep(_CALM_S)
-    began_s = time.perf_counter()
+    pid = stage.pids[target]
+    began_s, used_s = time.perf_counter(), cpu_s(pid)
     try:
         measured = measure()
         wait_until_taken_up(stage.managers, measured.requests, within_s=_TAKEN_UP_WITHIN_S)
-        return replace(measured, taken_up_per_s=measured.requests / (time.perf_counter() - began_s))
+        took_s, used_s = time.perf_counter() - began_s, cpu_s(pid) - used_s
+        per_request_us = used_s * 1e6 / max(1, measured.requests)
+        return replace(measured, taken_up_per_s=measured.requests / took_s, cpu_us=per_request_us)
     finally:
         stage.tidy()
 

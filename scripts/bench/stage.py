@@ -10,7 +10,7 @@ import httpx
 
 from scripts.bench.cells import Say
 from scripts.bench.java_router import JavaRouter
-from scripts.bench.load import USER, measure_posts, new_ids, resident_mib
+from scripts.bench.load import USER, count_known, measure_posts, new_ids, resident_mib
 from scripts.bench.real_masters import register
 from scripts.bench.targets import HeddleProcess
 from shim.domain.ids import ApplicationId
@@ -62,6 +62,12 @@ class Stage:
         for manager in self.managers:
             asyncio.run(_post(manager, count // len(self.managers)))
         self.tidy()
+
+    def fill_to(self, count: int) -> None:
+        """Give them as many as are missing until they know so many together."""
+        known = sum(map(count_known, self.managers))
+        if known < count:
+            self.fill(count - known)
 
     @contextlib.contextmanager
     def known_application(self) -> Iterator[str]:

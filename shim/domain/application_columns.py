@@ -5,7 +5,7 @@ keeps its row (an index into every column) for as long as it is known; the row o
 """
 
 from collections import defaultdict
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any, TypeAlias
 
@@ -100,6 +100,7 @@ class ApplicationColumns:
         self._words: Mapping[str, _Words] = {name: _Words() for name in _WORDS}
         self._tagged: defaultdict[str, set[int]] = defaultdict(set)
         self._order: Rows | None = None
+        self._sorted_times: dict[str, list[int]] = {}
         self._rank: Rows = np.zeros(0, np.intp)
 
     def __len__(self) -> int:
@@ -128,7 +129,7 @@ class ApplicationColumns:
         self._documents[row], self._raws[row] = None, b""
         self._columns["state"][row] = _UNUSED
         self._free.append(row)
-        self._order = None
+        self._forget_order()
 
     def _new_row(self, application_id: ApplicationId) -> int:
         if not self._free:
@@ -156,7 +157,11 @@ class ApplicationColumns:
         if before is None or _numbers_of(before) != numbers:
             for name, number in zip(_NUMBERS, numbers, strict=True):
                 columns[name][row] = number
-            self._order = None
+            self._forget_order()
+
+    def _forget_order(self) -> None:
+        self._order = None
+        self._sorted_times.clear()
 
     def _release_words(self, row: int, summary: ApplicationSummary) -> None:
         for name, word in zip(_WORDS, _words_of(summary), strict=True):
@@ -217,6 +222,13 @@ class ApplicationColumns:
     def time_ms(self, column: str) -> NDArray[np.int64]:
         """`started_ms` or `finished_ms` of every row, by the clock of its home."""
         return self._columns[column]
+
+    def sorted_times_ms(self, column: str) -> Sequence[int]:
+        """`started_ms` or `finished_ms` of every application, the smallest first."""
+        known = self._sorted_times.get(column)
+        if known is None:
+            known = self._sorted_times[column] = np.sort(self._columns[column][self.all()]).tolist()
+        return known
 
     def by_home(self, values: Mapping[SubClusterId, int]) -> NDArray[np.int64]:
         """For every row the value of its home; 0 for homes without one."""

@@ -364,6 +364,16 @@ class FederationView:
         report = self._subclusters[subcluster].report
         return 0.0 if report is None else report.clock_skew_s
 
+    def started_on_ms(self, subcluster: SubClusterId) -> int:
+        """The life of a ResourceManager as last reported; 0 before the first report."""
+        report = self._subclusters[subcluster].report
+        return 0 if report is None else report.started_on_ms
+
+    def age_s(self, subcluster: SubClusterId, now_s: float) -> float:
+        """Since the newest report of a sub-cluster began; infinite if there is none."""
+        known = self._subclusters[subcluster]
+        return float("inf") if known.report is None else max(0.0, now_s - known.heard_at_s)
+
     def largest_grant(self) -> ResourceVector:
         """The largest container that some sub-cluster grants, and that one of its nodes could hold."""
         if self._largest_grant is None:
@@ -386,7 +396,7 @@ class FederationView:
         seen = SubClusterView(
             subcluster=subcluster,
             state=self.state(subcluster, now_s),
-            age_s=float("inf") if report is None else max(0.0, now_s - known.heard_at_s),
+            age_s=self.age_s(subcluster, now_s),
             failure=known.failure,
             ha_state=None if report is None else report.ha_state,
             started_on_ms=0 if report is None else report.started_on_ms,

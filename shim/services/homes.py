@@ -132,11 +132,11 @@ class Homes:
 
     def started_on_ms(self, subcluster: SubClusterId) -> int:
         """The life of a sub-cluster's ResourceManager as last reported."""
-        return self._view.look(subcluster, self._clock.now_s()).started_on_ms
+        return self._view.started_on_ms(subcluster)
 
     def age_s(self, subcluster: SubClusterId) -> float:
         """How old the last report is."""
-        return self._view.look(subcluster, self._clock.now_s()).age_s
+        return self._view.age_s(subcluster, self._clock.now_s())
 
 
 def out_of_reach(rpcs: Mapping[SubClusterId, object]) -> Callable[[SubClusterId, Submission], str]:

@@ -2,6 +2,7 @@
 
 from dataclasses import replace
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -9,9 +10,9 @@ from shim.domain.application_columns import ApplicationColumns
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
-from shim.protocol.rest.application_search import search
+from shim.protocol.rest.application_search import canonical_content, search
 from shim.protocol.rest.errors import JavaError
-from shim.protocol.rest.filters import ApplicationFilter, QueueScope, TimeRange
+from shim.protocol.rest.filters import ApplicationFilter, QueueScope, TimeRange, parse_application_filter
 from shim.protocol.rest.queries import Query
 from shim.protocol.rest.statistics import application_statistics, column_statistics
 
@@ -164,3 +165,52 @@ def test_the_row_of_one_that_was_dropped_is_used_again():
         columns.remove(ApplicationId(7, number - 10))
     assert len(columns) == 10
     assert columns.all().size < 100
+
+
+BOUNDS = st.dictionaries(
+    st.sampled_from(["startedTimeBegin", "startedTimeEnd", "finishedTimeBegin", "finishedTimeEnd", "limit"]),
+    st.one_of(st.integers(0, 6).map(str), st.sampled_from(["", "x", "-1", "+5", "٣", "0" * 30, "9" * 18])),
+    max_size=3,
+)
+
+
+EARLY = st.builds(
+    lambda told, started_ms, finished_ms: replace(told, started_at_ms=started_ms, finished_at_ms=finished_ms),
+    SUMMARIES,
+    st.integers(0, 6),
+    st.integers(0, 6),
+)
+
+
+def answered(columns, bounds):
+    """The rows, or the refusal."""
+    query = Query({name: (text,) for name, text in bounds.items()})
+    try:
+        wanted = parse_application_filter(query, find_queue=lambda _: None, unknown_queue_is_error=True)
+    except JavaError as exc:
+        return exc.exception
+    return search(columns, wanted)[0].tolist()
+
+
+@given(st.lists(EARLY, min_size=1, max_size=6), BOUNDS, BOUNDS)
+def test_queries_of_the_same_canonical_content_get_the_same_answer(steps, bounds, others):
+    columns, _ = filled(steps)
+    moved = {name: others.get(name, text) for name, text in bounds.items()}
+    contents = [
+        canonical_content(tuple((name, (text,)) for name, text in each.items()), columns) for each in (bounds, moved)
+    ]
+    assert contents[0] != contents[1] or answered(columns, bounds) == answered(columns, moved)
+
+
+@pytest.mark.parametrize("name", ["startedTimeBegin", "startedTimeEnd", "finishedTimeBegin", "finishedTimeEnd"])
+def test_two_bounds_are_the_same_question_just_where_no_application_lies_between(name):
+    told = [
+        replace(A_SUMMARY, application_id=ApplicationId(7, number), started_at_ms=time_ms, finished_at_ms=time_ms)
+        for number, time_ms in enumerate((1, 3, 3, 5))
+    ]
+    columns, _ = filled(told)
+    for one in range(7):
+        for other in range(7):
+            contents = [canonical_content(((name, (str(bound),)),), columns) for bound in (one, other)]
+            answers = [answered(columns, {name: str(bound)}) for bound in (one, other)]
+            assert (contents[0] == contents[1]) == (answers[0] == answers[1])

@@ -1,5 +1,7 @@
 """`ApplicationFilter` over columns: the same rows as `ApplicationFilter.select`, in a few comparisons of arrays."""
 
+import re
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping
 from types import MappingProxyType
 
@@ -15,9 +17,24 @@ from shim.protocol.rest.filters import (
     parse_deselects,
     trusted_skews,
 )
+from shim.protocol.rest.queries import Content
 
-__all__ = ["search"]
+__all__ = ["canonical_content", "search"]
 
+_BOUNDS: Mapping[str, tuple[str, bool]] = MappingProxyType(
+    {
+        "startedTimeBegin": ("started_ms", True),
+        "startedTimeEnd": ("started_ms", False),
+        "finishedTimeBegin": ("finished_ms", True),
+        "finishedTimeEnd": ("finished_ms", False),
+    }
+)
+"""The column that a parameter bounds, and whether from below."""
+
+_OTHER_BOUND: Mapping[str, str] = MappingProxyType(
+    {name: f"{name[:-5]}End" if name.endswith("Begin") else f"{name[:-3]}Begin" for name in _BOUNDS}
+)
+_PLAIN = re.compile(r"[0-9]{1,18}", re.ASCII)
 _NO_SKEWS: Mapping[SubClusterId, int] = MappingProxyType({})
 
 
@@ -41,6 +58,30 @@ def search(
         is_any = bool(mask.any())
     left_out = parse_deselects(wanted.deselects) if is_any else frozenset[str]()
     return columns.newest_first(mask, min(wanted.limit, len(columns))), left_out
+
+
+def canonical_content(content: Content, columns: ApplicationColumns) -> Content:
+    """The same for all queries that select the same applications by their times.
+
+    Clients that ask again and again move the times on (`startedTimeBegin=now-60s`), and mostly no application lies
+    between one and the next. So a bound is told by how many applications lie before it. What is no plain number, and
+    what has both bounds of a time (they are compared with each other), stays as it stands.
+    """
+    if not any(name in _BOUNDS for name, _ in content):
+        return content
+    names = [name for name, _ in content]
+    return tuple(
+        (name, (f"#{_rank(columns, name, values[0])}",))
+        if name in _BOUNDS and _OTHER_BOUND[name] not in names and _PLAIN.fullmatch(values[0])
+        else (name, values)
+        for name, values in content
+    )
+
+
+def _rank(columns: ApplicationColumns, name: str, text: str) -> int:
+    column, is_begin = _BOUNDS[name]
+    bisect = bisect_left if is_begin else bisect_right
+    return bisect(columns.sorted_times_ms(column), int(text))
 
 
 def _matching(columns: ApplicationColumns, wanted: ApplicationFilter, skews_ms: Mapping[SubClusterId, int]) -> Mask:

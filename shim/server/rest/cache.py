@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from shim.domain.ids import SubClusterId
 from shim.global_master.federation_view import Part
 from shim.protocol.rest.negotiation import Representation, accepts_gzip, negotiate
-from shim.protocol.rest.queries import Content, Query
+from shim.protocol.rest.queries import Content
 from shim.server.rest.messages import Headers, Request
 
 __all__ = ["CacheKey", "CacheLimits", "Kept", "ResponseCache", "cache_key"]
@@ -55,8 +55,13 @@ class Kept:
     head: bytes = b""
 
 
-def cache_key(request: Request, query: Query) -> CacheKey | None:
-    """Everything of a read that its answer depends on, but for who asks; None if it gets none in any form."""
+def cache_key(request: Request, content: Content) -> CacheKey | None:
+    """Everything of a read that its answer depends on, but for who asks; None if it gets none in any form.
+
+    Args:
+        request: The read.
+        content: What its query asks.
+    """
     accept = encoding = ""
     for name, value in request.headers:
         if name == "accept":
@@ -66,7 +71,7 @@ def cache_key(request: Request, query: Query) -> CacheKey | None:
     chosen = negotiate(accept)
     if not isinstance(chosen, Representation):
         return None
-    return request.raw_path, query.content, chosen, accepts_gzip(encoding)
+    return request.raw_path, content, chosen, accepts_gzip(encoding)
 
 
 def _written_by_clients(key: CacheKey) -> int:

@@ -5,9 +5,10 @@ written when first asked for; other requests get their turn meanwhile.
 """
 
 import asyncio
-from collections import OrderedDict
+from collections import OrderedDict, defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import cast
 
 from shim.protocol.rest.merges import join_list, without_members
 from shim.protocol.rest.negotiation import Representation
@@ -37,11 +38,16 @@ _AS_TOLD = Form()
 
 
 class ItemForms:
-    """Writes lists of items; remembers what it made of items by their bytes."""
+    """Writes lists of items; remembers what it made of items by their bytes.
 
-    def __init__(self) -> None:
-        self._made: OrderedDict[tuple[Form, bytes], bytes] = OrderedDict()
+    Args:
+        most_bytes: Of items and what was made of them together.
+    """
+
+    def __init__(self, most_bytes: int = _MOST_BYTES) -> None:
+        self._made: defaultdict[Form, OrderedDict[bytes, bytes]] = defaultdict(OrderedDict)
         self._bytes = 0
+        self._most_bytes = most_bytes
 
     async def write(self, root: str, item: str, items: Iterable[bytes], form: Form) -> Document:
         """A document with one list; it waits only if more than a few items have to be written.
@@ -58,24 +64,24 @@ class ItemForms:
         return Document(b"", xml=_joined_xml(root, shown))
 
     async def _shown(self, item: str, items: Iterable[bytes], form: Form) -> list[bytes]:
-        shown: list[bytes] = []
-        made = 0
-        for raw in tuple(items):  # what they come from may change while others have their turn
-            known = self._made.get((form, raw))
-            if known is None:
-                known = _written(raw, item, form)
-                self._remember(form, raw, known)
-                made += 1
-                if made % _AT_A_TIME == 0:
-                    await asyncio.sleep(0)
-            shown.append(known)
-        return shown
+        raws, known = list(items), self._made[form]  # a copy: they may change while others have their turn
+        shown = list(map(known.get, raws))
+        missing = [place for place, written in enumerate(shown) if written is None]
+        for number, place in enumerate(missing, 1):
+            raw = raws[place]
+            shown[place] = written = _written(raw, item, form)
+            self._remember(form, raw, written)
+            if number % _AT_A_TIME == 0:
+                await asyncio.sleep(0)
+        return cast("list[bytes]", shown)
 
-    def _remember(self, form: Form, raw: bytes, made: bytes) -> None:
-        self._made[(form, raw)] = made
-        self._bytes += len(raw) + len(made)
-        while self._bytes > _MOST_BYTES:
-            (_, oldest), dropped = self._made.popitem(last=False)
+    def _remember(self, form: Form, raw: bytes, written: bytes) -> None:
+        """Keep what was written; what was written first in the same form gives way, then that of other forms."""
+        self._bytes += len(raw) + len(written) if raw not in self._made[form] else 0
+        self._made[form][raw] = written
+        while self._bytes > self._most_bytes:
+            oldest_of = self._made[form] or next(filter(None, self._made.values()))
+            oldest, dropped = oldest_of.popitem(last=False)
             self._bytes -= len(oldest) + len(dropped)
 
 

@@ -2,11 +2,13 @@
 
 from collections.abc import Sequence
 
+from shim.protocol.rest.application_search import canonical_content
+from shim.protocol.rest.filters import trusted_skews
 from shim.protocol.rest.queries import Query
 from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.asgi import rendered_headers
 from shim.server.rest.backend import Backend
-from shim.server.rest.cache import CacheLimits, Kept, ResponseCache, cache_key
+from shim.server.rest.cache import CacheKey, CacheLimits, Kept, ResponseCache, cache_key
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.operations import Call, Outcome
 from shim.services.freshness import instant
@@ -37,7 +39,7 @@ class KeptAnswers:
 
     def find(self, request: Request, query: Query) -> Kept | None:
         """What is kept for such a read, whoever asks, if it is still good."""
-        key = cache_key(request, query)
+        key = self._key(request, query)
         kept = None if key is None else self._cache.find(key)
         if key is None or kept is None:
             return None
@@ -58,7 +60,7 @@ class KeptAnswers:
             answer: As it was written.
             version: Of the outcome's part when it was begun.
         """
-        key = cache_key(call.request, call.query)
+        key = self._key(call.request, call.query)
         if outcome.part is None or outcome.document.status != _OK or key is None:
             return
         opening = len(self._writer.opening())
@@ -72,6 +74,12 @@ class KeptAnswers:
             body=answer.body,
         )
         self._cache.keep(key, kept)
+
+    def _key(self, request: Request, query: Query) -> CacheKey | None:
+        backend = self._backend
+        is_by_time = not trusted_skews(backend.skews_ms())  # else a bound means another time in each sub-cluster
+        content = canonical_content(query.content, backend.view.columns) if is_by_time else query.content
+        return cache_key(request, content)
 
     def as_it_goes_out(self, kept: Kept, request_id: str, cookie: str | None) -> Sequence[bytes]:
         """Status line, headers and body, in one piece or in two."""

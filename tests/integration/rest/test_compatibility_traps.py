@@ -1,6 +1,7 @@
 """The traps that clients of a ResourceManager set, T1 to T21, each with its test."""
 
 import json
+import sys
 
 import pytest
 
@@ -18,6 +19,7 @@ from shim.testing.misbehaviours import (
     IsStandby,
     RejectsSubmissions,
 )
+from shim.testing.reports import a_report
 from tests.support.scripted_door import BASE, ScriptedDoor, body_of, context
 
 XML_STATE = b"<?xml version='1.0' encoding='UTF-8'?>\n<appstate><state>RUNNING</state></appstate>"
@@ -600,6 +602,58 @@ async def test_nothing_is_kept_where_a_cluster_has_access_lists():
     await door.poll()
     await door.get("/metrics?user.name=alice")
     assert kept(door, "/metrics?user.name=alice") is None
+
+
+def calls_of(work):
+    """How many calls of functions, in Python or in C, it makes."""
+    count = 0
+
+    def profile(_frame, event, _argument):
+        nonlocal count
+        count += event in ("call", "c_call")
+
+    sys.setprofile(profile)
+    try:
+        work()
+    finally:
+        sys.setprofile(None)
+    return count
+
+
+@pytest.mark.parametrize(
+    "query",
+    ["limit=3", "user=alice&limit=3", "states=NEW", "startedTimeBegin=99999999999999", "applicationTags=x", "name=y"],
+)
+async def test_a_list_that_differs_costs_no_more_work_for_a_thousand_applications_that_it_does_not_show(query):
+    counts = []
+    for number_of_others in (10, 1000):
+        door = ScriptedDoor()
+        for number in range(number_of_others):
+            door.federation["east"].add_application(ApplicationId(2, number), "RUNNING", user=f"u{number % 5}")
+        await door.poll()
+        at_once(door, f"/apps?{query}&x=1")  # after this what is made but once is there
+        counts.append(calls_of(lambda door=door: at_once(door, f"/apps?{query}&x=2")))
+    assert counts[1] <= counts[0] + 10
+
+
+async def test_a_time_that_moves_on_past_no_application_is_answered_from_what_is_kept(door):
+    started_ms = [app["startedTime"] for app in body_of(await door.get("/apps"))["apps"]["app"]]
+    before, after = min(started_ms) - 10, max(started_ms) + 10
+    made = await door.get(f"/apps?user.name=alice&startedTimeBegin={before}")
+    assert kept(door, f"/apps?user.name=bob&startedTimeBegin={before + 5}").endswith(made.body)
+    assert kept(door, f"/apps?user.name=bob&startedTimeBegin={before + 5}&limit=1") is None
+    assert kept(door, f"/apps?startedTimeBegin={after}") is None
+    assert kept(door, f"/apps?startedTimeEnd={after}") is None
+    assert kept(door, f"/apps?startedTimeBegin={after + 1}") is not None
+
+
+@pytest.mark.parametrize("skew_s", [-5, 5])
+async def test_where_a_clock_is_wrong_a_time_that_moves_on_is_another_question(door, skew_s):
+    told = a_report("east", 1000, polled_at_s=door.federation.clock.now_s(), incarnation=2**62, clock_skew_s=skew_s)
+    door.view.apply(told)
+    await door.get("/apps?startedTimeBegin=5")
+    assert kept(door, "/apps?startedTimeBegin=6") is None
+    assert kept(door, "/apps?startedTimeBegin=5") is not None
 
 
 async def test_a_long_answer_that_is_kept_goes_out_whole(door):

@@ -1,12 +1,13 @@
 """What `make bench` makes of its measurements; the measuring itself is tried on real clusters by running it."""
 
+import os
 from dataclasses import replace
 
 import pytest
 
 from scripts.bench import __main__ as command
-from scripts.bench.cells import TARGETS, Cell, Effort, turned
-from scripts.bench.load import Measured, percentile
+from scripts.bench.cells import TARGETS, Cell, Effort, measure_cells, turned
+from scripts.bench.load import COUNTER, Measured, percentile, wrk_script
 from scripts.bench.real_masters import tokens_of
 from scripts.bench.report import cell_tables, write_section
 from scripts.bench.sections import Bench
@@ -112,3 +113,18 @@ def test_tokens_of_a_containers_credentials():
     assert read == {b"YARN_AM_RM_TOKEN": TokenSecret(b"i" * 300, b"p" * 20), b"other": TokenSecret(b"j", b"q" * 200)}
     with pytest.raises(ValueError, match="no credentials"):
         list(tokens_of(b"HDTS\x01\x02"))
+
+
+def test_a_url_with_a_counter_is_another_one_each_time():
+    lines = wrk_script(f"http://rm:8088/apps?a=%20&since={COUNTER}&b=1", "GET", {"Accept": "text/xml"}, 500)
+    assert "wrk.headers[ [[Accept]] ] = [[text/xml]]" in lines
+    assert "local counter = 500" in lines
+    assert 'wrk.format(nil, string.format("%s%d%s", [[/apps?a=%20&since=]], counter, [[&b=1]]))' in lines
+    assert "request" not in wrk_script("http://rm:8088/apps?a=1", "GET", {}, 500)
+
+
+def test_what_a_run_measured_of_its_own_processor_time_stands():
+    told = Measured(1, 1, 1, 10, 0, cpu_us=7.0)
+    pids = dict.fromkeys(TARGETS, os.getpid())
+    (cell,) = measure_cells("x", (1,), lambda *_: told, pids=pids, rounds=1, say=lambda _: None)
+    assert cell.runs["rm"][0].cpu_us == 7.0

@@ -48,3 +48,12 @@ async def test_others_get_their_turn_meanwhile(form):
     await ItemForms().write("apps", "app", ITEMS, form)
     task.cancel()
     assert turns >= len(ITEMS) // 50
+
+
+async def test_no_more_is_remembered_than_it_may():
+    forms = ItemForms(most_bytes=2000)
+    for form in (*FORMS, *reversed(FORMS)):
+        document = await forms.write("apps", "app", ITEMS, form)
+        assert document.in_form(form.representation) == in_one_piece(ITEMS, form)
+        remembered = [(raw, made) for of_form in forms._made.values() for raw, made in of_form.items()]
+        assert sum(len(raw) + len(made) for raw, made in remembered) == forms._bytes <= 2000
