@@ -170,6 +170,15 @@ DIFFERENCES: tuple[Difference, ...] = (
         lambda request, rm, _: rm.status == 500 and "user.name=" in request.target,
     ),
     Difference(
+        "names of users",
+        "takes nearly any text for a user's name",
+        "answers 400 to a name that no account system has: too long, with `:` or `,` and the like, or without a first "
+        "component",
+        "such a name means something else in a list of users, in a path or in a header",
+        _all(),
+        lambda request, _, ours: "user.name=" in request.target and ours.status == 400 and b"a user name" in ours.body,
+    ),
+    Difference(
         "order of lists",
         "lists applications in the order of a hash table, and `limit` cuts that",
         "lists by `startedTime` (when it was submitted), newest first, whoever issued the id; `limit` cuts that",

@@ -9,9 +9,16 @@ import pytest
 
 from adapters.yarn.rm_rpc import RPCTarget, YarnRPC
 from shim.domain.ids import SubClusterId
-from shim.errors import NoAnswerError
+from shim.errors import NeverReachedError, NoAnswerError
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall
-from shim.protocol.hrpc import AuthMethod, JavaClass, QualityOfProtection, SASLInitiator
+from shim.protocol.hrpc import (
+    SIMPLE_OFFER,
+    AuthMethod,
+    JavaClass,
+    QualityOfProtection,
+    SASLError,
+    SASLInitiator,
+)
 from shim.protocol.hrpc.digest_md5 import DigestMD5Client, TokenSecret
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import TokenProto
@@ -43,17 +50,24 @@ class SlowTokenStore(InMemoryTokenStore):
 class WhoAmI:
     """A server that tells each caller its name and whoever asked for its token."""
 
-    def __init__(self, logins: Logins) -> None:
-        self.offers = logins.offers
-        self.admit = logins.admit
+    def __init__(self, logins: Logins | None = None) -> None:
+        self._logins = logins
 
-    def answer_at_once(self, _call, caller: Caller):
+    def offers(self):
+        assert self._logins is not None
+        return self._logins.offers()
+
+    def admit(self, context, address):
+        assert self._logins is not None
+        return self._logins.admit(context, address)
+
+    def answer_at_once(self, call, caller: Caller):  # noqa: ARG002 - the server's signature
         return f"{caller.user} {caller.real_user}".encode()
 
-    async def answer(self, _call, _caller):
+    async def answer(self, call, caller):  # noqa: ARG002 - the server's signature
         raise AssertionError("every answer is ready")
 
-    def tell(self, _exchange):
+    def tell(self, exchange):
         pass
 
 
@@ -153,3 +167,44 @@ async def test_a_client_that_goes_while_its_login_is_judged_leaves_nothing_behin
         await gone
     federation.store.may_answer.set()
     assert (await federation.ask(1, token)).payload == b"alice alice"
+
+
+class TakesEverybody(WhoAmI):
+    """A server that asks for no proof, as an impostor does."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.calls = 0
+
+    def offers(self):
+        return (SIMPLE_OFFER,)
+
+    def admit(self, context, address):  # noqa: ARG002 - the server's signature
+        return Caller(context.effective_user_untrusted, "")
+
+    def answer_at_once(self, call, caller):  # noqa: ARG002 - the server's signature
+        self.calls += 1
+        return b""
+
+
+async def _no_ticket(_host: str) -> SASLInitiator:
+    raise SASLError("GSSAPI: no ticket")
+
+
+async def _with_proof(_host: str) -> SASLInitiator:
+    return SASLInitiator({})
+
+
+@pytest.mark.parametrize("log_in", [_no_ticket, _with_proof], ids=["no ticket", "a server that wants no proof"])
+async def test_a_login_that_fails_never_becomes_a_claimed_name(log_in):
+    impostor = TakesEverybody()
+    server = RPCServer(impostor, host="127.0.0.1", port=0)
+    await server.start()
+    rpc = YarnRPC(RPCTarget(SubClusterId("east"), (("127.0.0.1", server.port),)), log_in=log_in)
+    try:
+        with pytest.raises((NeverReachedError, NoAnswerError)):
+            await rpc.call(RPCCall(APPLICATION_CLIENT.name, "submitApplication", b"secret", "alice"))
+    finally:
+        await rpc.close()
+        await server.stop(grace_s=0)
+    assert impostor.calls == 0
