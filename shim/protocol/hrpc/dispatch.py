@@ -15,6 +15,12 @@ from shim.protocol.proto import Method, RPCProtocol
 __all__ = ["method_of", "request_of"]
 
 
+_MOST_ITEMS = 30_000
+"""Most entries of lists of messages in one request: an entry may have two bytes, and each costs a turn of a loop."""
+_WORTH_COUNTING = 32 * 1024
+_MOST_NAMED = 20
+
+
 def method_of(call: Call, protocols: Mapping[str, RPCProtocol]) -> Method | Failure:
     """The method that is called, among `protocols` by their names."""
     protocol = protocols.get(call.protocol)
@@ -39,7 +45,31 @@ def request_of(call: Call, method: Method) -> Message | Failure:
         request = method.request.FromString(call.payload_untrusted)
     except DecodeError:
         return Failure(JavaClass.INVALID_PROTOCOL_BUFFER, TRUNCATED)
+    if len(call.payload_untrusted) > _WORTH_COUNTING and _items_in(request, _MOST_ITEMS) > _MOST_ITEMS:
+        return Failure(JavaClass.INVALID_PROTOCOL_BUFFER, f"Message has more than {_MOST_ITEMS} items")
     if not request.IsInitialized():
-        missing = ", ".join(request.FindInitializationErrors())  # type: ignore[attr-defined]  # not in types-protobuf
+        missing = ", ".join(request.FindInitializationErrors()[:_MOST_NAMED])  # type: ignore[attr-defined]  # not in types-protobuf
         return Failure(JavaClass.INVALID_PROTOCOL_BUFFER, f"Message missing required fields: {missing}")
     return request
+
+
+def _items_in(message: Message, most: int) -> int:
+    """How many entries the lists of messages in a message have, all levels together; counts little beyond `most`."""
+    count = 0
+    for field, value in message.ListFields():
+        if field.message_type is None:
+            continue
+        if isinstance(value, Message):
+            count += _items_in(value, most - count)
+        elif field.message_type.GetOptions().map_entry:
+            count += len(value)
+        else:
+            count += len(value)
+            if count <= most:
+                for item in value:
+                    count += _items_in(item, most - count)
+                    if count > most:
+                        break
+        if count > most:
+            break
+    return count

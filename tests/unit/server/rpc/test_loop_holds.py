@@ -1,0 +1,102 @@
+"""No RPC call holds the event loop for long: each method, with each of its fields as dear as 1 MiB allows.
+
+Payloads are made of the definitions, so that a new method or field is tried as well.
+"""
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import cast
+
+from google.protobuf.descriptor import Descriptor, FieldDescriptor
+
+from shim.protocol.hrpc import Call, CallerContext
+from shim.protocol.proto import ADMINISTRATION, APPLICATION_CLIENT, HA_SERVICE
+from shim.server.rpc import AdminDoor, ClientDoor
+from shim.services.identity import Caller
+from shim.testing.federation import ScriptedFederation
+from tests.support.loop_watch import LoopWatch, machine_factor
+from tests.unit.server.rpc.test_admin_door import Operators
+from tests.unit.server.rpc.test_client_door import Door
+
+MIB = 1024 * 1024
+LIMIT_S = 0.05
+ROOM = 2.0  # for the collector of garbage
+VARINT, BYTES = 0, 2
+LEVELS = 3
+
+
+def payloads(message: Descriptor) -> Iterator[tuple[str, bytes]]:
+    yield "nothing", b""
+    yield "no message", b"\xff" * MIB
+    yield "deep groups", b"\x0b" * MIB
+    yield "unknown fields", encoded(9999, b"") * (MIB // 4)
+    for path, field in fields(message):
+        for name, value in values_of(field):
+            body = value
+            for number in reversed(path):
+                body = encoded(number, body)
+            yield f"{field.full_name} {name}", body
+
+
+def fields(message: Descriptor, path: tuple[int, ...] = ()) -> Iterator[tuple[tuple[int, ...], FieldDescriptor]]:
+    for field in message.fields:
+        yield path, field
+        if field.message_type is not None and len(path) < LEVELS:
+            yield from fields(field.message_type, (*path, field.number))
+
+
+def values_of(field: FieldDescriptor) -> Iterator[tuple[str, bytes]]:
+    number = field.number
+    if field.type in (FieldDescriptor.TYPE_STRING, FieldDescriptor.TYPE_BYTES):
+        yield "long", encoded(number, b"a" * MIB)
+        yield "dots", encoded(number, b"root" + b".a" * (MIB // 2))
+        yield "no UTF-8", encoded(number, b"\xff" * MIB)
+        yield "many", encoded(number, b"ab") * (MIB // 4)
+    elif field.message_type is not None:
+        yield "many", encoded(number, b"") * (MIB // 3)
+    else:
+        yield "many", (varint(number << 3 | VARINT) + b"\x01") * (MIB // 3)
+        yield "packed", encoded(number, b"\x01" * MIB)
+        yield "large", varint(number << 3 | VARINT) + b"\xff" * 9 + b"\x01"
+
+
+def encoded(number: int, value: bytes) -> bytes:
+    return varint(number << 3 | BYTES) + varint(len(value)) + value
+
+
+def varint(value: int) -> bytes:
+    out = bytearray()
+    while value > 0x7F:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+async def test_no_call_of_any_method_holds_the_loop() -> None:
+    client, operators = await Door(ScriptedFederation()).open(), Operators()
+    servers = ((client.door, APPLICATION_CLIENT), (operators.door, ADMINISTRATION), (operators.door, HA_SERVICE))
+    limit_s = LIMIT_S * machine_factor()
+    findings = []
+    with LoopWatch() as watch:
+        for door, protocol in servers:
+            for name, method in protocol.methods.items():
+                for what, payload in payloads(cast("Descriptor", method.request.DESCRIPTOR)):
+                    call = Call(1, b"client", 0, CallerContext("CLI"), protocol.name, name, 1, payload)
+                    if await held_by(door, call, watch) > ROOM * limit_s:
+                        again_s = await held_by(door, call, watch)
+                        if again_s > limit_s:
+                            findings.append(f"{name}: {what}: {again_s:.3f} s")
+    assert not findings, "\n".join(findings)
+
+
+async def held_by(door: ClientDoor | AdminDoor, call: Call, watch: LoopWatch) -> float:
+    watch.reset()
+    began_s = time.thread_time()
+    ready = door.answer_at_once(call, Caller("operator", "operator"))
+    at_once_s = time.thread_time() - began_s
+    await asyncio.sleep(0)
+    watch.reset()
+    if ready is None:
+        await asyncio.wait({asyncio.create_task(door.answer(call, Caller("operator", "operator")))}, timeout=20)
+    return max(at_once_s, watch.longest_s)
