@@ -90,12 +90,12 @@ def test_starts_and_ends_are_told_once_and_not_what_was_before(lines: Lines) -> 
         lives.reported(report, view.apply(report))
 
     old, young = ApplicationId(1, 1), ApplicationId(1, 2)
-    reports(1, "RUNNING")
+    reports(1, "RUNNING", "ACCEPTED", "FINISHED")
     assert lines == []
-    reports(2, "RUNNING", "ACCEPTED")
-    reports(3, "RUNNING", "RUNNING")
-    reports(4, "RUNNING", "RUNNING")
-    reports(5, "FINISHED", "KILLED")
+    reports(2, "RUNNING", "ACCEPTED", "FINISHED")
+    reports(3, "RUNNING", "RUNNING", "FINISHED")
+    reports(4, "RUNNING", "RUNNING", "FINISHED")
+    reports(5, "FINISHED", "KILLED", "FINISHED")
     assert (events(lines, old), events(lines, young)) == (["ended"], ["started", "ended"])
     assert of(lines, young)[1]["final_status"] == "KILLED"
     lives.ended(young, EAST, "KILLED", "KILLED")
