@@ -1,5 +1,6 @@
 """Reading an answer's body without believing what it says about itself: its size is bounded, packed and unpacked."""
 
+import asyncio
 import zlib
 from collections.abc import AsyncIterator
 
@@ -8,6 +9,7 @@ from shim.errors import MalformedAnswerError
 __all__ = ["read_bounded"]
 
 _GZIP = 16 + zlib.MAX_WBITS
+_PIECE_BYTES = 1024 * 1024
 
 
 async def read_bounded(chunks: AsyncIterator[bytes], coding: str, *, limit: int, subcluster: str) -> bytes:
@@ -28,19 +30,24 @@ async def read_bounded(chunks: AsyncIterator[bytes], coding: str, *, limit: int,
     unpacked = 0
     async for chunk in chunks:
         received += len(chunk)
-        part = unpack.feed(chunk, limit - unpacked)
-        unpacked += len(part)
-        if max(received, unpacked) > limit:
-            raise MalformedAnswerError(subcluster, f"the answer is larger than {limit} bytes ([poll] max_answer_bytes)")
-        parts.append(part)
+        piece, is_more = unpack.feed(chunk)
+        while True:
+            unpacked += len(piece)
+            if max(received, unpacked) > limit:
+                told = f"the answer is larger than {limit} bytes ([poll] max_answer_bytes)"
+                raise MalformedAnswerError(subcluster, told)
+            parts.append(piece)
+            if not is_more:
+                break
+            await asyncio.sleep(0)  # what is packed to a thousandth takes long to unpack: others have their turn
+            piece, is_more = unpack.feed(b"")
     unpack.finish(received)
     return b"".join(parts)
 
 
 class _Plain:
-    def feed(self, chunk: bytes, room: int) -> bytes:
-        del room
-        return chunk
+    def feed(self, chunk: bytes) -> tuple[bytes, bool]:
+        return chunk, False
 
     def finish(self, received: int) -> None:
         """A plain body ends where HTTP says."""
@@ -51,12 +58,13 @@ class _Gzip:
         self._subcluster = subcluster
         self._inflate = zlib.decompressobj(_GZIP)
 
-    def feed(self, chunk: bytes, room: int) -> bytes:
-        """Unpack at most one byte more than there is room for: enough to see that it is too much."""
+    def feed(self, chunk: bytes) -> tuple[bytes, bool]:
+        """A piece of bounded size, and whether there is more of what came."""
         try:
-            return self._inflate.decompress(self._inflate.unconsumed_tail + chunk, room + 1)
+            piece = self._inflate.decompress(self._inflate.unconsumed_tail + chunk, _PIECE_BYTES)
         except zlib.error as exc:
             raise MalformedAnswerError(self._subcluster, f"the answer cannot be unpacked: {exc}") from exc
+        return piece, len(piece) == _PIECE_BYTES or bool(self._inflate.unconsumed_tail)
 
     def finish(self, received: int) -> None:
         if received and not self._inflate.eof:

@@ -1,3 +1,4 @@
+import asyncio
 import gzip
 import tracemalloc
 
@@ -44,3 +45,20 @@ async def test_a_bomb_is_refused_before_it_is_unpacked():
 
 async def test_an_empty_body_is_empty_even_if_it_is_said_to_be_packed():
     assert await read_bounded(chunks_of(b"", 1), "gzip", limit=10, subcluster="east") == b""
+
+
+async def test_what_is_packed_to_a_thousandth_lets_others_have_their_turn():
+    """A bomb of a ResourceManager held the event loop for as long as it took to unpack it."""
+    bomb, turns = gzip.compress(b"\0" * (16 * MIB)), 0
+
+    async def count_turns():
+        nonlocal turns
+        while True:
+            turns += 1
+            await asyncio.sleep(0)
+
+    counting = asyncio.create_task(count_turns())
+    body = await read_bounded(chunks_of(bomb, MIB), "gzip", limit=16 * MIB, subcluster="east")
+    counting.cancel()
+    assert len(body) == 16 * MIB
+    assert turns >= 15
