@@ -47,22 +47,25 @@ class HeddleProcess:
         lab: Whose clusters.
         folder: For its configuration, store and log.
         more: Further lines of the configuration.
+        store_url: Of its store; a SQLite file in the folder if empty.
 
     Attributes:
         store: Its SQLite database.
+        config: Its configuration; `log` what it says.
     """
 
-    def __init__(self, lab: Lab, folder: Path, *, more: str = "") -> None:
+    def __init__(self, lab: Lab, folder: Path, *, more: str = "", store_url: str = "") -> None:
         self.rest, self.client_rpc, self.scheduler_rpc = free_addresses(3)
         self.url = f"http://{self.rest}"
         self.store = folder / "heddle.db"
-        self._config = folder / "heddle.toml"
-        self._log = folder / "heddle.log"
+        self.config = folder / "heddle.toml"
+        self.log = folder / "heddle.log"
         self._process: subprocess.Popen[bytes] | None = None
         clusters = (f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
-        self._config.write_text(
+        url = store_url or f"sqlite:///{self.store}"
+        self.config.write_text(
             f'[server]\nrest = "{self.rest}"\nclient_rpc = "{self.client_rpc}"\nadmin_rpc = ""\n'
-            f'scheduler_rpc = "{self.scheduler_rpc}"\n[store]\nurl = "sqlite:///{self.store}"\n'
+            f'scheduler_rpc = "{self.scheduler_rpc}"\n[store]\nurl = "{url}"\n'
             f"[security]\nallow_anonymous = true\n[poll]\ninterval_s = 0.5\n{more}\n" + "".join(clusters),
             "utf-8",
         )
@@ -76,12 +79,12 @@ class HeddleProcess:
 
     def start(self) -> None:
         """Start it and wait until it serves."""
-        command = [sys.executable, "-m", "shim", "serve", "-c", str(self._config)]
-        with self._log.open("ab") as log:
+        command = [sys.executable, "-m", "shim", "serve", "-c", str(self.config)]
+        with self.log.open("ab") as log:
             self._process = subprocess.Popen(
                 command, stdout=log, stderr=log, cwd=_REPOSITORY, env={**os.environ, "PYTHONPATH": str(_REPOSITORY)}
             )
-        until(self._serves, f"Heddle serves; see {self._log}", within_s=_START_S)
+        until(self._serves, f"Heddle serves; see {self.log}", within_s=_START_S)
 
     def kill(self) -> None:
         """SIGKILL."""
@@ -103,7 +106,7 @@ class HeddleProcess:
 
     def _serves(self) -> bool:
         assert self._process is not None
-        assert self._process.poll() is None, self._log.read_text()
+        assert self._process.poll() is None, self.log.read_text()
         try:
             return httpx.get(f"{self.url}/ws/v1/cluster/info", trust_env=False, timeout=5).status_code == 200
         except httpx.HTTPError:
