@@ -86,6 +86,11 @@ class ScriptedResourceManager:
         """Whose ResourceManager this is."""
         return self._subcluster
 
+    @property
+    def behaviour(self) -> Behaviour:
+        """What it does with requests now."""
+        return self._behaviour
+
     def behave(self, behaviour: Behaviour) -> None:
         """Misbehave from now on; `AnswersProperly()` ends it."""
         self._behaviour = behaviour

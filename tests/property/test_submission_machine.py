@@ -1,9 +1,10 @@
-"""Any order of submissions, retries, crashes, freezes, restarts, lost answers and locks: exactly once, on one home.
+"""Any order of submissions, retries, crashes, freezes, restarts, restores, lost answers and locks: exactly once.
 
 The world is scripted, time is held, and hypothesis chooses what happens next. Safety is checked after every step: no
 application is ever on two sub-clusters, not even when every frozen request wakes. Liveness is checked at the end: once
 everything is healthy again, whatever was acknowledged runs, once; or it is
-LOST with a sub-cluster that died for good and was retired.
+LOST with a sub-cluster that died for good and was retired; or it was in a store alone that was restored from a copy
+without it.
 """
 
 import asyncio
@@ -22,7 +23,7 @@ from shim.ports.resource_manager import RestRequest
 from shim.services.crash_points import CrashPoint
 from shim.services.delivery_attempts import BackOff
 from shim.services.submission import Accepted
-from shim.testing.builders import a_submission
+from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import (
     ChokesOn,
@@ -35,7 +36,7 @@ from shim.testing.misbehaviours import (
     MisbehavesFor,
 )
 from shim.testing.resource_manager import AnswersProperly, Behaviour
-from shim.testing.state_stores import SwitchableStore
+from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore, SwitchableStore
 
 NAMES = ("east", "west", "north")
 names = st.sampled_from(NAMES)
@@ -70,8 +71,11 @@ class SubmissionMachine(RuleBasedStateMachine):
         super().__init__()
         self.loop = asyncio.new_event_loop()
         self.store = SwitchableStore()
-        self.federation = ScriptedFederation(NAMES, store=self.store)
+        self.federation = ScriptedFederation(NAMES, store=self.store, history=InMemoryHistoryStore(self.store))
+        self.store.now_s = lambda: FEDERATION_TIMESTAMP_MS / 1000
+        self.run_now(self.store.begin_epoch([]))  # so that the ids of the submissions are the federation's own
         self.store.now_s = self.federation.clock.now_s
+        self.copy: InMemoryStateStore | None = None
         self.paused: dict[str, list[IsPaused]] = {name: [] for name in NAMES}
         self.recovering: list[IsRecovering] = []
         self.dead: set[str] = set()
@@ -112,6 +116,10 @@ class SubmissionMachine(RuleBasedStateMachine):
 
     @rule(heddle=which)
     def kill_heddle(self, heddle: int) -> None:
+        self.stop(heddle)
+        self.heddles[heddle] = self.a_heddle(self.kills[heddle])
+
+    def stop(self, heddle: int) -> None:
         for owner, _, task in self.flights:
             if owner == heddle:
                 task.cancel()
@@ -120,7 +128,6 @@ class SubmissionMachine(RuleBasedStateMachine):
         self.run_now(self.federation.clock.settle())
         self.note_answers()
         self.kills[heddle] = KillsAt()
-        self.heddles[heddle] = self.a_heddle(self.kills[heddle])
 
     @rule(heddle=which)
     def work_in_the_background(self, heddle: int) -> None:
@@ -129,6 +136,53 @@ class SubmissionMachine(RuleBasedStateMachine):
     @rule()
     def both_work_in_the_background(self) -> None:
         self.run_within(self.two_rounds())
+
+    # -- the store's copies
+
+    @rule()
+    def back_up(self) -> None:
+        self.copy = self.store.backup()
+
+    @precondition(lambda self: self.copy is not None)
+    @rule(says_so=st.booleans())
+    def restore(self, *, says_so: bool) -> None:
+        """Every Heddle is stopped, an old copy takes the store's place, and Heddles start.
+
+        Whoever restores by other means than `heddle store restore` has every cluster there: then what they list shows
+        it. What hangs in sockets of processes that died is taken or gone by then.
+        """
+        assert self.copy is not None
+        for name in NAMES:
+            for frozen in self.paused[name]:
+                frozen.wake()
+            if self.paused[name] and name not in self.dead:
+                self.federation[name].behave(AnswersProperly())
+            self.paused[name].clear()
+        self.run_now(self.federation.clock.settle())
+        self.run_now(self.federation.clock.advance(0.5))
+        self.note_answers()
+        is_whole = all(isinstance(self.federation[name].behaviour, AnswersProperly) for name in NAMES)
+        for heddle in range(2):
+            self.stop(heddle)
+        self.store.restore(self.copy)
+        if says_so or not is_whole:
+            self.store.note_restored()
+        known = self.store.records()
+        self.acknowledged = {each for each in self.acknowledged if each in known or self.federation.who_has(each)}
+        for heddle in range(2):
+            self.heddles[heddle] = self.a_heddle(self.kills[heddle])
+
+    @rule(sequence=sequences, heddle=which)
+    def lose_a_submission_whose_home_is_away_and_repeat_it(self, sequence: int, heddle: int) -> None:
+        """The copy is from before the submission, and the one cluster that has it cannot say so."""
+        self.copy = self.store.backup()
+        self.submit(sequence, heddle)
+        for name in self.federation.who_has(a_submission(sequence).application_id):
+            if self.may_change(name):
+                self.federation[name].behave(IsNeverReached())
+        self.restore(says_so=True)
+        self.submit(sequence, heddle)
+        self.both_work_in_the_background()
 
     # -- ResourceManagers
 
@@ -208,6 +262,8 @@ class SubmissionMachine(RuleBasedStateMachine):
         if name not in self.dead:
             self.end_process(name)
             self.federation[name].behave(AnswersProperly())
+            if forgets:
+                self.lose_adopted(name)
             self.federation[name].restart(forgets=forgets)
 
     @precondition(lambda self: len(self.dead) < len(NAMES) - 1)
@@ -216,6 +272,7 @@ class SubmissionMachine(RuleBasedStateMachine):
         """Its machines are gone, with all that ran there."""
         if name not in self.dead:
             self.end_process(name)
+            self.lose_adopted(name)
             self.federation[name].restart(forgets=True)
             self.federation[name].applications.clear()
             self.federation[name].behave(IsNeverReached())
@@ -238,6 +295,11 @@ class SubmissionMachine(RuleBasedStateMachine):
         self.federation[name].restart(forgets=True)
         with suppress(ConflictError):  # it was not retired
             self.run_within(self.heddles[heddle].retirement.revive(SubClusterId(name), by="root"))
+
+    def lose_adopted(self, name: str) -> None:
+        """What a cluster forgets and only it knew is gone: the store lost its context in a restore."""
+        known = self.store.records()
+        self.acknowledged -= {each for each in self.federation[name].applications if each not in known}
 
     def end_process(self, name: str) -> None:
         for frozen in self.paused[name]:
@@ -310,7 +372,8 @@ class SubmissionMachine(RuleBasedStateMachine):
     def is_lost(self, application_id: ApplicationId) -> bool:
         """Whether clients are told that it went down with its home."""
         record = self.run_now(self.store.find(application_id))
-        assert record is not None
+        if record is None:  # adopted: the store lost it in a restore, and a cluster has it
+            return False
         is_lost = record.state is SubmissionState.LOST
         assert not is_lost or record.home_subcluster in self.have_died, f"{application_id} was given up without need"
         return is_lost
@@ -342,6 +405,8 @@ class SubmissionMachine(RuleBasedStateMachine):
         try:
             await heddle.poll()
             await heddle.administration.refresh()
+            assert heddle.lost_time is not None
+            await heddle.lost_time.round()
             await heddle.repair.repair_all()
             for name in NAMES:
                 await heddle.reconciliation.sweep(SubClusterId(name))
