@@ -33,6 +33,8 @@ from shim.services.identity import Caller, IdentityService, ImpersonationError
 
 __all__ = ["AdminDoor"]
 
+_MAX_REQUEST_BYTES = 4 * 1024 * 1024
+"""Labels of 50,000 nodes; to decode a request takes a time and memory that grow with it."""
 _CLASSES: Mapping[type[HeddleError], JavaClass] = {
     NotAuthenticatedError: JavaClass.ACCESS_CONTROL,
     ImpersonationError: JavaClass.AUTHORIZATION,
@@ -97,7 +99,12 @@ class AdminDoor:
     def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:  # noqa: ARG002 - the door's signature
         """What is wrong with a call needs no waiting."""
         method = method_of(call, _PROTOCOLS)
-        return method if isinstance(method, Failure) else None
+        if isinstance(method, Failure):
+            return method
+        size = len(call.payload_untrusted or b"")
+        if size > _MAX_REQUEST_BYTES:
+            return Failure(JavaClass.YARN, f"the request has {size} bytes, more than {_MAX_REQUEST_BYTES}")
+        return None
 
     async def answer(self, call: Call, caller: Caller) -> bytes | Failure:
         """Answer a call by its row."""

@@ -8,7 +8,7 @@ from google.protobuf.message import DecodeError, Message
 from shim.domain.ids import ApplicationAttemptId
 from shim.errors import BadRequestError, ForbiddenError, HeddleError
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall
-from shim.protocol.hrpc import Call, ContextReceived, Failure, Offer, method_of, request_of
+from shim.protocol.hrpc import Call, ContextReceived, Failure, JavaClass, Offer, method_of, request_of
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import (
@@ -50,6 +50,7 @@ class ClientDoor:
         self._identity = use_cases.identity
         self.logins = Logins(use_cases.identity, use_cases.tokens, use_cases.kerberos)
         self._kept = use_cases.kept
+        self._max_request_bytes = use_cases.max_submission_bytes
         self._witness = witness
         own = OwnMethods(use_cases)
         self._own, self._own_at_once = own.table, own.at_once
@@ -83,6 +84,13 @@ class ClientDoor:
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
             return method
+        size = len(call.payload_untrusted or b"")
+        if size > self._max_request_bytes:  # before it is decoded: that takes a time and memory that grow with it
+            return Failure(
+                JavaClass.YARN,
+                f"the request has {size} bytes, more than the {self._max_request_bytes} of [server] max_body_bytes: "
+                "put large files into the file system",
+            )
         if CLIENT_METHODS[call.method].tells is not None:
             return self._kept.find(call, caller)
         own = self._own_at_once.get(call.method)

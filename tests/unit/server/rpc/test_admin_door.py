@@ -422,3 +422,10 @@ async def test_absurd_values_are_answered_and_end_nothing(operators, method, num
     told = await operators.ask(method, request)
 
     assert not isinstance(told, Failure) or "internal" not in told.message.lower()
+
+
+def test_a_request_that_is_too_large_is_refused_before_it_is_decoded(operators):
+    large = bytes(4 * 1024 * 1024 + 1)
+    call = Call(1, b"client", 0, CallerContext("CLI"), ADMINISTRATION.name, "refreshNodes", 1, large)
+
+    assert isinstance(operators.door.answer_at_once(call, ADA), Failure)

@@ -220,6 +220,17 @@ async def test_a_home_that_refuses_a_submission_is_quoted(door):
     assert refused.message
 
 
+@pytest.mark.parametrize("method", ["submitApplication", "getApplications", "getDelegationToken", "getClusterMetrics"])
+def test_a_request_that_is_too_large_is_refused_before_it_is_decoded(door, method):
+    undecodable = b"\xff" * (1024 * 1024 + 1)
+    call = Call(1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, method, 1, undecodable)
+
+    refused = door.door.answer_at_once(call, ALICE)
+
+    assert isinstance(refused, Failure)
+    assert "max_body_bytes" in refused.message
+
+
 async def test_a_submission_that_is_too_large_for_the_store_is_refused(door):
     large = submission()
     large.application_submission_context.am_container_spec.tokens = b"x" * (1024 * 1024)
