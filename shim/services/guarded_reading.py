@@ -26,6 +26,7 @@ V = TypeVar("V")
 
 _MOST_DOCUMENTS = 10_000
 _MOST_LISTS = 64
+_MOST_BYTES = 64 * 1024 * 1024
 _FIRST_VERSION = 1 << 48  # above every version of the view: no answer of one viewer is kept for another
 
 
@@ -38,23 +39,33 @@ class _List:
 
 
 class _Recent(Generic[K, V]):
-    """The values that were used last, at most so many."""
+    """The values that were used last, at most so many, and at most so many bytes: viewers and names are made up."""
 
-    def __init__(self, most: int) -> None:
+    def __init__(self, most: int, most_bytes: int = _MOST_BYTES) -> None:
         self._most = most
-        self._values: OrderedDict[K, V] = OrderedDict()
+        self._most_bytes = most_bytes
+        self._values: OrderedDict[K, tuple[V, int]] = OrderedDict()
+        self._bytes = 0
+
+    def __len__(self) -> int:
+        return len(self._values)
 
     def get(self, key: K) -> V | None:
-        value = self._values.get(key)
-        if value is not None:
-            self._values.move_to_end(key)
-        return value
-
-    def put(self, key: K, value: V) -> None:
-        self._values[key] = value
+        found = self._values.get(key)
+        if found is None:
+            return None
         self._values.move_to_end(key)
-        while len(self._values) > self._most:
-            self._values.popitem(last=False)
+        return found[0]
+
+    def put(self, key: K, value: V, size: int = 0) -> None:
+        """Keep a value of so many bytes; the newest stays, whatever its size."""
+        if key in self._values:
+            self._bytes -= self._values.pop(key)[1]
+        self._values[key] = value, size
+        self._bytes += size
+        while len(self._values) > self._most or (self._bytes > self._most_bytes and len(self._values) > 1):
+            _, (_, gone) = self._values.popitem(last=False)
+            self._bytes -= gone
 
 
 class GuardedReading:
@@ -155,7 +166,7 @@ class GuardedReading:
             viewer=viewer,
         )
         if document is not None:
-            self._documents.put((viewer, application_id), document)
+            self._documents.put((viewer, application_id), document, len(document.raw))
         return document
 
     async def _list(self, subcluster: SubClusterId, viewer: str) -> _List | None:
@@ -172,5 +183,5 @@ class GuardedReading:
         )
         own = (document for document in documents.values() if SPAN_TAG not in document.summary.tags)
         found = _List(tuple(own), as_of_s)
-        self._lists.put((viewer, subcluster), found)
+        self._lists.put((viewer, subcluster), found, sum(len(each.raw) for each in found.documents))
         return found
