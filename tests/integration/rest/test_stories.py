@@ -5,6 +5,7 @@ import pytest
 from shim.domain.ids import ApplicationId
 from shim.server.rest.messages import Answer
 from shim.services.identity import IdentityRules
+from shim.testing.misbehaviours import FailsWithoutWords
 from tests.support.scripted_door import ScriptedDoor, body_of
 
 DIRECT = ApplicationId(1_600_000_000_000, 7)
@@ -63,3 +64,22 @@ async def test_what_is_guarded_is_asked_for_each_user_and_not_kept_for_another(p
 
 def cookie_of(answer: Answer) -> str:
     return dict(answer.headers)["Set-Cookie"].partition(";")[0]
+
+
+async def test_a_story_tells_of_attempts_that_fail():
+    door = await a_door()
+    door.federation["east"].behave(FailsWithoutWords())
+    application = ApplicationId(1_600_000_000_000, 8)
+    await door.ask(
+        "POST",
+        "/ws/v1/cluster/apps?user.name=alice",
+        body=f'{{"application-id":"{application}"}}'.encode(),
+        content_type="application/json",
+    )
+    record = await door.federation.store.find(application)
+    assert record is not None
+    attempts = door.backend.submissions.attempts
+    attempts.failed(record.standing, "answered 500", started_on_ms=1, now_s=door.federation.clock.monotonic_s())
+    told = body_of(await door.ask("GET", f"/heddle/v1/apps/{application}/why?user.name=alice"))
+    assert (told["failed_attempts"], told["last_failure"]) == (1, "answered 500")
+    assert 0.0 <= told["next_attempt_in_s"] <= 2.0
