@@ -15,7 +15,8 @@ from dataclasses import dataclass
 
 from shim.domain.ids import ApplicationId
 from shim.domain.submissions import SubmissionRecord, SubmissionStanding
-from shim.services.delivery import Delivery, NotSent, Uncertain
+from shim.services.delivery import Delivery, NotSent
+from shim.services.home_questions import Uncertain
 
 __all__ = ["Attempts", "BackOff", "DeliveryAttempts"]
 

@@ -26,7 +26,7 @@ from shim.global_master.subcluster_view import Part
 from shim.ports.clock import Clock
 from shim.ports.history_store import HistoryStore, StoreHistory
 from shim.ports.resource_manager import ResourceManager
-from shim.services.delivery import HomeKnows, Life, ask_home
+from shim.services.home_questions import HomeKnows, Life, ask_home
 from shim.services.homeless import homeless_document
 
 __all__ = ["NOTHING_LOST", "LostTime", "LostTimeSettings", "NothingLost", "Past", "Sighting", "Sightings"]

@@ -26,7 +26,7 @@ from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 from shim.services.claims import Claims
-from shim.services.delivery import HomeKnows, Life, ask_home
+from shim.services.home_questions import HomeKnows, Life, ask_home
 from shim.services.repair import Repair
 
 __all__ = ["Reconciliation", "ReconciliationSettings"]

@@ -23,8 +23,9 @@ from shim.domain.submissions import SubmissionRecord, SubmissionStanding, Submis
 from shim.errors import StoreError, VersionConflictError
 from shim.services.claims import Claims
 from shim.services.crash_points import CrashPoint
-from shim.services.delivery import HomeKnows, Life, Refused, Taken, Uncertain, ask_home, ask_life, deliver
+from shim.services.delivery import Refused, Taken, deliver
 from shim.services.delivery_attempts import DeliveryAttempts
+from shim.services.home_questions import HomeKnows, Life, Uncertain, ask_home, ask_life
 from shim.services.life import LifeEvent, scores_of, tell
 from shim.services.submission import SubmissionService, SubmissionTools, new_intent_id
 

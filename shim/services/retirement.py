@@ -39,7 +39,7 @@ from shim.global_master.subcluster_view import Part
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.span_store import SpanSession, SpanStore
 from shim.services.administration import AdministrationService
-from shim.services.delivery import Uncertain, ask_life
+from shim.services.home_questions import Uncertain, ask_life
 from shim.services.life import LifeEvent, tell
 from shim.services.repair import Repair, as_failed
 from shim.services.rm_questions import ask_applications, ask_part

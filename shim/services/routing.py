@@ -15,7 +15,7 @@ from shim.global_master.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
-from shim.services.delivery import HomeKnows, ask_home
+from shim.services.home_questions import HomeKnows, ask_home
 from shim.services.homeless import homeless_document
 from shim.services.span_places import SpanPlaces
 

@@ -38,9 +38,10 @@ from shim.ports.resource_manager import ResourceManager, RestAnswer
 from shim.ports.state_store import StateStore
 from shim.services.claims import Claims
 from shim.services.crash_points import CrashPoint, CrashPoints, nothing_happens
-from shim.services.delivery import Delivery, Life, NotSent, Refused, Taken, Uncertain, ask_life, deliver
+from shim.services.delivery import Delivery, NotSent, Refused, Taken, deliver
 from shim.services.delivery_attempts import DeliveryAttempts
 from shim.services.gate import Gate, OpenGate
+from shim.services.home_questions import Life, Uncertain, ask_life
 from shim.services.homes import Homes
 from shim.services.life import LifeEvent, scores_of, tell
 from shim.services.lost_time import NOTHING_LOST, Past
