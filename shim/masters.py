@@ -17,7 +17,8 @@ from shim.domain.addresses import join_address, split_address
 from shim.domain.ids import GlobalMasterId
 from shim.errors import ConfigError, InvariantViolationError
 from shim.global_master.federation_view import FederationView, ViewSettings
-from shim.global_master.home import HomeSettings, find_queue
+from shim.global_master.home import HomeSettings
+from shim.global_master.queue_names import find_queue
 from shim.listening import listening
 from shim.machine import SystemClock, read_secret
 from shim.ports.clock import Clock

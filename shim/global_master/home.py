@@ -12,14 +12,14 @@ from dataclasses import dataclass
 from shim.domain.ids import SubClusterId
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
-from shim.domain.shares import parent_of
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import Candidate, HomeDecision, Submission
 from shim.global_master.federation_view import FederationView
 from shim.global_master.home_rules import Question, objection_to
+from shim.global_master.queue_names import find_queue
 from shim.global_master.subcluster_view import SubClusterView
 
-__all__ = ["HomeSettings", "choose_home", "find_queue", "next_best"]
+__all__ = ["HomeSettings", "choose_home", "next_best"]
 
 _LAST_RESORT = -1000.0
 """Added to the score of a sub-cluster without a running node: it keeps an application waiting, as a ResourceManager
@@ -90,29 +90,6 @@ def next_best(decision: HomeDecision) -> float | None:
     """The score that the home has to keep to stay the best: that of the second; None if it is the only one."""
     others = (each.score for each in decision.candidates if each.subcluster != decision.home_subcluster)
     return max((score for score in others if score is not None), default=None)
-
-
-def find_queue(subcluster: SubClusterView, name: str) -> QueueReport | None:
-    """The queue that a submission's queue name means there, by the rules of that scheduler.
-
-    A capacity scheduler takes a full path or the name of a leaf; a fair scheduler reads `x` as `root.x` and makes the
-    queues that it lacks; a fifo scheduler has one queue for everything. A queue that would be made is reported as its
-    nearest existing parent.
-    """
-    if subcluster.scheduler == "fifoScheduler":
-        return next(iter(subcluster.queues.values()), None)
-    exact = subcluster.queues.get(name)
-    if exact is not None:
-        return exact
-    short = [queue for path, queue in subcluster.queues.items() if path.rpartition(".")[2] == name]
-    leaves = [queue for queue in short if queue.is_leaf]
-    if subcluster.scheduler == "fairScheduler":
-        full = name if name.startswith("root.") else f"root.{name}"
-        return subcluster.queues.get(full) or subcluster.queues.get(parent_of(full, subcluster.queues))
-    if short:
-        return (leaves or short)[0]
-    parent = subcluster.queues.get(name.rpartition(".")[0])
-    return parent if parent is not None and parent.creates_children else None
 
 
 # ---------------------------------------------------------------------- who is best

@@ -6,7 +6,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.errors import ForbiddenError
 from shim.global_master.federation_view import FederationView
-from shim.global_master.home import find_queue
+from shim.global_master.queue_names import find_queue
 from shim.global_master.queue_rules import GroupsOf, may_submit
 from shim.global_master.share_load import owner_of
 from shim.ports.clock import Clock

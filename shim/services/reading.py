@@ -16,7 +16,7 @@ from shim.domain.subclusters import ApplicationDocument, HaState
 from shim.domain.submissions import NOWHERE, Submission, SubmissionRecord, SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError, StoreUnavailableError
 from shim.global_master.federation_view import FederationView, Part
-from shim.global_master.home import find_queue
+from shim.global_master.queue_names import find_queue
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore

@@ -9,7 +9,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, NodeReport, SubClusterState
 from shim.global_master.federation_view import FederationView
-from shim.global_master.home import find_queue
+from shim.global_master.queue_names import find_queue
 from shim.global_master.subcluster_view import SubClusterView
 from shim.ports.clock import Clock
 from shim.relay import Room

@@ -7,7 +7,8 @@ from shim.domain.queues import QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, HaState
 from shim.global_master.federation_view import FederationView, Placement, ViewSettings
-from shim.global_master.home import choose_home, find_queue
+from shim.global_master.home import choose_home
+from shim.global_master.queue_names import find_queue
 from shim.testing.builders import a_submission
 from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
 
