@@ -1,6 +1,7 @@
 """Which queue of a sub-cluster a name means, by the rules of its scheduler."""
 
-from shim.domain.queues import QueueReport, parent_of
+from shim.domain.queues import QueueReport
+from shim.domain.shares import parent_of
 from shim.global_master.subcluster_view import SubClusterView
 
 __all__ = ["find_queue"]
