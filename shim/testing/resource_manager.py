@@ -197,7 +197,7 @@ class ScriptedResourceManager:
         return RestAnswer(202, (_JSON, ("Location", f"http://rm{request.path}")), answer.body)
 
     def _list_reservations(self, request: RestRequest) -> RestAnswer:
-        query = dict(request.parameters)
+        query = {"queue": "default", "reservation-id": "", **dict(request.parameters)}  # as `RMWebServices` has it
         if not self.lists_reservations:
             return error_answer(500, "RuntimeException", "the plan is not there")
         if query["queue"] not in self.reservations.values():

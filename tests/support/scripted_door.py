@@ -6,6 +6,7 @@ from typing import Any
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import SharePolicy
+from shim.errors import UnavailableError
 from shim.global_master.entitle import ShareSettings
 from shim.global_master.federation_view import FederationView
 from shim.global_master.home import HomeSettings
@@ -107,7 +108,7 @@ class ScriptedDoor:
             admissions=administration.current,
             store=store,
             clock=clock,
-            read_node_settings={},
+            read_node_settings=dict.fromkeys(managers, no_node_settings),
         )
         self.api = HeddleAPI(self.backend, inspection, administration, homes.choose, self.identity)
         self.door = RestDoor(
@@ -158,6 +159,11 @@ class ScriptedDoor:
         )
         assert answer.status == 202, answer.body
         return ApplicationId.parse(made["application-id"])
+
+
+async def no_node_settings(address: str) -> bytes:
+    """No NodeManager answers."""
+    raise UnavailableError(f"{address} does not answer")
 
 
 def context(application_id: object, **fields: object) -> bytes:
