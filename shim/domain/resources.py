@@ -23,6 +23,11 @@ class ResourceVector:
     vcores: int = 0
     others: Mapping[str, int] = field(default_factory=lambda: _NONE, hash=False)
 
+    def __hash__(self) -> int:
+        """Of all types: amounts that differ only in `others` must not meet in one place of a table, however many."""
+        others = frozenset(self.others.items()) if self.others else 0
+        return hash((self.memory_mib, self.vcores, others))
+
     def __add__(self, other: "ResourceVector") -> "ResourceVector":
         names = {*self.others, *other.others}
         return ResourceVector(

@@ -14,7 +14,12 @@ from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.relay.splitter import AskSplitter, Demand, Room
 
-__all__ = ["AskBook", "AskGroup"]
+__all__ = ["MOST_GROUPS", "MOST_ROWS", "AskBook", "AskGroup"]
+
+MOST_GROUPS = 1000
+"""Most groups of one attempt: all are split anew at each call and beat, in one turn of the event loop."""
+MOST_ROWS = 8000
+"""Most rows of one attempt, over all calls: as many hosts and racks as a large cluster has."""
 
 _ALMOST_HALF = 0.499
 """More than half a container counts as one, as where shares are measured."""
@@ -38,6 +43,13 @@ class AskGroup:
     targets: dict[SubClusterId, int] = field(default_factory=dict)
     starved: dict[SubClusterId, int] = field(default_factory=dict)
     refused: set[SubClusterId] = field(default_factory=set)
+
+    def put(self, ask: Ask) -> None:
+        """Take in a row; one of a named place that wants nothing is not kept, or rows would only ever become more."""
+        if ask.count or ask.place == ANY:
+            self.rows[ask.place] = ask
+        else:
+            self.rows.pop(ask.place, None)
 
     @property
     def places(self) -> dict[str, int]:
@@ -93,6 +105,23 @@ class AskBook:
             else:
                 self._groups[key] = group
 
+    def objection(self, asks: Sequence[Ask]) -> str:
+        """Why these cannot be taken beside those that are kept; empty if they can."""
+        named = {ask.key for ask in asks}
+        if len(self._groups) + len(named) > MOST_GROUPS and len(self._groups.keys() | named) > MOST_GROUPS:
+            return (
+                f"more than {MOST_GROUPS} different requests (by priority, size, label, allocation request id) are open"
+            )
+        kept = sum(len(group.rows) for group in self._groups.values())
+        if kept + len(asks) <= MOST_ROWS:
+            return ""
+        new = {(ask.key, ask.place) for ask in asks if ask.count and not self._has_row(ask)}
+        return f"more than {MOST_ROWS} resource requests are open" if kept + len(new) > MOST_ROWS else ""
+
+    def _has_row(self, ask: Ask) -> bool:
+        group = self._groups.get(ask.key)
+        return group is not None and ask.place in group.rows
+
     def tell(self, asks: Iterable[Ask], on_way: Mapping[AskKey, int]) -> None:
         """Take in what the ApplicationMaster asks for.
 
@@ -102,7 +131,7 @@ class AskBook:
         """
         for ask in asks:
             group = self._groups.setdefault(ask.key, AskGroup(ask.key))
-            group.rows[ask.place] = ask
+            group.put(ask)
             if ask.place == ANY:
                 group.wanted = max(0, ask.count - on_way.get(ask.key, 0))
 
@@ -129,7 +158,7 @@ class AskBook:
         for place in (grant.node.host, rack):
             row = group.rows.get(place)
             if row is not None and row.count > 0:
-                group.rows[place] = replace(row, count=row.count - 1)
+                group.put(replace(row, count=row.count - 1))
         return group.key
 
     def beat(self, subcluster: SubClusterId, lucky: Container[AskKey]) -> None:

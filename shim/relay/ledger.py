@@ -17,6 +17,7 @@ from shim.domain.allocations import ANY, LOST_EXIT_STATUS, AllocateAnswer, Ask, 
 from shim.domain.ids import ApplicationAttemptId, ContainerId, SubClusterId
 from shim.errors import InvariantViolationError
 from shim.relay.asks import AskBook, AskGroup
+from shim.relay.bounds import refusal_of
 from shim.relay.containers import Container, ContainerBook, ContainerState
 from shim.relay.conversations import Conversations
 from shim.relay.events import (
@@ -67,6 +68,7 @@ class AskLedger:
     """
 
     def __init__(self, attempt: ApplicationAttemptId, home: SubClusterId, splitter: AskSplitter) -> None:
+        self._attempt = attempt
         self._master = MasterSide(attempt)
         self._splitter = splitter
         self._containers = ContainerBook(splitter)
@@ -76,7 +78,7 @@ class AskLedger:
         self._outbox = Outbox(self._containers)
         self._intake = Intake(self._asks, self._containers, self._talk, splitter)
         self._recalls = Recalls(self._asks, self._containers, self._talk)
-        self._before: Mapping[AskKey, AskGroup | None] = {}
+        self._before: tuple[Mapping[AskKey, AskGroup | None], frozenset[str]] | None = None
         self._is_finished = False
         self._unregistered = f"AM is not registered for known application attempt: {attempt}"
 
@@ -153,6 +155,8 @@ class AskLedger:
             effects.append(RefuseAM(NOT_REGISTERED, self._unregistered))
             return
         match self._master.hear(event.call):
+            case Heard.NEW if refusal := refusal_of(event.call, self._asks, self._attempt):
+                effects.append(refusal)
             case Heard.NEW:
                 self._take_call(event, effects)
             case Heard.AGAIN:
@@ -167,7 +171,7 @@ class AskLedger:
         self._talk.look(event.rooms)
         self._acknowledge(effects)
         self._master.call = call
-        self._before = self._asks.snapshot({ask.key for ask in call.asks})
+        self._before = self._asks.snapshot({ask.key for ask in call.asks}), self._talk.blacklist
         self._asks.tell(call.asks, self._containers.on_way())
         self._take_back(call.asks)
         self._talk.is_told = True
@@ -233,7 +237,7 @@ class AskLedger:
         answer, granted = self._outbox.compose(home, self._master.next_id, self._talk.elsewhere())
         answer = replace(answer, asked_back=self._recalls.told())
         self._master.answered(answer)
-        self._before = {}
+        self._before = None
         effects.extend(remembered(granted, self._home.subcluster, Fate.GIVEN, answer.response_id))
         effects.append(AnswerAM(answer))
 
@@ -300,11 +304,21 @@ class AskLedger:
             return
         request = session.refused()
         if session is self._home:
-            self._asks.restore(self._before)
-            self._master.call, self._before = None, {}
+            self._take_back_call()
             effects.append(RefuseAM(event.java_class, event.message))
             return
         self._asks.refuse({ask.key for ask in request.asks} if request is not None else (), session.subcluster)
+
+    def _take_back_call(self) -> None:
+        """The home refused the call whole: nothing of it is said again, or every later one would be refused."""
+        call, self._master.call = self._master.call, None
+        if self._before is not None:
+            before, self._talk.blacklist = self._before
+            self._asks.restore(before)
+            self._before = None
+        for container in call.releases if call is not None else ():
+            if self._containers.find(container) is None:
+                self._home.releases.pop(container, None)
 
     def _session_forgotten(self, event: SessionForgotten, effects: list[Effect]) -> None:
         session = self._answering(event.subcluster, event.serial)
@@ -316,7 +330,7 @@ class AskLedger:
             session.updates[:0] = request.updates if request is not None else ()
             effects.append(OpenSession(event.subcluster))
         elif self._master.call is not None:
-            self._master.call, self._before = None, {}
+            self._master.call, self._before = None, None
             effects.append(RefuseAM(NOT_REGISTERED, self._unregistered))
 
     def _session_lost(self, event: SessionLost) -> None:

@@ -39,6 +39,7 @@ class MasterSide:
         self.last: AllocateAnswer | None = None
         self._attempt = attempt
         self._expected_id = 0
+        self._just_given: frozenset[ContainerId] = frozenset()
 
     @property
     def rest(self) -> bytes:
@@ -52,11 +53,12 @@ class MasterSide:
 
     def was_just_given(self, container: ContainerId) -> bool:
         """Whether a container is in the last answer: whoever gives it back at once has not used it."""
-        return self.last is not None and any(grant.container == container for grant in self.last.grants)
+        return container in self._just_given
 
     def registered(self) -> None:
         """It begins again."""
         self.call, self.last, self._expected_id = None, None, 0
+        self._just_given = frozenset()
 
     def hear(self, call: AllocateCall) -> Heard:
         """Tell what a call is."""
@@ -70,6 +72,7 @@ class MasterSide:
     def answered(self, answer: AllocateAnswer) -> None:
         """The call has its answer."""
         self.call, self.last, self._expected_id = None, answer, answer.response_id
+        self._just_given = frozenset(grant.container for grant in answer.grants)
 
     def complaint(self, call: AllocateCall) -> str:
         """What a ResourceManager says of a call out of order."""

@@ -62,6 +62,8 @@ class Session:
     was_open: bool = False
     is_lost: bool = False
     missing: dict[ContainerId, int] = field(default_factory=dict)
+    _said: dict[AskKey, int] = field(default_factory=dict)
+    _said_by: SessionRequest | None = None
 
     def reopen(self, response_id: int) -> None:
         """The scheduler knows nothing of what it was asked for; releases that it did not answer are said again."""
@@ -90,9 +92,19 @@ class Session:
 
     def bound(self, key: AskKey) -> int:
         """Most containers of a key that the scheduler may still grant."""
-        told = self.told_of(key)
-        asks = self.in_flight.asks if self.in_flight is not None else ()
-        return max((told, *(ask.count for ask in asks if ask.key == key and ask.place == ANY)))
+        return max(self.told_of(key), self.said_now().get(key, 0))
+
+    def said_now(self) -> Mapping[AskKey, int]:
+        """What the request under way asks for, by key; made once for each request, as it is looked up for each key."""
+        request = self.in_flight
+        if request is None:
+            return {}
+        if self._said_by is not request:
+            self._said, self._said_by = {}, request
+            for ask in request.asks:
+                if ask.place == ANY:
+                    self._said[ask.key] = max(ask.count, self._said.get(ask.key, 0))
+        return self._said
 
     def told_of(self, key: AskKey) -> int:
         """How many containers of a key the scheduler believes to be asked for."""

@@ -74,6 +74,7 @@ class SpanCluster:
         submissions: As they came.
         rolls: Whether the next answer to `allocate` has another token; it is False afterwards.
         refuses_old_tokens: Whether a login with a token from before that is refused.
+        heard: What a master said last, if it was in order.
         rolled: The newest token, once there was another than the first.
     """
 
@@ -87,6 +88,7 @@ class SpanCluster:
     rolls: bool = False
     refuses_old_tokens: bool = False
     rolled: TokenProto | None = None
+    heard: AllocateRequestProto | None = None
     applications: dict[ApplicationId, _Application] = field(default_factory=dict)
     _count: int = 1  # of containers that it gave: an ApplicationMaster's own is the first
 
@@ -199,6 +201,9 @@ class SpanCluster:
         if request.response_id != known.response_id:
             said = f"expect responseId to be {known.response_id} but get {request.response_id}"
             return _refusal(JavaClass.INVALID_APPLICATION_MASTER_REQUEST, said)
+        self.heard = request
+        if "*" in request.blacklist_request.blacklist_additions:
+            return _refusal(JavaClass.INVALID_RESOURCE_BLACKLIST_REQUEST, "Cannot add * to the blacklist!")
         for ask in request.ask:
             known.asked[ask.priority.priority, ask.resource_name] = ask.num_containers
         for container in request.release:

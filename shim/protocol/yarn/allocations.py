@@ -24,7 +24,7 @@ from shim.domain.allocations import (
     UpdateRequest,
 )
 from shim.domain.ids import ContainerId, NodeId
-from shim.errors import RemoteProtocolError
+from shim.errors import BadRequestError, RemoteProtocolError
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
     AllocateRequestProto,
@@ -59,6 +59,10 @@ __all__ = [
     "write_session_request",
 ]
 
+_MOST_ASKS = 8000
+_MOST_RELEASES = 10_000
+_MOST_UPDATES = 2000
+_MOST_PLACES = 20_000
 _TAKEN_FROM_REQUEST = ("ask", "release", "blacklist_request", "response_id", "update_requests")
 _TAKEN_FROM_ANSWER = (
     "response_id",
@@ -76,12 +80,22 @@ def read_allocate_call(payload_untrusted: bytes) -> AllocateCall:
 
     Raises:
         RemoteProtocolError: If the bytes are no `AllocateRequestProto`.
+        BadRequestError: If it has more of something than is taken in one call.
     """
     try:
         message = AllocateRequestProto.FromString(payload_untrusted)
     except DecodeError as exc:
         raise RemoteProtocolError("an allocate request cannot be decoded") from exc
     blacklist = message.blacklist_request
+    for count, most, what in (
+        (len(message.ask), _MOST_ASKS, "resource requests"),
+        (len(message.release), _MOST_RELEASES, "containers to release"),
+        (len(message.update_requests), _MOST_UPDATES, "containers to update"),
+        (len(message.scheduling_requests), _MOST_ASKS, "scheduling requests"),
+        (len(blacklist.blacklist_additions) + len(blacklist.blacklist_removals), _MOST_PLACES, "blacklisted places"),
+    ):
+        if count > most:
+            raise BadRequestError(f"{count} {what} in one call: at most {most} are taken")
     call = AllocateCall(
         response_id=message.response_id,
         asks=tuple(_ask_of(ask) for ask in message.ask),
@@ -108,7 +122,8 @@ def _ask_of(message: ResourceRequestProto) -> Ask:
         label=text_of(message.node_label_expression),
     )
     place = text_of(message.resource_name)
-    return Ask(key, place, message.num_containers, message.relax_locality, message.SerializePartialToString())
+    count = max(0, message.num_containers)  # less than nothing asks for nothing
+    return Ask(key, place, count, message.relax_locality, message.SerializePartialToString())
 
 
 def _ask_message(ask: Ask) -> ResourceRequestProto:

@@ -37,6 +37,8 @@ __all__ = ["Ends", "OwnLogin", "PassThrough", "SessionMeter", "Traffic", "Unders
 _LOG = structlog.get_logger("heddle.relay")
 _PROTOCOLS = {APPLICATION_MASTER.name: APPLICATION_MASTER}
 _CALL_IDS = 1 << 31
+_MOST_BYTES = 1024 * 1024
+"""Largest request of an attempt whose calls are read: 8,000 resource requests have 600 kB."""
 
 
 class SessionMeter(Protocol):
@@ -313,7 +315,9 @@ class UnderstoodCalls:
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
             return method
-        request = request_of(call, method)
+        size = len(call.payload_untrusted or b"")  # looked at before it is decoded: that takes as long as it is large
+        too_large = Failure(JavaClass.YARN, f"the request has {size} bytes: at most {_MOST_BYTES} are taken")
+        request = too_large if size > _MOST_BYTES else request_of(call, method)
         if isinstance(request, Failure):
             return request
         self._meter.called(method.name)
