@@ -7,14 +7,14 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shim.config import VARIABLE_PREFIX, Config
-from shim.config_tree import Key, is_table, item_type, key_of
+from shim.config.loader.loader import VARIABLE_PREFIX, Config
+from shim.config.loader.tree import Key, is_table, item_type, key_of
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 
 _HEAD = f"""# Configuration
 
-<!-- written by scripts/configuration_page.py: change the classes that shim/config.py puts together instead -->
+<!-- written by scripts/configuration_page.py: change the classes that shim/config/loader.py puts together instead -->
 
 `heddle serve -c heddle.toml` reads one TOML file. The least that works is one sub-cluster:
 

@@ -19,8 +19,8 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import LaunchRequest, Need, NodeState
-from shim.global_master.durations import DurationModel, FloatArray
-from shim.global_master.events import (
+from shim.scheduling.global_master.durations import DurationModel, FloatArray
+from shim.scheduling.global_master.events import (
     JobRequest,
     JobSubmitted,
     LocalMastersFound,
@@ -28,15 +28,15 @@ from shim.global_master.events import (
     SendMessage,
     TaskGroup,
 )
-from shim.global_master.machine import GlobalMaster
-from shim.global_master.match import NodeChoice
-from shim.global_master.ordering import Column, JobColumns, fewest_unfinished
-from shim.global_master.recipe import Recipe
-from shim.global_master.repartition import PartitionChoice, PartitionSearch
-from shim.global_master.view import GlobalView
-from shim.local_master.events import MessageReceived, NodeSpec, SendReport
-from shim.local_master.machine import LocalMaster
-from shim.policies import HEDDLE, HEDDLE_ESTIMATES, MEGHA
+from shim.scheduling.global_master.machine import GlobalMaster
+from shim.scheduling.global_master.match import NodeChoice
+from shim.scheduling.global_master.ordering import Column, JobColumns, fewest_unfinished
+from shim.scheduling.global_master.recipe import Recipe
+from shim.scheduling.global_master.repartition import PartitionChoice, PartitionSearch
+from shim.scheduling.global_master.view import GlobalView
+from shim.scheduling.local_master.events import MessageReceived, NodeSpec, SendReport
+from shim.scheduling.local_master.machine import LocalMaster
+from shim.scheduling.policies import HEDDLE, HEDDLE_ESTIMATES, MEGHA
 from shim.simulation.engine import seeded
 from shim.simulation.masters import Faults, Masters
 from shim.simulation.results import Outcome, Summary

@@ -13,7 +13,7 @@ import statistics
 import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from shim.policies.omega import ConflictMode, OmegaRules, TransactionMode
+from shim.scheduling.policies.omega import ConflictMode, OmegaRules, TransactionMode
 from shim.simulation.constraints import apply_constraints, read_constraints
 from shim.simulation.engine import seeded
 from shim.simulation.omega_conflicts import conflict_fraction, contended_workload

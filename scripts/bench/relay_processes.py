@@ -14,26 +14,26 @@ import uvloop
 from prometheus_client import CollectorRegistry
 
 from scripts.bench.relay_fleets import attempt
+from shim.app.host import SystemClock
 from shim.domain.allocations import Running
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.machine import SystemClock
+from shim.identity.service import Caller
+from shim.multicluster.core import Room
+from shim.multicluster.core.matching import MatchSettings
+from shim.multicluster.service import Spanning
+from shim.multicluster.session_worker import SpanSettings
+from shim.multicluster.sessions import SpanTools
+from shim.multicluster.splitters import SpanMatching
+from shim.multicluster.unmanaged import UnmanagedMasters
 from shim.ports.attempt_calls import Attempt, AttemptDesk
 from shim.protocol.hrpc import Call, Failure
 from shim.protocol.proto.messages import AllocateRequestProto
-from shim.relay import Room
-from shim.relay.matching import MatchSettings
 from shim.server.rpc import RPCServer
 from shim.server.rpc.connection_roll import RollLimits
 from shim.server.rpc.home_dialler import HomeDialler
 from shim.server.rpc.scheduler_connection import SchedulerLimits
 from shim.server.rpc.scheduler_door import SchedulerDoor
-from shim.services.identity import Caller
-from shim.services.span_sessions import SpanTools
-from shim.services.span_splitters import SpanMatching
-from shim.services.span_worker import SpanSettings
-from shim.services.spanning import Spanning
-from shim.services.unmanaged import UnmanagedMasters
 from shim.telemetry import configure_logs
 from shim.telemetry.relay import RelayMetrics
 from shim.testing.scheduler import ScriptedScheduler, token_for

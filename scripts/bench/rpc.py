@@ -18,6 +18,7 @@ import uvloop
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.identity.service import Caller
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import (
     SIMPLE_OFFER,
@@ -42,7 +43,6 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import application_message, resource_message
 from shim.server.rpc import RPCServer
 from shim.server.rpc.exchanges import RPCExchange
-from shim.services.identity import Caller
 
 _IN_FLIGHT = 64
 _ASKS = 100

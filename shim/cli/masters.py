@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shim.cli.front import ExitCode, fail
-from shim.config import Config, load
+from shim.config.loader.loader import Config, load
 from shim.errors import ConfigError, HeddleError
 from shim.telemetry import configure_logs
 
@@ -43,8 +43,8 @@ def gm(
 
     async def run(settings: Config) -> None:
         # the other verbs need nothing of this, and shall not wait for it
-        from shim.bootstrap import Heddle  # noqa: PLC0415 - see above
-        from shim.masters import default_name  # noqa: PLC0415 - see above
+        from shim.app.bootstrap import Heddle  # noqa: PLC0415 - see above
+        from shim.app.peers import default_name  # noqa: PLC0415 - see above
 
         await Heddle(settings, global_master=name or default_name(settings)).run(announce=typer.echo)
 
@@ -64,7 +64,7 @@ def lm(
     """
 
     async def run(settings: Config) -> None:
-        from shim.masters import LocalMasterProcess  # noqa: PLC0415 - the other verbs shall not wait for it
+        from shim.app.peers import LocalMasterProcess  # noqa: PLC0415 - the other verbs shall not wait for it
 
         await LocalMasterProcess(settings, subcluster).run(announce=typer.echo)
 

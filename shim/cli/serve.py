@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shim.cli.front import ExitCode, fail
-from shim.config import Config, load
+from shim.config.loader.loader import Config, load
 from shim.errors import ConfigError, HeddleError
 from shim.telemetry import configure_logs
 
@@ -62,9 +62,9 @@ def _checked(config: Config) -> list[str]:
         ConfigError: If something is not there, or not as it must be.
     """
     # the other verbs need nothing of this, and shall not wait for it
-    from shim.connections import resolve  # noqa: PLC0415 - see above
-    from shim.kerberos import open_kerberos  # noqa: PLC0415 - see above
-    from shim.machine import read_secret  # noqa: PLC0415 - see above
+    from shim.app.connections import resolve  # noqa: PLC0415 - see above
+    from shim.app.host import read_secret  # noqa: PLC0415 - see above
+    from shim.app.kerberos import open_kerberos  # noqa: PLC0415 - see above
 
     read_secret(config.security.secret_file)
     open_kerberos(config.security.kerberos)
@@ -75,9 +75,9 @@ def _told_of_policy(config: Config) -> list[str]:
     """Whether a policy that was applied holds instead of the file's queues; the store is only read."""
     import asyncio  # noqa: PLC0415 - the other verbs shall not wait for it
 
+    from shim.config.loader.queues import parse_policy, share_policy  # noqa: PLC0415 - see above
     from shim.errors import StoreUnavailableError  # noqa: PLC0415 - see above
-    from shim.queue_config import parse_policy, share_policy  # noqa: PLC0415 - see above
-    from shim.services.policies import RELEASED, policy_difference  # noqa: PLC0415 - see above
+    from shim.queues.policies import RELEASED, policy_difference  # noqa: PLC0415 - see above
     from shim.store.looking import look_at_policy  # noqa: PLC0415 - see above
 
     try:
@@ -95,7 +95,7 @@ def _run(config: Config) -> None:
     # the other verbs need nothing of this, and shall not wait for it
     import uvloop  # noqa: PLC0415 - see above
 
-    from shim.bootstrap import Heddle  # noqa: PLC0415 - see above
+    from shim.app.bootstrap import Heddle  # noqa: PLC0415 - see above
 
     # the store's thread needs the interpreter several times for one commit: by default it waits 5 ms each time for it
     sys.setswitchinterval(_SWITCH_S)

@@ -1,4 +1,4 @@
-"""`heddle simulate`: the production masters and published schedulers on the same workload, in simulated time."""
+"""`heddle simulate`: Global and Local Masters and published schedulers on the same workload, in simulated time."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -89,8 +89,8 @@ def simulate(
 ) -> None:
     """Compare schedulers on one workload, in simulated time; with `dag`, orderings on graphs of stages.
 
-    The Global and Local Masters are the ones of production; the others are published schedulers. The same seed gives
-    the same result on any machine.
+    Heddle's Global and Local Masters beside published schedulers. Real clusters share their orderings and estimates,
+    not their cycle. The same seed gives the same result on any machine.
     """
     if context.invoked_subcommand is not None:
         return

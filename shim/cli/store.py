@@ -12,7 +12,7 @@ import typer
 from shim.cli.front import ExitCode, fail
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows
 from shim.cli.settings import DryRun
-from shim.config import Config, load
+from shim.config.loader.loader import Config, load
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.errors import ConfigError, HeddleError
 
@@ -115,8 +115,8 @@ def _checked(config: Config, *, offline: bool) -> list[dict[str, Any]]:
 
 async def _listed(config: Config) -> tuple[dict[SubClusterId, list[ApplicationId]], dict[SubClusterId, str]]:
     """What each cluster lists, and why others do not say."""
-    from shim.connections import resolve  # noqa: PLC0415 - the other verbs shall not wait for it
-    from shim.services.rm_questions import ask_applications  # noqa: PLC0415 - see above
+    from shim.app.connections import resolve  # noqa: PLC0415 - the other verbs shall not wait for it
+    from shim.federation.rm_questions import ask_applications  # noqa: PLC0415 - see above
 
     listed: dict[SubClusterId, list[ApplicationId]] = {}
     silent: dict[SubClusterId, str] = {}

@@ -3,7 +3,7 @@
 from collections.abc import Awaitable, Callable
 from typing import Protocol
 
-from shim.protocol.masters import Frame
+from shim.protocol.peers import Frame
 
 __all__ = ["AcceptLink", "MasterDialer", "MasterLink"]
 

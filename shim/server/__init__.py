@@ -1,3 +1,3 @@
-"""The doors: what clients connect to. They translate, and decide nothing; the use cases are in `shim.services`."""
+"""The servers: what clients connect to. They translate, and decide nothing."""
 
 __all__: list[str] = []

@@ -1,4 +1,4 @@
-"""The production masters in simulated time: Global and Local Masters exchange their real messages over the network.
+"""Heddle's masters in simulated time: Global and Local Masters exchange their real messages over the network.
 
 A message takes one hop, a verified task reaches its node after one more, and an ended task is known to its Local
 Master at once, as in the public simulator of Megha. A job belongs to the Global Master whose number is its task count
@@ -24,13 +24,13 @@ from shim.domain.messages import (
     ReportRequest,
     TaskRef,
 )
-from shim.global_master import events as gm_events
-from shim.global_master.machine import GlobalMaster
-from shim.global_master.recipe import Recipe
-from shim.local_master import events as lm_events
-from shim.local_master.machine import LocalMaster
-from shim.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
-from shim.policies.megha import MEGHA
+from shim.scheduling.global_master import events as gm_events
+from shim.scheduling.global_master.machine import GlobalMaster
+from shim.scheduling.global_master.recipe import Recipe
+from shim.scheduling.local_master import events as lm_events
+from shim.scheduling.local_master.machine import LocalMaster
+from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
+from shim.scheduling.policies.megha import MEGHA
 from shim.simulation.results import Outcome
 from shim.simulation.run import Run
 from shim.simulation.traces import Job

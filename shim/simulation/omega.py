@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from shim.errors import BadRequestError
-from shim.policies.omega import OMEGA, CellState, ConflictMode, OmegaRules, TransactionMode, commit, place
+from shim.scheduling.policies.omega import OMEGA, CellState, ConflictMode, OmegaRules, TransactionMode, commit, place
 from shim.simulation.results import Outcome
 from shim.simulation.run import Run
 from shim.simulation.traces import Job

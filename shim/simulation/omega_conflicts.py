@@ -11,7 +11,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
-from shim.policies.omega import OmegaRules
+from shim.scheduling.policies.omega import OmegaRules
 from shim.simulation.engine import seeded
 from shim.simulation.omega import OmegaCell, OmegaThinking
 from shim.simulation.run import Run, Setting

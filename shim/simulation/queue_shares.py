@@ -1,4 +1,4 @@
-"""Queues with shares on the masters of production: who holds what while queues come one after another.
+"""Queues with shares on Heddle's masters: who holds what while queues come one after another.
 
 Every queue has more tasks than there are slots from the moment it comes. The first ones borrow everything; when a later
 one comes, what it is entitled to is taken back from those that hold most above their share (Megha, algorithm 2).
@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import Bid, Launch, LaunchRequest, LocalMasterReport, Need, ReportRequest
-from shim.global_master import events as gm_events
-from shim.global_master.machine import GlobalMaster
-from shim.global_master.recipe import Recipe
-from shim.local_master import events as lm_events
-from shim.local_master.machine import LocalMaster
-from shim.policies import MEGHA
+from shim.scheduling.global_master import events as gm_events
+from shim.scheduling.global_master.machine import GlobalMaster
+from shim.scheduling.global_master.recipe import Recipe
+from shim.scheduling.local_master import events as lm_events
+from shim.scheduling.local_master.machine import LocalMaster
+from shim.scheduling.policies import MEGHA
 from shim.simulation.engine import Engine, seeded
 
 __all__ = ["MEGHA_QUEUES", "QueuePlan", "ShareOutcome", "ShareSetting", "run_queue_shares"]

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from shim.policies.sparrow import (
+from shim.scheduling.policies.sparrow import (
     Batch,
     ReservationQueue,
     Sampling,

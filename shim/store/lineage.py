@@ -2,7 +2,7 @@
 
 SQLite: the file. PostgreSQL: the server's identifier, its timeline, which each promotion and each recovery to a point
 in time raises, and the table's own number, which a restored dump does not have. A copy that overwrites a SQLite file
-in place cannot be told by this; `shim.services.lost_time` finds it by what clusters list.
+in place cannot be told by this; `shim.submission.lost_time` finds it by what clusters list.
 """
 
 import os

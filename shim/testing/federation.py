@@ -10,32 +10,32 @@ import json
 from collections.abc import Coroutine, Mapping, Sequence
 from typing import Any, TypeVar
 
+from shim.calls.control import ControlService
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, ApplicationDocument, HaState, SubClusterReport
 from shim.domain.submissions import Candidate, HomeDecision, Submission
 from shim.errors import ResourceManagerError
-from shim.global_master.account_book import AccountBook
-from shim.global_master.federation_view import FederationView
-from shim.global_master.home import HomeSettings
+from shim.federation.administration import AdministrationService
+from shim.federation.core.account_book import AccountBook
+from shim.federation.core.federation_view import FederationView
+from shim.federation.fence import FencedResourceManager
+from shim.federation.routing import Routing
 from shim.ports.history_store import HistoryStore
 from shim.ports.resource_manager import ResourceManager, RestRequest
 from shim.ports.span_store import SpanStore
 from shim.ports.state_store import StateStore
 from shim.protocol.rest.usage import UsageForm
-from shim.services.administration import AdministrationService
-from shim.services.control import ControlService
-from shim.services.crash_points import CrashPoints, nothing_happens
-from shim.services.fence import FencedResourceManager
-from shim.services.gate import Gate
-from shim.services.homes import Homes
-from shim.services.lost_time import NOTHING_LOST, LostTime
-from shim.services.reconciliation import Reconciliation
-from shim.services.repair import Repair
-from shim.services.retirement import RetirementService
-from shim.services.routing import Routing
-from shim.services.submission import SubmissionService, SubmissionTools
+from shim.submission.core.home import HomeSettings
+from shim.submission.crash_points import CrashPoints, nothing_happens
+from shim.submission.gate import Gate
+from shim.submission.homes import Homes
+from shim.submission.lost_time import NOTHING_LOST, LostTime
+from shim.submission.reconciliation import Reconciliation
+from shim.submission.repair import Repair
+from shim.submission.retirement import RetirementService
+from shim.submission.service import SubmissionService, SubmissionTools
 from shim.testing.clock import FakeClock
 from shim.testing.resource_manager import ScriptedResourceManager
 from shim.testing.rm_documents import an_application

@@ -9,7 +9,7 @@ from collections.abc import Awaitable, Callable
 
 from shim.errors import MasterLinkError
 from shim.ports.master_links import AcceptLink, MasterLink
-from shim.protocol.masters import DeltaFrame, Frame, decode_frame_untrusted, encode_frame
+from shim.protocol.peers import DeltaFrame, Frame, decode_frame_untrusted, encode_frame
 
 __all__ = ["LosesDeltas", "MemoryDialer", "MemoryLink", "linked"]
 

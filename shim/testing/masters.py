@@ -12,11 +12,11 @@ from dataclasses import dataclass, field
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import Bid, EndingKind, Launch, LaunchRequest, LocalMasterReport, ReportRequest, TaskRef
 from shim.errors import InvariantViolationError
-from shim.global_master import events as gm_events
-from shim.global_master.machine import GlobalMaster
-from shim.global_master.recipe import Recipe
-from shim.local_master import events as lm_events
-from shim.local_master.machine import LocalMaster
+from shim.scheduling.global_master import events as gm_events
+from shim.scheduling.global_master.machine import GlobalMaster
+from shim.scheduling.global_master.recipe import Recipe
+from shim.scheduling.local_master import events as lm_events
+from shim.scheduling.local_master.machine import LocalMaster
 
 __all__ = ["Federation", "Letter"]
 

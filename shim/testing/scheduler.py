@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.ids import ApplicationAttemptId
+from shim.identity.service import Caller
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER
 from shim.protocol.hrpc import (
     AuthMethod,
@@ -33,7 +34,6 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn import application_message, attempt_of_token
 from shim.server.rpc.exchanges import RPCExchange
-from shim.services.identity import Caller
 
 __all__ = ["MasterCall", "ScriptedScheduler", "token_for"]
 

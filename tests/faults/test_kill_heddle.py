@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 
 from shim.lab import Lab
-from shim.services.crash_points import CrashPoint
+from shim.submission.crash_points import CrashPoint
 from tests.support.kill_trials import KillTrials, TrialSettings, federation_toml
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(1800)]

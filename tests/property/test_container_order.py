@@ -17,13 +17,13 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
-from shim.global_master.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView
+from shim.multicluster.core import Demand, Room
+from shim.multicluster.core.matching import MatchSettings
+from shim.multicluster.splitters import SpanMatching
+from shim.peers.container_order import ContainerOrders
+from shim.peers.launches import LaunchDesk
 from shim.ports.attempt_calls import Attempt
-from shim.relay import Demand, Room
-from shim.relay.matching import MatchSettings
-from shim.services.masters.container_order import ContainerOrders
-from shim.services.masters.launches import LaunchDesk
-from shim.services.span_splitters import SpanMatching
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_queue_report, a_report
 

@@ -5,7 +5,7 @@ from hypothesis import strategies as st
 
 from shim.domain.applications import FinalStatus, YarnApplicationState
 from shim.domain.ids import SubClusterId
-from shim.global_master.federation_view import FederationView
+from shim.federation.core.federation_view import FederationView
 from shim.testing.reports import a_document, a_report
 
 NAMES = ("east", "west")

@@ -16,8 +16,8 @@ from shim.domain.launches import ContainerKind, LaunchNews, LaunchVerdict
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.global_master.federation_view import FederationView
-from shim.services.masters.launches import LaunchDesk, LaunchVerification
+from shim.federation.core.federation_view import FederationView
+from shim.peers.launches import LaunchDesk, LaunchVerification
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
 

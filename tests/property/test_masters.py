@@ -9,11 +9,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from shim.domain.ids import GlobalMasterId
 from shim.domain.messages import EndingKind, Need, TaskRef
-from shim.global_master import events as gm_events
-from shim.global_master.machine import GlobalMaster
-from shim.local_master.events import NodeChanged, NodeSpec
-from shim.local_master.machine import LocalMaster
-from shim.policies import HEDDLE, MEGHA
+from shim.scheduling.global_master import events as gm_events
+from shim.scheduling.global_master.machine import GlobalMaster
+from shim.scheduling.local_master.events import NodeChanged, NodeSpec
+from shim.scheduling.local_master.machine import LocalMaster
+from shim.scheduling.policies import HEDDLE, MEGHA
 from shim.testing.masters import Federation
 
 GLOBAL_MASTERS = ("ga", "gb")

@@ -16,9 +16,9 @@ from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, Laun
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.local_master.promises import PromiseBook
-from shim.relay import Demand, Room, RoomsChanged
-from shim.relay.matching import MatchingSplitter, MatchSettings
+from shim.multicluster.core import Demand, Room, RoomsChanged
+from shim.multicluster.core.matching import MatchingSplitter, MatchSettings
+from shim.scheduling.local_master.promises import PromiseBook
 from tests.property.test_relay_ledger import NAMES, ROOMS, Relay
 from tests.support.launches import Unordered
 

@@ -22,10 +22,10 @@ from shim.domain.preemption import (
     WaitingWork,
 )
 from shim.domain.resources import ResourceVector
-from shim.global_master.preemption import Preemption
-from shim.global_master.preemption_effects import PreemptionSettings, Remind, Restrain, Step
-from shim.global_master.preemption_memory import memory_of
-from shim.global_master.preemption_sizes import lacking
+from shim.queues.core.preemption import Preemption
+from shim.queues.core.preemption_effects import PreemptionSettings, Remind, Restrain, Step
+from shim.queues.core.preemption_memory import memory_of
+from shim.queues.core.preemption_sizes import lacking
 
 CLUSTERS = (SubClusterId("east"), SubClusterId("west"))
 SLOTS = 8

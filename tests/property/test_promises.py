@@ -13,7 +13,7 @@ from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.local_master.promises import PromiseBook
+from shim.scheduling.local_master.promises import PromiseBook
 
 EAST = SubClusterId("east")
 MASTERS = ("gm/a", "gm/b", "gm/c")

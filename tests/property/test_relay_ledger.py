@@ -26,7 +26,7 @@ from shim.domain.allocations import (
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.preemption import PREEMPTED_EXIT_STATUS
 from shim.domain.resources import ResourceVector
-from shim.relay import (
+from shim.multicluster.core import (
     AMCalled,
     AMRegistered,
     AnswerAM,
@@ -49,7 +49,7 @@ from shim.relay import (
     SessionRefused,
     TakenBack,
 )
-from shim.relay.session import SessionState
+from shim.multicluster.core.session import SessionState
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
 HOME = SubClusterId("east")

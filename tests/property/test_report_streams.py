@@ -24,7 +24,7 @@ from shim.domain import (
     YarnApplicationState,
 )
 from shim.errors import RemoteProtocolError
-from shim.protocol.masters import (
+from shim.protocol.peers import (
     ReportFollower,
     ReportFrame,
     ReportPublisher,

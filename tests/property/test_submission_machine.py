@@ -20,9 +20,9 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionState
 from shim.errors import ConflictError, StoreUnavailableError, UnavailableError
 from shim.ports.resource_manager import RestRequest
-from shim.services.crash_points import CrashPoint
-from shim.services.delivery_attempts import BackOff
-from shim.services.submission import Accepted
+from shim.submission.crash_points import CrashPoint
+from shim.submission.delivery_attempts import BackOff
+from shim.submission.service import Accepted
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
 from shim.testing.misbehaviours import (

@@ -10,7 +10,7 @@ from hypothesis.stateful import invariant, rule
 from shim.domain.ids import ApplicationId
 from shim.domain.submissions import Submission, SubmissionRecord, SubmissionState
 from shim.errors import StoreError
-from shim.services.crash_points import CrashPoint
+from shim.submission.crash_points import CrashPoint
 from shim.testing.builders import a_submission
 from shim.testing.federation import ScriptedHeddle
 from tests.property.test_submission_machine import NAMES, KilledError, KillsAt, SubmissionMachine, sequences, which

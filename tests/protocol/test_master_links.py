@@ -9,16 +9,21 @@ from dataclasses import replace
 import aiohttp
 import pytest
 
-from adapters.masters import LinkListener, LinkSettings, WebSocketDialer
-from adapters.masters.link import PATH
+from adapters.peers import LinkListener, LinkSettings, WebSocketDialer
+from adapters.peers.link import PATH
+from shim.app.host import SystemClock
 from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.leases import Lease
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import HomeProposal
 from shim.errors import MasterLinkError, RemoteProtocolError
-from shim.global_master.federation_view import Applied, FederationView, ViewSettings
-from shim.machine import SystemClock
-from shim.protocol.masters import (
+from shim.federation.core.federation_view import Applied, FederationView, ViewSettings
+from shim.peers.following import Following, FollowingSettings
+from shim.peers.launches import LaunchVerification
+from shim.peers.reporting import ReportDesk
+from shim.peers.roster import Roster
+from shim.peers.verification import HomeVerification, stripped
+from shim.protocol.peers import (
     ChallengeFrame,
     Credentials,
     HelloFrame,
@@ -30,11 +35,6 @@ from shim.protocol.masters import (
     WelcomeFrame,
     encode_frame,
 )
-from shim.services.masters.following import Following, FollowingSettings
-from shim.services.masters.launches import LaunchVerification
-from shim.services.masters.report_desk import ReportDesk
-from shim.services.masters.roster import Roster
-from shim.services.masters.verification import HomeVerification, stripped
 from shim.testing.builders import a_submission
 from shim.testing.reports import a_report
 from tests.support.proxy import Proxy

@@ -9,7 +9,7 @@ from functools import cache
 import pytest
 
 from scripts.masters_figures import ABLATIONS, mixed_jobs
-from shim.policies import HEDDLE, MEGHA
+from shim.scheduling.policies import HEDDLE, MEGHA
 from shim.simulation.constraints import apply_constraints, read_constraints
 from shim.simulation.engine import seeded
 from shim.simulation.masters import Faults, Masters

@@ -6,7 +6,7 @@ tolerance.
 
 import pytest
 
-from shim.policies.omega import ConflictMode, OmegaRules, TransactionMode
+from shim.scheduling.policies.omega import ConflictMode, OmegaRules, TransactionMode
 from shim.simulation.omega_conflicts import conflict_fraction, contended_workload
 
 HORIZON_S = 2500.0

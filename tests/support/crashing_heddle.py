@@ -13,10 +13,11 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from shim.bootstrap import Heddle
-from shim.config import load
+from shim.config.loader.loader import load
+
+from shim.app.bootstrap import Heddle
 from shim.domain.ids import ApplicationId
-from shim.services.crash_points import CrashPoint
+from shim.submission.crash_points import CrashPoint
 from shim.telemetry import configure_logs
 
 __all__ = ["DiesAt", "main"]

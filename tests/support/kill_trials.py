@@ -20,7 +20,7 @@ from random import Random
 
 import aiohttp
 
-from shim.services.crash_points import CrashPoint
+from shim.submission.crash_points import CrashPoint
 
 __all__ = ["History", "KillTrials", "TrialSettings", "federation_toml"]
 

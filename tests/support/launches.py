@@ -1,4 +1,4 @@
-"""What doubles of `shim.relay.matching.Launches` share."""
+"""What doubles of `shim.multicluster.core.matching.Launches` share."""
 
 __all__ = ["Unordered"]
 

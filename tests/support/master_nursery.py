@@ -13,7 +13,7 @@ import sys
 
 __all__ = ["main"]
 
-_IMPORTED_LATE_BY_THE_COMMANDS = ("uvloop", "shim.bootstrap", "shim.masters")
+_IMPORTED_LATE_BY_THE_COMMANDS = ("uvloop", "shim.app.bootstrap", "shim.app.peers")
 
 
 def main() -> None:

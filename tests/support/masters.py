@@ -19,8 +19,8 @@ import aiohttp
 import asyncpg
 
 from shim.domain.ids import GlobalMasterId
-from shim.global_master.queue_assignment import favourite
 from shim.lab import Lab
+from shim.peers.core.queue_assignment import favourite
 
 __all__ = ["Master", "Masters", "Nursery", "fresh_database", "masters_over", "names_that_share", "told", "until"]
 

@@ -5,7 +5,7 @@ from collections import Counter
 
 import httpx
 
-from shim.bootstrap import Heddle
+from shim.app.bootstrap import Heddle
 
 __all__ = ["calls_of_masters"]
 

@@ -4,20 +4,9 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.shares import SharePolicy
-from shim.errors import UnavailableError
 from shim.global_master.entitle import ShareSettings
 from shim.global_master.federation_view import FederationView
 from shim.global_master.home import HomeSettings
-from shim.server.rest.backend import Backend
-from shim.server.rest.cache import CacheLimits
-from shim.server.rest.door import RestDoor
-from shim.server.rest.exchanges import Exchange
-from shim.server.rest.heddle_api import HeddleAPI
-from shim.server.rest.messages import Answer, Request
-from shim.server.rest.operations import Operations
-from shim.server.rest.site import Site
 from shim.services.administration import AdministrationService
 from shim.services.application_ids import ApplicationIds
 from shim.services.control import ControlService
@@ -33,6 +22,18 @@ from shim.services.routing import Routing
 from shim.services.starting import Starting
 from shim.services.submission import SubmissionService, SubmissionTools
 from shim.services.waiting_room import WaitingRoom
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.shares import SharePolicy
+from shim.errors import UnavailableError
+from shim.server.rest.backend import Backend
+from shim.server.rest.cache import CacheLimits
+from shim.server.rest.door import RestDoor
+from shim.server.rest.exchanges import Exchange
+from shim.server.rest.heddle_api import HeddleAPI
+from shim.server.rest.messages import Answer, Request
+from shim.server.rest.operations import Operations
+from shim.server.rest.site import Site
 from shim.testing.federation import ScriptedFederation
 
 __all__ = ["ScriptedDoor", "body_of", "context"]

@@ -41,7 +41,7 @@ _DECODER = msgspec.json.Decoder(_Members)
 
 
 class UsageForm:
-    """Implements `shim.global_master.account_book.ReadsUsage` for documents of the web services."""
+    """Implements `shim.federation.core.account_book.ReadsUsage` for documents of the web services."""
 
     def read(self, raw: bytes) -> Usage:
         """What a document tells of use; nothing if it cannot be read."""

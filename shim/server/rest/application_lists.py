@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from shim.federation.freshness import Freshness
 from shim.protocol.rest.application_search import search
 from shim.protocol.rest.filters import ApplicationFilter, parse_application_filter
 from shim.protocol.rest.negotiation import Representation, negotiate
@@ -10,7 +11,6 @@ from shim.protocol.rest.statistics import application_statistics, column_statist
 from shim.server.rest.answers import Document
 from shim.server.rest.backend import Backend
 from shim.server.rest.item_forms import Form, ItemForms
-from shim.services.freshness import Freshness
 
 __all__ = ["ApplicationLists"]
 

@@ -7,8 +7,8 @@ from typing import Any
 
 from shim.domain.launches import Reckoning
 from shim.domain.verdicts import Verdict
-from shim.relay.launch_groups import AskDecision
-from shim.services.span_splitters import MatchingStatus
+from shim.multicluster.core.launch_groups import AskDecision
+from shim.multicluster.splitters import MatchingStatus
 
 __all__ = ["shown_asks", "shown_matching"]
 

@@ -4,21 +4,21 @@ import asyncio
 from collections.abc import Collection, Coroutine, Mapping
 from dataclasses import dataclass
 
+from shim.calls.control import ControlService
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.errors import HomeUnreachableError, ResourceManagerError
-from shim.global_master.federation_view import FederationView, Part
+from shim.federation.core.federation_view import FederationView, Part
+from shim.federation.documents import DocumentReading, PartRead
+from shim.federation.reading import ApplicationReading
+from shim.federation.routing import Routing
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.state_store import StateStore
 from shim.protocol.rest.filters import QueueScope
 from shim.protocol.rest.merges import Part as MergePart
-from shim.services.application_ids import ApplicationIds
-from shim.services.control import ControlService
-from shim.services.documents import DocumentReading, PartRead
-from shim.services.reading import ApplicationReading
-from shim.services.routing import Routing
-from shim.services.submission import TakesSubmissions
+from shim.submission.application_ids import ApplicationIds
+from shim.submission.service import TakesSubmissions
 
 __all__ = ["Backend"]
 

@@ -4,7 +4,7 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from shim.domain.ids import SubClusterId
-from shim.global_master.federation_view import Part
+from shim.federation.core.federation_view import Part
 from shim.protocol.rest.negotiation import Representation, accepts_gzip, negotiate
 from shim.protocol.rest.queries import Content
 from shim.server.rest.messages import Headers, Request

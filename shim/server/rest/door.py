@@ -12,6 +12,8 @@ from typing import Protocol
 
 from shim.domain.ids import SubClusterId
 from shim.errors import HeddleError, InvariantViolationError, StoreUnavailableError, UnavailableError
+from shim.federation.freshness import Freshness, instant
+from shim.identity.service import COOKIE_NAME, Caller, ForeignTokenError, IdentityService, ImpersonationError
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.errors import JavaError, RemoteException, remote_exception_of
 from shim.protocol.rest.identifiers import canonical_parameters
@@ -38,8 +40,6 @@ from shim.server.rest.request_checks import (
 )
 from shim.server.rest.routes import Routes
 from shim.server.rest.wadl import describe
-from shim.services.freshness import Freshness, instant
-from shim.services.identity import COOKIE_NAME, Caller, ForeignTokenError, IdentityService, ImpersonationError
 from shim.telemetry.slow_turns import SlowTurns
 
 __all__ = ["RestDoor", "Site"]

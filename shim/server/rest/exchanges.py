@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shim.services.identity import Caller
+from shim.identity.service import Caller
 
 __all__ = ["AuditSink", "Exchange", "Story"]
 

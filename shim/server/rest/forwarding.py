@@ -3,12 +3,12 @@
 import re
 from urllib.parse import quote, urlsplit
 
+from shim.identity.service import Caller
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.negotiation import Representation, negotiate
 from shim.protocol.rest.queries import parse_query
 from shim.server.rest.endpoints import BASE, Endpoint
 from shim.server.rest.messages import Answer, Headers, Request
-from shim.services.identity import Caller
 
 __all__ = ["answer_of", "forwarded_request", "hidden_not_found", "public_url"]
 

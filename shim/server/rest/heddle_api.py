@@ -33,6 +33,13 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission
 from shim.errors import BadRequestError, HeddleError, MalformedBodyError, NotFoundError
+from shim.federation.administration import Drainage
+from shim.federation.inspection import Inspection
+from shim.federation.view_rights import ViewRights
+from shim.identity.service import Caller, IdentityService
+from shim.multicluster.ask_log import AskLog
+from shim.multicluster.splitters import MatchingStatus, SpanMatching
+from shim.peers.overview import MastersOverview, MastersStatus
 from shim.protocol.rest.bodies import check_cost
 from shim.protocol.rest.filters import parse_application_filter
 from shim.protocol.rest.identifiers import path_application
@@ -49,13 +56,6 @@ from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint,
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.usage_api import UsageAPI
-from shim.services.administration import Drainage
-from shim.services.ask_log import AskLog
-from shim.services.identity import Caller, IdentityService
-from shim.services.inspection import Inspection
-from shim.services.masters.overview import MastersOverview, MastersStatus
-from shim.services.span_splitters import MatchingStatus, SpanMatching
-from shim.services.view_rights import ViewRights
 
 __all__ = ["PREFIX", "Administration", "HeddleAPI"]
 

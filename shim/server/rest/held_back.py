@@ -7,12 +7,12 @@ from typing import Any
 from shim.domain.ids import ApplicationId, MalformedIdError
 from shim.domain.subclusters import ApplicationDocument
 from shim.errors import BadRequestError, HomeUnreachableError
+from shim.federation.freshness import Freshness
+from shim.identity.service import IdentityService
+from shim.queues.admission import Kills
 from shim.server.rest.answers import Document
 from shim.server.rest.backend import Backend
 from shim.server.rest.operations import Call, Outcome
-from shim.services.freshness import Freshness
-from shim.services.identity import IdentityService
-from shim.services.waiting_room import Kills
 
 __all__ = ["HeldBack"]
 

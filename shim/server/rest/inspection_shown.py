@@ -5,8 +5,8 @@ from typing import Any
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import HomeDecision, Waited
-from shim.services.administration import Drainage
-from shim.services.inspection import ClusterStatus, QueuePart, QueueStatus
+from shim.federation.administration import Drainage
+from shim.federation.inspection import ClusterStatus, QueuePart, QueueStatus
 from shim.telemetry import SubClusterGauges
 
 __all__ = ["cluster_gauges", "shown_cluster", "shown_decision", "shown_drainage", "shown_queue", "shown_waited"]

@@ -2,6 +2,7 @@
 
 from collections.abc import Sequence
 
+from shim.federation.freshness import instant
 from shim.protocol.rest.application_search import canonical_content
 from shim.protocol.rest.filters import trusted_skews
 from shim.protocol.rest.queries import Query
@@ -11,7 +12,6 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheKey, CacheLimits, Kept, ResponseCache, cache_key
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.operations import Call, Outcome
-from shim.services.freshness import instant
 
 __all__ = ["KeptAnswers"]
 

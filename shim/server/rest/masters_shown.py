@@ -4,7 +4,7 @@ from collections import Counter
 from typing import Any
 
 from shim.domain.verdicts import Verdict
-from shim.services.masters.overview import MastersStatus
+from shim.peers.overview import MastersStatus
 
 __all__ = ["shown_masters"]
 

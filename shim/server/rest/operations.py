@@ -10,7 +10,10 @@ import msgspec
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.errors import NotFoundError, NoUsableSubClusterError, UnavailableError
-from shim.global_master.federation_view import Part
+from shim.federation.core.federation_view import Part
+from shim.federation.documents import PartRead
+from shim.federation.freshness import Freshness
+from shim.identity.service import Caller
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.body_shapes import Understood
 from shim.protocol.rest.errors import JavaError
@@ -38,10 +41,7 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.endpoints import Endpoint, Operation
 from shim.server.rest.forwarding import forwarded_request, public_url
 from shim.server.rest.messages import Request
-from shim.services.documents import PartRead
-from shim.services.freshness import Freshness
-from shim.services.identity import Caller
-from shim.services.submission import Rejected
+from shim.submission.service import Rejected
 
 __all__ = ["Call", "Operations", "Outcome"]
 

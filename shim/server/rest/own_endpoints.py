@@ -8,7 +8,7 @@ import msgspec
 from fastapi import Depends, Path, Query, Response
 from fastapi import Request as HTTPRequest
 
-from shim.services.identity import Caller
+from shim.identity.service import Caller
 
 __all__ = ["Asker", "ClusterName", "DryRun", "Endpoint", "as_json"]
 

@@ -14,10 +14,10 @@ import msgspec
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import HomeDecision, Waited
 from shim.errors import NotFoundError, StoreError
+from shim.federation.view_rights import ViewRights
+from shim.identity.service import Caller
 from shim.protocol.rest.identifiers import path_application
 from shim.server.rest.backend import Backend
-from shim.services.identity import Caller
-from shim.services.view_rights import ViewRights
 
 __all__ = ["STYLE", "Pages"]
 

@@ -11,9 +11,9 @@ from fastapi import Response
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import Admission
 from shim.errors import StoreUnavailableError, UnavailableError
+from shim.identity.service import IdentityService
 from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint, as_json
-from shim.services.identity import IdentityService
-from shim.services.retirement import RetirementPlan, RetirementService
+from shim.submission.retirement import RetirementPlan, RetirementService
 
 __all__ = ["RetirementAPI"]
 

@@ -12,12 +12,12 @@ from urllib.parse import unquote
 from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, MalformedIdError, SubClusterId
 from shim.errors import HeddleError, NotFoundError
+from shim.identity.service import Caller
 from shim.protocol.rest.errors import JavaError
 from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.backend import Backend
 from shim.server.rest.messages import Answer, Headers
 from shim.server.rest.pages import Pages
-from shim.services.identity import Caller
 
 __all__ = ["RMPages"]
 

@@ -8,7 +8,9 @@ from dataclasses import dataclass, replace
 
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.errors import HomeUnreachableError, NotFoundError, NoUsableSubClusterError
-from shim.global_master.federation_view import Part
+from shim.federation.core.federation_view import Part
+from shim.federation.freshness import Freshness
+from shim.identity.service import Caller, IdentityService
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.body_shapes import Understood
 from shim.protocol.rest.errors import JavaError
@@ -26,8 +28,6 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.endpoints import Key, Operation, Way
 from shim.server.rest.forwarding import forwarded_request, hidden_not_found
 from shim.server.rest.operations import Call
-from shim.services.freshness import Freshness
-from shim.services.identity import Caller, IdentityService
 
 __all__ = ["Routed", "Routes"]
 

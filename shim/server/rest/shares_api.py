@@ -22,21 +22,21 @@ import msgspec
 from fastapi import Request as HTTPRequest
 from fastapi import Response
 
+from shim.concurrency.off_loop import OffLoop
+from shim.concurrency.single_flight import SingleFlight
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.errors import MalformedBodyError
-from shim.global_master.entitle import Standing
-from shim.global_master.share_load import QueueLoad, nowhere
+from shim.identity.service import Caller, IdentityService
 from shim.ports.policy_store import PolicyVersion
+from shim.queues.admission import WaitingRoom
+from shim.queues.core.entitle import Standing
+from shim.queues.core.share_load import QueueLoad, nowhere
+from shim.queues.policies import PolicyService
+from shim.queues.preemption_log import PreemptionLog
+from shim.queues.share_preview import SharePreview
 from shim.server.rest.own_endpoints import Asker, DryRun, Endpoint, as_json
-from shim.services.identity import Caller, IdentityService
-from shim.services.off_loop import OffLoop
-from shim.services.policies import PolicyService
-from shim.services.preemption_log import PreemptionLog
-from shim.services.share_preview import SharePreview
-from shim.services.single_flight import SingleFlight
-from shim.services.waiting_room import WaitingRoom
 
 __all__ = ["SharesAPI"]
 

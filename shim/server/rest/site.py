@@ -7,7 +7,10 @@ from html import escape
 
 from shim.domain.ids import SubClusterId
 from shim.errors import NotFoundError
-from shim.global_master.federation_view import Part
+from shim.federation.core.federation_view import Part
+from shim.federation.health import Health
+from shim.federation.view_rights import ViewRights
+from shim.identity.service import Caller, IdentityService
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.jmx import beans_document, resource_manager_beans
@@ -21,9 +24,6 @@ from shim.server.rest.heddle_api import PREFIX, HeddleAPI
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.pages import STYLE, Pages
 from shim.server.rest.rm_pages import RMPages
-from shim.services.health import Health
-from shim.services.identity import Caller, IdentityService
-from shim.services.view_rights import ViewRights
 
 __all__ = ["Site"]
 

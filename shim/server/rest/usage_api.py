@@ -13,9 +13,9 @@ from typing import Annotated
 from fastapi import Query, Response
 
 from shim.errors import BadRequestError
+from shim.identity.service import IdentityService
+from shim.queues.usage import UsageReports
 from shim.server.rest.own_endpoints import Asker, Endpoint, as_json
-from shim.services.identity import IdentityService
-from shim.services.usage import UsageReports
 
 __all__ = ["UsageAPI"]
 

@@ -8,9 +8,11 @@ from dataclasses import dataclass, replace
 
 from google.protobuf.message import Message
 
+from shim.calls.admin import AdminCalls, Outcome
 from shim.domain.ids import SubClusterId
 from shim.errors import BadRequestError, HeddleError, NotAuthenticatedError
-from shim.global_master.federation_view import SubClusterView
+from shim.federation.core.federation_view import SubClusterView
+from shim.identity.service import Caller, IdentityService, ImpersonationError
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.hrpc import Call, ContextReceived, Failure, JavaClass, Offer, method_of, request_of
 from shim.protocol.proto import ADMINISTRATION, HA_SERVICE, Method
@@ -28,8 +30,6 @@ from shim.server.rpc.admin_methods import ADMIN_METHODS, AdminRow, AdminWay
 from shim.server.rpc.asked import as_failure, passed_on
 from shim.server.rpc.exchanges import RPCExchange, Witness
 from shim.server.rpc.logins import KerberosDoor, Logins
-from shim.services.admin_calls import AdminCalls, Outcome
-from shim.services.identity import Caller, IdentityService, ImpersonationError
 
 __all__ = ["AdminDoor"]
 

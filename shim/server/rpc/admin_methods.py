@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from shim.global_master.federation_view import Part
+from shim.federation.core.federation_view import Part
 from shim.protocol.hrpc import JavaClass
 
 __all__ = ["ADMIN_METHODS", "AdminRow", "AdminWay"]

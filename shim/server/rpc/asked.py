@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from google.protobuf.message import Message
 
+from shim.calls.client import Gathered
 from shim.errors import (
     ForbiddenError,
     HeddleError,
@@ -12,12 +13,11 @@ from shim.errors import (
     NoUsableSubClusterError,
     UserError,
 )
+from shim.identity.delegation_tokens import DelegationTokenError
+from shim.identity.service import Caller
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
 from shim.protocol.hrpc import Call, Failure, JavaClass
 from shim.server.rpc.client_methods import Row
-from shim.services.client_calls import Gathered
-from shim.services.delegation_tokens import DelegationTokenError
-from shim.services.identity import Caller
 
 __all__ = ["Asked", "MethodAnswer", "as_failure", "failure_of", "passed_on", "problem_of", "told"]
 

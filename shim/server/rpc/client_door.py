@@ -5,8 +5,10 @@ from dataclasses import replace
 
 from google.protobuf.message import DecodeError, Message
 
+from shim.calls.client import Gathered
 from shim.domain.ids import ApplicationAttemptId
 from shim.errors import BadRequestError, ForbiddenError, HeddleError
+from shim.identity.service import Caller
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall
 from shim.protocol.hrpc import Call, ContextReceived, Failure, JavaClass, Offer, method_of, request_of
 from shim.protocol.hrpc.envelopes import text_of
@@ -26,8 +28,6 @@ from shim.server.rpc.exchanges import RPCExchange, Witness
 from shim.server.rpc.kept_answers import Made
 from shim.server.rpc.logins import Logins
 from shim.server.rpc.own_methods import OwnMethods
-from shim.services.client_calls import Gathered
-from shim.services.identity import Caller
 
 __all__ = ["ClientDoor"]
 

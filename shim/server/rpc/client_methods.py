@@ -15,7 +15,7 @@ from enum import Enum
 from google.protobuf.message import Message
 
 from shim.domain.ids import ApplicationId
-from shim.global_master.federation_view import Part
+from shim.federation.core.federation_view import Part
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.proto.messages import (
     ApplicationAttemptIdProto,

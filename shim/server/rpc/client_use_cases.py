@@ -3,14 +3,14 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from shim.calls.client import ClientCalls
 from shim.domain.resources import ResourceVector
+from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.service import IdentityService
 from shim.server.rpc.kept_answers import KeptAnswers
 from shim.server.rpc.logins import KerberosDoor
-from shim.services.application_ids import ApplicationIds
-from shim.services.client_calls import ClientCalls
-from shim.services.delegation_tokens import DelegationTokens
-from shim.services.identity import IdentityService
-from shim.services.submission import TakesSubmissions
+from shim.submission.application_ids import ApplicationIds
+from shim.submission.service import TakesSubmissions
 
 __all__ = ["ClientUseCases"]
 

@@ -13,6 +13,7 @@ from typing import Any, Protocol, cast
 
 import structlog
 
+from shim.identity.service import Caller
 from shim.protocol.hrpc import (
     Call,
     CallReceived,
@@ -29,7 +30,6 @@ from shim.protocol.hrpc import (
 from shim.protocol.hrpc.headers import SASL_CALL_ID
 from shim.server.guests import ByteBudget, GuestBook
 from shim.server.rpc.exchanges import RPCExchange
-from shim.services.identity import Caller
 from shim.telemetry.slow_turns import SlowTurns
 
 __all__ = ["LoginJudge", "RPCConnection", "RPCDoor", "RPCLimits", "Reception"]

@@ -3,8 +3,8 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
+from shim.identity.service import Caller
 from shim.protocol.hrpc import Call, Failure
-from shim.services.identity import Caller
 
 __all__ = ["RPCExchange", "Witness"]
 

@@ -16,13 +16,13 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Protocol
 
+from shim.concurrency.single_flight import SingleFlight
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.global_master.federation_view import FederationView, Part
+from shim.federation.core.federation_view import FederationView, Part
+from shim.identity.service import Caller
 from shim.ports.clock import Clock
 from shim.protocol.hrpc import Call, Failure
 from shim.server.rpc.client_methods import CLIENT_METHODS
-from shim.services.identity import Caller
-from shim.services.single_flight import SingleFlight
 
 __all__ = ["KeptAnswers", "Made"]
 

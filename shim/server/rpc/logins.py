@@ -11,6 +11,9 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from shim.errors import StoreError, UserError
+from shim.identity.delegation_tokens import DelegationTokenError, DelegationTokens
+from shim.identity.principals import PrincipalRules
+from shim.identity.service import Caller, IdentityService
 from shim.protocol.hrpc import (
     SIMPLE_OFFER,
     AuthMethod,
@@ -25,9 +28,6 @@ from shim.protocol.hrpc import (
     SASLSession,
 )
 from shim.protocol.hrpc.digest_md5 import NONCE_BYTES, DigestMD5Server
-from shim.services.delegation_tokens import DelegationTokenError, DelegationTokens
-from shim.services.identity import Caller, IdentityService
-from shim.services.principals import PrincipalRules
 
 __all__ = ["KerberosDoor", "Logins", "TicketRequiredError"]
 

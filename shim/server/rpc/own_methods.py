@@ -10,7 +10,7 @@ from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument
 from shim.errors import BodyTooLargeError, HomeUnreachableError, NotFoundError
-from shim.global_master.federation_view import Part
+from shim.federation.core.federation_view import Part
 from shim.protocol.hrpc import Call, Failure, JavaClass
 from shim.protocol.proto.messages import (
     ApplicationReportProto,
@@ -44,12 +44,12 @@ from shim.protocol.yarn.merges import Part as MergePart
 from shim.protocol.yarn.merges import join_applications, merge_applications
 from shim.protocol.yarn.submit_times import report_with_submit_time, reports_with_submit_times
 from shim.protocol.yarn.usage import with_account, with_accounts
+from shim.queues.admission import Kills
 from shim.server.rpc.asked import Asked, MethodAnswer, problem_of, told
 from shim.server.rpc.client_use_cases import ClientUseCases
 from shim.server.rpc.kept_answers import Made
 from shim.server.rpc.logins import TicketRequiredError
-from shim.services.submission import Rejected
-from shim.services.waiting_room import Kills
+from shim.submission.service import Rejected
 
 __all__ = ["OwnMethods"]
 

@@ -4,10 +4,10 @@ import re
 
 import pytest
 
+from shim.identity.service import IdentityRules
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rpc.admin_methods import ADMIN_METHODS
 from shim.server.rpc.client_methods import CLIENT_METHODS
-from shim.services.identity import IdentityRules
 from tests.support.scripted_door import BASE, ScriptedDoor
 
 _FORM = re.compile(r"[a-z]+\.[a-z-]+")

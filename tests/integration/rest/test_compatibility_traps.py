@@ -6,11 +6,11 @@ import sys
 import pytest
 
 from shim.domain.ids import ApplicationId
+from shim.identity.service import IdentityRules, ProxyRule
 from shim.protocol.rest.negotiation import Representation
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rest.messages import Request
-from shim.services.identity import IdentityRules, ProxyRule
 from shim.testing.misbehaviours import (
     AnswersGarbage,
     FailsInternally,

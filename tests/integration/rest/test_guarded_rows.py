@@ -5,8 +5,8 @@ import re
 import pytest
 
 from shim.domain.ids import ApplicationId
+from shim.identity.service import IdentityRules, ProxyRule
 from shim.server.rest.endpoints import BASE, ENDPOINTS, Endpoint
-from shim.services.identity import IdentityRules, ProxyRule
 from tests.support.scripted_door import ScriptedDoor, body_of
 
 OLD = ApplicationId(1_600_000_000_000, 7)

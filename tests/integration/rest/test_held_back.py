@@ -6,9 +6,9 @@ import pytest
 
 from shim.domain.ids import ApplicationId
 from shim.domain.shares import FederatedQueue, SharePolicy
-from shim.global_master.federation_view import FederationView
-from shim.services.identity import IdentityRules
-from shim.services.rm_questions import ask_application
+from shim.federation.core.federation_view import FederationView
+from shim.federation.rm_questions import ask_application
+from shim.identity.service import IdentityRules
 from tests.support.scripted_door import BASE, ScriptedDoor, body_of
 
 POLICY = SharePolicy((FederatedQueue("root.default", max_running=1),))

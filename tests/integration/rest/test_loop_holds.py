@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 
 import pytest
 
+from shim.identity.service import IdentityRules
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rest.messages import Request
-from shim.services.identity import IdentityRules
 from tests.support.hostile import BODIES, HEADERS, QUERIES, SEGMENTS, VALUES, XML, ZIPPED
 from tests.support.loop_watch import LoopWatch, machine_factor
 from tests.support.scripted_door import BASE, ScriptedDoor

@@ -7,8 +7,8 @@ import pytest
 
 from shim.domain.ids import ApplicationId
 from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.identity.service import IdentityRules
 from shim.server.rest.messages import Answer
-from shim.services.identity import IdentityRules
 from tests.support.scripted_door import BASE, ScriptedDoor, body_of
 
 APP = ApplicationId(1_600_000_000_000, 7)

@@ -4,10 +4,10 @@ import pytest
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.subclusters import Admission
+from shim.federation.inspection import ClusterStatus, SubClusterDescription
+from shim.identity.service import IdentityRules
 from shim.ports.span_store import SpanSession
 from shim.server.rest.inspection_shown import cluster_gauges
-from shim.services.identity import IdentityRules
-from shim.services.inspection import ClusterStatus, SubClusterDescription
 from tests.support.scripted_door import ScriptedDoor, body_of
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")

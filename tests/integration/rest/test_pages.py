@@ -6,8 +6,8 @@ import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.services.health import Health
-from shim.services.identity import IdentityRules
+from shim.federation.health import Health
+from shim.identity.service import IdentityRules
 from shim.testing.federation import ScriptedFederation
 from shim.testing.state_stores import SwitchableStore
 from tests.support.scripted_door import ScriptedDoor, body_of

@@ -5,9 +5,9 @@ import json
 import pytest
 
 from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.identity.service import IdentityRules
 from shim.ports.resource_manager import RestRequest
 from shim.server.rest.messages import Answer
-from shim.services.identity import IdentityRules
 from tests.support.scripted_door import BASE, ScriptedDoor, body_of
 
 LISTED = SharePolicy((FederatedQueue("root.prod", submit=("alice",)), FederatedQueue("root.dev")))

@@ -3,8 +3,8 @@
 import pytest
 
 from shim.domain.ids import ApplicationId
+from shim.identity.service import IdentityRules
 from shim.server.rest.messages import Answer
-from shim.services.identity import IdentityRules
 from shim.testing.misbehaviours import FailsWithoutWords
 from tests.support.scripted_door import ScriptedDoor, body_of
 

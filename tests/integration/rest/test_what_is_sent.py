@@ -7,8 +7,8 @@ from urllib.parse import quote
 import pytest
 
 from shim.domain.ids import ApplicationId
+from shim.identity.service import IdentityRules, ProxyRule
 from shim.server.rest.endpoints import ENDPOINTS
-from shim.services.identity import IdentityRules, ProxyRule
 from shim.testing.misbehaviours import IsNeverReached
 from tests.support.scripted_door import BASE, ScriptedDoor, body_of
 

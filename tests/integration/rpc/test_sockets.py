@@ -10,13 +10,13 @@ import pytest
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC
 from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError, NoAnswerError, StandbyError
+from shim.identity.service import Caller
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
 from shim.protocol.hrpc import SIMPLE_OFFER, Call, Failure, JavaClass, Request
 from shim.protocol.hrpc.envelopes import encode_call, encode_set_up
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import IpcConnectionContextProto
 from shim.server.rpc import RPCLimits, RPCServer
-from shim.services.identity import Caller
 
 EAST = SubClusterId("east")
 LARGE = bytes(200_000)

@@ -10,6 +10,8 @@ import pytest
 from adapters.yarn.rm_rpc import RPCTarget, YarnRPC
 from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError, NoAnswerError
+from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
+from shim.identity.service import Caller, IdentityRules, IdentityService
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall
 from shim.protocol.hrpc import (
     SIMPLE_OFFER,
@@ -24,8 +26,6 @@ from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.proto.messages import TokenProto
 from shim.server.rpc import RPCServer
 from shim.server.rpc.logins import Logins
-from shim.services.delegation_tokens import DelegationTokens, TokenLimits
-from shim.services.identity import Caller, IdentityRules, IdentityService
 from shim.testing.clock import FakeClock
 from shim.testing.token_stores import InMemoryTokenStore
 

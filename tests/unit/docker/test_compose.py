@@ -5,8 +5,7 @@ from pathlib import Path
 
 import pytest
 import yaml
-
-from shim.config import parse
+from shim.config.loader.loader import parse
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCKER = ROOT / "docker"

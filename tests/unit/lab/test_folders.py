@@ -1,12 +1,12 @@
 import tomllib
 
 import pytest
+from shim.config.loader.loader import parse
 
-from shim.config import parse
+from shim.app.host import read_secret
 from shim.errors import LabError
 from shim.lab.folders import SPANNING_QUEUE, claim_folder, clear_folder, heddle_toml, lock_of, write_heddle_toml
 from shim.lab.hadoop_conf import FrontAddresses
-from shim.machine import read_secret
 
 
 def test_a_new_folder_becomes_a_labs(tmp_path):

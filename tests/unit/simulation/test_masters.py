@@ -2,7 +2,7 @@
 
 import pytest
 
-from shim.policies import HEDDLE, HEDDLE_ESTIMATES, MEGHA
+from shim.scheduling.policies import HEDDLE, HEDDLE_ESTIMATES, MEGHA
 from shim.simulation.engine import seeded
 from shim.simulation.masters import Faults, Masters
 from shim.simulation.run import Run, Setting

@@ -7,18 +7,18 @@ from contextlib import asynccontextmanager
 import pytest
 
 from adapters.yarn import RestResourceManager, RestSettings, read_folder
+from shim.app.host import SystemClock
 from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState, SubClusterState
-from shim.global_master.federation_view import FederationView, Part, ViewSettings
-from shim.global_master.home import choose_home
-from shim.machine import SystemClock
+from shim.federation.core.federation_view import FederationView, Part, ViewSettings
+from shim.federation.documents import DocumentReading
+from shim.federation.poller import Heartbeats, HeartbeatSettings
+from shim.federation.polling import PollSettings
+from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.ports.resource_manager import RestRequest
-from shim.services.documents import DocumentReading
-from shim.services.heartbeats import Heartbeats, HeartbeatSettings
-from shim.services.polling import PollSettings
-from shim.services.reading import ApplicationReading, ReadingSettings
+from shim.submission.core.home import choose_home
 from shim.testing.builders import a_submission
 from shim.testing.state_stores import InMemoryStateStore
 

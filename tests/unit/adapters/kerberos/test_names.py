@@ -9,7 +9,7 @@ import pytest
 from adapters.kerberos import KerberosInitiator, host_of_this_machine, open_acceptor, service_of, with_host
 from shim.errors import ConfigError
 
-WITHOUT = "import sys; sys.modules['gssapi'] = None; import shim.bootstrap, shim.cli.main"
+WITHOUT = "import sys; sys.modules['gssapi'] = None; import shim.app.bootstrap, shim.cli.main"
 
 
 @pytest.mark.parametrize(
@@ -44,7 +44,7 @@ def test_without_the_library_it_is_told_what_to_install(monkeypatch, tmp_path):
     keytab.touch(mode=0o600)
 
     for use in (KerberosInitiator, lambda: open_acceptor("rm/node@REALM", keytab)):
-        with pytest.raises(ConfigError, match=r"pip install heddle-yarn\[kerberos\]"):
+        with pytest.raises(ConfigError, match=r"pip install .\.\[kerberos\]."):
             use()
 
 

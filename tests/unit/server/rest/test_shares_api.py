@@ -5,19 +5,19 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
+from shim.config.loader.queues import parse_policy
 
 from shim.domain.ids import SubClusterId
 from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError, NotAuthenticatedError
-from shim.global_master.entitle import ShareSettings
-from shim.global_master.federation_view import FederationView
-from shim.queue_config import parse_policy
+from shim.federation.core.federation_view import FederationView
+from shim.identity.service import Caller, IdentityRules, IdentityService
+from shim.queues.admission import WaitingRoom
+from shim.queues.core.entitle import ShareSettings
+from shim.queues.policies import PolicyService
+from shim.queues.preemption_log import PreemptionLog
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.messages import Request
 from shim.server.rest.shares_api import SharesAPI
-from shim.services.identity import Caller, IdentityRules, IdentityService
-from shim.services.policies import PolicyService
-from shim.services.preemption_log import PreemptionLog
-from shim.services.waiting_room import WaitingRoom
 from shim.testing.act_stores import InMemoryActStore
 from shim.testing.clock import FakeClock
 from shim.testing.policy_stores import InMemoryPolicyStore

@@ -9,12 +9,12 @@ from fastapi.exceptions import RequestValidationError
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.usage import PartUsage
 from shim.errors import BadRequestError, NotAuthenticatedError
+from shim.identity.service import Caller, IdentityRules, IdentityService
 from shim.ports.usage_store import UsageRow
+from shim.queues.usage import UsageReports
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.messages import Request
 from shim.server.rest.usage_api import UsageAPI
-from shim.services.identity import Caller, IdentityRules, IdentityService
-from shim.services.usage import UsageReports
 from shim.testing.clock import FakeClock
 from shim.testing.usage_stores import InMemoryUsageStore
 

@@ -2,8 +2,12 @@
 
 import pytest
 
+from shim.calls.admin import AdminCalls
 from shim.domain.ids import SubClusterId
-from shim.global_master.federation_view import FederationView, Part
+from shim.federation.core.federation_view import FederationView, Part
+from shim.federation.documents import DocumentReading
+from shim.federation.reading import ReadingSettings
+from shim.identity.service import Caller, IdentityRules, IdentityService
 from shim.ports.resource_manager_rpc import RPCRefusal
 from shim.protocol.hrpc import AuthMethod, Call, CallerContext, ContextReceived, Failure, JavaClass, RPCErrorCode
 from shim.protocol.proto import ADMINISTRATION, APPLICATION_CLIENT, HA_SERVICE
@@ -35,10 +39,6 @@ from shim.protocol.proto.messages import (
 )
 from shim.server.rpc import AdminDoor
 from shim.server.rpc.admin_methods import ADMIN_METHODS, AdminWay
-from shim.services.admin_calls import AdminCalls
-from shim.services.documents import DocumentReading
-from shim.services.identity import Caller, IdentityRules, IdentityService
-from shim.services.reading import ReadingSettings
 from shim.testing.admin_rpc import IsAway, ObeysEveryOperator, RefusesOperators
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_node_report, a_report

@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from adapters.yarn.rm_doors import BothDoors
+from shim.calls.client import CallSettings, ClientCalls
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
-from shim.global_master.entitle import ShareSettings
-from shim.global_master.federation_view import Part
+from shim.federation.core.federation_view import Part
+from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.service import Caller, IdentityRules, IdentityService, ProxyRule
 from shim.ports.resource_manager_rpc import RPCAnswer
 from shim.protocol.hrpc import (
     AuthMethod,
@@ -51,14 +53,12 @@ from shim.protocol.proto.messages import (
     YarnApplicationStateProto,
 )
 from shim.protocol.yarn import application_message, application_of
+from shim.queues.admission import WaitingRoom
+from shim.queues.core.entitle import ShareSettings
 from shim.server.rpc import ClientDoor, ClientUseCases
 from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
 from shim.server.rpc.kept_answers import KeptAnswers
-from shim.services.application_ids import ApplicationIds
-from shim.services.client_calls import CallSettings, ClientCalls
-from shim.services.delegation_tokens import DelegationTokens
-from shim.services.identity import Caller, IdentityRules, IdentityService, ProxyRule
-from shim.services.waiting_room import WaitingRoom
+from shim.submission.application_ids import ApplicationIds
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, RejectsSubmissions
 from shim.testing.resource_manager_rpc import ScriptedRPC

@@ -2,6 +2,9 @@
 
 import pytest
 
+from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.principals import PrincipalRules
+from shim.identity.service import Caller, IdentityRules, IdentityService, ProxyRule
 from shim.protocol.hrpc import (
     AuthMethod,
     CallerContext,
@@ -13,9 +16,6 @@ from shim.protocol.hrpc import (
 )
 from shim.protocol.hrpc.gssapi import GSSAPIServer
 from shim.server.rpc.logins import KerberosDoor, Logins
-from shim.services.delegation_tokens import DelegationTokens
-from shim.services.identity import Caller, IdentityRules, IdentityService, ProxyRule
-from shim.services.principals import PrincipalRules
 from shim.testing.clock import FakeClock
 from shim.testing.token_stores import InMemoryTokenStore
 

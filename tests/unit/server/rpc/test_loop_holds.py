@@ -10,10 +10,10 @@ from typing import cast
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 
+from shim.identity.service import Caller
 from shim.protocol.hrpc import Call, CallerContext
 from shim.protocol.proto import ADMINISTRATION, APPLICATION_CLIENT, HA_SERVICE
 from shim.server.rpc import AdminDoor, ClientDoor
-from shim.services.identity import Caller
 from shim.testing.federation import ScriptedFederation
 from tests.support.loop_watch import LoopWatch, machine_factor
 from tests.unit.server.rpc.test_admin_door import Operators

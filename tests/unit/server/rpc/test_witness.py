@@ -5,6 +5,7 @@ import json
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.identity.service import Caller
 from shim.protocol.hrpc import Call, Failure, JavaClass
 from shim.protocol.proto import ADMINISTRATION, APPLICATION_CLIENT
 from shim.protocol.proto.messages import (
@@ -17,7 +18,6 @@ from shim.protocol.yarn import application_message
 from shim.server.rpc.admin_methods import ADMIN_METHODS
 from shim.server.rpc.exchanges import RPCExchange
 from shim.server.rpc.witness import AdminWitness, ClientWitness
-from shim.services.identity import Caller
 from shim.telemetry import AuditTrail, Metrics
 from shim.testing.clock import FakeClock
 

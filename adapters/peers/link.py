@@ -1,0 +1,95 @@
+"""One end of a WebSocket as a `MasterLink`."""
+
+import asyncio
+from dataclasses import dataclass
+from typing import Final
+
+from aiohttp import ClientError, ClientWebSocketResponse, WSMsgType, web
+
+from shim.errors import MasterLinkError, RemoteProtocolError
+from shim.protocol.peers import MAX_FRAME_BYTES, Frame, decode_frame_untrusted, encode_frame
+
+__all__ = ["PATH", "LinkSettings", "WebSocketLink"]
+
+PATH: Final = "/masters/1"
+_POLICY_VIOLATION = 1008
+_LONGEST_REASON = 120  # a close frame has room for 123 bytes
+
+
+@dataclass(frozen=True, slots=True)
+class LinkSettings:
+    """Limits of links.
+
+    Attributes:
+        handshake_s: A link that is not authenticated by then is cut.
+        silent_after_s: One whose other end answers no ping for so long is cut.
+        send_within_s: So does one whose other end takes nothing for so long.
+        max_frame_bytes: Largest frame that is read from who dials; who is dialled may send whole reports.
+        max_links: A listener takes no more at a time.
+    """
+
+    handshake_s: float = 3.0
+    silent_after_s: float = 5.0
+    send_within_s: float = 5.0
+    max_frame_bytes: int = 4 * 1024 * 1024
+    max_answer_bytes: int = MAX_FRAME_BYTES
+    max_links: int = 256
+
+    @property
+    def ping_s(self) -> float:
+        """From one ping to the next; a WebSocket of aiohttp waits half as long for the answer."""
+        return self.silent_after_s / 1.5
+
+
+class WebSocketLink:
+    """Frames over one WebSocket; either end."""
+
+    def __init__(
+        self, socket: ClientWebSocketResponse | web.WebSocketResponse, settings: LinkSettings, *, address: str
+    ) -> None:
+        self._socket = socket
+        self.address = address
+        self._settings = settings
+        self.peer = ""
+
+    async def send(self, frame: Frame) -> None:
+        """See `MasterLink`."""
+        await self.send_encoded(encode_frame(frame))
+
+    async def send_encoded(self, data: bytes) -> None:
+        """See `MasterLink`."""
+        try:
+            async with asyncio.timeout(self._settings.send_within_s):
+                await self._socket.send_bytes(data)
+        except TimeoutError as exc:
+            raise MasterLinkError(f"{self._named()} takes nothing for {self._settings.send_within_s:g} s") from exc
+        except (ClientError, OSError, RuntimeError) as exc:  # a closing WebSocket raises RuntimeError, too
+            raise MasterLinkError(f"the link to {self._named()} is broken: {exc}") from exc
+
+    async def receive(self) -> Frame:
+        """See `MasterLink`."""
+        try:
+            message = await self._socket.receive()
+        except (ClientError, OSError, RuntimeError) as exc:
+            raise MasterLinkError(f"the link to {self._named()} is broken: {exc}") from exc
+        match message.type:
+            case WSMsgType.BINARY:
+                return decode_frame_untrusted(message.data)
+            case WSMsgType.TEXT:
+                raise RemoteProtocolError("a text where a frame should be")
+            case _:
+                reason = message.extra if isinstance(message.extra, str) else ""
+                raise MasterLinkError(f"{self._named()} ended the link{f': {reason}' if reason else ''}")
+
+    async def close(self, reason: str = "") -> None:
+        """See `MasterLink`."""
+        told = reason.encode()[:_LONGEST_REASON]
+        code = _POLICY_VIOLATION if reason else 1000
+        try:
+            async with asyncio.timeout(1.0):
+                await self._socket.close(code=code, message=told)
+        except (TimeoutError, ClientError, OSError, RuntimeError):
+            return  # it is closed as far as we are concerned
+
+    def _named(self) -> str:
+        return self.peer or "the other end"

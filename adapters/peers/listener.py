@@ -1,0 +1,168 @@
+"""Listening for other masters."""
+
+import asyncio
+import os
+import socket
+from collections import OrderedDict
+from contextlib import suppress
+
+import structlog
+from aiohttp import web
+
+from adapters.peers.link import PATH, LinkSettings, WebSocketLink
+from shim.domain.addresses import join_address
+from shim.errors import MasterLinkError, RemoteProtocolError
+from shim.ports.master_links import AcceptLink
+from shim.protocol.peers import NONCE_BYTES, ChallengeFrame, Credentials, ProofFrame, check_proof, make_welcome
+
+__all__ = ["LinkListener"]
+
+_STOP_WITHIN_S = 1.0
+_TIMES_HANDSHAKE = 2  # whoever is in the handshake is told first why it ends
+_log = structlog.get_logger("heddle.masters")
+
+
+class LinkListener:
+    """Serves links on one address.
+
+    Args:
+        credentials: Who listens.
+        accept: What is done with each link that was authenticated.
+        host: Address to bind.
+        port: 0 takes a free one.
+        settings: Limits.
+    """
+
+    def __init__(
+        self,
+        credentials: Credentials,
+        accept: AcceptLink,
+        *,
+        host: str,
+        port: int,
+        settings: LinkSettings | None = None,
+    ) -> None:
+        self._credentials = credentials
+        self._accept = accept
+        self._host, self._port = host, port
+        self._settings = settings or LinkSettings()
+        self._runner: web.AppRunner | None = None
+        self._links: set[WebSocketLink] = set()
+        self._entering: OrderedDict[asyncio.Timeout, None] = OrderedDict()
+        self._server: asyncio.Server | None = None
+        self._unproven: OrderedDict[web.RequestHandler, asyncio.TimerHandle] = OrderedDict()
+
+    @property
+    def address(self) -> str:
+        """`host:port` that is listened on; the port is known after `start`."""
+        return join_address(self._host, self._port)
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            OSError: If the address cannot be bound.
+        """
+        family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
+        listening = socket.create_server((self._host, self._port), family=family)
+        self._port = listening.getsockname()[1]
+        application = web.Application()
+        application.router.add_get(PATH, self._serve)
+        self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=_STOP_WITHIN_S)
+        await self._runner.setup()
+        loop = asyncio.get_running_loop()
+        self._server = await loop.create_server(self._connected, sock=listening)
+
+    async def stop(self) -> None:
+        """Take no new links, and end those that there are."""
+        if self._runner is None:
+            return
+        if self._server is not None:
+            self._server.close()
+        await asyncio.gather(*(link.close() for link in self._links))
+        for connection in tuple(self._unproven):
+            self._cut(connection)
+        await self._runner.cleanup()
+        self._runner = self._server = None
+
+    # -- connections that have proved nothing ------------------------------------------------------------------------
+
+    def _connected(self) -> asyncio.Protocol:
+        """The protocol of a new connection, which has so long to prove who it is: aiohttp waits for ever.
+
+        It may say nothing, half a head, or one request after another.
+        """
+        server = None if self._runner is None else self._runner.server
+        if server is None:
+            raise MasterLinkError("not listening")
+        connection = server()
+        loop = asyncio.get_running_loop()
+        self._unproven[connection] = loop.call_later(
+            _TIMES_HANDSHAKE * self._settings.handshake_s, self._cut, connection
+        )
+        if len(self._unproven) > 2 * self._settings.max_links:
+            self._cut(next(iter(self._unproven)))
+        return connection
+
+    def _cut(self, connection: web.RequestHandler) -> None:
+        self._proven(connection)
+        if connection.transport is not None:
+            connection.transport.abort()
+
+    def _proven(self, connection: web.RequestHandler) -> None:
+        """It has as long as it likes from now on, or is gone."""
+        timer = self._unproven.pop(connection, None)
+        if timer is not None:
+            timer.cancel()
+
+    async def _serve(self, request: web.Request) -> web.StreamResponse:
+        if len(self._links) >= self._settings.max_links:
+            return web.Response(status=503, text="too many links")
+        return await self._serve_link(request)
+
+    async def _serve_link(self, request: web.Request) -> web.WebSocketResponse:
+        settings = self._settings
+        upgraded = web.WebSocketResponse(
+            max_msg_size=settings.max_frame_bytes, compress=False, heartbeat=settings.ping_s
+        )
+        await upgraded.prepare(request)
+        link = WebSocketLink(upgraded, settings, address=request.remote or "")
+        reason = ""
+        try:
+            await self._shake_hands(link)
+            self._proven(request.protocol)
+            self._links.add(link)
+            await self._accept(link)
+        except TimeoutError:
+            reason = "no handshake in time"
+        except (MasterLinkError, RemoteProtocolError) as exc:
+            reason = str(exc)
+        finally:
+            self._links.discard(link)
+            with suppress(asyncio.CancelledError):
+                await link.close(reason)
+        _log.info("link ended", peer=link.peer or "unknown", address=request.remote, reason=reason)
+        return upgraded
+
+    async def _shake_hands(self, link: WebSocketLink) -> None:
+        challenge = ChallengeFrame(self._credentials.speaker, os.urandom(NONCE_BYTES))
+        async with asyncio.timeout(self._settings.handshake_s) as patience:
+            self._make_room_for(patience)
+            try:
+                await link.send(challenge)
+                proof = await link.receive()
+                if not isinstance(proof, ProofFrame):
+                    raise RemoteProtocolError(f"{type(proof).__name__} instead of a proof")
+                check_proof(self._credentials, challenge, proof)
+                await link.send(make_welcome(self._credentials, challenge, proof))
+            finally:
+                self._entering.pop(patience, None)
+        link.peer = proof.speaker
+
+    def _make_room_for(self, newcomer: asyncio.Timeout) -> None:
+        """Of too many that have not proved who they are the oldest goes: nobody unknown keeps a master out."""
+        self._entering[newcomer] = None
+        if len(self._entering) > self._settings.max_links:
+            oldest, _ = self._entering.popitem(last=False)
+            if not oldest.expired():
+                oldest.reschedule(asyncio.get_running_loop().time())

@@ -1,0 +1,3 @@
+"""Composition: the only rooms' meeting place, where implementations are picked and servers assembled."""
+
+__all__: list[str] = []

@@ -1,0 +1,128 @@
+"""The client door put together: the sub-clusters' RPC addresses, the use cases, the listening socket."""
+
+from collections.abc import Mapping, Sequence
+
+from adapters.kerberos import KerberosLogin
+from adapters.yarn.rm_doors import BothDoors
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
+from shim.app.connections import SubCluster
+from shim.app.host import connections_allowed
+from shim.app.listening import listening
+from shim.calls.client import CallSettings, ClientCalls
+from shim.config.loader.sections import ServerConfig
+from shim.domain.addresses import split_address
+from shim.domain.ids import SubClusterId
+from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.service import IdentityService
+from shim.ports.resource_manager import ResourceManager
+from shim.ports.resource_manager_rpc import ResourceManagerRPC
+from shim.server.rest.backend import Backend
+from shim.server.rpc import ClientDoor, ClientUseCases, KerberosDoor, RPCDoor, RPCLimits, RPCServer
+from shim.server.rpc.connection import LoginJudge
+from shim.server.rpc.exchanges import Witness
+from shim.server.rpc.kept_answers import KeptAnswers
+
+__all__ = ["connect_rpc", "open_door", "serve_clients", "with_rpc"]
+
+
+def connect_rpc(subcluster: SubCluster, listed: Sequence[str], login: KerberosLogin | None = None) -> YarnRPC | None:
+    """An RPC door of a sub-cluster's ResourceManager, nothing opened yet; None if its address is not known.
+
+    Args:
+        subcluster: Whose it is.
+        listed: Where the ResourceManagers have that door, `host:port`.
+        login: How Heddle gets tickets, for those that ask for them.
+    """
+    addresses = addresses_of(listed)
+    if not addresses:
+        return None
+    rest = subcluster.settings
+    settings = RPCSettings(
+        connect_timeout_s=rest.connect_timeout_s,
+        timeout_s=rest.timeout_s,
+        real_user=rest.user if rest.is_proxy else "",
+    )
+    log_in = login.at(subcluster.principal) if login is not None and subcluster.principal else None
+    return YarnRPC(RPCTarget(subcluster.id, addresses), settings, log_in=log_in)
+
+
+def with_rpc(rest: ResourceManager, rpc: ResourceManagerRPC | None) -> ResourceManager:
+    """Both doors of a ResourceManager as one, or the web services alone."""
+    return rest if rpc is None else BothDoors(rest, rpc)
+
+
+async def serve_clients(
+    server: ServerConfig,
+    backend: Backend,
+    identity: IdentityService,
+    rpcs: Mapping[SubClusterId, ResourceManagerRPC],
+    *,
+    tokens: DelegationTokens,
+    kerberos: KerberosDoor | None = None,
+    witness: Witness = lambda _: None,
+    guarded: frozenset[SubClusterId] = frozenset(),
+) -> RPCServer | None:
+    """Open the client door; None if it is switched off, or no sub-cluster's client RPC address is known.
+
+    Args:
+        server: Where to listen.
+        backend: The use cases of the REST door.
+        identity: Who may act for whom.
+        rpcs: The sub-clusters' RPC doors.
+        tokens: Heddle's delegation tokens.
+        kerberos: How clients log in by ticket; None where names are believed.
+        witness: Told of every answer.
+        guarded: Sub-clusters with access lists.
+
+    Raises:
+        ConfigError: If the address cannot be listened on.
+    """
+    if not server.client_rpc or not rpcs:
+        return None
+    calls = ClientCalls(
+        rpcs=rpcs,
+        routing=backend.routing,
+        control=backend.control,
+        listing=backend.applications,
+        view=backend.view,
+        clock=backend.clock,
+        settings=CallSettings(server.answer_within_s, guarded),
+    )
+    use_cases = ClientUseCases(
+        calls=calls,
+        ids=backend.ids,
+        submissions=backend.submissions,
+        identity=identity,
+        tokens=tokens,
+        kept=KeptAnswers(backend.view, backend.clock, staleness_s=server.staleness_s, is_shared=not guarded),
+        maximum_allocation=backend.maximum_allocation,
+        max_submission_bytes=server.max_body_bytes,
+        kerberos=kerberos,
+    )
+    door = ClientDoor(use_cases, witness)
+    return await open_door(door, server.client_rpc, "client_rpc", "the web services alone", judge=door.logins)
+
+
+async def open_door(
+    door: RPCDoor, address: str, key: str, without: str, *, judge: LoginJudge | None = None
+) -> RPCServer:
+    """Listen.
+
+    Args:
+        door: What answers.
+        address: `host:port`.
+        key: Name of the address in `[server]`.
+        without: What Heddle serves if that key is empty.
+        judge: Says whether what clients logged in with is still good.
+
+    Raises:
+        ConfigError: If the address cannot be listened on.
+    """
+    host, port = split_address(address)
+    most = connections_allowed(RPCLimits().max_connections)
+    limits = RPCLimits(max_connections=most, max_of_address=most // 2)
+    server = RPCServer(door, host=host, port=port, limits=limits, judge=judge)
+    advice = f'Is a ResourceManager or another Heddle there? {key} = "" serves {without}'
+    with listening(address, f"server.{key}", advice):
+        await server.start()
+    return server

@@ -1,0 +1,101 @@
+"""From a `[[subcluster]]` of the configuration to the ResourceManager behind it."""
+
+import ssl
+from dataclasses import dataclass, replace
+from pathlib import Path
+from urllib.parse import urlsplit
+
+from adapters.yarn import RestResourceManager, RestSettings, SubClusterConfiguration, read_folder
+from adapters.yarn.node_addresses import node_url
+from shim.config.loader.sections import PollConfig, SubClusterConfig
+from shim.domain.ids import SubClusterId
+from shim.errors import ConfigError
+from shim.federation.inspection import SubClusterDescription
+from shim.ports.resource_manager import RestRequest
+
+__all__ = ["SubCluster", "resolve"]
+
+_CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
+_MOST_OF_A_NODE = 4 * 1024 * 1024  # bytes; a `/conf` has a few hundred KiB
+
+
+@dataclass(frozen=True, slots=True)
+class SubCluster:
+    """A sub-cluster with its addresses found out.
+
+    Attributes:
+        is_guarded: Whether what its ResourceManager tells depends on who asks.
+        principal: Of its ResourceManager, which asks for tickets over RPC; empty if it believes names.
+    """
+
+    id: SubClusterId
+    description: SubClusterDescription
+    is_guarded: bool
+    settings: RestSettings
+    principal: str = ""
+
+    def connect(self) -> RestResourceManager:
+        """Its ResourceManager; nothing is opened yet."""
+        return RestResourceManager(self.id, self.description.web, self.settings)
+
+    async def read_node_settings(self, web_address: str) -> bytes:
+        """The body of `/conf` of one of its NodeManagers.
+
+        Raises:
+            ResourceManagerError: If the node does not answer, or tells an address that is not one of its cluster.
+        """
+        manager = urlsplit(self.description.web[0])
+        url = await node_url(self.id, web_address, scheme=manager.scheme, manager_host=manager.hostname or "")
+        node = RestResourceManager(self.id, [url], replace(self.settings, max_answer_bytes=_MOST_OF_A_NODE))
+        try:
+            return (await node.exchange(_CONF)).body
+        finally:
+            await node.close()
+
+
+def resolve(config: SubClusterConfig, poll: PollConfig) -> SubCluster:
+    """Find a sub-cluster's addresses: those of the configuration go before those of its folder.
+
+    Raises:
+        ConfigError: If the folder or the certificates cannot be read.
+    """
+    if config.ca_file is not None:
+        _check_certificates(config.ca_file, config.id)
+    found = read_folder(config.conf) if config.conf is not None else _nothing()
+    is_proxy = config.auth == "proxy"
+    return SubCluster(
+        id=SubClusterId(config.id),
+        description=SubClusterDescription(
+            web=config.web or found.web,
+            client_rpc=config.client_rpc or found.client_rpc,
+            scheduler_rpc=config.scheduler_rpc or found.scheduler_rpc,
+            admin_rpc=config.admin_rpc or found.admin_rpc,
+            proxy_user=config.user if is_proxy else "",
+        ),
+        is_guarded=found.has_acls,
+        settings=RestSettings(
+            user=config.user,
+            is_proxy=is_proxy,
+            connect_timeout_s=poll.connect_timeout_s,
+            timeout_s=poll.timeout_s,
+            max_answer_bytes=poll.max_answer_bytes,
+            verify_tls=config.verify_tls,
+            ca_file=config.ca_file,
+        ),
+        principal=config.principal,
+    )
+
+
+def _check_certificates(file: Path, subcluster: str) -> None:
+    """Without this each poll would fail, with words that do not name the file."""
+    try:
+        ssl.create_default_context(cafile=str(file))
+    except OSError as exc:
+        message = f"cannot be used: {exc}; sub-cluster {subcluster} needs certificates in PEM form there"
+        raise ConfigError(str(file), "subcluster.ca_file", message) from exc
+
+
+def _nothing() -> SubClusterConfiguration:
+    return SubClusterConfiguration(
+        web=(), client_rpc=(), scheduler_rpc=(), admin_rpc=(), rm_ids=(), epoch=0, has_acls=False, recovers=True
+    )

@@ -1,0 +1,67 @@
+"""Kerberos put together: from `[security.kerberos]` to what the doors of Hadoop RPC offer."""
+
+from collections.abc import Mapping
+
+from adapters.kerberos import KerberosLogin, host_of_this_machine, open_acceptor, service_of, with_host
+from shim.config.loader.kerberos import KerberosConfig
+from shim.errors import ConfigError
+from shim.identity.principals import PrincipalRules
+from shim.protocol.hrpc import QualityOfProtection, SASLSession
+from shim.protocol.hrpc.gssapi import GSSAPIServer
+from shim.server.rpc import KerberosDoor
+
+__all__ = ["open_kerberos", "open_login", "trouble_with"]
+
+_QUALITIES: Mapping[str, QualityOfProtection] = {
+    "authentication": QualityOfProtection.AUTH,
+    "integrity": QualityOfProtection.AUTH_INT,
+    "privacy": QualityOfProtection.AUTH_CONF,
+}
+
+
+def open_kerberos(config: KerberosConfig) -> KerberosDoor | None:
+    """How clients log in by ticket; None where names are believed.
+
+    Raises:
+        ConfigError: If the library is missing, or the keytab cannot be used.
+    """
+    if not config.principal:
+        return None
+    if config.keytab is None:
+        raise ConfigError("the configuration", "security.kerberos.keytab", "is missing: the principal's key is in it")
+    principal = with_host(config.principal, host_of_this_machine())
+    acceptor = open_acceptor(principal, config.keytab)
+    qualities = tuple(_QUALITIES[name] for name in config.protection) or (QualityOfProtection.AUTH,)
+    service, host = service_of(principal)
+
+    def start() -> SASLSession:
+        return GSSAPIServer(acceptor.context(), qualities)
+
+    return KerberosDoor(
+        service=service,
+        host=host,
+        start=start,
+        principals=PrincipalRules(frozenset((principal.rpartition("@")[2], *config.realms))),
+        qualities=qualities,
+        allows_simple=config.allow_simple,
+    )
+
+
+def open_login(config: KerberosConfig) -> KerberosLogin | None:
+    """How Heddle logs in at ResourceManagers that ask for tickets; None if it has no principal.
+
+    Raises:
+        ConfigError: If the library is missing.
+    """
+    if not config.principal or config.keytab is None:
+        return None
+    return KerberosLogin(with_host(config.principal, host_of_this_machine()), config.keytab)
+
+
+def trouble_with(config: KerberosConfig) -> str:
+    """Why clients cannot log in by ticket now; empty if they can, or need not."""
+    try:
+        open_kerberos(config)
+    except ConfigError as exc:
+        return str(exc)
+    return ""

@@ -1,0 +1,315 @@
+"""Masters in processes of their own: what a Global Master has beside the parts of `heddle serve`; a Local Master."""
+
+import asyncio
+import os
+import signal
+import socket
+from collections.abc import Callable
+from contextlib import AsyncExitStack, suppress
+from dataclasses import dataclass
+
+import shim
+from adapters.peers import LinkListener, LinkSettings, WebSocketDialer
+from shim.app.connections import SubCluster, resolve
+from shim.app.host import SystemClock, read_secret
+from shim.app.listening import listening
+from shim.config.loader.loader import Config
+from shim.config.loader.sections import MastersConfig
+from shim.domain.addresses import join_address, split_address
+from shim.domain.ids import GlobalMasterId
+from shim.errors import ConfigError, InvariantViolationError
+from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.federation.core.queue_names import find_queue
+from shim.federation.poller import HeartbeatListener, HeartbeatSettings
+from shim.federation.polling import PollSettings
+from shim.peers.addresses import SchedulerDoors
+from shim.peers.following import Following, FollowingSettings
+from shim.peers.leadership import LeaseKeeper
+from shim.peers.local import LocalMasterSettings, StandingLocalMaster
+from shim.peers.overview import MastersOverview, PassedOnCounts
+from shim.peers.ownership import Owner, OwnershipSettings, QueueOwnership
+from shim.peers.passing_on import PassedOn, PassingOn, SubmissionDesk
+from shim.peers.roster import Roster, global_master_role, local_master_role
+from shim.ports.clock import Clock
+from shim.ports.lease_store import LeaseStore
+from shim.ports.master_links import AcceptLink, MasterDialer, MasterLink
+from shim.protocol.peers import Credentials
+from shim.store import open_state_store
+from shim.submission.core.home import HomeSettings
+from shim.submission.service import Listing, TakesSubmissions
+
+__all__ = ["GlobalMaster", "LocalMasterProcess", "MasterWorld", "default_name", "open_global_master"]
+
+_MARGIN_OF_FRAMES = 64 * 1024  # what is around the body of a submission
+_SMALL_FRAME = 256 * 1024  # what a Local Master is told: proposals
+
+
+def default_name(config: Config) -> str:
+    """A name for a Global Master that was given none: by where it serves, so that it has the same after a restart."""
+    port = split_address(config.server.rest)[1] or os.getpid()
+    return f"{socket.gethostname().partition('.')[0].lower()}-{port}"
+
+
+@dataclass(frozen=True, slots=True)
+class MasterWorld:
+    """What a Global Master stands on."""
+
+    config: Config
+    view: FederationView
+    leases: LeaseStore
+    clock: Clock
+
+
+class GlobalMaster:
+    """The parts of a Global Master that a Heddle alone does not need.
+
+    Attributes:
+        name: Among the Global Masters.
+        address: Where other masters reach it.
+        roster: What the leases told last.
+        ownership: Its leases; to be run.
+        following: Keeps the view, in the place of polls.
+        overview: How this one sees all masters.
+        doors: Tells where this one takes ApplicationMasters; to be run with that address.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        address: str,
+        world: MasterWorld,
+        dialer: MasterDialer,
+        *,
+        listeners: tuple[HeartbeatListener, ...] = (),
+        witness: Callable[[PassedOn], None] = lambda _: None,
+    ) -> None:
+        masters, view, clock = world.config.masters, world.view, world.clock
+        self.name, self.address, self.roster = GlobalMasterId(name), address, Roster()
+        self._dialer = dialer
+        self._queue_of = _QueueNames(view, clock)
+        self._counts = PassedOnCounts(global_master_role(name))
+        self._witness = witness
+        following = FollowingSettings(verify_within_s=masters.verify_within_s)
+        self.following = Following(self.name, view, dialer, self.roster, clock, following, listeners=listeners)
+        holder = f"{name}-{os.urandom(8).hex()}"
+        mine = OwnershipSettings(self.name, holder, address, masters.lease_s)
+        self.ownership = QueueOwnership(world.leases, self.roster, lambda: _queues(view, clock), clock, mine)
+        self.overview = MastersOverview(self.ownership, self.roster, self.following, self._counts, clock)
+        self.doors = SchedulerDoors(
+            world.leases, self.roster, self.owner_of, clock, me=self.name, lease_s=masters.lease_s
+        )
+        self._desk: SubmissionDesk | None = None
+
+    def pass_on(self, local: TakesSubmissions, listing: Listing, *, answer_within_s: float) -> PassingOn:
+        """Have submissions taken where their queues are owned, and take those of others from now on."""
+        me = global_master_role(self.name)
+        self._desk = SubmissionDesk(local, me=me, witness=self._tell)
+        return PassingOn(
+            local,
+            me=me,
+            listing=listing,
+            owner_of=self.owner_of,
+            dialer=self._dialer,
+            answer_within_s=answer_within_s,
+            witness=self._tell,
+        )
+
+    def owner_of(self, queue: str) -> Owner | None:
+        """Who owns the queue that a submission names; None if nobody knows."""
+        return self.ownership.owner_of(self._queue_of(queue))
+
+    def door_address(self, bound: str) -> str:
+        """How others reach a door of this process that is bound to `host:port`: by the host that masters are told."""
+        return join_address(split_address(self.address)[0], split_address(bound)[1])
+
+    async def accept(self, link: MasterLink) -> None:
+        """Serve a link that another master made."""
+        if self._desk is None:
+            await link.close("not ready yet")
+            return
+        await self._desk.serve(link)
+
+    def _tell(self, passed: PassedOn) -> None:
+        self._counts.tell(passed)
+        self._witness(passed)
+
+
+async def open_global_master(
+    name: str,
+    world: MasterWorld,
+    stack: AsyncExitStack,
+    *,
+    listeners: tuple[HeartbeatListener, ...] = (),
+    witness: Callable[[PassedOn], None] = lambda _: None,
+) -> GlobalMaster:
+    """Listen for other masters, and put a Global Master together; nothing runs by itself yet.
+
+    Args:
+        name: Among the Global Masters.
+        world: What it stands on.
+        stack: Ends what is opened.
+        listeners: Told of every report and failure.
+        witness: Told of what is passed on, and taken from others.
+
+    Raises:
+        ConfigError: There is no secret, or the address cannot be listened on.
+    """
+    config = world.config
+    credentials = _credentials(config.masters, global_master_role(name))
+    settings = _link_settings(config.masters, config.server.max_body_bytes + _MARGIN_OF_FRAMES)
+    made: list[GlobalMaster] = []
+
+    async def accept(link: MasterLink) -> None:
+        await made[0].accept(link)
+
+    where = await _listen(credentials, accept, config.masters, settings, stack)
+    dialer = WebSocketDialer(credentials, settings)
+    stack.push_async_callback(dialer.close)
+    # nobody dials an address that no lease tells yet
+    made.append(GlobalMaster(name, where.told, world, dialer, listeners=listeners, witness=witness))
+    return made[0]
+
+
+class LocalMasterProcess:
+    """A whole Local Master: an asynchronous context manager, or `run` until a signal.
+
+    Args:
+        config: What to run.
+        subcluster: Whose Local Master it is.
+        clock: The machine's, if None.
+
+    Raises:
+        ConfigError: If there is no such sub-cluster.
+    """
+
+    def __init__(self, config: Config, subcluster: str, *, clock: Clock | None = None) -> None:
+        self._config = config
+        self._clock = clock or SystemClock()
+        known = {each.id: each for each in config.subclusters}
+        if subcluster not in known:
+            message = f"there is no {subcluster!r}; there are: {', '.join(known)}"
+            raise ConfigError("the configuration", "subcluster", message)
+        self._subcluster = known[subcluster]
+
+    async def run(self, *, announce: Callable[[str], None]) -> None:
+        """Stand by and act until SIGTERM or SIGINT.
+
+        Args:
+            announce: Told the address once it can be dialled, and that it ends.
+
+        Raises:
+            HeddleError: If it cannot start, or a part of it ended that never should.
+        """
+        ended = asyncio.Event()
+        loop = asyncio.get_running_loop()
+        for signal_ in (signal.SIGTERM, signal.SIGINT):
+            loop.add_signal_handler(signal_, ended.set)
+        async with AsyncExitStack() as stack:
+            standing, address = await self._open(stack)
+            announce(f"Heddle {shim.__version__}: Local Master of {standing.subcluster}, listens on {address}")
+            working = asyncio.create_task(standing.run(), name="local-master")
+            waiting = asyncio.create_task(ended.wait())
+            try:
+                await asyncio.wait({working, waiting}, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                waiting.cancel()
+                announce("ending: the role is given back")
+                working.cancel()
+                with suppress(asyncio.CancelledError):
+                    await working
+        if not ended.is_set():
+            raise InvariantViolationError("the Local Master ended by itself")
+
+    async def _open(self, stack: AsyncExitStack) -> tuple[StandingLocalMaster, str]:
+        config, clock, masters = self._config, self._clock, self._config.masters
+        subcluster: SubCluster = resolve(self._subcluster, config.poll)
+        credentials = _credentials(masters, local_master_role(subcluster.id))
+        store = await open_state_store(config.store.url, now_s=clock.now_s)
+        stack.push_async_callback(store.close)
+        manager = subcluster.connect()
+        stack.push_async_callback(manager.close)
+        made: list[StandingLocalMaster] = []
+
+        async def accept(link: MasterLink) -> None:
+            await made[0].serve(link)
+
+        where = await _listen(credentials, accept, masters, _link_settings(masters, _SMALL_FRAME), stack)
+        life = os.urandom(8).hex()
+        keeper = LeaseKeeper(
+            store.leases,
+            clock,
+            name=local_master_role(subcluster.id),
+            holder=life,
+            address=where.told,
+            for_s=masters.lease_s,
+        )
+        poll = config.poll
+        settings = LocalMasterSettings(
+            heartbeats=HeartbeatSettings(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s)),
+            view=ViewSettings(poll.late_after_s, config.history.final_documents),
+            promise_s=config.span.promise_s,
+        )
+        made.append(StandingLocalMaster(manager, keeper, clock, settings, life=life))
+        return made[0], where.bound
+
+
+class _QueueNames:
+    """The path of the queue that a submission names: that of the first sub-cluster that has one."""
+
+    def __init__(self, view: FederationView, clock: Clock, default: str = HomeSettings().default_queue) -> None:
+        self._view = view
+        self._clock = clock
+        self._default = default
+
+    def __call__(self, name: str) -> str:
+        now_s = self._clock.now_s()
+        asked = name or self._default
+        found = (find_queue(self._view.look(each, now_s), asked) for each in self._view.subclusters)
+        return next((queue.path for queue in found if queue is not None), asked)
+
+
+def _queues(view: FederationView, clock: Clock) -> set[str]:
+    """Every queue that applications are submitted to, on any sub-cluster."""
+    now_s = clock.now_s()
+    looks = (view.look(each, now_s) for each in view.subclusters)
+    return {path for look in looks for path, queue in look.queues.items() if queue.is_leaf or queue.creates_children}
+
+
+def _credentials(masters: MastersConfig, speaker: str) -> Credentials:
+    if masters.secret_file is None:
+        message = "masters need a secret in common: openssl rand -hex 32 > masters.secret; chmod 600 masters.secret"
+        raise ConfigError("the configuration", "masters.secret_file", message)
+    return Credentials(speaker, read_secret(masters.secret_file, key="masters.secret_file"))
+
+
+def _link_settings(masters: MastersConfig, max_frame_bytes: int) -> LinkSettings:
+    return LinkSettings(silent_after_s=masters.silent_after_s, max_frame_bytes=max_frame_bytes)
+
+
+@dataclass(frozen=True, slots=True)
+class _Listening:
+    """Where other masters reach this process.
+
+    Attributes:
+        bound: What it listens on.
+        told: What the others are told.
+    """
+
+    bound: str
+    told: str
+
+
+async def _listen(
+    credentials: Credentials,
+    accept: AcceptLink,
+    masters: MastersConfig,
+    settings: LinkSettings,
+    stack: AsyncExitStack,
+) -> _Listening:
+    """Listen for other masters."""
+    host, port = split_address(masters.listen)
+    listener = LinkListener(credentials, accept, host=host, port=port, settings=settings)
+    with listening(masters.listen, "masters.listen"):
+        await listener.start()
+    stack.push_async_callback(listener.stop)
+    return _Listening(listener.address, masters.advertise or listener.address)

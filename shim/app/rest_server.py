@@ -1,0 +1,128 @@
+"""The web services put together: the use cases, the site, the listening socket."""
+
+from collections.abc import Mapping
+
+import structlog
+
+from shim.app.host import connections_allowed, current_user, own_host_names
+from shim.app.listening import listening
+from shim.app.use_cases import UseCases, World
+from shim.config.loader.loader import is_loopback
+from shim.config.loader.sections import ServerConfig
+from shim.domain.addresses import split_address
+from shim.domain.submissions import HomeDecision, Submission
+from shim.federation.health import Health
+from shim.server.rest import ConnectionLimits, RestServer
+from shim.server.rest.cache import CacheLimits
+from shim.server.rest.door import RestDoor
+from shim.server.rest.heddle_api import HeddleAPI
+from shim.server.rest.host_names import HostNames
+from shim.server.rest.operations import Operations
+from shim.server.rest.retirement_api import RetirementAPI
+from shim.server.rest.shares_api import SharesAPI
+from shim.server.rest.site import Site
+from shim.server.rest.usage_api import UsageAPI
+from shim.server.rest.witness import Witness
+from shim.submission.core.home import HomeSettings, choose_home
+from shim.telemetry import Metrics
+
+__all__ = ["serve_web"]
+
+_log = structlog.get_logger("heddle")
+
+
+async def serve_web(
+    world: World, use_cases: UseCases, witness: Witness, metrics: Metrics, health: Health
+) -> RestServer:
+    """Open the REST door.
+
+    Args:
+        world: Where to listen, and the clusters behind it.
+        use_cases: What it answers with.
+        witness: Told of every answer.
+        metrics: What `/metrics` shows.
+        health: What `/ready` tells.
+
+    Raises:
+        ConfigError: If the address cannot be listened on.
+    """
+    server = world.config.server
+    host, port = split_address(server.rest)
+    most = connections_allowed(ConnectionLimits().max_connections)
+    limits = ConnectionLimits(
+        max_head_bytes=server.max_header_bytes,
+        max_body_bytes=server.max_body_bytes,
+        request_timeout_s=server.request_timeout_s,
+        keep_alive_s=server.keep_alive_s,
+        max_connections=most,
+        max_of_address=most // 2,
+    )
+    front = RestServer(
+        _door(world, use_cases, witness, metrics, health), host=host, port=port, limits=limits, names=_names(server)
+    )
+    with listening(server.rest, "server.rest", "Is another Heddle or ResourceManager there?"):
+        await front.start()
+    if not is_loopback(server.rest):
+        _log.warning("other machines reach this address, and user names are believed", address=server.rest)
+    return front
+
+
+def _names(server: ServerConfig) -> HostNames:
+    bound = split_address(server.rest)[0]
+    return HostNames((*server.host_names, bound.strip("[]"), *own_host_names()))
+
+
+def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics, health: Health) -> RestDoor:
+    server = world.config.server
+
+    def preview(submission: Submission) -> HomeDecision:
+        admissions = use_cases.administration.current
+        settings = HomeSettings(name_at=use_cases.shares.name_at)
+        return choose_home(submission, world.view, admissions, world.clock.now_s(), settings)
+
+    api = HeddleAPI(
+        use_cases.backend,
+        use_cases.inspection,
+        use_cases.administration,
+        preview,
+        use_cases.identity,
+        masters=use_cases.masters,
+        matching=use_cases.matching,
+        asks=use_cases.asks,
+        retirement=RetirementAPI(use_cases.retirement, use_cases.identity),
+        usage=UsageAPI(use_cases.usage_reports, use_cases.identity),
+        shares=SharesAPI(use_cases.shares.room, use_cases.shares.policies, use_cases.identity, use_cases.shares.acts),
+    )
+    site = Site(
+        use_cases.backend,
+        settings=_told_settings(server),
+        scrape=metrics.scrape,
+        states=lambda: {status.id: status.state for status in use_cases.inspection.clusters()},
+        health=health,
+        identity=use_cases.identity,
+        api=api,
+        webs={id_: each.description.web[0] for id_, each in world.subclusters.items()},
+    )
+    return RestDoor(
+        use_cases.backend,
+        use_cases.identity,
+        Operations(use_cases.backend, login_user=current_user(), staleness_s=server.staleness_s),
+        site,
+        report=witness.tell,
+        request_prefix=f"{int(world.clock.now_s() * 1000):x}",
+        is_shared=not any(each.is_guarded for each in world.subclusters.values()),
+        max_body_bytes=server.max_body_bytes,
+        kept=CacheLimits(world.config.history.answers, world.config.history.answers_bytes),
+    )
+
+
+def _told_settings(server: ServerConfig) -> Mapping[str, str]:
+    """What `/conf` tells clients that ask a ResourceManager for its addresses."""
+    prefix = "yarn.resourcemanager"
+    return {
+        f"{prefix}.hostname": split_address(server.rest)[0],
+        f"{prefix}.address": server.client_rpc,
+        f"{prefix}.scheduler.address": server.scheduler_rpc,
+        f"{prefix}.admin.address": server.admin_rpc,
+        f"{prefix}.webapp.address": server.rest,
+    }

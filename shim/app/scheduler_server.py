@@ -1,0 +1,74 @@
+"""The scheduler door put together: the homes' scheduler addresses, the use cases, the listening socket."""
+
+from collections.abc import Awaitable, Callable, Mapping
+
+from adapters.yarn.rm_rpc import addresses_of
+from shim.app.connections import SubCluster
+from shim.app.listening import listening
+from shim.config.loader.sections import ServerConfig
+from shim.domain.addresses import split_address
+from shim.domain.ids import ApplicationAttemptId, SubClusterId
+from shim.multicluster.attempts import Attempts, never_read
+from shim.ports.attempt_calls import AttemptDesk
+from shim.server.rest.backend import Backend
+from shim.server.rpc.home_dialler import HomeDialler
+from shim.server.rpc.scheduler_connection import SchedulerWitness
+from shim.server.rpc.scheduler_door import SchedulerDoor
+
+__all__ = ["serve_masters"]
+
+
+async def serve_masters(
+    server: ServerConfig,
+    subclusters: Mapping[SubClusterId, SubCluster],
+    backend: Backend,
+    *,
+    witness: SchedulerWitness,
+    desk: AttemptDesk | None = None,
+    read: Callable[[], Mapping[str, Mapping[SubClusterId, str]]] = dict,
+    was_read: Callable[[ApplicationAttemptId], Awaitable[bool]] = never_read,
+    owner_door: Callable[[str], str] = lambda _queue: "",
+) -> SchedulerDoor | None:
+    """Open the scheduler door; None if it is switched off, or no sub-cluster's scheduler address is known.
+
+    Args:
+        server: Where to listen.
+        subclusters: The homes.
+        backend: The use cases of the REST door.
+        witness: Counts.
+        desk: Who understands the calls of applications in queues that span; None: all pass through.
+        read: Queues whose ApplicationMasters' calls are read at this moment, each with its other names.
+        was_read: Whether those of an attempt were read before, and therefore still are.
+        owner_door: `host:port` where the Heddle that owns a queue takes ApplicationMasters; empty if it is this one.
+
+    Raises:
+        ConfigError: If the address cannot be listened on.
+    """
+    addresses = {id_: addresses_of(each.description.scheduler_rpc) for id_, each in subclusters.items()}
+    if not server.scheduler_rpc or not any(addresses.values()):
+        return None
+    attempts = Attempts(
+        backend.routing,
+        backend.view,
+        backend.managers,
+        backend.clock,
+        read=read,
+        was_read=was_read,
+        answer_within_s=server.answer_within_s,
+    )
+
+    def elsewhere(queue: str) -> tuple[str, int] | None:
+        address = owner_door(queue)
+        return split_address(address) if address else None
+
+    host, port = split_address(server.scheduler_rpc)
+    door = SchedulerDoor(
+        attempts, HomeDialler(addresses), witness, host=host, port=port, desk=desk, owner_door=elsewhere
+    )
+    advice = (
+        'Is a ResourceManager or another Heddle there? scheduler_rpc = "" serves clients alone: '
+        "ApplicationMasters then need their home's address"
+    )
+    with listening(server.scheduler_rpc, "server.scheduler_rpc", advice):
+        await door.start()
+    return door

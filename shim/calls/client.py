@@ -1,0 +1,275 @@
+"""Calls of Hadoop clients, brought to the sub-clusters that they belong to.
+
+The same rules as for REST: the home by `Routing`, changes by `ControlService`, nobody waits longer for a sub-cluster
+than the time limit, and a sub-cluster that does not answer is named, not silently left out: a client of RPC, to whom it
+cannot be named, is given what it last told.
+"""
+
+import asyncio
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass
+
+from shim.calls.control import ControlService
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+from shim.domain.subclusters import ApplicationDocument
+from shim.domain.usage import Account
+from shim.errors import HomeUnreachableError, NoUsableSubClusterError, ResourceManagerError
+from shim.federation.core.federation_view import FederationView
+from shim.federation.last_told import LastTold
+from shim.federation.routing import Routing
+from shim.ports.clock import Clock
+from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall, RPCRefusal
+from shim.queues.admission import Kills
+from shim.submission.service import Listing
+
+__all__ = ["CallSettings", "ClientCalls", "Gathered"]
+
+
+@dataclass(frozen=True, slots=True)
+class CallSettings:
+    """How calls are made.
+
+    Attributes:
+        answer_within_s: Nobody waits longer for a sub-cluster.
+        guarded: Sub-clusters with `yarn.acl.enable`: what is known of others' applications there is not shown.
+    """
+
+    answer_within_s: float = 2.0
+    guarded: frozenset[SubClusterId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class Gathered:
+    """What the sub-clusters answered to the same call.
+
+    Attributes:
+        payloads: Of those that did what was asked, in the configured order; for those that did not answer, what they
+            last told.
+        refusal: The first exception among the other answers.
+        missing: Sub-clusters that did not answer.
+    """
+
+    payloads: Mapping[SubClusterId, bytes]
+    refusal: RPCRefusal | None
+    missing: frozenset[SubClusterId]
+
+
+class ClientCalls:
+    """Makes calls on behalf of clients."""
+
+    def __init__(
+        self,
+        *,
+        rpcs: Mapping[SubClusterId, ResourceManagerRPC],
+        routing: Routing,
+        control: ControlService,
+        listing: Listing,
+        view: FederationView,
+        clock: Clock,
+        settings: CallSettings | None = None,
+    ) -> None:
+        self._rpcs = rpcs
+        self._routing = routing
+        self._control = control
+        self._listing = listing
+        self._view = view
+        self._clock = clock
+        self._settings = settings or CallSettings()
+        self._last_told = LastTold()
+
+    @property
+    def submitted_at_ms(self) -> Mapping[ApplicationId, int]:
+        """When applications that waited in Heddle were submitted; their homes tell when they started."""
+        return self._view.submitted_at_ms
+
+    async def read(self, application_id: ApplicationId, call: RPCCall) -> RPCAnswer:
+        """Ask the home of an application.
+
+        Raises:
+            NotFoundError: Nobody knows the application.
+            HomeUnreachableError: Its home does not answer in time.
+        """
+        return await self.ask(await self._routing.home_of(application_id), call)
+
+    async def ask_place(self, container: ContainerId, call: RPCCall) -> RPCAnswer:
+        """Ask the sub-cluster where a container runs; raises as `read`."""
+        return await self.ask(await self._routing.place_of_container(container), call)
+
+    async def containers(
+        self, attempt: ApplicationAttemptId, call_for: Callable[[ApplicationAttemptId], RPCCall]
+    ) -> list[RPCAnswer]:
+        """Ask everywhere where an attempt has containers.
+
+        Args:
+            attempt: As its home calls it.
+            call_for: The call about the attempt as another sub-cluster calls it.
+
+        Returns:
+            The home's answer, then those of the others that know the attempt.
+
+        Raises:
+            NotFoundError: Nobody knows the application.
+            HomeUnreachableError: A sub-cluster with containers of it does not answer in time.
+        """
+        home = await self._routing.home_of(attempt.application)
+        beyond = await self._routing.beyond_home(attempt)
+        asked = [self.ask(place, call_for(each)) for place, each in ((home, attempt), *beyond)]
+        first, *others = await asyncio.gather(*asked)
+        return [first, *(answer for answer in others if answer.refusal is None)]
+
+    async def change(self, application_id: ApplicationId, call: RPCCall) -> RPCAnswer:
+        """Send a changing call to the home of an application; what is read afterwards is fetched first.
+
+        Raises:
+            HomeUnreachableError: The home does not answer now. The change may have been made: repeat it.
+        """
+        home = await self._control.home_for_change(application_id)
+        try:
+            return await self.ask(home, call)
+        finally:
+            self._listing.mark_written(application_id)
+
+    async def check_move(self, application_id: ApplicationId, queue: str, *, user: str) -> None:
+        """Whether a user may move an application to a queue; see `ControlService.check_move`."""
+        await self._control.check_move(application_id, queue, user=user)
+
+    async def kill_waiting(self, application_id: ApplicationId, by: Kills) -> bool:
+        """End an application that waits for its queue's turn; see `ControlService.kill_waiting`."""
+        known = self._view.find(application_id)
+        has_home = known is not None and not self._view.is_waiting(application_id)
+        return not has_home and await self._control.kill_waiting(application_id, by)
+
+    async def ask(self, subcluster: SubClusterId, call: RPCCall) -> RPCAnswer:
+        """Ask one sub-cluster.
+
+        Raises:
+            HomeUnreachableError: It does not answer in time.
+        """
+        rpc = self._rpcs.get(subcluster)
+        if rpc is None:
+            raise HomeUnreachableError(
+                f"sub-cluster {subcluster} has no client RPC address: set client_rpc or conf in its [[subcluster]]"
+            )
+        try:
+            return await rpc.call(call, timeout_s=self._settings.answer_within_s)
+        except ResourceManagerError as exc:
+            raise HomeUnreachableError(f"sub-cluster {subcluster} does not answer: {exc}") from exc
+
+    async def ask_all(self, call: RPCCall, *, told_to: str | None = None) -> Gathered:
+        """Ask every usable sub-cluster at once.
+
+        Args:
+            call: What to ask.
+            told_to: Who may be told again what a missing sub-cluster last answered: empty for all, None for nobody.
+        """
+        usable = self._routing.usable()
+        answers = await asyncio.gather(*(self.ask(item, call) for item in usable), return_exceptions=True)
+        payloads: dict[SubClusterId, bytes] = {}
+        missing = set(self._view.subclusters) - set(usable)
+        refusal: RPCRefusal | None = None
+        for subcluster, answer in zip(usable, answers, strict=True):
+            if isinstance(answer, HomeUnreachableError):
+                missing.add(subcluster)
+            elif isinstance(answer, BaseException):
+                raise answer
+            elif answer.refusal is not None:
+                refusal = refusal or answer.refusal
+            else:
+                payloads[subcluster] = answer.payload
+        if told_to is not None:
+            payloads = self._with_last_told(call, payloads, missing, told_to)
+        return Gathered(payloads, refusal, frozenset(missing))
+
+    def _with_last_told(
+        self, call: RPCCall, payloads: Mapping[SubClusterId, bytes], missing: Collection[SubClusterId], told_to: str
+    ) -> dict[SubClusterId, bytes]:
+        """The answers, in the configured order, and those of sub-clusters that are away, not retired, from before."""
+        question = (call.method, call.payload, told_to)
+        for subcluster, payload in payloads.items():
+            self._last_told.note(subcluster, *question, payload)
+        away = (item for item in missing if not self._view.is_retired(item))
+        known = {**payloads, **{item: self._last_told.find(item, *question) for item in away}}
+        return {item: told for item in self._view.subclusters if (told := known.get(item)) is not None}
+
+    async def ask_any(self, call: RPCCall) -> RPCAnswer:
+        """Ask one usable sub-cluster after another until one answers.
+
+        Raises:
+            NoUsableSubClusterError: If none does.
+        """
+        for subcluster in self._routing.usable():
+            try:
+                return await self.ask(subcluster, call)
+            except HomeUnreachableError:
+                continue
+        raise NoUsableSubClusterError("no sub-cluster answers: `heddle doctor` tells why")
+
+    async def ask_issuer(self, reservation_id: str, call: RPCCall, *, queue: str, checks: bool) -> RPCAnswer:
+        """Ask the sub-cluster that issued a reservation's id, or any that will say that it did not.
+
+        Args:
+            reservation_id: Which; empty for none.
+            call: What is asked.
+            queue: The queue that the call names; empty if it names none.
+            checks: Whether the access lists of the policy hold for the caller.
+
+        Raises:
+            ForbiddenError: The caller may not submit to the reservation's queue.
+            NoUsableSubClusterError: No sub-cluster answers.
+        """
+        issuer = self._routing.subcluster_of_reservation(reservation_id)
+        for subcluster in self._routing.usable() if issuer is None else (issuer,):
+            try:
+                if checks:
+                    await self._control.check_reservation(
+                        subcluster, queue=queue, reservation=reservation_id, user=call.user or ""
+                    )
+                return await self.ask(subcluster, call)
+            except HomeUnreachableError:
+                if issuer is not None:
+                    raise
+        raise NoUsableSubClusterError("no sub-cluster answers: `heddle doctor` tells why")
+
+    def disowned(self, application_id: ApplicationId) -> ApplicationDocument | None:
+        """What the client of a submission is told whose id belongs to another application; None for any other."""
+        return self._view.find(application_id) if self._view.is_disowned(application_id) else None
+
+    @property
+    def find_account(self) -> Callable[[ApplicationId], Account | None] | None:
+        """Finds accounts of applications that use more than their homes; None if there are none."""
+        return self._account_of if len(self._view.accounts) else None
+
+    def _account_of(self, application_id: ApplicationId) -> Account | None:
+        owner = self.owner_of(application_id)
+        return None if owner is None else self._view.accounts.find(application_id, owner)
+
+    def owner_of(self, application_id: ApplicationId) -> str | None:
+        """Whose application it is; None if no home has told of it."""
+        document = self._view.find(application_id)
+        return None if document is None else document.summary.user
+
+    def has_live_of(self, user: str) -> bool:
+        """Whether a user has an application that has not ended."""
+        return self._view.columns.has_live_of(user)
+
+    def last_known(self, application_id: ApplicationId, *, viewer: str) -> ApplicationDocument | None:
+        """What was last told of an application, or that it was submitted, if the viewer may see it."""
+        document = self._view.find(application_id)
+        return document if document is not None and self._may_see(document, viewer) else None
+
+    def not_told_by(self, missing: frozenset[SubClusterId], *, viewer: str) -> list[ApplicationDocument]:
+        """Applications that a list gathered now lacks: of missing sub-clusters, and submitted but not yet at home."""
+        return [
+            document
+            for document in self._view.applications()
+            if (document.summary.home_subcluster in missing or self._view.is_synthetic(document.summary.application_id))
+            and self._may_see(document, viewer)
+        ]
+
+    def weight(self, subcluster: SubClusterId) -> float:
+        """Size of a sub-cluster, for averages of shares."""
+        return float(self._view.look(subcluster, self._clock.now_s()).capacity.memory_mib)
+
+    def _may_see(self, document: ApplicationDocument, viewer: str) -> bool:
+        summary = document.summary
+        return summary.home_subcluster not in self._settings.guarded or summary.user == viewer

@@ -1,0 +1,153 @@
+"""Changes of applications that exist: kill, move, priority, timeouts, signals.
+
+Each is the ResourceManager's own operation, sent to the home as the caller's user; the home's answer is passed on. An
+application whose submission has not reached its home is brought there first. While that is impossible the change is
+refused with 503: nobody may promise to kill what a frozen home may start when it wakes.
+"""
+
+import json
+from collections.abc import Mapping
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.submissions import SubmissionState
+from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError, StoreUnavailableError
+from shim.federation.routing import Routing
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.queues.admission import Kills, WaitingRoom
+from shim.queues.reservations import ReservationAccess
+from shim.submission.delivery_attempts import Attempts
+from shim.submission.repair import Repair
+from shim.submission.service import Listing
+
+__all__ = ["ControlService", "kill_request"]
+
+
+class ControlService:
+    """Carries changes to the homes of their applications."""
+
+    def __init__(
+        self,
+        *,
+        routing: Routing,
+        repair: Repair,
+        managers: Mapping[SubClusterId, ResourceManager],
+        listing: Listing,
+        room: WaitingRoom | None = None,
+        answer_within_s: float = 2.0,
+    ) -> None:
+        self._routing = routing
+        self._repair = repair
+        self._managers = managers
+        self._listing = listing
+        self._room = room
+        self._answer_within_s = answer_within_s
+
+    async def change(self, application_id: ApplicationId, request: RestRequest) -> RestAnswer:
+        """Send a changing request to an application's home; what is read afterwards is fetched first.
+
+        Args:
+            application_id: Whom it is about.
+            request: The ResourceManager's own request, as the caller's user.
+
+        Raises:
+            HomeUnreachableError: The home does not answer now. The change may have been made: repeat it.
+        """
+        home = await self.home_for_change(application_id)
+        try:
+            return await self._managers[home].exchange(request, timeout_s=self._answer_within_s)
+        except ResourceManagerError as exc:
+            raise HomeUnreachableError(f"{application_id} is at sub-cluster {home}: {exc}; repeat the call") from exc
+        finally:
+            self._listing.mark_written(application_id)
+
+    async def home_for_change(self, application_id: ApplicationId) -> SubClusterId:
+        """Who takes a change of an application: its home, once that has it; for an unknown one, any that says so.
+
+        Raises:
+            HomeUnreachableError: The application is on its way to a home that does not answer.
+        """
+        home = await self._home_that_knows(application_id)
+        if home is None:  # nobody knows it: any sub-cluster says so in a ResourceManager's words
+            home = self._first_usable(application_id)
+        return home
+
+    async def kill(self, application_id: ApplicationId, *, user: str) -> RestAnswer:
+        """Kill an application as a user; raises as `change`."""
+        return await self.change(application_id, kill_request(application_id, user=user))
+
+    async def kill_waiting(self, application_id: ApplicationId, by: Kills) -> bool:
+        """End an application that waits for its queue's turn; False if it does not: then its home is asked.
+
+        Raises:
+            ForbiddenError: The user may not.
+            StoreUnavailableError: It waits on; the call may be repeated.
+        """
+        return self._room is not None and await self._room.kill(application_id, by)
+
+    async def check_move(self, application_id: ApplicationId, queue: str, *, user: str) -> None:
+        """Whether a user may move an application to a queue.
+
+        Args:
+            application_id: Which.
+            queue: As its home calls it.
+            user: Who moves it.
+
+        Raises:
+            ForbiddenError: The user may not submit to that queue.
+            HomeUnreachableError: As `change`.
+        """
+        if self._room is not None and self.guards_moves:
+            home = await self.home_for_change(application_id)
+            self._room.access.check_move(application_id, home, queue, user)
+
+    async def check_reservation(self, subcluster: SubClusterId, *, queue: str, reservation: str, user: str) -> None:
+        """Whether a user may change a reservation; see `ReservationAccess.check`."""
+        if self._room is not None and self.guards_moves:
+            access = ReservationAccess(self._room.access, self._managers, answer_within_s=self._answer_within_s)
+            await access.check(subcluster, queue=queue, reservation=reservation, user=user)
+
+    def failure_of(self, application_id: ApplicationId) -> Attempts | None:
+        """How an application fails that its home does not take though it is well; None if it does not."""
+        known = self._repair.attempts.find(application_id)
+        return known if known is not None and known.failures else None
+
+    @property
+    def guards_moves(self) -> bool:
+        """Whether there is a queue that not everybody may move applications to."""
+        return self._room is not None and self._room.access.is_restricted
+
+    async def _home_that_knows(self, application_id: ApplicationId) -> SubClusterId | None:
+        try:
+            home = await self._routing.home_of(application_id)
+        except NotFoundError:
+            return None
+        if self._routing.is_told(application_id):
+            return home
+        try:
+            record = await self._repair.repair_one(application_id)
+        except StoreUnavailableError:
+            return home  # whether it is delivered cannot be known now: its home's answer decides
+        if record is not None and record.state is SubmissionState.INTENDED:
+            message = (
+                f"{application_id} is safe, but its home {record.home_subcluster} does not answer yet: it can be "
+                f"changed when it does; repeat the call"
+            )
+            raise HomeUnreachableError(message)
+        return home if record is None else record.home_subcluster
+
+    def _first_usable(self, application_id: ApplicationId) -> SubClusterId:
+        usable = self._routing.usable()
+        if not usable:
+            raise HomeUnreachableError(f"no sub-cluster answers, and none is known to have {application_id}")
+        return usable[0]
+
+
+def kill_request(application_id: ApplicationId, *, user: str) -> RestRequest:
+    """The request that kills an application."""
+    return RestRequest(
+        "PUT",
+        f"/ws/v1/cluster/apps/{application_id}/state",
+        user=user,
+        headers=(("Accept", "application/json"), ("Content-Type", "application/json")),
+        body=json.dumps({"state": "KILLED"}).encode(),
+    )

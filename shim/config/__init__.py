@@ -1,0 +1,3 @@
+"""The configuration: loader, sections, queues, Kerberos."""
+
+__all__: list[str] = []

@@ -1,0 +1,168 @@
+"""The configuration: one frozen tree, read once, passed down.
+
+`load` reads `heddle.toml` and `HEDDLE_SECTION_KEY` variables; nothing else of Heddle reads either. The classes of the
+sections are the reference: docs/configuration.md is made of them by scripts/configuration_page.py.
+"""
+
+# ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
+
+import ipaddress
+import re
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from shim.config.loader.kerberos import KerberosConfig
+from shim.config.loader.queues import MappingConfig, QueueConfig, check_queues
+from shim.config.loader.sections import (
+    HistoryConfig,
+    LogConfig,
+    MastersConfig,
+    PollConfig,
+    SecurityConfig,
+    ServerConfig,
+    SharesConfig,
+    SpanConfig,
+    StoreConfig,
+    SubClusterConfig,
+)
+from shim.config.loader.tree import Key, key, overlay, read, section
+from shim.domain.addresses import split_address
+from shim.domain.users import USER_NAME
+from shim.errors import ConfigError
+
+__all__ = ["VARIABLE_PREFIX", "Config", "is_loopback", "load", "parse"]
+
+VARIABLE_PREFIX = "HEDDLE_"
+
+
+@dataclass(frozen=True, slots=True)
+class Config:
+    """All of it."""
+
+    server: ServerConfig = section(ServerConfig, Key("Addresses and limits."))
+    store: StoreConfig = section(StoreConfig, Key("The database."))
+    security: SecurityConfig = section(SecurityConfig, Key("Users."))
+    poll: PollConfig = section(PollConfig, Key("Heartbeats."))
+    history: HistoryConfig = section(HistoryConfig, Key("What is over."))
+    masters: MastersConfig = section(MastersConfig, Key("Masters in processes of their own."))
+    shares: SharesConfig = section(SharesConfig, Key("Shares of queues."))
+    span: SpanConfig = section(SpanConfig, Key("Applications beyond their homes."))
+    log: LogConfig = section(LogConfig, Key("Logs."))
+    subclusters: tuple[SubClusterConfig, ...] = key(
+        (), about=Key("`[[subcluster]]`, one for each YARN cluster.", name="subcluster")
+    )
+    queues: tuple[QueueConfig, ...] = key(
+        (), about=Key("`[[queue]]`, for queues that need more than the defaults.", name="queue")
+    )
+    mappings: tuple[MappingConfig, ...] = key(
+        (), about=Key("`[[mapping]]`, who is put into which queue.", name="mapping")
+    )
+
+
+def load(path: Path | str, environment: Mapping[str, str] | None = None) -> Config:
+    """Read a configuration file and the variables that override it.
+
+    Args:
+        path: The TOML file.
+        environment: Variables; only those that begin with `HEDDLE_` and a section's name are looked at.
+
+    Raises:
+        ConfigError: If the file cannot be read, a key is unknown or missing, or a value is not allowed.
+    """
+    source = str(path)
+    try:
+        text = Path(path).read_text("utf-8")
+    except (OSError, UnicodeDecodeError) as exc:
+        raise ConfigError(source, "(file)", f"cannot be read: {exc}. `heddle serve -c FILE` names another") from exc
+    return parse(text, source=source, environment=environment or {})
+
+
+def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
+    """As `load`, from a text; `source` is what messages call it, and relative paths start in its folder."""
+    try:
+        tables: dict[str, Any] = tomllib.loads(text)
+    except tomllib.TOMLDecodeError as exc:
+        raise ConfigError(source, "(file)", f"is not TOML: {exc}") from exc
+    origin = overlay(Config, tables, VARIABLE_PREFIX, environment, source)
+    config = read(Config, tables, origin)
+    _check_subclusters(config.subclusters, source)
+    check_queues(config.queues, config.mappings, [each.id for each in config.subclusters], source)
+    _check_spans(config, source)
+    _check_proxy_users(config, source)
+    _check_kerberos(config, source)
+    _check_binding(config.server, config.masters, source)
+    return config
+
+
+def is_loopback(address: str) -> bool:
+    """Whether only this machine reaches a `host:port`. A name other than localhost may be anything, so it is not."""
+    host, _ = split_address(address)
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return host == "localhost"
+
+
+def _check_subclusters(subclusters: tuple[SubClusterConfig, ...], source: str) -> None:
+    if not subclusters:
+        raise ConfigError(source, "subcluster", "there is none: write [[subcluster]] with an id and conf or web")
+    seen: set[str] = set()
+    for number, subcluster in enumerate(subclusters):
+        if subcluster.id in seen:
+            raise ConfigError(source, f"subcluster[{number}].id", f"{subcluster.id!r} is there twice")
+        seen.add(subcluster.id)
+        if subcluster.conf is None and not subcluster.web:
+            message = (
+                f"sub-cluster {subcluster.id} has neither conf (a folder with yarn-site.xml) nor web (http://host:port)"
+            )
+            raise ConfigError(source, f"subcluster[{number}]", message)
+
+
+def _check_spans(config: Config, source: str) -> None:
+    """Tokens are kept for the next Heddle; sealed with a secret that dies with this one they could not be read."""
+    read = [queue for queue in config.queues if queue.span or queue.preemptable]
+    if read and config.security.secret_file is None:
+        key_of_it = "span" if read[0].span else "preemptable"
+        named = f"queue {read[0].name} has {key_of_it} = true"
+        message = f"is missing: {named}, and what is kept of it is sealed with this secret"
+        raise ConfigError(source, "security.secret_file", f"{message}: openssl rand -hex 32 > FILE; chmod 600 FILE")
+
+
+def _check_proxy_users(config: Config, source: str) -> None:
+    """A rule for a name that no caller has would never count, and nobody would see why."""
+    for name in config.security.proxyuser:
+        if re.fullmatch(USER_NAME, name) is None:
+            message = "is not a user name; write the short one, without host and realm"
+            raise ConfigError(source, f"security.proxyuser.{name}", message)
+
+
+def _check_kerberos(config: Config, source: str) -> None:
+    """Half of it would let people believe that nobody comes in without a ticket."""
+    kerberos = config.security.kerberos
+    if kerberos.principal and kerberos.keytab is None:
+        raise ConfigError(source, "security.kerberos.keytab", "is missing: the principal's key is in it")
+    if not kerberos.principal and kerberos != KerberosConfig():
+        message = 'is missing, and the others mean nothing without it; write "rm/_HOST@REALM"'
+        raise ConfigError(source, "security.kerberos.principal", message)
+    for number, subcluster in enumerate(config.subclusters):
+        if subcluster.principal and not kerberos.principal:
+            message = "means a login by ticket, and there is no [security.kerberos] to get one with"
+            raise ConfigError(source, f"subcluster[{number}].principal", message)
+
+
+def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) -> None:
+    """Anonymous submission is how ResourceManagers on the open network are abused: reaching out is a decision."""
+    named = (
+        ("server.rest", server.rest),
+        ("server.client_rpc", server.client_rpc),
+        ("server.scheduler_rpc", server.scheduler_rpc),
+        ("server.admin_rpc", server.admin_rpc),
+        ("masters.listen", masters.listen),
+    )
+    for name, address in named:
+        if address and not is_loopback(address) and not server.allow_remote:
+            message = f"{address} is reachable from other machines; set server.allow_remote = true if that is meant"
+            raise ConfigError(source, name, message)

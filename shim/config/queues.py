@@ -1,0 +1,385 @@
+"""The part of the configuration that policies may change while Heddle runs: queues, and who is put into which.
+
+The same tables stand in `heddle.toml` and in the files of `heddle policy apply`.
+"""
+
+import dataclasses
+import json
+import re
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from shim.config.loader.tree import Key, Origin, key, read, section
+from shim.domain.ids import SubClusterId
+from shim.domain.limits import TextKind, objection
+from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy, parent_of
+from shim.domain.users import MalformedUserNameError, canonical_user
+from shim.errors import ConfigError
+
+__all__ = [
+    "MappingConfig",
+    "PolicyConfig",
+    "QueueConfig",
+    "check_queues",
+    "parse_policy",
+    "policy_text",
+    "share_policy",
+]
+
+_PATH = r"root(\.[^\s.]+)*"
+_PATH_FORM = 'the full path of a queue; write "root.prod"'
+_LINE = re.compile(r"at line (\d+)")
+_ROUNDING = 1e-9
+_MOST_BYTES = 256 * 1024
+_MOST = {"queue": 1000, "mapping": 1000}
+"""Tables of each kind in one policy."""
+_MOST_LEVELS = 32
+_PART = r"""(?:[A-Za-z0-9_-]++|"(?:[^"\\\n]|\\.)*+"?+|'[^'\n]*+'?+)"""
+_PARTS = re.compile(_PART)
+_TOKEN = re.compile(
+    r"""\#[^\n]*+ | \"{3}(?:[^"\\]|\\[\s\S]|"(?!""))*+"{0,5}+ | '{3}(?:[^']|'(?!''))*+'{0,5}+ """
+    rf"""| (?P<name>{_PART}(?:[\t ]*+\.[\t ]*+{_PART})*+)""",
+    re.VERBOSE,
+)
+"""What dots may stand in: comments, texts of several lines, and names of several parts. Each character is read once."""
+_SAME = (
+    *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
+    *("max_user_running", "user_maximum", "order"),
+    *("span", "preemptable", "preempted_per_minute", "containers"),
+)
+"""Keys of a queue that mean the same in the core."""
+
+
+def _no_weights() -> Mapping[str, float]:
+    return MappingProxyType({})
+
+
+def _no_names() -> Mapping[str, str]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class QueueConfig:
+    """What Heddle does for the applications of one queue; a queue that is not named has the defaults."""
+
+    name: str = key(about=Key("Its full path, `root.prod`.", pattern=_PATH, form=_PATH_FORM))
+    placement: str = key(
+        "home",
+        about=Key(
+            "Who decides where containers go: `home` leaves it to the scheduler of each sub-cluster.",
+            choices=("home",),
+        ),
+    )
+    span: bool = key(
+        default=False,
+        about=Key(
+            "Whether one application may hold containers of several sub-clusters; needs `security.secret_file`. "
+            "Counts for those whose ApplicationMasters log in from then on."
+        ),
+    )
+    prefers: Mapping[str, float] = section(
+        _no_weights,
+        Key(
+            "How much its applications prefer a sub-cluster when they span: `prefers.east = 2.0`; 1 without a word, "
+            "0 for never."
+        ),
+    )
+    containers: str = key(
+        "unordered",
+        about=Key(
+            "Which of its applications has containers first, where Heddle reads their asks: `unordered` leaves it to "
+            "the scheduler of each sub-cluster; `fifo` who came first; `fewest-tasks` who has and wants the fewest "
+            "containers; `learnt-work` whose containers that wait will take the least time, as far as is learnt from "
+            'those that ended. Needs `span.placement = "heddle"`.',
+            choices=("unordered", "fifo", "fewest-tasks", "learnt-work"),
+        ),
+    )
+    weight: float | None = key(
+        None,
+        about=Key(
+            "Its part of the federation, relative to the others that have one. A queue without it takes no part in "
+            "the shares; one of weight 0 gets only what all others leave.",
+            least=0,
+            most=1_000_000,
+        ),
+    )
+    guaranteed: float = key(
+        0.0, about=Key("Part of the federation that it gets first, before weights count.", least=0, most=1)
+    )
+    maximum: float = key(1.0, about=Key("Part of the federation that it never exceeds.", least=0, most=1))
+    max_applications: int = key(
+        0, about=Key("Applications that run and wait at most; more are refused. 0 for no limit.", least=0)
+    )
+    max_running: int = key(
+        0, about=Key("Applications that are on sub-clusters at most; more wait. 0 for no limit.", least=0)
+    )
+    max_user_applications: int = key(
+        0, about=Key("As `max_applications`, of one user in this queue. 0 for no limit.", least=0)
+    )
+    max_user_running: int = key(0, about=Key("As `max_running`, of one user in this queue. 0 for no limit.", least=0))
+    user_maximum: float = key(
+        1.0, about=Key("Part of the federation that one user never exceeds in this queue.", least=0, most=1)
+    )
+    order: str = key(
+        "fifo",
+        about=Key(
+            "Who of those that wait is next: `fifo` who came first, `users` whose user holds least.",
+            choices=("fifo", "users"),
+        ),
+    )
+    submit: tuple[str, ...] = key(
+        ("*",),
+        about=Key("Who may submit to it: users, `group:NAME`, or `*` for all; those who administer it always may."),
+    )
+    administer: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Who may end applications of others that wait in it, beside `security.admins`; named as in `submit`."
+        ),
+    )
+    preemptable: bool = key(
+        default=False,
+        about=Key(
+            "Whether what it holds beyond its share is asked back, and its asks are held back, while another queue "
+            "waits for its own; needs `weight` and `security.secret_file`. Heddle then reads what its "
+            "ApplicationMasters call: those that log in from then on."
+        ),
+    )
+    preempted_per_minute: int = key(
+        20, about=Key("Containers of it that are taken in a minute at most.", least=0, most=100_000)
+    )
+    names: Mapping[str, str] = section(
+        _no_names, Key('Its name on sub-clusters that call it otherwise: `names.east = "root.production"`.')
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MappingConfig:
+    """Who is put into which queue. The first that fits counts; what is empty fits everybody."""
+
+    queue: str = key(about=Key("Where to.", pattern=_PATH, form=_PATH_FORM))
+    user: str = key("", about=Key("Name of the user."))
+    group: str = key("", about=Key("A group of the user on this machine."))
+    application: str = key("", about=Key("Name of the application; `*` stands for any characters, `?` for one."))
+    overrides: bool = key(
+        default=False,
+        about=Key("Whether it counts also for submissions that name a queue; else only without one or for `default`."),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyConfig:
+    """What a policy file holds."""
+
+    queues: tuple[QueueConfig, ...] = key((), about=Key("`[[queue]]`", name="queue"))
+    mappings: tuple[MappingConfig, ...] = key((), about=Key("`[[mapping]]`", name="mapping"))
+
+
+def parse_policy(text: str, *, source: str, subclusters: Sequence[str] = ()) -> SharePolicy:
+    """Read a policy file, the whole or nothing.
+
+    Args:
+        text: TOML.
+        source: What messages call it.
+        subclusters: Those that `names` may name.
+
+    Raises:
+        ConfigError: Naming the line, the key and what is allowed.
+    """
+    tables = _tables(text, source)
+    try:
+        config = read(PolicyConfig, tables, Origin(source, Path()))
+        check_queues(config.queues, config.mappings, subclusters, source)
+    except ConfigError as exc:
+        message = str(exc).removeprefix(f"{exc.source}: {exc.key}: ")
+        raise ConfigError(f"{source}:{_line_of(text, exc.key)}", exc.key, message) from exc
+    return share_policy(config.queues, config.mappings)
+
+
+def _tables(text: str, source: str) -> dict[str, Any]:
+    """The tables of a policy file that is not larger than a policy may be.
+
+    `tomllib` takes time by the square of the parts of a key, and raises more than its own error.
+
+    Raises:
+        ConfigError: It is too large, or no TOML.
+    """
+    if len(text) > _MOST_BYTES or len(text.encode("utf-8", "replace")) > _MOST_BYTES:
+        raise ConfigError(source, "(file)", f"is larger than the {_MOST_BYTES} bytes that a policy may have")
+    for token in _TOKEN.finditer(text):
+        if (
+            token["name"]
+            and token["name"].count(".") >= _MOST_LEVELS
+            and len(_PARTS.findall(token["name"])) > _MOST_LEVELS
+        ):
+            number = text.count("\n", 0, token.start()) + 1
+            raise ConfigError(f"{source}:{number}", "(file)", f"has a name of more than {_MOST_LEVELS} parts")
+    try:
+        tables = tomllib.loads(text)
+    except RecursionError as exc:
+        raise ConfigError(source, "(file)", "is nested too deep") from exc
+    except ValueError as exc:  # its own error is one; so are numbers too long for Python
+        line = _LINE.search(str(exc))
+        where = f"{source}:{line[1]}" if line else source
+        raise ConfigError(where, "(file)", f"is not TOML: {exc}") from exc
+    for name, most in _MOST.items():
+        listed = tables.get(name)
+        if isinstance(listed, list) and len(listed) > most:
+            raise ConfigError(source, name, f"there are {len(listed)}: at most {most} are allowed")
+    return tables
+
+
+def check_queues(
+    queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig], subclusters: Sequence[str], source: str
+) -> None:
+    """Refuse what each key alone allows, but not together.
+
+    Raises:
+        ConfigError: A queue twice, a mapping to none, a name for no sub-cluster, guarantees above what there is.
+    """
+    seen: set[str] = set()
+    for name, given in (("queue", queues), ("mapping", mappings)):
+        if len(given) > _MOST[name]:
+            raise ConfigError(source, name, f"there are {len(given)}: at most {_MOST[name]} are allowed")
+    for number, queue in enumerate(queues):
+        where = f"queue[{number}]"
+        _check_name(queue.name, f"{where}.name", source)
+        if queue.name in seen:
+            raise ConfigError(source, f"{where}.name", f"{queue.name!r} is there twice")
+        seen.add(queue.name)
+        if queue.guaranteed > queue.maximum:
+            message = f"{queue.guaranteed:g} is above the queue's maximum of {queue.maximum:g}"
+            raise ConfigError(source, f"{where}.guaranteed", message)
+        for key_of_it, named in (("names", queue.names), ("prefers", queue.prefers)):
+            unknown = sorted(set(named) - set(subclusters))
+            if unknown and subclusters:
+                message = f"there is no such sub-cluster; there are {', '.join(subclusters)}"
+                raise ConfigError(source, f"{where}.{key_of_it}.{unknown[0]}", message)
+        _check_places(queue, where, source)
+    _check_guarantees(queues, source)
+    _check_mappings(mappings, source)
+
+
+def _check_name(path: str, where: str, source: str) -> None:
+    """Refuse a name of a queue that a ResourceManager cannot take."""
+    if said := objection(TextKind.QUEUE, path):
+        raise ConfigError(source, where, said)
+
+
+def _check_mappings(mappings: Sequence[MappingConfig], source: str) -> None:
+    for number, mapping in enumerate(mappings):
+        where = f"mapping[{number}].queue"
+        _check_name(mapping.queue, where, source)
+        if not mapping.user and not mapping.group and not mapping.application and number < len(mappings) - 1:
+            raise ConfigError(source, where, "fits everybody, so that those below it never count: put it last")
+
+
+def _check_places(queue: QueueConfig, where: str, source: str) -> None:
+    """What a queue is called, and how much it is wanted, on single sub-clusters."""
+    for place, name in queue.names.items():
+        _check_name(name, f"{where}.names.{place}", source)
+        if re.fullmatch(_PATH, name) is None:
+            raise ConfigError(source, f"{where}.names.{place}", f"{name!r} is not {_PATH_FORM}")
+    for place, weight in queue.prefers.items():
+        if weight < 0:
+            message = f"{weight:g} is too small: at least 0 is allowed, which is never"
+            raise ConfigError(source, f"{where}.prefers.{place}", message)
+
+
+def _check_guarantees(queues: Sequence[QueueConfig], source: str) -> None:
+    """Guarantees of siblings sum to at most the whole federation, and to at most their parent's maximum."""
+    sharing = {queue.name: queue for queue in queues if queue.weight is not None}
+    sums: dict[str, float] = {}
+    for number, queue in enumerate(queues):
+        if queue.weight is None:
+            continue
+        parent = parent_of(queue.name, sharing)
+        most = sharing[parent].maximum if parent else 1.0
+        sums[parent] = sums.get(parent, 0.0) + queue.guaranteed
+        if sums[parent] > most + _ROUNDING:
+            whose = f"the {most:.0%} of {parent}" if parent else "the federation"
+            message = f"with it the guarantees sum to {sums[parent]:.0%}, which is more than {whose}"
+            raise ConfigError(source, f"queue[{number}].guaranteed", message)
+
+
+def share_policy(queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig]) -> SharePolicy:
+    """The values of the core."""
+    return SharePolicy(
+        queues=tuple(
+            FederatedQueue(
+                path=queue.name,
+                names=MappingProxyType({SubClusterId(name): known_as for name, known_as in queue.names.items()}),
+                prefers=MappingProxyType({SubClusterId(name): weight for name, weight in queue.prefers.items()}),
+                submit=tuple(map(_canonical, queue.submit)),
+                administer=tuple(map(_canonical, queue.administer)),
+                **{name: getattr(queue, name) for name in _SAME},
+            )
+            for queue in queues
+        ),
+        mappings=tuple(
+            QueueMapping(one.queue, _canonical(one.user), one.group, one.application, one.overrides) for one in mappings
+        ),
+    )
+
+
+def _canonical(listed: str) -> str:
+    """A listed user as callers are named; `*` and groups as they stand."""
+    try:
+        return canonical_user(listed)
+    except MalformedUserNameError:
+        return listed
+
+
+def policy_text(queues: Sequence[QueueConfig], mappings: Sequence[MappingConfig]) -> str:
+    """A policy file that says the same."""
+    parts: list[str] = []
+    for header, items in (("[[queue]]", queues), ("[[mapping]]", mappings)):
+        for item in items:
+            lines = [f"{name} = {_toml(value)}" for name, value in _changed(item)]
+            parts.append("\n".join((header, *lines, "")))
+    return "\n".join(parts)
+
+
+def _changed(item: QueueConfig | MappingConfig) -> list[tuple[str, Any]]:
+    """The keys that are not the defaults; those of a table with its name before them."""
+    found: list[tuple[str, Any]] = []
+    for field in dataclasses.fields(item):
+        value = getattr(item, field.name)
+        if isinstance(value, Mapping):
+            found += [(f"{field.name}.{json.dumps(name)}", one) for name, one in value.items()]
+        elif value != field.default:
+            found.append((field.name, value))
+    return found
+
+
+def _toml(value: Any) -> str:
+    if isinstance(value, tuple):
+        return f"[{', '.join(map(_toml, value))}]"
+    if isinstance(value, bool):
+        return str(value).lower()
+    return json.dumps(value, ensure_ascii=False) if isinstance(value, str) else repr(value)
+
+
+def _line_of(text: str, dotted: str) -> int:
+    """The line that a key stands in; of a key that is missing, the line where its table begins."""
+    table, _, rest = dotted.partition(".")
+    name, _, number = table.rstrip("]").partition("[")
+    header, wanted, seen = f"[[{name}]]", int(number or 0), -1
+    found = 1
+    for line, content in enumerate(text.splitlines(), start=1):
+        stripped = content.strip()
+        if stripped.startswith("["):
+            seen += stripped.startswith(header)
+            if seen == wanted and stripped.startswith(header):
+                found = line
+        elif (seen == wanted and _names(stripped, rest)) or (seen < 0 and _names(stripped, table)):
+            return line
+    return found
+
+
+def _names(line: str, key_path: str) -> bool:
+    return line.partition("=")[0].strip() in (key_path, key_path.partition(".")[0], key_path.rpartition(".")[2])

@@ -1,0 +1,402 @@
+"""The sections of the configuration: every key with its default, what it may be, and what it means.
+
+Those about queues are in `shim.config.loader.queues`, as policies have them too.
+"""
+
+# ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+
+from shim.config.loader.kerberos import SERVICE_PRINCIPAL, KerberosConfig
+from shim.config.loader.tree import Key, key, section
+from shim.domain.users import USER_NAME
+
+__all__ = [
+    "HistoryConfig",
+    "LogConfig",
+    "MastersConfig",
+    "PollConfig",
+    "ProxyUserConfig",
+    "SecurityConfig",
+    "ServerConfig",
+    "SharesConfig",
+    "SpanConfig",
+    "StoreConfig",
+    "SubClusterConfig",
+]
+
+_PORT = r"(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|\d{1,4})"
+_ADDRESS = rf"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):{_PORT}"
+_ADDRESS_FORM = 'an address; write "host:port", the port at most 65535'
+_WEB = r"https?://[^\s/?#@]+/?"
+_USER_FORM = "a user name; write the short one, without host and realm"
+_USERS = rf"{USER_NAME}|\*"
+_USERS_FORM = f"{_USER_FORM}, or *"
+_ID = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
+_MIB = 1024 * 1024
+
+
+def _address(meaning: str) -> Key:
+    return Key(meaning, pattern=_ADDRESS, form=_ADDRESS_FORM)
+
+
+@dataclass(frozen=True, slots=True)
+class ServerConfig:
+    """Where clients find Heddle, and how much each may ask for."""
+
+    rest: str = key("127.0.0.1:8088", about=_address("Web services and pages; port 0 takes a free one."))
+    client_rpc: str = key(
+        "127.0.0.1:8032",
+        about=Key(
+            "Where Hadoop clients connect (their `yarn.resourcemanager.address`); empty for none.",
+            pattern=rf"({_ADDRESS})?",
+            form=_ADDRESS_FORM,
+        ),
+    )
+    scheduler_rpc: str = key(
+        "127.0.0.1:8030",
+        about=Key(
+            "Where ApplicationMasters connect (`yarn.resourcemanager.scheduler.address` of whoever submits); empty for "
+            "none: they then need their home's address.",
+            pattern=rf"({_ADDRESS})?",
+            form=_ADDRESS_FORM,
+        ),
+    )
+    admin_rpc: str = key(
+        "127.0.0.1:8033",
+        about=Key(
+            "Where `yarn rmadmin` connects (its `yarn.resourcemanager.admin.address`); empty for none.",
+            pattern=rf"({_ADDRESS})?",
+            form=_ADDRESS_FORM,
+        ),
+    )
+    allow_remote: bool = key(
+        default=False,
+        about=Key("Whether an address that other machines reach may be bound. Without it only loopback is."),
+    )
+    host_names: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Names in `Host` that web clients may ask for, beside addresses, `localhost` and this machine's own names; "
+            "`*.example.org` for all below, `*` for any. Others are 421: a page could have rebound its name.",
+            pattern=r"\*|(\*\.)?[A-Za-z0-9._-]{1,255}",
+            form="a host name, without port; or *.name, or *",
+        ),
+    )
+    max_body_bytes: int = key(_MIB, about=Key("Largest request body; more is 413.", least=1024))
+    max_header_bytes: int = key(
+        64 * 1024, about=Key("Largest request line and headers together; more is 431.", least=1024)
+    )
+    request_timeout_s: float = key(
+        10.0, about=Key("A client that has not sent its whole request by then is cut off.", least=0.1)
+    )
+    keep_alive_s: float = key(75.0, about=Key("An idle connection is closed after this time.", least=1))
+    staleness_s: float = key(
+        1.0, about=Key("A live application's document older than this is fetched again when asked for.", least=0)
+    )
+    answer_within_s: float = key(
+        2.0, about=Key("How long a client may wait for a sub-cluster that does not answer.", least=0.1, most=60)
+    )
+    drain_s: float = key(
+        0.0,
+        about=Key(
+            "After a SIGTERM: how long everything is still served while `/ready` answers 503, so that a balancer turns "
+            "elsewhere first. A second signal ends it.",
+            least=0,
+        ),
+    )
+    shutdown_s: float = key(5.0, about=Key("How long requests under way may go on after a SIGTERM.", least=0))
+
+
+@dataclass(frozen=True, slots=True)
+class StoreConfig:
+    """Where submissions, homes and operators' words survive."""
+
+    url: str = key(
+        "sqlite:///heddle.db",
+        about=Key(
+            "`sqlite:///FILE` (relative to the working folder) or `postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE`.",
+            pattern=r"(sqlite|postgresql)(\+[a-z]+)?://.*",
+            form='a store; write "sqlite:///heddle.db" or "postgresql+asyncpg://user:password@host/database"',
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyUserConfig:
+    """Whom one service user may act for, as Hadoop's `hadoop.proxyuser.USER.*`. `*` allows all, nothing allows none."""
+
+    hosts: tuple[str, ...] = key((), about=Key("Addresses or networks (`10.0.0.0/8`) that it calls from."))
+    users: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Users that it may act for; those of `admins` only by name, as `*` and `groups` do not reach them.",
+            pattern=_USERS,
+            form=_USERS_FORM,
+        ),
+    )
+    groups: tuple[str, ...] = key((), about=Key("Groups of this machine whose members it may act for."))
+
+
+def _no_proxy_users() -> Mapping[str, ProxyUserConfig]:
+    return MappingProxyType({})
+
+
+@dataclass(frozen=True, slots=True)
+class SecurityConfig:
+    """Who may do what."""
+
+    allow_anonymous: bool = key(
+        default=False,
+        about=Key("Whether a changing call may come without a user; it then acts as `static_user`."),
+    )
+    static_user: str = key(
+        "dr.who", about=Key("Whom a call without a user counts as.", pattern=USER_NAME, form=_USER_FORM)
+    )
+    admins: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Users that may cordon and drain, beside the one that Heddle runs as; `*` for all.",
+            pattern=_USERS,
+            form=_USERS_FORM,
+        ),
+    )
+    proxyuser: Mapping[str, ProxyUserConfig] = section(
+        _no_proxy_users, Key("`[security.proxyuser.NAME]`: the users whose `doAs` is believed.")
+    )
+    secret_file: Path | None = key(
+        None,
+        about=Key(
+            "File (mode 0600) with the secret that signs `hadoop.auth` cookies; without it each start makes one."
+        ),
+    )
+    kerberos: KerberosConfig = section(KerberosConfig, Key("Kerberos."))
+    cookie_validity_s: float = key(36000.0, about=Key("How long a `hadoop.auth` cookie is good.", least=1))
+
+
+@dataclass(frozen=True, slots=True)
+class PollConfig:
+    """How the sub-clusters are asked."""
+
+    interval_s: float = key(2.0, about=Key("From the start of one poll of a sub-cluster to the next.", least=0.05))
+    late_after_s: float = key(
+        6.0, about=Key("A sub-cluster that told nothing for this long is LOST: listed, not chosen.", least=0.1)
+    )
+    connect_timeout_s: float = key(1.0, about=Key("For opening a connection to a ResourceManager.", least=0.05))
+    timeout_s: float = key(10.0, about=Key("For a whole answer of a ResourceManager to a poll.", least=0.1))
+    max_answer_bytes: int = key(
+        256 * _MIB, about=Key("A ResourceManager's answer larger than this is cut and not believed.", least=1024)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryConfig:
+    """How much of what is over is kept. What lives is kept whatever these say."""
+
+    final_documents: int = key(
+        20_000,
+        about=Key(
+            "Ended applications that lists show, in memory (a few KB each); of one beyond that its home is asked "
+            "when somebody names it.",
+            least=100,
+        ),
+    )
+    records: int = key(
+        100_000, about=Key("Ended submissions that the store remembers: a repeated one is known as such.", least=0)
+    )
+    records_s: float = key(7 * 86_400.0, about=Key("How long the store remembers an ended submission.", least=0))
+    answers: int = key(
+        1024,
+        about=Key("Answers of the web services that are kept until what they tell changes; 0 keeps none.", least=0),
+    )
+    answers_bytes: int = key(
+        256 * _MIB,
+        about=Key("The same in bytes; an answer that needs more than a quarter of it is not kept.", least=0),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SubClusterConfig:
+    """One YARN cluster: its id, and its Hadoop configuration folder or its addresses."""
+
+    id: str = key(
+        about=Key(
+            "Its name: stable for ever, as the store refers to it.",
+            pattern=_ID,
+            form="an id; it has lower-case letters, digits and inner dashes, at most 63",
+        )
+    )
+    conf: Path | None = key(
+        None, about=Key("Folder with the cluster's `yarn-site.xml`: addresses, https and HA ids are read from there.")
+    )
+    web: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Web address of its ResourceManager, or a list of them under HA; goes before `conf`. Alone it is enough "
+            "for Heddle's web services; clients of Hadoop RPC need `conf`, or the three addresses below.",
+            pattern=_WEB,
+            form='a web address; write "http://host:port"',
+        ),
+    )
+    client_rpc: tuple[str, ...] = key(
+        (), about=_address("Client RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
+    )
+    scheduler_rpc: tuple[str, ...] = key(
+        (), about=_address("Scheduler RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
+    )
+    admin_rpc: tuple[str, ...] = key(
+        (), about=_address("Admin RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
+    )
+    verify_tls: bool = key(default=True, about=Key("Whether the certificate of an https address is checked."))
+    ca_file: Path | None = key(None, about=Key("Certificates to trust for https, instead of the machine's."))
+    principal: str = key(
+        "",
+        about=Key(
+            "Principal of its ResourceManager, `rm/_HOST@REALM`, if that asks for Kerberos tickets over RPC: Heddle "
+            "logs in with those of `[security.kerberos]` and acts for its callers (`hadoop.proxyuser.*` there). "
+            "`_HOST` stands for the host of the RPC address.",
+            pattern=rf"({SERVICE_PRINCIPAL})?",
+            form='a service\'s principal; write "rm/_HOST@REALM"',
+        ),
+    )
+    auth: str = key(
+        "simple",
+        about=Key(
+            "How its ResourceManager learns the user: `simple` sends `user.name=USER`, "
+            "`proxy` sends `user.name=` Heddle's own user and `doAs=USER`.",
+            choices=("simple", "proxy"),
+        ),
+    )
+    user: str = key(
+        "heddle", about=Key("Heddle's own user there, for polls and for `proxy`.", pattern=USER_NAME, form=_USER_FORM)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class MastersConfig:
+    """Masters in processes of their own: `heddle gm` and `heddle lm`. `heddle serve` needs none of it."""
+
+    listen: str = key("127.0.0.1:0", about=_address("Where other masters reach this one; port 0 takes a free one."))
+    advertise: str = key(
+        "",
+        about=Key(
+            "What the others are told instead of `listen`: behind a container's port, say.",
+            pattern=rf"({_ADDRESS})?",
+            form=_ADDRESS_FORM,
+        ),
+    )
+    secret_file: Path | None = key(
+        None, about=Key("File (mode 0600) with the secret that all masters of a federation share; they need one.")
+    )
+    lease_s: float = key(
+        2.5,
+        about=Key("A master that died is replaced when its lease has ended; prolonged four times as often.", least=0.5),
+    )
+    verify_within_s: float = key(
+        0.3, about=Key("How long a submission waits for a Local Master's word on its home.", least=0.01, most=5)
+    )
+    silent_after_s: float = key(5.0, about=Key("A link on which nothing came for this long is made anew.", least=0.5))
+
+
+@dataclass(frozen=True, slots=True)
+class SharesConfig:
+    """How queues with a weight share the federation."""
+
+    interval_s: float = key(
+        1.0, about=Key("From one look at who may start to the next; a submission looks at once.", least=0.05)
+    )
+    absent_after_s: float = key(
+        60.0,
+        about=Key("What a sub-cluster has that told nothing for this long is not divided any more.", least=1),
+    )
+    ahead: int = key(
+        2,
+        about=Key(
+            "Applications of a queue, for each sub-cluster, that may wait there for their ApplicationMaster while "
+            "the federation is full and no other queue wants more.",
+            least=1,
+        ),
+    )
+    preempt_after_s: float = key(
+        10.0,
+        about=Key(
+            "A queue must have waited for its share for this long before containers of `preemptable` queues are asked "
+            "back; their asks are held back at once.",
+            least=0,
+        ),
+    )
+    preempt_grace_s: float = key(
+        15.0,
+        about=Key(
+            "From asking an ApplicationMaster for a container to taking it; in the second half it is told that there "
+            "is no choice.",
+            least=0,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class SpanConfig:
+    """Applications of queues with `span = true`: how Heddle speaks for them in further sub-clusters."""
+
+    beat_s: float = key(1.0, about=Key("From one call to a sub-cluster's scheduler to the next.", least=0.05, most=60))
+    lost_after_s: float = key(
+        60.0,
+        about=Key(
+            "A sub-cluster that is silent for longer is given up: its containers are reported as lost. Longer than a "
+            "ResourceManager needs to restart or to fail over.",
+            least=1,
+        ),
+    )
+    patience: int = key(
+        10, about=Key("Beats without a container after which an ask moves to where there is room.", least=1)
+    )
+    placement: str = key(
+        "heddle",
+        about=Key(
+            "Who decides which sub-cluster is asked: `heddle` matches asks with free nodes and has each match verified "
+            "by the Local Master of the sub-cluster; `capacity` splits by free capacity as last reported.",
+            choices=("heddle", "capacity"),
+        ),
+    )
+    promise_s: float = key(
+        30.0,
+        about=Key(
+            "How long a Local Master keeps room for containers that it has promised and that are not granted.",
+            least=1,
+            most=600,
+        ),
+    )
+    oldest_view_s: float = key(
+        5.0, about=Key("With a view older than this, asks are split by capacity and not matched.", least=0.1)
+    )
+    overtaken_s: float = key(
+        60.0,
+        about=Key(
+            "In a queue whose `containers` are in an order: an application that got nothing for so long, while others "
+            "went first, goes before them.",
+            least=1,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class LogConfig:
+    """What Heddle writes about itself, on standard error."""
+
+    level: str = key(
+        "info", about=Key("Least severe level that is written.", choices=("debug", "info", "warning", "error"))
+    )
+    format: str = key(
+        "auto",
+        about=Key(
+            "`json` a line, `console` for people, or `auto`: console on a terminal, else json.",
+            choices=("auto", "json", "console"),
+        ),
+    )
+    audit_file: Path | None = key(
+        None, about=Key("File to which audit lines are appended; without it they are in the log.")
+    )

@@ -1,0 +1,3 @@
+"""The federation view: pure code, without clock, socket or database."""
+
+__all__: list[str] = []

@@ -1,0 +1,306 @@
+"""Every application that is known, whoever told of it and in whatever order.
+
+Of two documents of one application the later one stands, and one in a final state stands for ever. Of two sub-clusters
+that know one id, its home stands; without one, the first in the configured order. Both are total orders, so what is
+known in the end does not depend on the order in which it came in.
+"""
+
+from collections import deque
+from collections.abc import Mapping, Sequence
+
+from shim.domain.application_columns import ApplicationColumns
+from shim.domain.applications import SPAN_TAG
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import ApplicationDocument
+from shim.domain.usage import Life
+from shim.federation.core.account_book import AccountBook, NoUsage
+
+__all__ = ["ApplicationIndex"]
+
+
+class ApplicationIndex:
+    """Documents by application id, with what the federation itself knows of them: homes and own writes."""
+
+    def __init__(
+        self, subclusters: Sequence[SubClusterId], most_finals: int, accounts: AccountBook | None = None
+    ) -> None:
+        """Start empty.
+
+        Args:
+            subclusters: In the configured order.
+            most_finals: How many documents in a final state are kept.
+            accounts: Of applications that use more than their homes; None to show what homes tell alone.
+        """
+        self._accounts = accounts if accounts is not None else AccountBook(NoUsage())
+        self._bare: dict[ApplicationId, ApplicationDocument] = {}
+        self._rm_started_ms: dict[SubClusterId, int] = {}
+        self._rank = {subcluster: rank for rank, subcluster in enumerate(subclusters)}
+        self._most_finals = most_finals
+        self._documents: dict[ApplicationId, ApplicationDocument] = {}
+        self._columns = ApplicationColumns()  # of the same documents: see `_put` and `remove`
+        self._live: dict[SubClusterId, set[ApplicationId]] = {subcluster: set() for subcluster in subclusters}
+        self._finals: deque[ApplicationId] = deque()
+        self._homes: dict[ApplicationId, SubClusterId] = {}
+        self._synthetic: set[ApplicationId] = set()
+        self._waiting: set[ApplicationId] = set()
+        self._forgotten: dict[ApplicationId, SubClusterId] = {}
+        self._written: dict[ApplicationId, float] = {}
+        self._disowned: set[ApplicationId] = set()
+        self._version = 1
+        self._sorted: tuple[int, tuple[ApplicationDocument, ...]] = (0, ())
+
+    @property
+    def version(self) -> int:
+        """Changes whenever an answer made of the documents could change."""
+        return self._version
+
+    @property
+    def forgotten(self) -> Mapping[ApplicationId, SubClusterId]:
+        """Applications of the federation, never seen final, that their active home does not know."""
+        return dict(self._forgotten)
+
+    @property
+    def outdated(self) -> tuple[ApplicationId, ...]:
+        """Applications that were written after their document was asked for."""
+        return tuple(self._written)
+
+    def find(self, application_id: ApplicationId) -> ApplicationDocument | None:
+        """The document that stands."""
+        return self._documents.get(application_id)
+
+    def home_of(self, application_id: ApplicationId) -> SubClusterId | None:
+        """Its home as submitted through the federation, else where it was seen."""
+        document = self._documents.get(application_id)
+        seen = None if document is None else document.summary.home_subcluster
+        return self._homes.get(application_id, seen)
+
+    def is_synthetic(self, application_id: ApplicationId) -> bool:
+        """Whether the document is that of `submit`: its home has not told of it yet."""
+        return application_id in self._synthetic
+
+    @property
+    def waiting(self) -> frozenset[ApplicationId]:
+        """Applications that have no home yet: the document is that of `wait`."""
+        return frozenset(self._waiting)
+
+    def is_waiting(self, application_id: ApplicationId) -> bool:
+        """Whether it has no home yet."""
+        return application_id in self._waiting
+
+    def written_at_s(self, application_id: ApplicationId) -> float | None:
+        """When it was written, if no document from after that is known."""
+        return self._written.get(application_id)
+
+    def live(self, subcluster: SubClusterId) -> frozenset[ApplicationId]:
+        """Applications of a sub-cluster whose document is not final; none that only the federation tells of."""
+        return frozenset(self._live[subcluster])
+
+    def count_live(self, subcluster: SubClusterId) -> int:
+        """How many `live` has."""
+        return len(self._live[subcluster])
+
+    def unfinished(self) -> list[ApplicationDocument]:
+        """Documents of all that live, and of those that only the federation tells of; none that wait."""
+        ids = set().union(*self._live.values(), self._synthetic) - self._waiting
+        return [self._documents[application_id] for application_id in sorted(ids)]
+
+    def newest_first(self) -> tuple[ApplicationDocument, ...]:
+        """Every document, of the application that started last first; equal times by id."""
+        version, documents = self._sorted
+        if version != self._version:
+            documents = tuple(self._columns.documents(self._columns.newest_first()))
+            self._sorted = (self._version, documents)
+        return documents
+
+    @property
+    def columns(self) -> ApplicationColumns:
+        """The same documents by column, for lists."""
+        return self._columns
+
+    def submit(self, document: ApplicationDocument) -> None:
+        """The federation has taken an application: `document` stands until its home tells of it."""
+        application_id = document.summary.application_id
+        before = self._documents.get(application_id)
+        if before is not None and before.summary.state.is_final:
+            return
+        home = document.summary.home_subcluster
+        self._homes[application_id] = home
+        if before is None or application_id in self._synthetic or before.summary.home_subcluster != home:
+            self._take_out(application_id)
+            self._put(document)
+            self._synthetic.add(application_id)
+        self.write(application_id, document.as_of_s)
+
+    def wait(self, document: ApplicationDocument) -> None:
+        """The federation has taken an application and holds it back: `document` stands until it gets a home."""
+        application_id = document.summary.application_id
+        before = self._documents.get(application_id)
+        if before is not None and application_id not in self._waiting:
+            return
+        self._put(document)
+        self._synthetic.add(application_id)
+        self._waiting.add(application_id)
+        if before is None or before.raw != document.raw:
+            self._version += 1
+
+    def end_waiting(self, application_id: ApplicationId, final: ApplicationDocument | None) -> None:
+        """It waits no more, and this Heddle has not sent it: show how it ended, or nothing until its home tells."""
+        if application_id not in self._waiting:
+            return
+        self.remove(application_id)
+        if final is not None:
+            self.take(final)
+
+    def disown(self, document: ApplicationDocument) -> None:
+        """Its id belongs to another application at its home: `document`, which is final, stands for ever."""
+        application_id = document.summary.application_id
+        self._take_out(application_id)
+        self._put(document)
+        self._disowned.add(application_id)
+        self._written.pop(application_id, None)
+        self._forgotten.pop(application_id, None)
+        self._version += 1
+
+    def is_disowned(self, application_id: ApplicationId) -> bool:
+        """Whether `disown` was told of it."""
+        return application_id in self._disowned
+
+    def withdraw(self, application_id: ApplicationId) -> None:
+        """The submission was rejected: it runs nowhere."""
+        self._homes.pop(application_id, None)
+        self._forgotten.pop(application_id, None)
+        if application_id in self._synthetic:
+            self.remove(application_id)
+
+    def write(self, application_id: ApplicationId, at_s: float) -> None:
+        """Something about it was changed: documents that were asked for before are out of date."""
+        self._written[application_id] = max(at_s, self._written.get(application_id, 0.0))
+        self._version += 1
+
+    def note_life(self, subcluster: SubClusterId, rm_started_ms: int) -> None:
+        """A ResourceManager's process started then: its counters may have begun anew."""
+        self._rm_started_ms[subcluster] = rm_started_ms
+
+    def take(self, document: ApplicationDocument) -> bool:
+        """Keep a document if it stands; return whether the application became final by it."""
+        application_id = document.summary.application_id
+        if application_id in self._disowned:
+            return False
+        if SPAN_TAG in document.summary.tags:  # the application that it stands for has a home of its own
+            self._take_part(document)
+            return False
+        before = self._documents.get(application_id)
+        if before is not None and not self._stands(document, before):
+            return False
+        is_final = document.summary.state.is_final
+        became_final = is_final and (before is None or not before.summary.state.is_final)
+        self._take_out(application_id)
+        document = self._whole(document)
+        self._put(document)
+        self._forgotten.pop(application_id, None)
+        if is_final or self._written.get(application_id, float("inf")) <= document.as_of_s:
+            self._written.pop(application_id, None)
+        if became_final:
+            self._finals.append(application_id)
+            self._drop_oldest_finals()
+        elif not is_final:
+            self._live[document.summary.home_subcluster].add(application_id)
+        if before is None or before.raw != document.raw:
+            self._version += 1
+        return became_final
+
+    def with_account(self, document: ApplicationDocument) -> ApplicationDocument:
+        """A home's document with what the application uses elsewhere; the same one if it uses its home alone."""
+        return self._accounts.shown(document, self._life(document))
+
+    def _whole(self, document: ApplicationDocument) -> ApplicationDocument:
+        """The same of a document that is kept: it is shown anew when a part of its account changes."""
+        whole = self.with_account(document)
+        if whole is not document:
+            self._bare[document.summary.application_id] = document
+        else:
+            self._bare.pop(document.summary.application_id, None)
+        return whole
+
+    def _take_part(self, document: ApplicationDocument) -> None:
+        """What an application uses beyond its home; no document of its own."""
+        application_id = document.summary.application_id
+        if not self._accounts.note_part(document, self._life(document)):
+            return
+        known = self._bare.get(application_id) or self._documents.get(application_id)
+        if known is None or application_id in self._synthetic:
+            return
+        self._bare[application_id] = known
+        self._put(self._accounts.shown(known, self._life(known)))
+        self._version += 1
+
+    def _life(self, document: ApplicationDocument) -> Life:
+        return self._rm_started_ms.get(document.summary.home_subcluster, 0), document.summary.started_at_ms
+
+    def forget(self, application_id: ApplicationId, subcluster: SubClusterId, as_of_s: float) -> bool:
+        """A sub-cluster that is active says that it does not know an application.
+
+        What the federation answers for stays, and is remembered as forgotten: return whether that is so. What only this
+        sub-cluster ever told of goes, unless it is final or was told later than `as_of_s`.
+        """
+        document = self._documents.get(application_id)
+        if document is not None and (
+            document.summary.home_subcluster != subcluster
+            or document.summary.state.is_final
+            or document.as_of_s > as_of_s
+        ):
+            return False
+        if application_id in self._homes:
+            if self._homes[application_id] != subcluster:
+                return False
+            self._forgotten[application_id] = subcluster
+            return True
+        if document is not None:
+            self.remove(application_id)
+        return False
+
+    def remove(self, application_id: ApplicationId) -> None:
+        """Know nothing of it any more."""
+        if application_id in self._disowned:
+            return
+        self._take_out(application_id)
+        self._documents.pop(application_id, None)
+        self._columns.remove(application_id)
+        self._bare.pop(application_id, None)
+        self._homes.pop(application_id, None)
+        self._forgotten.pop(application_id, None)
+        self._written.pop(application_id, None)
+        self._version += 1
+
+    def _put(self, document: ApplicationDocument) -> None:
+        self._documents[document.summary.application_id] = document
+        self._columns.put(document)
+
+    def _stands(self, document: ApplicationDocument, before: ApplicationDocument) -> bool:
+        """Whether a document goes before the one that is known."""
+        application_id = document.summary.application_id
+        new_home, old_home = document.summary.home_subcluster, before.summary.home_subcluster
+        if new_home != old_home:
+            return self._precedence(application_id, new_home) < self._precedence(application_id, old_home)
+        if application_id in self._synthetic:
+            return True
+        return _finality(document) > _finality(before)
+
+    def _precedence(self, application_id: ApplicationId, subcluster: SubClusterId) -> tuple[bool, int]:
+        return self._homes.get(application_id) != subcluster, self._rank.get(subcluster, len(self._rank))
+
+    def _take_out(self, application_id: ApplicationId) -> None:
+        """Off the books of the sub-cluster whose document stood so far."""
+        before = self._documents.get(application_id)
+        if before is not None:
+            self._live.get(before.summary.home_subcluster, set()).discard(application_id)
+        self._synthetic.discard(application_id)
+        self._waiting.discard(application_id)
+
+    def _drop_oldest_finals(self) -> None:
+        while len(self._finals) > self._most_finals:
+            self.remove(self._finals.popleft())
+
+
+def _finality(document: ApplicationDocument) -> tuple[bool, float]:
+    return document.summary.state.is_final, document.as_of_s

@@ -1,0 +1,422 @@
+"""What heartbeats told of whole sub-clusters: the state that reads are answered from and homes are chosen on.
+
+Reports may be lost, repeated or late: one is applied only if it is newer than what is known of its sub-cluster. Beside
+reports, single documents come in (`note`), fetched by id between two polls.
+
+Three things are never done. An application is not ended because it is absent: only its own document, or its active home
+that says it does not know the id, ends it. A state is not put together from two documents. And what was last known of a
+sub-cluster that is away stays, with its age.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from shim.domain.application_columns import ApplicationColumns
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.queues import QueueReport
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, SubClusterReport, SubClusterState
+from shim.federation.core.account_book import AccountBook, NoUsage
+from shim.federation.core.application_index import ApplicationIndex
+from shim.federation.core.grants import largest_grant
+from shim.federation.core.subcluster_view import Part, PartDocument, Placement, PlacementKind, SubClusterView
+from shim.federation.core.submit_times import SubmitTimes
+
+__all__ = ["Applied", "FederationView", "Part", "PartDocument", "Placement", "SubClusterView", "ViewSettings"]
+
+
+@dataclass(frozen=True, slots=True)
+class ViewSettings:
+    """Limits of a view.
+
+    Attributes:
+        late_after_s: A sub-cluster whose newest report began longer ago is LOST.
+        final_documents: How many documents of ended applications are kept; beyond that the one that came first is
+            dropped, and is fetched by id if somebody asks.
+    """
+
+    late_after_s: float = 6.0
+    final_documents: int = 20_000
+
+
+@dataclass(frozen=True, slots=True)
+class Applied:
+    """What a report changed.
+
+    Attributes:
+        is_new: False for a report that is older than what was known; nothing changed then.
+        became_final: Applications that were not final before.
+        forgotten: Acknowledged applications that their active home does not know: to be submitted to it again.
+        has_restarted: Whether the ResourceManager is not the process that it was.
+    """
+
+    is_new: bool
+    became_final: tuple[ApplicationId, ...] = ()
+    forgotten: tuple[ApplicationId, ...] = ()
+    has_restarted: bool = False
+
+
+_STALE = Applied(is_new=False)
+
+
+@dataclass(slots=True)
+class _SubCluster:
+    """What is kept of one sub-cluster between reports; a report need not hold every part."""
+
+    report: SubClusterReport | None = None
+    heard_at_s: float = 0.0
+    documents: dict[Part, PartDocument] = field(default_factory=dict)
+    touched: dict[Part, float] = field(default_factory=dict)
+    scheduler: str = ""
+    capacity: ResourceVector = field(default_factory=ResourceVector)
+    used: ResourceVector = field(default_factory=ResourceVector)
+    maximum_allocation: ResourceVector = field(default_factory=ResourceVector)
+    nodes: tuple[NodeReport, ...] = ()
+    queues: dict[str, QueueReport] = field(default_factory=dict)
+    labels: tuple[str, ...] = ()
+    listed_at_s: float | None = None
+    placements: list[Placement] = field(default_factory=list)
+    placement_kinds: Counter[PlacementKind] = field(default_factory=Counter)
+    failure: str = ""
+    failed_at_s: float = 0.0
+
+    def is_newer(self, report: SubClusterReport) -> bool:
+        known = self.report
+        return known is None or (report.incarnation, report.sequence) > (known.incarnation, known.sequence)
+
+    def take_values(self, report: SubClusterReport) -> None:
+        """What was decoded of the parts that the report holds."""
+        if Part.METRICS.value in report.documents:
+            self.capacity, self.used = report.capacity, report.used
+        if Part.NODES.value in report.documents:
+            self.nodes, self.labels = report.nodes, report.labels
+        if Part.SCHEDULER.value in report.documents:
+            self.scheduler, self.maximum_allocation = report.scheduler, report.maximum_allocation
+            self.queues = {queue.path: queue for queue in report.queues}
+            self.placements = [placed for placed in self.placements if placed.at_s > report.polled_at_s]
+            self.placement_kinds = Counter(placed.kind for placed in self.placements)
+
+
+class FederationView:
+    """The cached state of every sub-cluster. Mutate through its methods only; it never reads a clock."""
+
+    def __init__(
+        self,
+        subclusters: Sequence[SubClusterId],
+        settings: ViewSettings | None = None,
+        accounts: AccountBook | None = None,
+    ) -> None:
+        """Know nothing but the names of the sub-clusters, in the configured order, and what accounts tell."""
+        self.accounts = accounts if accounts is not None else AccountBook(NoUsage())
+        self._settings = settings or ViewSettings()
+        self._subclusters = {subcluster: _SubCluster() for subcluster in subclusters}
+        self._index = ApplicationIndex(subclusters, self._settings.final_documents, self.accounts)
+        self._versions = dict.fromkeys(Part, 1)
+        self._largest_grant: ResourceVector | None = None
+        self._retired: frozenset[SubClusterId] = frozenset()
+        self._submitted = SubmitTimes()
+
+    @property
+    def subclusters(self) -> tuple[SubClusterId, ...]:
+        """Every configured sub-cluster, in the configured order."""
+        return tuple(self._subclusters)
+
+    # ------------------------------------------------------------------ what comes in
+
+    def apply(self, report: SubClusterReport) -> Applied:
+        """Take a report in, if it is newer than what is known of its sub-cluster.
+
+        Raises:
+            KeyError: If the sub-cluster is not configured.
+        """
+        known = self._subclusters[report.subcluster]
+        if report.subcluster in self._retired or not known.is_newer(report):
+            return _STALE
+        self._largest_grant = None
+        before, known.report = known.report, report
+        known.heard_at_s = max(known.heard_at_s, report.polled_at_s)
+        if report.polled_at_s >= known.failed_at_s:
+            known.failure = ""
+        for part in Part:
+            raw = report.documents.get(part.value)
+            if raw is not None:
+                self.note_part(report.subcluster, part, PartDocument(raw, report.polled_at_s))
+        known.take_values(report)
+        self._index.note_life(report.subcluster, report.started_on_ms)
+        became_final = [
+            name
+            for name, document in report.applications.items()
+            if self._index.take(self._submitted.corrected(document))
+        ]
+        forgotten = [name for name in report.forgotten if self._forget(name, report.subcluster, report.polled_at_s)]
+        if report.is_complete and report.ha_state is HaState.ACTIVE:
+            known.listed_at_s = report.polled_at_s
+        has_restarted = before is not None and before.started_on_ms != report.started_on_ms
+        return Applied(
+            is_new=True,
+            became_final=tuple(became_final),
+            forgotten=tuple(forgotten),
+            has_restarted=has_restarted,
+        )
+
+    def note(self, document: ApplicationDocument) -> bool:
+        """Take in a document that was fetched by id; return whether the application became final by it."""
+        return self._index.take(self._submitted.corrected(document))
+
+    def note_submitted_at(self, application_id: ApplicationId, at_ms: int) -> None:
+        """An application that waited has started: documents tell when it was submitted, not when its home got it."""
+        self._submitted.note(application_id, at_ms)
+
+    @property
+    def submitted_at_ms(self) -> Mapping[ApplicationId, int]:
+        """When applications that waited were submitted."""
+        return self._submitted.known
+
+    def as_submitted(self, document: ApplicationDocument) -> ApplicationDocument:
+        """A document that is not kept here, with the true time of submission."""
+        return self._submitted.corrected(document)
+
+    def with_account(self, document: ApplicationDocument) -> ApplicationDocument:
+        """A home's document, as it told it, with what the application uses beyond its home."""
+        return self._index.with_account(document)
+
+    def note_part(self, subcluster: SubClusterId, part: Part, document: PartDocument) -> None:
+        """Take in a part's document, unless a later one is known."""
+        known = self._subclusters[subcluster]
+        before = known.documents.get(part)
+        if before is not None and before.as_of_s > document.as_of_s:
+            return
+        known.documents[part] = document
+        if known.touched.get(part, float("inf")) <= document.as_of_s:
+            del known.touched[part]
+        if before is None or before.raw != document.raw:
+            self._versions[part] += 1
+
+    def note_unknown(self, application_id: ApplicationId, subcluster: SubClusterId, *, as_of_s: float) -> None:
+        """An active ResourceManager, asked by id at `as_of_s`, does not know the application."""
+        self._forget(application_id, subcluster, as_of_s)
+
+    def note_failure(self, subcluster: SubClusterId, reason: str, *, at_s: float) -> None:
+        """A poll failed: no new application goes there until one succeeds, however young the last report is."""
+        known = self._subclusters[subcluster]
+        known.failure, known.failed_at_s = reason, at_s
+
+    def retire(self, subclusters: Collection[SubClusterId]) -> None:
+        """Exactly these are declared dead: they are LOST, and nothing that they tell is taken in.
+
+        What they last told of themselves (capacity, nodes, queues, metrics) leaves every sum at once. What is known of
+        their applications stays.
+        """
+        retired = frozenset(subclusters)
+        if retired != self._retired:
+            self._largest_grant = None
+            for part in Part:
+                self._versions[part] += 1
+        self._retired = retired
+
+    def note_placed(self, subcluster: SubClusterId, placement: Placement) -> None:
+        """An application is on its way there: the next choice counts it, though no report shows it yet."""
+        known = self._subclusters[subcluster]
+        known.placements.append(placement)
+        known.placement_kinds[placement.kind] += 1
+
+    def replace_placed(self, subcluster: SubClusterId, placements: Iterable[Placement]) -> None:
+        """Its Local Master told what is on the way there, whoever sent it: that goes before what is known here."""
+        known = self._subclusters[subcluster]
+        known.placements = list(placements)
+        known.placement_kinds = Counter(placed.kind for placed in known.placements)
+
+    def mark_submitted(self, document: ApplicationDocument) -> None:
+        """The federation has taken an application: list `document` until its home tells of it.
+
+        Args:
+            document: In state SUBMITTED, as one reads between a submission and its first report.
+        """
+        self._index.submit(document)
+
+    def unmark_submitted(self, application_id: ApplicationId) -> None:
+        """The submission was rejected: it runs nowhere, and is no longer listed."""
+        self._index.withdraw(application_id)
+
+    def disown(self, document: ApplicationDocument) -> None:
+        """The id of an acknowledged submission belongs to another application: `document` tells its client so."""
+        self._index.disown(document)
+
+    def mark_waiting(self, document: ApplicationDocument) -> None:
+        """The federation holds an application back: list `document` until it gets a home."""
+        self._index.wait(document)
+
+    def end_waiting(self, application_id: ApplicationId, final: ApplicationDocument | None = None) -> None:
+        """It waits no more: list how it ended, if it did."""
+        self._index.end_waiting(application_id, final)
+
+    def mark_written(self, application_id: ApplicationId, *, at_s: float) -> None:
+        """Something was changed about an application at `at_s`: documents from before then are out of date."""
+        self._index.write(application_id, at_s)
+
+    def mark_touched(self, subcluster: SubClusterId, part: Part, *, at_s: float) -> None:
+        """Something was changed about a part (nodes, scheduler): the next read of it fetches first."""
+        self._subclusters[subcluster].touched[part] = at_s
+        self._versions[part] += 1
+
+    # ------------------------------------------------------------------ what is known
+
+    def version(self, part: Part) -> int:
+        """A number that changes whenever an answer made of this part of any sub-cluster could change."""
+        return self._index.version if part is Part.APPLICATIONS else self._versions[part]
+
+    def find(self, application_id: ApplicationId) -> ApplicationDocument | None:
+        """The newest document of an application, or the one of its submission until its home told of it."""
+        return self._index.find(application_id)
+
+    def is_synthetic(self, application_id: ApplicationId) -> bool:
+        """Whether the document is that of `mark_submitted`: its home has not told of it yet."""
+        return self._index.is_synthetic(application_id)
+
+    def is_disowned(self, application_id: ApplicationId) -> bool:
+        """Whether its id belongs to another application at its home: that one's answers are not for its client."""
+        return self._index.is_disowned(application_id)
+
+    def is_waiting(self, application_id: ApplicationId) -> bool:
+        """Whether the federation holds it back: it has no home yet."""
+        return self._index.is_waiting(application_id)
+
+    def waiting(self) -> frozenset[ApplicationId]:
+        """Applications that the federation holds back."""
+        return self._index.waiting
+
+    def home_of(self, application_id: ApplicationId) -> SubClusterId | None:
+        """Where an application runs, as submitted through the federation or as seen."""
+        return self._index.home_of(application_id)
+
+    def applications(self) -> tuple[ApplicationDocument, ...]:
+        """Every application, that started last first; equal times by id."""
+        return self._index.newest_first()
+
+    @property
+    def columns(self) -> ApplicationColumns:
+        """Every application by column, for lists that filter."""
+        return self._index.columns
+
+    def live(self, subcluster: SubClusterId) -> frozenset[ApplicationId]:
+        """Applications that were not final when this sub-cluster last told of them."""
+        return self._index.live(subcluster)
+
+    def unfinished(self) -> list[ApplicationDocument]:
+        """Every application that has a home and was not seen final, those on their way to it included."""
+        return self._index.unfinished()
+
+    def outdated(self) -> tuple[ApplicationId, ...]:
+        """Applications that were written after their document was asked for."""
+        return self._index.outdated
+
+    def is_outdated(self, application_id: ApplicationId) -> bool:
+        """Whether the application was written after its document was asked for."""
+        return self._index.written_at_s(application_id) is not None
+
+    def written_at_s(self, application_id: ApplicationId) -> float | None:
+        """When the application was written, if no document from after that is known."""
+        return self._index.written_at_s(application_id)
+
+    def is_touched(self, subcluster: SubClusterId, part: Part) -> bool:
+        """Whether a part was written after its document was asked for."""
+        return subcluster not in self._retired and part in self._subclusters[subcluster].touched
+
+    def forgotten(self) -> Mapping[ApplicationId, SubClusterId]:
+        """Acknowledged applications, never seen final, that their active home does not know."""
+        return self._index.forgotten
+
+    def is_retired(self, subcluster: SubClusterId) -> bool:
+        """Whether an operator has declared a sub-cluster dead."""
+        return subcluster in self._retired
+
+    def part(self, subcluster: SubClusterId, part: Part) -> PartDocument | None:
+        """A sub-cluster's newest answer for a part; None before the first, and of one that is retired."""
+        if subcluster in self._retired:
+            return None
+        return self._subclusters[subcluster].documents.get(part)
+
+    def as_of_s(self, subcluster: SubClusterId, part: Part) -> float | None:
+        """When the sub-cluster was last asked for a part and told it; None before the first time."""
+        known = self._subclusters[subcluster]
+        if part is Part.APPLICATIONS:
+            return known.listed_at_s
+        document = known.documents.get(part)
+        return None if document is None else document.as_of_s
+
+    def state(self, subcluster: SubClusterId, now_s: float) -> SubClusterState:
+        """Whether the sub-cluster is usable; by the age of its newest report and what its `/info` said."""
+        known = self._subclusters[subcluster]
+        report = known.report
+        if report is None:
+            return SubClusterState.NEW
+        if subcluster in self._retired or now_s - known.heard_at_s > self._settings.late_after_s:
+            return SubClusterState.LOST
+        return SubClusterState.RUNNING if report.ha_state is HaState.ACTIVE else SubClusterState.RECOVERING
+
+    def scheduler(self, subcluster: SubClusterId) -> str:
+        """Type of a sub-cluster's scheduler, as `capacityScheduler`; empty before it was told."""
+        return self._subclusters[subcluster].scheduler
+
+    def clock_skew_s(self, subcluster: SubClusterId) -> float:
+        """A ResourceManager's clock less ours."""
+        report = self._subclusters[subcluster].report
+        return 0.0 if report is None else report.clock_skew_s
+
+    def started_on_ms(self, subcluster: SubClusterId) -> int:
+        """The life of a ResourceManager as last reported; 0 before the first report."""
+        report = self._subclusters[subcluster].report
+        return 0 if report is None else report.started_on_ms
+
+    def age_s(self, subcluster: SubClusterId, now_s: float) -> float:
+        """Since the newest report of a sub-cluster began; infinite if there is none."""
+        known = self._subclusters[subcluster]
+        return float("inf") if known.report is None else max(0.0, now_s - known.heard_at_s)
+
+    def largest_grant(self) -> ResourceVector:
+        """The largest container that some sub-cluster grants, and that one of its nodes could hold."""
+        if self._largest_grant is None:
+            told = (known for name, known in self._subclusters.items() if name not in self._retired)
+            self._largest_grant = largest_grant((known.maximum_allocation, known.nodes) for known in told)
+        return self._largest_grant
+
+    def late(self, now_s: float) -> tuple[SubClusterId, ...]:
+        """Sub-clusters whose part in an answer is old or absent: not RUNNING, or the last poll failed."""
+        return tuple(
+            subcluster
+            for subcluster, known in self._subclusters.items()
+            if known.failure or self.state(subcluster, now_s) is not SubClusterState.RUNNING
+        )
+
+    def look(self, subcluster: SubClusterId, now_s: float) -> SubClusterView:
+        """Everything that is known of one sub-cluster; of one that is retired, neither amounts nor nodes nor queues."""
+        known = self._subclusters[subcluster]
+        report = known.report
+        seen = SubClusterView(
+            subcluster=subcluster,
+            state=self.state(subcluster, now_s),
+            age_s=self.age_s(subcluster, now_s),
+            failure=known.failure,
+            ha_state=None if report is None else report.ha_state,
+            started_on_ms=0 if report is None else report.started_on_ms,
+            version="" if report is None else report.version,
+            scheduler=known.scheduler,
+            clock_skew_s=0.0 if report is None else report.clock_skew_s,
+            running=self._index.count_live(subcluster),
+        )
+        if subcluster in self._retired:
+            return seen
+        return replace(
+            seen,
+            capacity=known.capacity,
+            used=known.used,
+            maximum_allocation=known.maximum_allocation,
+            nodes=known.nodes,
+            queues=known.queues,
+            labels=known.labels,
+            placements=dict(known.placement_kinds),
+        )
+
+    def _forget(self, application_id: ApplicationId, subcluster: SubClusterId, as_of_s: float) -> bool:
+        return self._index.forget(application_id, subcluster, as_of_s)

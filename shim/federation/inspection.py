@@ -1,0 +1,314 @@
+"""What operators ask: how the sub-clusters are, how the queues stand on all of them, and what is wrong."""
+
+import asyncio
+from collections import defaultdict
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue
+from shim.domain.subclusters import Admission, SubClusterState
+from shim.errors import HeddleError, StoreError
+from shim.federation.core.federation_view import FederationView, Part, SubClusterView
+from shim.federation.doctor import FederationFacts, Finding, KerberosFacts, Setting, SubClusterFacts, examine
+from shim.federation.rm_questions import ask_part
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import ResourceManager, RestRequest
+from shim.ports.state_store import StateStore
+
+__all__ = [
+    "ClusterStatus",
+    "Inspection",
+    "InspectionSettings",
+    "QueuePart",
+    "QueueStatus",
+    "SubClusterDescription",
+    "word_for",
+]
+
+_CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
+_OK = 200
+_WORDS = {Admission.CORDONED: "CORDONED", Admission.DRAINING: "DRAINING"}
+
+
+@dataclass(frozen=True, slots=True)
+class SubClusterDescription:
+    """What the configuration says of a sub-cluster.
+
+    Attributes:
+        web: Addresses of its ResourceManagers, with scheme.
+        client_rpc: Where they serve clients; empty if unknown.
+        scheduler_rpc: Where they serve ApplicationMasters; empty if unknown.
+        admin_rpc: Where they serve operators; empty if unknown.
+        proxy_user: Heddle's own user there, if it sends `doAs`; else empty.
+    """
+
+    web: tuple[str, ...]
+    client_rpc: tuple[str, ...] = ()
+    scheduler_rpc: tuple[str, ...] = ()
+    admin_rpc: tuple[str, ...] = ()
+    proxy_user: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterStatus:
+    """One sub-cluster as operators see it.
+
+    Attributes:
+        state: One word: RUNNING, CORDONED, DRAINING, RECOVERING, LOST, RETIRED or NEW.
+        age_s: Of the newest heartbeat; None if there was none.
+        running: Applications that are not final.
+        failure: Why the newest poll failed; empty if it did not.
+    """
+
+    id: SubClusterId
+    description: SubClusterDescription
+    state: str
+    admission: Admission
+    age_s: float | None
+    version: str
+    scheduler: str
+    running: int
+    nodes: int
+    failure: str
+
+
+@dataclass(frozen=True, slots=True)
+class QueuePart:
+    """A queue on one sub-cluster."""
+
+    subcluster: SubClusterId
+    state: str
+    capacity: ResourceVector
+    used: ResourceVector
+    pending: ResourceVector
+    applications: int
+
+
+@dataclass(frozen=True, slots=True)
+class QueueStatus:
+    """A leaf queue over all sub-clusters that have it."""
+
+    path: str
+    parts: tuple[QueuePart, ...]
+
+    def total(self, amount: Callable[[QueuePart], ResourceVector]) -> ResourceVector:
+        """The sum of an amount over the parts."""
+        return sum((amount(part) for part in self.parts), start=ResourceVector())
+
+
+@dataclass(frozen=True, slots=True)
+class InspectionSettings:
+    """What the checks need to know of Heddle's own configuration.
+
+    Attributes:
+        doors: Which of `client_rpc`, `scheduler_rpc` and `admin_rpc` Heddle has.
+        answer_within_s: For each daemon that is asked for its settings.
+    """
+
+    wildcard_proxy_users: tuple[str, ...] = ()
+    allows_anonymous: bool = False
+    scheduler_door: str = ""
+    doors: tuple[str, ...] = ()
+    spanning: Callable[[], tuple[str, ...]] = tuple
+    policy: Callable[[], Sequence[FederatedQueue]] = tuple
+    kerberos: Callable[[], KerberosFacts | None] = lambda: None
+    policy_trouble: Callable[[], str] = str
+    file_has_policy: bool = False
+    answer_within_s: float = 2.0
+
+
+@dataclass(frozen=True, slots=True)
+class Inspection:
+    """Use cases of operators that change nothing.
+
+    Attributes:
+        admissions: Operators' words as last read from the store; a sub-cluster that is not in here is OPEN.
+        unfenced: Reach what is retired, too: whether it is back.
+        read_node_settings: For each sub-cluster: fetches `/conf` of one of its NodeManagers, by its `host:port`.
+    """
+
+    view: FederationView
+    managers: Mapping[SubClusterId, ResourceManager]
+    descriptions: Mapping[SubClusterId, SubClusterDescription]
+    admissions: Mapping[SubClusterId, Admission]
+    store: StateStore
+    clock: Clock
+    read_node_settings: Mapping[SubClusterId, Callable[[str], Awaitable[bytes]]]
+    settings: InspectionSettings = field(default_factory=InspectionSettings)
+    unfenced: Mapping[SubClusterId, ResourceManager] = field(default_factory=dict)
+
+    def clusters(self) -> list[ClusterStatus]:
+        """Every configured sub-cluster, in the configured order."""
+        now_s = self.clock.now_s()
+        return [self._status(each, self.admissions.get(each, Admission.OPEN), now_s) for each in self.view.subclusters]
+
+    def queues(self) -> list[QueueStatus]:
+        """Leaf queues of all sub-clusters, by path."""
+        parts: dict[str, list[QueuePart]] = defaultdict(list)
+        for seen in self._seen():
+            for queue in seen.queues.values():
+                if queue.is_leaf:
+                    parts[queue.path].append(
+                        QueuePart(
+                            seen.subcluster,
+                            queue.state.value,
+                            queue.capacity,
+                            queue.used,
+                            queue.pending,
+                            queue.applications,
+                        )
+                    )
+        return [QueueStatus(path, tuple(parts[path])) for path in sorted(parts)]
+
+    async def doctor(self) -> list[Finding]:
+        """Gather the facts, and examine them."""
+        facts = await asyncio.gather(*(self._facts(seen) for seen in self._seen()))
+        return examine(
+            FederationFacts(
+                facts,
+                store_trouble=await self._store_trouble(),
+                wildcard_proxy_users=self.settings.wildcard_proxy_users,
+                allows_anonymous=self.settings.allows_anonymous,
+                scheduler_door=self.settings.scheduler_door,
+                spanning=self.settings.spanning(),
+                policy=self.settings.policy(),
+                kerberos=self.settings.kerberos(),
+                policy_trouble=self.settings.policy_trouble(),
+                file_has_policy=self.settings.file_has_policy,
+            )
+        )
+
+    def _seen(self) -> Sequence[SubClusterView]:
+        now_s = self.clock.now_s()
+        return [self.view.look(subcluster, now_s) for subcluster in self.view.subclusters]
+
+    def _status(self, subcluster: SubClusterId, admission: Admission, now_s: float) -> ClusterStatus:
+        seen = self.view.look(subcluster, now_s)
+        return ClusterStatus(
+            id=subcluster,
+            description=self.descriptions[subcluster],
+            state=word_for(seen.state, admission),
+            admission=admission,
+            age_s=None if seen.state is SubClusterState.NEW else seen.age_s,
+            version=seen.version,
+            scheduler=seen.scheduler,
+            running=seen.running,
+            nodes=len(seen.nodes),
+            failure=seen.failure,
+        )
+
+    async def _store_trouble(self) -> str:
+        try:
+            await self.store.admissions()
+        except StoreError as exc:
+            return str(exc)
+        return ""
+
+    async def _facts(self, seen: SubClusterView) -> SubClusterFacts:
+        is_reachable = seen.state.is_usable and not seen.failure
+        description = self.descriptions[seen.subcluster]
+        age = f"last heard of {seen.age_s:.0f} s ago" if seen.version else "never heard of"
+        manager, node = None, None
+        if is_reachable:
+            manager, node = await asyncio.gather(
+                self._manager_settings(seen.subcluster), self._node_settings(seen.subcluster)
+            )
+        return SubClusterFacts(
+            id=seen.subcluster,
+            is_reachable=is_reachable,
+            is_retired=self.view.is_retired(seen.subcluster),
+            is_back=self.view.is_retired(seen.subcluster) and await self._is_back(seen.subcluster),
+            life=(seen.started_on_ms, frozenset(str(node.node) for node in seen.nodes)) if seen.nodes else None,
+            trouble=f"{age}; {seen.failure or f'its ResourceManager is {word_for(seen.state, Admission.OPEN)}'}",
+            version=seen.version,
+            clock_skew_s=seen.clock_skew_s,
+            queues=frozenset(path for path, queue in seen.queues.items() if queue.is_leaf),
+            lacking=tuple(door for door in self.settings.doors if not getattr(description, door)),
+            proxy_user=description.proxy_user,
+            manager_settings=manager,
+            node_settings=node,
+        )
+
+    async def _is_back(self, subcluster: SubClusterId) -> bool:
+        """Whether somebody is there after all."""
+        manager = self.unfenced.get(subcluster)
+        if manager is None:
+            return False
+        try:
+            await ask_part(manager, Part.INFO, timeout_s=self.settings.answer_within_s)
+        except HeddleError:
+            return False
+        return True
+
+    async def _manager_settings(self, subcluster: SubClusterId) -> Mapping[str, Setting] | None:
+        try:
+            answer = await self.managers[subcluster].exchange(_CONF, timeout_s=self.settings.answer_within_s)
+        except HeddleError:
+            return None
+        return _decode_settings(answer.body) if answer.status == _OK else None
+
+    async def _node_settings(self, subcluster: SubClusterId) -> Mapping[str, Setting] | None:
+        address = self._some_node(subcluster)
+        if not address:
+            return None
+        try:
+            return _decode_settings(await self.read_node_settings[subcluster](address))
+        except HeddleError:
+            return None
+
+    def _some_node(self, subcluster: SubClusterId) -> str:
+        """Web address of the first running node."""
+        document = self.view.part(subcluster, Part.NODES)
+        if document is None:
+            return ""
+        try:
+            listed = msgspec.json.decode(document.raw, type=_NodesDocument).nodes
+        except msgspec.DecodeError:
+            return ""
+        found = [] if listed is None else listed.node
+        nodes = found if isinstance(found, list) else [found]  # Hadoop 2 writes a list of one as its element
+        return next((node.nodeHTTPAddress for node in nodes if node.state == "RUNNING"), "")
+
+
+def word_for(state: SubClusterState, admission: Admission) -> str:
+    """One word for how a sub-cluster is: what an operator said, if it could take applications otherwise."""
+    if admission is Admission.RETIRED:
+        return "RETIRED"
+    if state.is_usable and admission in _WORDS:
+        return _WORDS[admission]
+    return state.name
+
+
+class _Node(msgspec.Struct):
+    state: str = ""
+    nodeHTTPAddress: str = ""  # noqa: N815 - Hadoop's name
+
+
+class _Nodes(msgspec.Struct):
+    node: list[_Node] | _Node = []
+
+
+class _NodesDocument(msgspec.Struct):
+    nodes: _Nodes | None
+
+
+class _Property(msgspec.Struct):
+    key: str
+    value: str | None = None
+    isFinal: bool = False  # noqa: N815 - Hadoop's name
+
+
+class _ConfDocument(msgspec.Struct):
+    properties: list[_Property]
+
+
+def _decode_settings(body: bytes) -> Mapping[str, Setting] | None:
+    try:
+        properties = msgspec.json.decode(body, type=_ConfDocument).properties
+    except msgspec.DecodeError:
+        return None
+    return {each.key: Setting(each.value or "", each.isFinal) for each in properties}

@@ -1,0 +1,225 @@
+"""Local Masters: each polls the ResourceManager of its sub-cluster and reports to the view.
+
+One poll of a sub-cluster is under way at a time. A ResourceManager that is slow with a list is asked for it less often,
+and asked for `/info` meanwhile, so that slow is not taken for lost. One that is away is asked for nothing but `/info`,
+once an interval: it is back in the view within one.
+
+At the default interval a poll is seven requests in two seconds, and at most two more for applications by id.
+"""
+
+import asyncio
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from random import Random
+from typing import Protocol
+
+import structlog
+
+from shim.domain.ids import SubClusterId
+from shim.domain.subclusters import HaState, SubClusterReport
+from shim.errors import HeddleError
+from shim.federation.core.federation_view import Applied, FederationView
+from shim.federation.core.report import Poll, Reporter
+from shim.federation.polling import Poller, PollSettings
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import ResourceManager
+
+__all__ = ["HeartbeatListener", "HeartbeatSettings", "Heartbeats", "LocalMaster"]
+
+_LOG = structlog.get_logger("heddle.heartbeats")
+
+
+@dataclass(frozen=True, slots=True)
+class HeartbeatSettings:
+    """When ResourceManagers are asked.
+
+    Attributes:
+        interval_s: From the start of one poll to the start of the next.
+        jitter: Largest part of the interval that is added or taken by chance, so that polls do not march in step.
+        poll: How they are asked.
+    """
+
+    interval_s: float = 2.0
+    jitter: float = 0.1
+    poll: PollSettings = field(default_factory=PollSettings)
+
+
+class HeartbeatListener(Protocol):
+    """Who wants to hear of heartbeats beside the view."""
+
+    def reported(self, report: SubClusterReport, applied: Applied) -> None:
+        """A report was applied."""
+        ...
+
+    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """A poll failed."""
+        ...
+
+
+class LocalMaster:
+    """Polls one ResourceManager and reports."""
+
+    def __init__(
+        self,
+        manager: ResourceManager,
+        view: FederationView,
+        clock: Clock,
+        settings: HeartbeatSettings,
+        listeners: Iterable[HeartbeatListener] = (),
+        *,
+        incarnation: int | None = None,
+    ) -> None:
+        """Begin a life; nothing is asked before the first poll.
+
+        Args:
+            manager: What is polled.
+            view: What reports are applied to.
+            clock: For times and ages.
+            settings: When is polled.
+            listeners: Told of every report and failure.
+            incarnation: Larger than that of every life before; the time in milliseconds if None.
+        """
+        self._view = view
+        self._clock = clock
+        self._settings = settings
+        self._listeners = tuple(listeners)
+        self._poller = Poller(manager, clock, settings.poll)
+        self._reporter = Reporter(manager.subcluster, incarnation=incarnation or int(clock.now_s() * 1000))
+        self._wake = asyncio.Event()
+        self.has_polled = asyncio.Event()
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """Whose ResourceManager is polled."""
+        return self._poller.subcluster
+
+    def poll_soon(self) -> None:
+        """Begin the next poll now, or as soon as the one under way has ended."""
+        self._wake.set()
+
+    async def run(self, rng: Random) -> None:
+        """Poll for ever.
+
+        Args:
+            rng: For the jitter.
+        """
+        while True:
+            began_s = self._clock.monotonic_s()
+            try:
+                await self.poll()
+            except Exception:  # noqa: BLE001 - the task's boundary: a bug in one poll must not end all later ones
+                _LOG.exception("poll_failed_by_a_bug", subcluster=self.subcluster)
+            self.has_polled.set()
+            spread = self._settings.jitter * (2 * rng.random() - 1)
+            due_s = began_s + self._settings.interval_s * (1 + spread)
+            await self._sleep(due_s - self._clock.monotonic_s())
+
+    async def poll(self) -> None:
+        """Poll once; failures are noted in the view, never raised."""
+        try:
+            info = await self._poller.ask_info()
+        except HeddleError as exc:
+            self._fail(exc)
+            return
+        if info.ha_state is not HaState.ACTIVE:
+            self._report(info)
+            return
+        everything = asyncio.create_task(self._poller.ask_everything(info, self._reporter.live))
+        try:
+            await self._beat_until(everything)
+            self._report(everything.result())
+        except HeddleError as exc:
+            self._report(info)
+            self._fail(exc)
+        finally:
+            everything.cancel()
+            with suppress(asyncio.CancelledError, HeddleError):
+                await everything
+
+    async def _beat_until(self, everything: "asyncio.Task[Poll]") -> None:
+        """While answers take longer than an interval, keep asking whether the ResourceManager is there."""
+        while not everything.done():
+            pause = asyncio.create_task(self._clock.sleep(self._settings.interval_s))
+            try:
+                await asyncio.wait((everything, pause), return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                pause.cancel()
+            if not everything.done():
+                self._report(await self._poller.ask_info())
+
+    async def _sleep(self, duration_s: float) -> None:
+        pause = asyncio.create_task(self._clock.sleep(duration_s))
+        wake = asyncio.create_task(self._wake.wait())
+        try:
+            await asyncio.wait((pause, wake), return_when=asyncio.FIRST_COMPLETED)
+        finally:
+            pause.cancel()
+            wake.cancel()
+        self._wake.clear()
+
+    def listen(self, listener: HeartbeatListener) -> None:
+        """Tell one more of every report and failure."""
+        self._listeners = (*self._listeners, listener)
+
+    def _report(self, poll: Poll) -> None:
+        report = self._reporter.report(poll)
+        applied = self._view.apply(report)
+        if applied.has_restarted:
+            _LOG.info("resource_manager_restarted", subcluster=self.subcluster, started_on_ms=report.started_on_ms)
+        for listener in self._listeners:
+            listener.reported(report, applied)
+
+    def _fail(self, error: HeddleError) -> None:
+        self._view.note_failure(self.subcluster, str(error), at_s=self._clock.now_s())
+        for listener in self._listeners:
+            listener.failed(self.subcluster, error)
+
+
+class Heartbeats:
+    """The Local Masters of every sub-cluster, as tasks of this process."""
+
+    def __init__(
+        self,
+        view: FederationView,
+        managers: Mapping[SubClusterId, ResourceManager],
+        clock: Clock,
+        settings: HeartbeatSettings | None = None,
+        *,
+        rng: Random | None = None,
+        listeners: Sequence[HeartbeatListener] = (),
+    ) -> None:
+        """Have one Local Master for each ResourceManager; `start` sets them to work."""
+        chosen = settings or HeartbeatSettings()
+        self._rng = rng or Random()  # noqa: S311 - spreads polls, protects nothing
+        self._masters = {
+            subcluster: LocalMaster(manager, view, clock, chosen, listeners) for subcluster, manager in managers.items()
+        }
+        self._tasks: list[asyncio.Task[None]] = []
+
+    def listen(self, listener: HeartbeatListener) -> None:
+        """Tell one more of every report and failure."""
+        for master in self._masters.values():
+            master.listen(listener)
+
+    def start(self) -> None:
+        """Begin to poll."""
+        self._tasks = [
+            asyncio.create_task(master.run(self._rng), name=f"heartbeats-{subcluster}")
+            for subcluster, master in self._masters.items()
+        ]
+
+    async def first_polls(self) -> None:
+        """Wait until every sub-cluster was polled once, with or without success."""
+        await asyncio.gather(*(master.has_polled.wait() for master in self._masters.values()))
+
+    def poll_soon(self, subcluster: SubClusterId) -> None:
+        """Have a sub-cluster polled now."""
+        self._masters[subcluster].poll_soon()
+
+    async def stop(self) -> None:
+        """End the polls that are under way, and poll no more."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()

@@ -1,0 +1,173 @@
+"""One poll of one ResourceManager: which questions are due, and what the answers make.
+
+A poll begins and ends with `/info`: only what one ResourceManager process told while it was ACTIVE is believed. Live
+applications are asked for before ended ones, so that one that ends in between is in at least one of the lists. The
+first list of a ResourceManager's life is everything that it knows; after that it is what lives, and what ended lately
+by its own clock.
+"""
+
+from dataclasses import dataclass, replace
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import ApplicationDocument, HaState
+from shim.federation import rm_questions as ask
+from shim.federation.core.report import Poll, absent
+from shim.federation.core.subcluster_view import Part
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import Parameters, ResourceManager
+from shim.protocol.rest.documents import read_info, read_metrics, read_nodes
+from shim.protocol.rest.queue_trees import read_scheduler
+
+__all__ = ["PollSettings", "Poller"]
+
+
+@dataclass(frozen=True, slots=True)
+class PollSettings:
+    """How a ResourceManager is asked.
+
+    Attributes:
+        timeout_s: For the answer to one question.
+        info_timeout_s: For the answer to `/info`, which says whether it is there at all.
+        busy_share: A question that took longer than this share of the time since it was last asked waits.
+        most_fetches: How many applications are asked for by id in one poll.
+        overlap_s: Ended applications are asked for from this long before the last poll: an end is told after its time.
+    """
+
+    timeout_s: float = 10.0
+    info_timeout_s: float = 2.0
+    busy_share: float = 0.2
+    most_fetches: int = 2
+    overlap_s: float = 10.0
+
+
+class Poller:
+    """Asks one ResourceManager, and remembers what was slow and how far ended applications were told."""
+
+    def __init__(self, manager: ResourceManager, clock: Clock, settings: PollSettings) -> None:
+        """Nothing is asked before the first poll."""
+        self._manager = manager
+        self._clock = clock
+        self._settings = settings
+        self._not_before_s: dict[Part, float] = {}
+        self._told_until_s: float | None = None
+        self._listed_life = 0
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """Whose ResourceManager is asked."""
+        return self._manager.subcluster
+
+    async def ask_info(self) -> Poll:
+        """Whether it is there and active.
+
+        Raises:
+            ResourceManagerError: If it does not say.
+        """
+        began_at_s = self._clock.now_s()
+        answer = await ask.ask_part(self._manager, Part.INFO, timeout_s=self._settings.info_timeout_s)
+        told_at_s = ask.told_at_s(answer)
+        middle_s = (began_at_s + self._clock.now_s()) / 2
+        with ask.readable(self.subcluster):
+            info = read_info(answer.body)
+        return Poll(
+            began_at_s=began_at_s,
+            ha_state=info.ha_state,
+            started_on_ms=info.started_on_ms,
+            version=info.version,
+            clock_skew_s=0.0 if told_at_s is None else told_at_s - middle_s,
+            documents={Part.INFO.value: answer.body},
+        )
+
+    async def ask_everything(self, info: Poll, live: frozenset[ApplicationId]) -> Poll:
+        """Everything that is due from a ResourceManager that has just said that it is active.
+
+        Args:
+            info: What it said.
+            live: Applications that were live when last told of.
+
+        Returns:
+            A poll that may be believed as far as its `ha_state` says.
+
+        Raises:
+            ResourceManagerError: If one of the questions got no readable answer.
+        """
+        poll = await self._ask_parts(info)
+        poll = await self._ask_applications(poll, live)
+        after = await self.ask_info()
+        if after.ha_state is not HaState.ACTIVE or after.started_on_ms != info.started_on_ms:
+            return after if after.ha_state is not HaState.ACTIVE else replace(after, ha_state=HaState.INITIALIZING)
+        if poll.live is not None:
+            self._listed_life = info.started_on_ms
+            self._told_until_s = info.began_at_s + info.clock_skew_s
+        return poll
+
+    async def _ask_parts(self, poll: Poll) -> Poll:
+        raw = await self._ask_part(Part.METRICS)
+        with ask.readable(self.subcluster):
+            metrics = read_metrics(raw)
+        documents = {**poll.documents, Part.METRICS.value: raw}
+        poll = replace(poll, capacity=metrics.capacity, used=metrics.used, documents=documents)
+        if self._is_due(Part.NODES):
+            documents[Part.NODES.value] = raw = await self._ask_part(Part.NODES)
+            with ask.readable(self.subcluster):
+                poll = replace(poll, nodes=read_nodes(raw))
+        if self._is_due(Part.SCHEDULER):
+            documents[Part.SCHEDULER.value] = raw = await self._ask_part(Part.SCHEDULER)
+            with ask.readable(self.subcluster):
+                tree = read_scheduler(raw, metrics.capacity)
+            poll = replace(poll, scheduler=tree.kind, queues=tree.queues, maximum_allocation=tree.maximum_allocation)
+        return poll
+
+    async def _ask_applications(self, poll: Poll, live_before: frozenset[ApplicationId]) -> Poll:
+        if not self._is_due(Part.APPLICATIONS):
+            return poll
+        began_s = self._clock.monotonic_s()
+        if self._told_until_s is None or self._listed_life != poll.started_on_ms:
+            told = await self._list(())
+        else:
+            since_ms = max(0, int((self._told_until_s - self._settings.overlap_s) * 1000))
+            told = await self._list((("states", ask.LIVE_STATES),))
+            told |= await self._list((("states", ask.ENDED_STATES), ("finishedTimeBegin", str(since_ms))))
+        self._take_time(Part.APPLICATIONS, began_s)
+        found, forgotten = await self._look_for(absent(live_before, told))
+        told |= found
+        live = {name: document for name, document in told.items() if not document.summary.state.is_final}
+        ended = {name: document for name, document in told.items() if name not in live}
+        return replace(poll, live=live, ended=ended, forgotten=forgotten)
+
+    async def _list(self, parameters: Parameters) -> dict[ApplicationId, ApplicationDocument]:
+        as_of_s, timeout_s = self._clock.now_s(), self._settings.timeout_s
+        return dict(await ask.ask_applications(self._manager, parameters, as_of_s=as_of_s, timeout_s=timeout_s))
+
+    async def _look_for(
+        self, missed: tuple[ApplicationId, ...]
+    ) -> tuple[dict[ApplicationId, ApplicationDocument], tuple[ApplicationId, ...]]:
+        """Ask by id for applications that a list should have had; the next poll asks for the rest."""
+        found: dict[ApplicationId, ApplicationDocument] = {}
+        forgotten: list[ApplicationId] = []
+        for application_id in missed[: self._settings.most_fetches]:
+            document = await ask.ask_application(
+                self._manager,
+                application_id,
+                as_of_s=self._clock.now_s(),
+                timeout_s=self._settings.info_timeout_s,
+            )
+            if document is None:
+                forgotten.append(application_id)
+            else:
+                found[application_id] = document
+        return found, tuple(forgotten)
+
+    async def _ask_part(self, part: Part) -> bytes:
+        began_s = self._clock.monotonic_s()
+        answer = await ask.ask_part(self._manager, part, timeout_s=self._settings.timeout_s)
+        self._take_time(part, began_s)
+        return answer.body
+
+    def _is_due(self, part: Part) -> bool:
+        return self._clock.monotonic_s() >= self._not_before_s.get(part, 0.0)
+
+    def _take_time(self, part: Part, began_s: float) -> None:
+        """Not to keep a ResourceManager busy with one question for more than its share of the time."""
+        took_s = self._clock.monotonic_s() - began_s
+        self._not_before_s[part] = began_s + took_s / self._settings.busy_share

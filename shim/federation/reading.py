@@ -1,0 +1,370 @@
+"""Reading applications: from what is known if that is young enough, else from their homes, once for all who ask.
+
+Nobody waits for a sub-cluster that is known not to answer: what was last known of its applications is given at once,
+and the sub-cluster is named as missing. Where access lists are on, what one user may see is asked for as that user and
+shown to nobody else (`guarded_reading`).
+"""
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shim.concurrency.single_flight import SingleFlight
+from shim.domain.application_columns import ApplicationColumns
+from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
+from shim.domain.ids import ApplicationId, MalformedIdError, SubClusterId
+from shim.domain.subclusters import ApplicationDocument, HaState
+from shim.domain.submissions import NOWHERE, Submission, SubmissionRecord, SubmissionState
+from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError, StoreUnavailableError
+from shim.federation import rm_questions as ask
+from shim.federation.core.federation_view import FederationView, Part
+from shim.federation.core.queue_names import find_queue
+from shim.federation.freshness import Freshness, freshness_of
+from shim.federation.guarded_reading import GuardedReading
+from shim.federation.unplaced import homeless_document
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import ResourceManager
+from shim.ports.state_store import StateStore
+from shim.protocol.rest.documents import read_info, submitted_document
+
+__all__ = ["ApplicationRead", "ApplicationReading", "ApplicationsRead", "ColumnsRead", "ReadingSettings"]
+
+_MOST_FETCHES = 32
+_DEFAULT_QUEUE = "default"
+
+
+@dataclass(frozen=True, slots=True)
+class ReadingSettings:
+    """How reads are answered.
+
+    Attributes:
+        staleness_s: A live document that was asked for longer ago is asked for again.
+        answer_within_s: Nobody waits longer for a sub-cluster.
+        guarded: Sub-clusters with `yarn.acl.enable`: what they tell depends on who asks, so nothing that one user
+            read there is shown to another.
+    """
+
+    staleness_s: float = 1.0
+    answer_within_s: float = 2.0
+    guarded: frozenset[SubClusterId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationRead:
+    """One application, and how old that is."""
+
+    document: ApplicationDocument
+    freshness: Freshness
+
+
+@dataclass(frozen=True, slots=True)
+class ApplicationsRead:
+    """Every application, that started last first, and how old the list is.
+
+    Attributes:
+        version: The same number means the same documents: answers made of them may be kept under it.
+    """
+
+    documents: Sequence[ApplicationDocument]
+    version: int
+    freshness: Freshness
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnsRead:
+    """Every application by column, and how old that is; to be used before anything is waited for."""
+
+    columns: ApplicationColumns
+    freshness: Freshness
+
+
+class ApplicationReading:
+    """Use cases that read applications."""
+
+    def __init__(
+        self,
+        view: FederationView,
+        managers: Mapping[SubClusterId, ResourceManager],
+        store: StateStore,
+        clock: Clock,
+        settings: ReadingSettings,
+    ) -> None:
+        """Read through `view`, which heartbeats keep."""
+        self._view = view
+        self._managers = managers
+        self._store = store
+        self._clock = clock
+        self._settings = settings
+        self._flights: SingleFlight[tuple[ApplicationId, float | None], ApplicationDocument | None] = SingleFlight()
+        self._guarded = GuardedReading(
+            {name: managers[name] for name in managers if name in settings.guarded},
+            clock,
+            staleness_s=settings.staleness_s,
+            timeout_s=settings.answer_within_s,
+        )
+
+    async def application(self, application_id: ApplicationId, *, viewer: str) -> ApplicationRead:
+        """The document of one application, no older than the staleness bound if its home answers in time.
+
+        Args:
+            application_id: Which.
+            viewer: The user who asks; matters where access lists are on.
+
+        Raises:
+            NotFoundError: Nobody knows it.
+            HomeUnreachableError: It may exist at a sub-cluster that does not answer, and nothing is known of it.
+        """
+        known = self._view.find(application_id)
+        if known is None:
+            known = await self._discover(application_id)
+        home = known.summary.home_subcluster
+        if self._view.is_waiting(application_id):
+            return ApplicationRead(known, Freshness(self._clock.now_s()))
+        if home in self._settings.guarded and not self._view.is_synthetic(application_id):
+            return await self._guarded_application(application_id, home, viewer)
+        if known.summary.state.is_final:
+            return ApplicationRead(known, Freshness(self._clock.now_s()))
+        if self._is_young(known):
+            return ApplicationRead(known, Freshness(known.as_of_s))
+        return await self._refreshed(known)
+
+    async def applications(self, *, viewer: str) -> ApplicationsRead:
+        """Every application of every sub-cluster, own writes included."""
+        await self._fetch_written()
+        freshness = freshness_of(self._view, Part.APPLICATIONS, self._clock.now_s())
+        documents, version = self._view.applications(), self._view.version(Part.APPLICATIONS)
+        if not self._settings.guarded:
+            return ApplicationsRead(documents, version, freshness)
+        return await self._guarded_applications(documents, version, freshness, viewer)
+
+    async def columns(self) -> ColumnsRead | None:
+        """Every application by column; None where what is shown depends on who asks."""
+        if self._settings.guarded:
+            return None
+        await self._fetch_written()
+        now_s = self._clock.now_s()
+        return ColumnsRead(self._view.columns, freshness_of(self._view, Part.APPLICATIONS, now_s))
+
+    @property
+    def are_lists_at_hand(self) -> bool:
+        """Whether a list needs no question to a sub-cluster now."""
+        return not self._settings.guarded and not self._due()
+
+    def is_at_hand(self, text: str) -> bool:
+        """Whether the document of the application with this id needs no question to a sub-cluster now."""
+        try:
+            known = self._view.find(ApplicationId.parse(text))
+        except MalformedIdError:
+            return False
+        if known is None or known.summary.home_subcluster in self._settings.guarded:
+            return False
+        return known.summary.state.is_final or self._is_young(known)
+
+    def is_guarded(self, home: SubClusterId) -> bool:
+        """Whether what a sub-cluster tells of an application depends on who asks."""
+        return home in self._settings.guarded
+
+    def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
+        """List an application as SUBMITTED from now on, until its home tells of it."""
+        if home == NOWHERE:
+            return  # it waits at another Heddle, and is listed when the store tells of it
+        now_s = self._clock.now_s()
+        asked = submission.queue or _DEFAULT_QUEUE
+        queue = find_queue(self._view.look(home, now_s), asked)
+        has_waited = self._view.is_waiting(submission.application_id)
+        summary = ApplicationSummary(
+            application_id=submission.application_id,
+            home_subcluster=home,
+            user=submission.user,
+            name=submission.name,
+            queue=queue.path if queue is not None and queue.is_leaf else asked,
+            state=YarnApplicationState.ACCEPTED if has_waited else YarnApplicationState.SUBMITTED,
+            final_status=FinalStatus.UNDEFINED,
+            application_type=submission.application_type,
+            tags=submission.tags,
+            started_at_ms=self._view.submitted_at_ms.get(submission.application_id, int(now_s * 1000)),
+        )
+        self._view.mark_submitted(submitted_document(summary, now_s, is_unmanaged=submission.is_unmanaged))
+
+    def mark_written(self, application_id: ApplicationId) -> None:
+        """Something was changed about an application: the next read of it, alone or in a list, fetches it first."""
+        self._view.mark_written(application_id, at_s=self._clock.now_s())
+        self._guarded.mark_written(application_id)
+
+    # ------------------------------------------------------------------ one application
+
+    def _is_young(self, document: ApplicationDocument) -> bool:
+        application_id = document.summary.application_id
+        if self._view.is_outdated(application_id) or self._view.is_synthetic(application_id):
+            return False
+        return self._clock.now_s() - document.as_of_s <= self._settings.staleness_s
+
+    async def _refreshed(self, known: ApplicationDocument) -> ApplicationRead:
+        """A live document, asked for again unless its home is known not to answer."""
+        application_id, home = known.summary.application_id, known.summary.home_subcluster
+        missing: tuple[SubClusterId, ...] = ()
+        try:
+            await self._fetch(application_id, home)
+        except ResourceManagerError:
+            missing = (home,)
+        stands = self._view.find(application_id)
+        if stands is None:
+            raise _not_found(application_id)
+        as_of_s = self._clock.now_s() if stands.summary.state.is_final else stands.as_of_s
+        return ApplicationRead(stands, Freshness(as_of_s, missing))
+
+    async def _fetch(self, application_id: ApplicationId, home: SubClusterId) -> ApplicationDocument | None:
+        """Ask a home for a document, and tell the view.
+
+        Raises:
+            ResourceManagerError: If it does not say, or what it says may not be believed.
+        """
+        if home in self._view.late(self._clock.now_s()):
+            raise ResourceManagerError(home, "did not answer the last poll")
+        key = (application_id, self._view.written_at_s(application_id))  # not one that began before a write
+        return await self._flights.do(key, lambda: self._ask(application_id, home))
+
+    async def _ask(self, application_id: ApplicationId, home: SubClusterId) -> ApplicationDocument | None:
+        as_of_s = self._clock.now_s()
+        manager, timeout_s = self._managers[home], self._settings.answer_within_s
+        document = await ask.ask_application(manager, application_id, as_of_s=as_of_s, timeout_s=timeout_s)
+        if document is not None:
+            self._view.note(document)
+        elif self._view.find(application_id) is not None:
+            spent_s = self._clock.now_s() - as_of_s
+            await self._confirm_life(home, timeout_s=max(0.1, timeout_s - spent_s))
+            self._view.note_unknown(application_id, home, as_of_s=as_of_s)
+        return document
+
+    async def _confirm_life(self, home: SubClusterId, *, timeout_s: float) -> None:
+        """A ResourceManager that has just started knows nothing yet: its 404 counts only if it was there all the time.
+
+        Raises:
+            ResourceManagerError: If it was not.
+        """
+        answer = await ask.ask_part(self._managers[home], Part.INFO, timeout_s=timeout_s)
+        with ask.readable(home):
+            info = read_info(answer.body)
+        seen = self._view.look(home, self._clock.now_s())
+        if info.ha_state is not HaState.ACTIVE or info.started_on_ms != seen.started_on_ms:
+            raise ResourceManagerError(home, "has just restarted, and may not know its applications yet")
+
+    # ------------------------------------------------------------------ an application that nobody told of
+
+    async def _discover(self, application_id: ApplicationId) -> ApplicationDocument:
+        """Ask the home that the store knows, else everybody.
+
+        Raises:
+            NotFoundError: Nobody knows it.
+            HomeUnreachableError: A sub-cluster that might know it does not answer.
+        """
+        record = await self._record_in_store(application_id)
+        if record is not None and (record.home_subcluster == NOWHERE or record.state is SubmissionState.LOST):
+            return self._note_homeless(record)
+        asked = self._view.subclusters if record is None else (record.home_subcluster,)
+        outcomes = await asyncio.gather(*(self._ask_quietly(application_id, subcluster) for subcluster in asked))
+        found = self._view.find(application_id)
+        if found is not None:
+            return found
+        silent = [subcluster for subcluster, knows in zip(asked, outcomes, strict=True) if not knows]
+        if silent:
+            names = ", ".join(silent)
+            raise HomeUnreachableError(
+                f"application {application_id} is not known here, and {names} cannot be asked now; try again"
+            )
+        raise _not_found(application_id)
+
+    async def _ask_quietly(self, application_id: ApplicationId, subcluster: SubClusterId) -> bool:
+        """Whether a sub-cluster could say if it knows an application."""
+        if subcluster in self._view.late(self._clock.now_s()):
+            return False
+        as_of_s, timeout_s = self._clock.now_s(), self._settings.answer_within_s
+        manager = self._managers[subcluster]
+        try:
+            document = await ask.ask_application(manager, application_id, as_of_s=as_of_s, timeout_s=timeout_s)
+        except ResourceManagerError:
+            return False
+        if document is not None:
+            self._view.note(document)
+        return True
+
+    async def _record_in_store(self, application_id: ApplicationId) -> SubmissionRecord | None:
+        try:
+            record = await self._store.find(application_id)
+        except StoreUnavailableError:
+            return None  # reads go on; every sub-cluster is asked instead
+        if record is None or record.state is SubmissionState.LOST:
+            return record
+        if record.home_subcluster not in (NOWHERE, *self._managers):
+            return None
+        return record
+
+    def _note_homeless(self, record: SubmissionRecord) -> ApplicationDocument:
+        """An application that waits, was ended while it did, or was lost: only the store knows of it."""
+        document = homeless_document(record, record.rejection or record.decision.reason, self._clock.now_s())
+        if document.summary.state.is_final:
+            self._view.note(document)
+        else:
+            self._view.mark_waiting(document)
+        return document
+
+    # ------------------------------------------------------------------ lists
+
+    async def _fetch_written(self) -> None:
+        """Ask for what was written since it was told, newest first and not all at once if it is very much."""
+        due = self._due()
+        if due:
+            asked = (self._fetch(application_id, home) for application_id, home in due[:_MOST_FETCHES])
+            await asyncio.gather(*asked, return_exceptions=True)
+
+    def _due(self) -> list[tuple[ApplicationId, SubClusterId]]:
+        """What was written since it was told, and may be asked for at present; newest first."""
+        outdated = self._view.outdated()
+        if not outdated:
+            return []
+        late, forgotten = self._view.late(self._clock.now_s()), self._view.forgotten()
+        return [
+            (application_id, home)
+            for application_id in sorted(outdated, reverse=True)
+            if (home := self._view.home_of(application_id)) is not None
+            and home not in late
+            and application_id not in forgotten
+        ]
+
+    # ------------------------------------------------------------------ where access lists are on
+
+    async def _guarded_application(
+        self, application_id: ApplicationId, home: SubClusterId, viewer: str
+    ) -> ApplicationRead:
+        is_late = home in self._view.late(self._clock.now_s())
+        document, is_fresh = await self._guarded.application(home, application_id, viewer, is_late=is_late)
+        document = None if document is None else self._view.as_submitted(document)
+        if document is None and is_fresh:
+            raise _not_found(application_id)
+        if document is None:
+            raise HomeUnreachableError(f"{home}, the home of {application_id}, does not answer now; try again")
+        whole = self._view.with_account(document)
+        return ApplicationRead(whole, Freshness(document.as_of_s, () if is_fresh else (home,)))
+
+    async def _guarded_applications(
+        self, documents: Sequence[ApplicationDocument], version: int, freshness: Freshness, viewer: str
+    ) -> ApplicationsRead:
+        late = self._view.late(self._clock.now_s())
+        seen, missing = await self._guarded.applications(viewer, late=late)
+        joined = [
+            document
+            for document in documents
+            if document.summary.home_subcluster not in self._settings.guarded
+            or self._view.is_synthetic(document.summary.application_id)
+        ]
+        joined.extend(self._view.with_account(self._view.as_submitted(each)) for each in seen)
+        joined.sort(
+            key=lambda document: (document.summary.started_at_ms, document.summary.application_id), reverse=True
+        )
+        named = tuple(name for name in self._view.subclusters if name in {*freshness.missing, *missing})
+        as_of_s = min([freshness.as_of_s, *(document.as_of_s for document in seen)])
+        return ApplicationsRead(joined, self._guarded.version(viewer, version), Freshness(as_of_s, named))
+
+
+def _not_found(application_id: ApplicationId) -> NotFoundError:
+    return NotFoundError(f"app with id: {application_id} not found")

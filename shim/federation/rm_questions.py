@@ -1,0 +1,102 @@
+"""What Heddle asks a ResourceManager for itself, and how it reads the answers."""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from email.utils import parsedate_to_datetime
+
+from shim.domain.applications import YarnApplicationState
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import ApplicationDocument
+from shim.errors import MalformedAnswerError, RemoteProtocolError
+from shim.federation.core.subcluster_view import Part
+from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer, RestRequest
+from shim.protocol.rest.documents import application_document, application_documents
+
+__all__ = ["ENDED_STATES", "LIVE_STATES", "ask_application", "ask_applications", "ask_part", "readable", "told_at_s"]
+
+_BASE = "/ws/v1/cluster"
+_OK = 200
+_NOT_FOUND = 404
+_ACCEPT_JSON = (("Accept", "application/json"),)
+
+LIVE_STATES = ",".join(state.value for state in YarnApplicationState if not state.is_final)
+ENDED_STATES = ",".join(state.value for state in YarnApplicationState if state.is_final)
+
+
+async def ask_part(manager: ResourceManager, part: Part, *, timeout_s: float) -> RestAnswer:
+    """Ask for one part's document.
+
+    Raises:
+        ResourceManagerError: If there is no answer with status 200.
+    """
+    return await _ask(manager, f"{_BASE}/{part.value}", (), None, timeout_s)
+
+
+async def ask_applications(
+    manager: ResourceManager, parameters: Parameters, *, as_of_s: float, timeout_s: float, viewer: str | None = None
+) -> Mapping[ApplicationId, ApplicationDocument]:
+    """Ask for applications.
+
+    Raises:
+        ResourceManagerError: If there is no readable answer with status 200.
+    """
+    answer = await _ask(manager, f"{_BASE}/apps", parameters, viewer, timeout_s)
+    with readable(manager.subcluster):
+        return application_documents(answer.body, manager.subcluster, as_of_s)
+
+
+async def ask_application(
+    manager: ResourceManager,
+    application_id: ApplicationId,
+    *,
+    as_of_s: float,
+    timeout_s: float,
+    viewer: str | None = None,
+) -> ApplicationDocument | None:
+    """Ask for one application; None if it is not known there.
+
+    Raises:
+        ResourceManagerError: If there is no readable answer with status 200, or 404 in a ResourceManager's words.
+    """
+    request = RestRequest("GET", f"{_BASE}/apps/{application_id}", user=viewer, headers=_ACCEPT_JSON)
+    answer = await manager.exchange(request, timeout_s=timeout_s)
+    if answer.status == _NOT_FOUND and b"NotFoundException" in answer.body:  # no page of some other server
+        return None
+    if answer.status != _OK:
+        raise MalformedAnswerError(manager.subcluster, f"{request.path} answered {answer.status}")
+    with readable(manager.subcluster):
+        return application_document(answer.body, manager.subcluster, as_of_s)
+
+
+@contextmanager
+def readable(subcluster: SubClusterId) -> Iterator[None]:
+    """What cannot be read is the ResourceManager's failure.
+
+    Raises:
+        MalformedAnswerError: Instead of a `RemoteProtocolError` of the body.
+    """
+    try:
+        yield
+    except RemoteProtocolError as exc:
+        raise MalformedAnswerError(subcluster, str(exc)) from exc
+
+
+def told_at_s(answer: RestAnswer) -> float | None:
+    """The ResourceManager's clock when it answered, by its `Date` header: seconds since the epoch, give or take 0.5."""
+    date = answer.header("Date")
+    if date is None:
+        return None
+    try:
+        return parsedate_to_datetime(date).timestamp() + 0.5
+    except (TypeError, ValueError):
+        return None
+
+
+async def _ask(
+    manager: ResourceManager, path: str, parameters: Parameters, viewer: str | None, timeout_s: float
+) -> RestAnswer:
+    request = RestRequest("GET", path, parameters=parameters, user=viewer, headers=_ACCEPT_JSON)
+    answer = await manager.exchange(request, timeout_s=timeout_s)
+    if answer.status != _OK:
+        raise MalformedAnswerError(manager.subcluster, f"{path} answered {answer.status}")
+    return answer

@@ -1,0 +1,193 @@
+"""Which sub-cluster answers for an application, an attempt, a container, a node or a reservation."""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from typing import TypeVar
+
+from shim.domain.applications import SPAN_TAG
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.submissions import NOWHERE, SubmissionState
+from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableError
+from shim.federation.container_places import SpanPlaces
+from shim.federation.core.federation_view import FederationView
+from shim.federation.home_questions import HomeKnows, ask_home
+from shim.federation.unplaced import homeless_document
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import ResourceManager
+from shim.ports.state_store import StateStore
+
+__all__ = ["Routing", "RoutingSettings"]
+
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass(frozen=True, slots=True)
+class RoutingSettings:
+    """Limits of routing.
+
+    Attributes:
+        answer_within_s: Nobody waits longer for a sub-cluster that is asked whether it knows an id.
+        remembered: How many homes and reservations are remembered beside the view.
+        unknown_for_s: An id that no sub-cluster knew is not asked for again within this time.
+    """
+
+    answer_within_s: float = 2.0
+    remembered: int = 100_000
+    unknown_for_s: float = 1.0
+
+
+class Routing:
+    """From an id to its sub-cluster: by the view, by the store, and by asking every sub-cluster once."""
+
+    def __init__(
+        self,
+        view: FederationView,
+        managers: Mapping[SubClusterId, ResourceManager],
+        store: StateStore,
+        clock: Clock,
+        settings: RoutingSettings | None = None,
+        *,
+        places: SpanPlaces | None = None,
+    ) -> None:
+        self._view = view
+        self._managers = managers
+        self._store = store
+        self._clock = clock
+        self._settings = settings or RoutingSettings()
+        self._places = places
+        self._homes: OrderedDict[ApplicationId, SubClusterId] = OrderedDict()
+        self._reservations: OrderedDict[str, SubClusterId] = OrderedDict()
+        self._unknown: OrderedDict[ApplicationId, float] = OrderedDict()
+        self._searches: dict[ApplicationId, asyncio.Task[SubClusterId]] = {}
+
+    async def home_of(self, application_id: ApplicationId) -> SubClusterId:
+        """Where an application is: also one that was submitted to a sub-cluster directly.
+
+        Raises:
+            NotFoundError: Every sub-cluster says that it does not know it.
+            HomeUnreachableError: Nobody who answers knows it, and a sub-cluster that might does not answer; or it waits
+                for its queue's turn, or was ended while it did: it has no home.
+        """
+        if self._view.home_of(application_id) == NOWHERE:
+            raise _no_home(application_id)
+        known = self._view.home_of(application_id) or self._homes.get(application_id)
+        if known is not None:
+            return known
+        search = self._searches.get(application_id)
+        if search is None:
+            search = asyncio.create_task(self._search(application_id))
+            self._searches[application_id] = search
+            search.add_done_callback(lambda done: self._end_search(application_id, done))
+        return await asyncio.shield(search)
+
+    async def place_of_container(self, container: ContainerId) -> SubClusterId:
+        """Where a container runs: its application's home, or where that spans to; raises as `home_of`."""
+        place = await self._places.of_container(container) if self._places is not None else None
+        if place is None or place not in self._managers:
+            return await self.home_of(container.attempt.application)
+        return place
+
+    async def beyond_home(self, attempt: ApplicationAttemptId) -> Sequence[tuple[SubClusterId, ApplicationAttemptId]]:
+        """Where else than at its home an attempt has live containers, and its ids there; raises as `home_of`."""
+        if self._places is None:
+            return ()
+        places = await self._places.of_attempt(attempt)
+        home = await self.home_of(attempt.application) if places else None
+        return [(place, each) for place in self._managers if place != home for each in places.get(place, ())]
+
+    def subcluster_of_node(self, node: NodeId) -> SubClusterId:
+        """Whose NodeManager this is; the first in the configured order if two sub-clusters have one of that name.
+
+        Raises:
+            NotFoundError: No sub-cluster has told of it.
+        """
+        now_s = self._clock.now_s()
+        for subcluster in self._view.subclusters:
+            if any(report.node == node for report in self._view.look(subcluster, now_s).nodes):
+                return subcluster
+        raise NotFoundError(f"nodeId, {node}, is not found")
+
+    def subcluster_of_reservation(self, reservation_id: str) -> SubClusterId | None:
+        """Who issued a reservation id: as remembered, or the sub-cluster whose start its time stamp is."""
+        remembered = self._reservations.get(reservation_id)
+        if remembered is not None:
+            return remembered
+        timestamp = reservation_id.removeprefix("reservation_").partition("_")[0]
+        now_s = self._clock.now_s()
+        for subcluster in self._view.subclusters:
+            if str(self._view.look(subcluster, now_s).started_on_ms) == timestamp:
+                return subcluster
+        return None
+
+    def remember_reservation(self, reservation_id: str, subcluster: SubClusterId) -> None:
+        """This sub-cluster issued a reservation id."""
+        _remember(self._reservations, reservation_id, subcluster, self._settings.remembered)
+
+    def is_told(self, application_id: ApplicationId) -> bool:
+        """Whether its home itself has told of an application."""
+        return self._view.find(application_id) is not None and not self._view.is_synthetic(application_id)
+
+    def usable(self) -> tuple[SubClusterId, ...]:
+        """Sub-clusters that answered their last poll, in the configured order."""
+        now_s = self._clock.now_s()
+        late = frozenset(self._view.late(now_s))
+        return tuple(subcluster for subcluster in self._view.subclusters if subcluster not in late)
+
+    async def _search(self, application_id: ApplicationId) -> SubClusterId:
+        record = None
+        with suppress(StoreUnavailableError):  # the sub-clusters can be asked without it
+            record = await self._store.find(application_id)
+        if record is not None and record.home_subcluster == NOWHERE:
+            document = homeless_document(record, record.rejection or record.decision.reason, self._clock.now_s())
+            note = self._view.note if document.summary.state.is_final else self._view.mark_waiting
+            note(document)
+            raise _no_home(application_id)
+        if record is not None and record.state is SubmissionState.INTENDED:
+            return record.home_subcluster  # which may change: not to be remembered
+        home = await self._ask_everybody(application_id) if record is None else record.home_subcluster
+        _remember(self._homes, application_id, home, self._settings.remembered)
+        return home
+
+    async def _ask_everybody(self, application_id: ApplicationId) -> SubClusterId:
+        now_s = self._clock.monotonic_s()
+        if now_s - self._unknown.get(application_id, -self._settings.unknown_for_s) < self._settings.unknown_for_s:
+            raise NotFoundError(f"app with id: {application_id} not found")
+        within_s = self._settings.answer_within_s
+        answers = await asyncio.gather(
+            *(ask_home(manager, [application_id], timeout_s=within_s) for manager in self._managers.values())
+        )
+        silent = []
+        for subcluster, answer in zip(self._managers, answers, strict=True):
+            if not isinstance(answer, HomeKnows):
+                silent.append(subcluster)
+            elif (seen := answer.applications.get(application_id)) is not None and SPAN_TAG not in seen.tags:
+                return subcluster
+        if silent:
+            raise HomeUnreachableError(
+                f"{application_id} may be known to {', '.join(silent)}, which cannot tell now; try again"
+            )
+        _remember(self._unknown, application_id, now_s, self._settings.remembered)
+        raise NotFoundError(f"app with id: {application_id} not found")
+
+    def _end_search(self, application_id: ApplicationId, done: "asyncio.Task[SubClusterId]") -> None:
+        self._searches.pop(application_id, None)
+        if not done.cancelled():
+            done.exception()  # whoever waited has heard it
+
+
+def _no_home(application_id: ApplicationId) -> HomeUnreachableError:
+    return HomeUnreachableError(
+        f"{application_id} waits for its queue's turn, or was ended while it did: no home has it"
+    )
+
+
+def _remember(memory: "OrderedDict[K, V]", key: K, value: V, most: int) -> None:
+    """Keep the newest `most` entries."""
+    memory[key] = value
+    memory.move_to_end(key)
+    while len(memory) > most:
+        memory.popitem(last=False)

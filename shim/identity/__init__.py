@@ -1,0 +1,3 @@
+"""Who is calling: names, principals, cookies, delegation tokens."""
+
+__all__: list[str] = []

@@ -1,0 +1,265 @@
+"""Who is calling: the one place that answers it, for every server.
+
+Every name (parameter, cookie, connection context, configured rule) is reduced to one canonical short name here; limits,
+access lists, audit and ResourceManagers see no other form of it.
+
+Without Kerberos a ResourceManager believes `user.name`, and hands out a signed cookie so that it need not be repeated.
+Heddle does the same with a secret of its own, so that clients that log in once (`SimpleAuth`) work. Whom a service
+user may act for (`doAs`) is configured, as Hadoop's `hadoop.proxyuser` is. Headers that claim an identity are never
+looked at.
+
+Source: `PseudoAuthenticationHandler`, `AuthenticationFilter`, `Signer`, `DelegationTokenAuthenticationFilter`,
+`DefaultImpersonationProvider` of Hadoop 3.4.2, and recorded answers.
+"""
+
+import ipaddress
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+from shim.domain.users import MalformedUserNameError, canonical_user
+from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, UserError
+from shim.identity.cookies import COOKIE_NAME, Cookies
+from shim.ports.clock import Clock
+
+__all__ = [
+    "COOKIE_NAME",
+    "Caller",
+    "ForeignTokenError",
+    "IdentityRules",
+    "IdentityService",
+    "ImpersonationError",
+    "ProxyRule",
+]
+
+_ANY = "*"
+
+
+class ForeignTokenError(UserError):
+    """A delegation token that this federation has not issued."""
+
+    http_status = 403
+    java_class = "org.apache.hadoop.security.authentication.client.AuthenticationException"
+
+
+class ImpersonationError(UserError):
+    """A user who may not act for the one that he names."""
+
+    http_status = 403
+    java_class = "org.apache.hadoop.security.authorize.AuthorizationException"
+
+
+@dataclass(frozen=True, slots=True)
+class ProxyRule:
+    """Whom one service user may act for; `*` allows all, nothing allows none.
+
+    Attributes:
+        hosts: Addresses or networks that it must call from.
+    """
+
+    hosts: tuple[str, ...] = ()
+    users: tuple[str, ...] = ()
+    groups: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class IdentityRules:
+    """What is believed.
+
+    Attributes:
+        static_user: Whom a call without a user counts as.
+        allow_anonymous: Whether such a call may change something.
+        admins: Users with the right to operate Heddle; `*` for all.
+        own_users: Users that Heddle itself is at ResourceManagers, where they may have rights that callers have not.
+        cookie_validity_s: How long a cookie is good.
+    """
+
+    static_user: str = "dr.who"
+    allow_anonymous: bool = False
+    admins: tuple[str, ...] = ()
+    own_users: frozenset[str] = frozenset()
+    proxy_users: Mapping[str, ProxyRule] = field(default_factory=lambda: MappingProxyType({}))
+    cookie_validity_s: float = 36_000.0
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """Who a request is from.
+
+    Attributes:
+        user: As whom it acts: the user that a ResourceManager is told.
+        real_user: Who sent it; differs from `user` with `doAs`.
+        is_anonymous: Nobody was named: `user` is the static user.
+        new_cookie: Value of a `Set-Cookie` header to answer with; None if the caller has a cookie or no name.
+        has_ticket: Who sent it proved that by Kerberos.
+    """
+
+    user: str
+    real_user: str
+    is_anonymous: bool = False
+    new_cookie: str | None = None
+    has_ticket: bool = False
+
+
+class IdentityService:
+    """Names the caller of a request, and says what he may do with Heddle itself.
+
+    Args:
+        rules: What is believed.
+        secret: Key of the cookies' signatures, 32 bytes or more.
+        clock: For the cookies' expiry.
+        groups_of: The groups of a user on this machine.
+    """
+
+    def __init__(
+        self,
+        rules: IdentityRules,
+        *,
+        secret: bytes,
+        clock: Clock,
+        groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
+    ) -> None:
+        self._rules = rules
+        self._cookies = Cookies(secret, clock, validity_s=rules.cookie_validity_s)
+        self._groups_of = groups_of
+
+    @property
+    def anonymous(self) -> Caller:
+        """The caller of a request that names nobody."""
+        return Caller(self._rules.static_user, self._rules.static_user, is_anonymous=True)
+
+    def identify(
+        self,
+        *,
+        user_name: str | None,
+        do_as: str | None,
+        cookie: str | None,
+        address: str,
+        has_token: bool = False,
+    ) -> Caller:
+        """Name the caller.
+
+        A good cookie goes before `user.name`; a bad one counts as none. `doAs` of somebody without a name is ignored.
+
+        Args:
+            user_name: Parameter `user.name`, None if absent.
+            do_as: Parameter `doAs`, None if absent.
+            cookie: Value of the cookie `hadoop.auth`, None if absent.
+            address: Where the request came from.
+            has_token: Whether it shows a delegation token, or asks for one.
+
+        Raises:
+            ForeignTokenError: If `has_token`: none are issued for web services.
+            BadRequestError: If a name is empty, or has no canonical form.
+            ImpersonationError: If the caller may not act for the user that `doAs` names.
+        """
+        if has_token:
+            raise ForeignTokenError("delegation tokens of web services are not issued here: name the user")
+        from_cookie = self.verify_cookie(cookie) if cookie else None
+        if from_cookie is None and user_name is None:
+            return self.anonymous
+        real_user = _canonical(from_cookie or user_name or "")
+        new_cookie = None if from_cookie else self.issue_cookie(real_user)
+        if do_as is None:
+            return Caller(real_user, real_user, new_cookie=new_cookie)
+        target = _canonical(do_as)
+        self._check_impersonation(real_user, target, address)
+        return Caller(target, real_user, new_cookie=new_cookie)
+
+    def require_user(self, caller: Caller) -> Caller:
+        """The caller of a changing request.
+
+        Raises:
+            NotAuthenticatedError: If nobody was named and the rules do not let the static user change anything.
+        """
+        if caller.is_anonymous and not self._rules.allow_anonymous:
+            raise NotAuthenticatedError("Unable to obtain user name, user not authenticated")
+        return caller
+
+    def require_admin(self, caller: Caller) -> Caller:
+        """The caller of a request that changes something of Heddle itself.
+
+        Raises:
+            NotAuthenticatedError: As `require_user`.
+            ForbiddenError: If the caller may not operate Heddle.
+        """
+        if not self.is_admin(self.require_user(caller)):
+            raise ForbiddenError(f"{caller.user} may not operate Heddle: list the user in security.admins")
+        return caller
+
+    def is_admin(self, caller: Caller) -> bool:
+        """Whether the caller may operate Heddle: cordon, drain. The user that it acts as decides, not who sent it."""
+        if caller.is_anonymous and not self._rules.allow_anonymous:
+            return False
+        if _ANY in self._rules.admins:
+            return True
+        return caller.user in self._rules.admins and self._acts_by_name(caller)
+
+    def refuse_wildcard_operator(self, caller: Caller) -> Caller:
+        """The caller of a request that operates a ResourceManager (labels, nodes, queues), which judges the user.
+
+        Heddle does not know the administrators of ResourceManagers, so a rule for everybody may not reach them.
+
+        Raises:
+            ImpersonationError: If the user is acted for by a rule that does not name the user.
+        """
+        if not self._acts_by_name(caller):
+            raise ImpersonationError(
+                f"User: {caller.real_user} is not allowed to impersonate {caller.user} as an operator: "
+                f"name the user in security.proxyuser.{caller.real_user}.users"
+            )
+        return caller
+
+    def issue_cookie(self, user: str) -> str | None:
+        """A signed `Set-Cookie` value for a user; None for a name that a cookie cannot hold."""
+        return self._cookies.issue(user)
+
+    def verify_cookie(self, value: str) -> str | None:
+        """The user that a cookie value names; None if it is forged, cut, expired or none of ours."""
+        return self._cookies.verify(value)
+
+    def _check_impersonation(self, real_user: str, target: str, address: str) -> None:
+        rule = self._rules.proxy_users.get(real_user)
+        if rule is None or not self._may_act_for(rule, target, real_user):
+            raise ImpersonationError(f"User: {real_user} is not allowed to impersonate {target}")
+        if not _is_from(address, rule.hosts):
+            raise ImpersonationError(f"Unauthorized connection for super-user: {real_user} from IP {address}")
+
+    def _may_act_for(self, rule: ProxyRule, target: str, real_user: str) -> bool:
+        if target in self._rules.proxy_users and target != real_user:
+            return False  # a service user is nobody's target: its own rights would come with it
+        if target in rule.users:
+            return True
+        if self._has_more_rights(target):
+            return False  # neither `*` nor a group was written with an operator in mind: only the name was
+        return _ANY in rule.users or _ANY in rule.groups or not self._groups_of(target).isdisjoint(rule.groups)
+
+    def _acts_by_name(self, caller: Caller) -> bool:
+        """Whether the caller acts for itself, or by a rule that names the user."""
+        if caller.user == caller.real_user:
+            return True
+        rule = self._rules.proxy_users.get(caller.real_user)
+        return rule is not None and caller.user in rule.users
+
+    def _has_more_rights(self, user: str) -> bool:
+        """Whether a user may do what other users may not, at Heddle or as Heddle."""
+        return user in self._rules.admins or user in self._rules.own_users
+
+
+def _canonical(name_untrusted: str) -> str:
+    if not name_untrusted or "&" in name_untrusted:
+        raise BadRequestError("userName is NULL, empty or contains a '&'")
+    try:
+        return canonical_user(name_untrusted)
+    except MalformedUserNameError as exc:
+        raise BadRequestError(str(exc)) from exc
+
+
+def _is_from(address: str, hosts: tuple[str, ...]) -> bool:
+    if _ANY in hosts:
+        return True
+    try:
+        caller = ipaddress.ip_address(address)
+        return any(caller in ipaddress.ip_network(host, strict=False) for host in hosts)
+    except ValueError:
+        return address in hosts

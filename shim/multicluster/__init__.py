@@ -1,0 +1,3 @@
+"""Applications that hold containers of several sub-clusters: attempts, sessions, unmanaged masters."""
+
+__all__: list[str] = []

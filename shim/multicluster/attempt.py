@@ -1,0 +1,263 @@
+"""One attempt that may hold containers of several sub-clusters: its ledger's effects, carried out.
+
+The ledger (`shim.multicluster.core`) decides. The home is called inside the ApplicationMaster's own call, with its own
+login; each further sub-cluster has a session (`sessions.py`).
+"""
+
+import asyncio
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import replace
+
+import structlog
+
+from shim.domain.ids import SubClusterId
+from shim.errors import HeddleError, InvariantViolationError
+from shim.multicluster.core import (
+    AMCalled,
+    AMRegistered,
+    AnswerAM,
+    AskLedger,
+    CallSession,
+    Effect,
+    Event,
+    Fate,
+    Finished,
+    FoundAtHome,
+    OpenSession,
+    Recall,
+    RefuseAM,
+    Remember,
+    Room,
+    RoomsChanged,
+    SessionAnswered,
+    SessionForgotten,
+    SessionRefused,
+    Standing,
+)
+from shim.multicluster.core.master_side import RESPONSE_IDS
+from shim.multicluster.sessions import SpanSessions, SpanTools
+from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, Attempt, HomeSession
+from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
+from shim.ports.span_store import SpanAttempt
+from shim.protocol.hrpc import JavaClass
+from shim.protocol.yarn.allocations import (
+    read_allocate_answer,
+    read_allocate_call,
+    read_registration,
+    with_containers,
+    write_allocate_answer,
+    write_session_request,
+)
+from shim.protocol.yarn.unmanaged import expected_id
+
+__all__ = ["Span"]
+
+_log = structlog.get_logger("heddle.span")
+_ALREADY = "already registered"
+_READ_AT_ONCE_BYTES = 64 * 1024
+"""A larger call is read in a thread: each of its rows costs 6 us."""
+_NOTED_WITHIN_S = 2.0
+"""An answer waits no longer than this for the store to know what it gives."""
+
+
+class Span:
+    """One attempt: its ledger and its workers.
+
+    Attributes:
+        follows: The attempt before it, until that is stopped.
+    """
+
+    def __init__(self, attempt: Attempt, tools: SpanTools) -> None:
+        self.attempt = attempt
+        self.follows: Span | None = None
+        self._tools = tools
+        self._lock = asyncio.Lock()
+        self._splitter = tools.matching.splitter(attempt, self._queue_at, self.look_again)
+        self._ledger: AskLedger | None = None
+        self._saved: SpanAttempt | None = None
+        self._sessions = SpanSessions(attempt, tools, self._tell)
+        self._notes: deque[tuple[Remember, str]] = deque()
+        self._notary: asyncio.Task[None] | None = None
+        self._recollection: asyncio.Task[None] | None = None
+
+    # ------------------------------------------------------------------ what the ApplicationMaster calls
+
+    @property
+    def standing(self) -> Standing:
+        """What the attempt has and wants; nothing before it has registered here."""
+        return Standing() if self._ledger is None else self._ledger.standing
+
+    def tell(self, event: Recall) -> None:
+        """What the Global Master wants of it."""
+        self._tell(event)
+
+    async def register(self, payload: bytes, home: HomeSession) -> RPCAnswer:
+        """Register at home, or, if the home knows it already, say again what the home said."""
+        async with self._lock:
+            saved = await self._find()
+            is_new = saved is None or (self._ledger is not None and self._ledger.needs_registration)
+            if is_new:
+                answer = await home.call(REGISTER, payload)
+                if answer.refusal is None:
+                    before = 0 if saved is None else saved.registrations
+                    saved = SpanAttempt(self.attempt.id, answer.payload, registrations=before)
+                elif saved is None or _ALREADY not in answer.refusal.message:
+                    return answer
+                else:
+                    is_new = False
+            assert saved is not None  # noqa: S101 - known, or just made
+            is_first = self._ledger is None
+            ledger = self._ledger = self._ledger or AskLedger(
+                self.attempt.id, self.attempt.home_subcluster, self._splitter
+            )
+            at = 0 if is_new else (saved.home_response_id if is_first else ledger.home_response_id)
+            await self._keep(replace(saved, home_response_id=at, registrations=saved.registrations + 1))
+            self._tell(AMRegistered(at, is_resumed=not is_new))
+            registration = saved.registration if is_new else with_containers(saved.registration, (), (), instead=True)
+            return RPCAnswer(await self._take_over(registration, is_new=is_new) if is_first else registration)
+
+    async def _take_over(self, registration: bytes, *, is_new: bool) -> bytes:
+        """Go on with what an earlier attempt had, or an earlier Heddle; see `SpanSessions.resume`."""
+        if not is_new or read_registration(registration)[0]:
+            self._recollection = asyncio.create_task(self._recollect(), name="what runs at home")
+        if self.follows is not None:
+            await self.follows.stop()
+            self.follows = None
+        return await self._sessions.resume(registration, is_new=is_new)
+
+    async def allocate(self, payload: bytes, home: HomeSession) -> RPCAnswer:
+        """Ask for containers, wherever they may be had."""
+        async with self._lock:
+            if len(payload) > _READ_AT_ONCE_BYTES:
+                call = await asyncio.to_thread(read_allocate_call, payload)
+            else:
+                call = read_allocate_call(payload)
+            if self._ledger is None:
+                saved = await self._find()
+                if saved is None:  # it registered when its queue did not span: it lives at home
+                    return await home.call(ALLOCATE, payload)
+                at = (saved.home_response_id + call.response_id) % RESPONSE_IDS  # any number may be said
+                unheard = saved.answer_id((call.response_id + 1) % RESPONSE_IDS)  # died with an earlier Heddle, if any
+                await self._tools.store.withdraw(self.attempt.id.application, unheard)
+                await self._keep(replace(saved, home_response_id=at))
+                message = f"AM is not registered for known application attempt: {self.attempt.id}: Heddle has restarted"
+                return _refusal(JavaClass.APPLICATION_MASTER_NOT_REGISTERED, message)
+            return await self._answer(self._ledger.handle(AMCalled(call, self._rooms())), home)
+
+    async def finish(self, payload: bytes, home: HomeSession) -> RPCAnswer:
+        """End the sessions elsewhere, then the one at home."""
+        async with self._lock:
+            if self._ledger is not None:
+                self._tell(Finished())
+            await self._sessions.end(payload)
+            return await home.call(FINISH, payload)
+
+    def look_again(self) -> None:
+        """Where containers may be asked for has changed, or a Local Master has answered for this attempt."""
+        self._tell(RoomsChanged(self._rooms()))
+
+    async def stop(self) -> None:
+        """Say nothing more; what is open stays so."""
+        self._splitter.clear()
+        await self._sessions.stop()
+        for task in (self._notary, self._recollection):
+            if task is not None:
+                task.cancel()
+
+    # ------------------------------------------------------------------ where there is room
+
+    def _rooms(self) -> tuple[Room, ...]:
+        """The sub-clusters as they are known now."""
+        return self._tools.rooms.look(self.attempt.home_subcluster, self.attempt.queue, self._sessions.usable)
+
+    def _queue_at(self, subcluster: SubClusterId) -> str | None:
+        return self._tools.rooms.queue_at(subcluster, self.attempt.queue)
+
+    # ------------------------------------------------------------------ what the ledger wants
+
+    async def _answer(self, effects: Sequence[Effect], home: HomeSession) -> RPCAnswer:
+        """Carry effects out until the ApplicationMaster has its answer."""
+        at_home = self.attempt.home_subcluster
+        due = deque(effects)
+        answer: RPCAnswer | None = None
+        gives = False
+        while due:
+            effect = due.popleft()
+            match effect:
+                case CallSession(name, request) if name == at_home:
+                    told = await home.call(ALLOCATE, write_session_request(request))
+                    due.extend(self._handle(_event_of(at_home, request.serial, told)))
+                case AnswerAM(merged):
+                    answer = RPCAnswer(write_allocate_answer(merged))
+                case RefuseAM(java_class, message):
+                    answer = _refusal(java_class, message)
+                case _:
+                    gives = gives or isinstance(effect, Remember)
+                    self._carry_out(effect)
+        if answer is None:
+            raise InvariantViolationError(f"{self.attempt.id} called, and its ledger has no answer")
+        if gives and self._notary is not None:  # an answer that arrives must be known to whoever comes after a crash
+            await asyncio.wait({self._notary}, timeout=_NOTED_WITHIN_S)
+        return answer
+
+    def _handle(self, event: Event) -> list[Effect]:
+        return [] if self._ledger is None else self._ledger.handle(event)
+
+    def _tell(self, event: Event) -> None:
+        """What workers tell concerns no call of the ApplicationMaster: its effects are carried out at once."""
+        for effect in self._handle(event):
+            self._carry_out(effect)
+
+    def _carry_out(self, effect: Effect) -> None:
+        match effect:
+            case CallSession(name, request):
+                self._sessions.say(name, request)
+            case OpenSession(name):
+                self._sessions.open(name)
+            case Remember():
+                assert self._saved is not None  # noqa: S101 - it has registered
+                self._notes.append((effect, self._saved.answer_id(effect.answer)))
+                if self._notary is None or self._notary.done():
+                    self._notary = asyncio.create_task(self._write_notes(), name="notes of a span")
+            case _:
+                pass  # sessions are closed by `finish`, which waits for them
+
+    async def _write_notes(self) -> None:
+        """Keep what another Heddle would have to know; a note that is not written costs one container at most."""
+        store, application = self._tools.store, self.attempt.id.application
+        while self._notes:
+            note, answer = self._notes.popleft()
+            try:
+                if note.fate is Fate.GIVEN:
+                    await store.give(application, note.subcluster, note.containers, answer)
+                else:
+                    await store.take(application, note.subcluster, note.containers)
+            except HeddleError as exc:
+                _log.warning("a note of a span is not kept", application=str(application), reason=str(exc))
+
+    async def _recollect(self) -> None:
+        """Learn what an earlier ledger was granted at home, or an earlier attempt whose containers were kept."""
+        self._tell(FoundAtHome(await self._tools.at_home(self.attempt)))
+
+    async def _find(self) -> SpanAttempt | None:
+        if self._saved is None:
+            self._saved = await self._tools.store.find_attempt(self.attempt.id)
+        return self._saved
+
+    async def _keep(self, saved: SpanAttempt) -> None:
+        await self._tools.store.save_attempt(saved)
+        self._saved = saved
+
+
+def _event_of(home: SubClusterId, serial: int, told: RPCAnswer) -> Event:
+    refusal = told.refusal
+    if refusal is None:
+        return SessionAnswered(home, serial, read_allocate_answer(told.payload))
+    if refusal.java_class == JavaClass.APPLICATION_MASTER_NOT_REGISTERED:
+        return SessionForgotten(home, serial)
+    return SessionRefused(home, serial, refusal.java_class, refusal.message, expected_id(refusal.message))
+
+
+def _refusal(java_class: str, message: str) -> RPCAnswer:
+    return RPCAnswer(b"", RPCRefusal(java_class, message))

@@ -1,0 +1,154 @@
+"""The sub-clusters as the ledger of an application needs to know them: made of the view, for its queue."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from shim.domain.ids import SubClusterId
+from shim.domain.queues import QueueReport, QueueState, is_same_queue
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.subclusters import Admission, NodeReport, SubClusterState
+from shim.federation.core.federation_view import FederationView
+from shim.federation.core.queue_names import find_queue
+from shim.federation.core.subcluster_view import SubClusterView
+from shim.multicluster.core import Room
+from shim.ports.clock import Clock
+
+__all__ = ["SpanRooms"]
+
+_RUNNING = "RUNNING"
+
+
+@dataclass(frozen=True, slots=True)
+class _Nodes:
+    """What a sub-cluster's nodes amount to; made once for each report of them."""
+
+    nodes: tuple[NodeReport, ...]
+    racks: Mapping[str, str]
+    rack_names: frozenset[str]
+    largest: ResourceVector
+    count: int
+
+
+class SpanRooms:
+    """Looks at the view.
+
+    Args:
+        view: What heartbeats told.
+        admissions: Operators' words.
+        clock: For ages.
+        policy: Which queues span, as it is now.
+        may_span: Whether a sub-cluster can hold containers of other homes' applications (its epoch is its own).
+    """
+
+    def __init__(
+        self,
+        view: FederationView,
+        admissions: Mapping[SubClusterId, Admission],
+        clock: Clock,
+        policy: Callable[[], SharePolicy],
+        may_span: Callable[[SubClusterId], bool],
+    ) -> None:
+        self._view = view
+        self._admissions = admissions
+        self._clock = clock
+        self._policy = policy
+        self._may_span = may_span
+        self._nodes: dict[SubClusterId, _Nodes] = {}
+
+    def queue_at(self, subcluster: SubClusterId, told: str) -> str | None:
+        """The queue's own path in a sub-cluster; None if it is not there.
+
+        Args:
+            subcluster: Where.
+            told: The queue as the application's home tells it.
+        """
+        seen = self._view.look(subcluster, self._clock.now_s())
+        queue = self._find(seen, self._queue(told), told)
+        return None if queue is None or not queue.is_leaf else queue.path
+
+    def look(self, home: SubClusterId, told: str, sessions: Mapping[SubClusterId, bool]) -> tuple[Room, ...]:
+        """The sub-clusters for an application of a queue: its home alone, unless the queue spans.
+
+        Where it has a session it may hold containers, whatever the policy says by now; new ones it gets there only
+        while its queue spans.
+
+        Args:
+            home: Of the application.
+            told: Its queue, as its home tells it.
+            sessions: Where it has some, and whether they can be used now.
+        """
+        queue = self._queue(told)
+        now_s = self._clock.now_s()
+
+        def is_closed(subcluster: SubClusterId) -> bool:
+            return not queue.span or not sessions.get(subcluster, True)
+
+        return tuple(
+            self._room(self._view.look(each, now_s), queue, told, is_home=each == home, is_closed=is_closed(each))
+            for each in self._view.subclusters
+            if each == home or queue.span or each in sessions
+        )
+
+    def _queue(self, told: str) -> FederatedQueue:
+        """As the policy has it; one that it does not name spans nowhere."""
+        named = (queue for queue in self._policy().queues if is_same_queue(queue.path, told))
+        return next(named, FederatedQueue(told))
+
+    def _find(self, seen: SubClusterView, queue: FederatedQueue, told: str) -> QueueReport | None:
+        return find_queue(seen, queue.name_at(seen.subcluster)) or find_queue(seen, told)
+
+    def _room(self, seen: SubClusterView, queue: FederatedQueue, told: str, *, is_home: bool, is_closed: bool) -> Room:
+        there = self._find(seen, queue, told)
+        nodes = self._nodes_of(seen)
+        size = seen.capacity if there is None else _least(there.maximum, seen.capacity)
+        used = ResourceVector() if there is None else there.used
+        return Room(
+            seen.subcluster,
+            is_home=is_home,
+            is_open=is_home or (not is_closed and self._is_open(seen, there)),
+            free=_positive(_least(size - used, seen.capacity - seen.used)),
+            size=size,
+            largest=_largest(seen.maximum_allocation, nodes.largest),
+            weight=queue.prefers.get(seen.subcluster, 1.0),
+            nodes=nodes.count,
+            racks=nodes.racks,
+            rack_names=nodes.rack_names,
+            labels=frozenset() if there is None else frozenset(there.labels),
+            age_s=seen.age_s,
+        )
+
+    def _is_open(self, seen: SubClusterView, there: QueueReport | None) -> bool:
+        is_well = seen.state is SubClusterState.RUNNING and not seen.failure
+        is_admitted = self._admissions.get(seen.subcluster, Admission.OPEN) is Admission.OPEN
+        has_queue = there is not None and there.is_leaf and there.state is QueueState.RUNNING
+        return is_well and is_admitted and has_queue and self._may_span(seen.subcluster)
+
+    def _nodes_of(self, seen: SubClusterView) -> _Nodes:
+        known = self._nodes.get(seen.subcluster)
+        if known is None or known.nodes is not seen.nodes:
+            running = [node for node in seen.nodes if node.state == _RUNNING]
+            known = _Nodes(
+                seen.nodes,
+                {node.node.host: node.rack for node in running},
+                frozenset(node.rack for node in running),
+                max((node.total for node in running), key=lambda total: total.memory_mib, default=ResourceVector()),
+                len(running),
+            )
+            self._nodes[seen.subcluster] = known
+        return known
+
+
+def _least(one: ResourceVector, other: ResourceVector) -> ResourceVector:
+    others = {name: min(amount, other.others.get(name, amount)) for name, amount in one.others.items()}
+    return ResourceVector(min(one.memory_mib, other.memory_mib), min(one.vcores, other.vcores), others)
+
+
+def _positive(amount: ResourceVector) -> ResourceVector:
+    others = {name: max(0, value) for name, value in amount.others.items()}
+    return ResourceVector(max(0, amount.memory_mib), max(0, amount.vcores), others)
+
+
+def _largest(maximum: ResourceVector, node: ResourceVector) -> ResourceVector:
+    """Whichever is smaller of what may be asked for and what a node has."""
+    return _least(maximum, node) if maximum.memory_mib > 0 else node

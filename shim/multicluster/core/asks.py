@@ -1,0 +1,264 @@
+"""What an ApplicationMaster wants and no scheduler has granted yet, and what each session is to be asked for.
+
+The ApplicationMaster's count for `ANY` is absolute and may not know of containers that are on their way to it: those
+are taken off. From then on each grant takes one off, as a scheduler does it.
+
+Source: `AppSchedulingInfo`, `LocalityAppPlacementAllocator` of the ResourceManager.
+"""
+
+from collections.abc import Container, Iterable, Mapping, Sequence, Sized
+from dataclasses import dataclass, field, replace
+
+from shim.domain.allocations import ANY, Ask, AskKey, Grant
+from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.multicluster.core.splitter import AskSplitter, Demand, Room
+
+__all__ = ["MOST_GROUPS", "MOST_ROWS", "AskBook", "AskGroup"]
+
+MOST_GROUPS = 1000
+"""Most groups of one attempt: all are split anew at each call and beat, in one turn of the event loop."""
+MOST_ROWS = 8000
+"""Most rows of one attempt, over all calls: as many hosts and racks as a large cluster has."""
+
+_ALMOST_HALF = 0.499
+"""More than half a container counts as one, as where shares are measured."""
+
+
+@dataclass(slots=True)
+class AskGroup:
+    """Asks with one key.
+
+    Attributes:
+        rows: As told last, by place; counts fall with the grants.
+        wanted: Containers that no scheduler has granted.
+        targets: How many of them each session is to be asked for.
+        starved: Beats since a session granted one, while it was asked for some.
+        refused: Sub-clusters whose scheduler refused such an ask.
+    """
+
+    key: AskKey
+    rows: dict[str, Ask] = field(default_factory=dict)
+    wanted: int = 0
+    targets: dict[SubClusterId, int] = field(default_factory=dict)
+    starved: dict[SubClusterId, int] = field(default_factory=dict)
+    refused: set[SubClusterId] = field(default_factory=set)
+
+    def put(self, ask: Ask) -> None:
+        """Take in a row; one of a named place that wants nothing is not kept, or rows would only ever become more."""
+        if ask.count or ask.place == ANY:
+            self.rows[ask.place] = ask
+        else:
+            self.rows.pop(ask.place, None)
+
+    @property
+    def places(self) -> dict[str, int]:
+        """Counts at named hosts and racks."""
+        return {place: row.count for place, row in self.rows.items() if place != ANY and row.count}
+
+    @property
+    def allowed(self) -> tuple[str, ...]:
+        """Where containers may be if only named places will do: at hosts, and in racks that may stand in for hosts."""
+        rows = ((place, row) for place, row in self.rows.items() if place != ANY and row.count)
+        return tuple(sorted(place for place, row in rows if row.relaxes or not place.startswith("/")))
+
+    @property
+    def is_strict(self) -> bool:
+        """Whether only the named places will do."""
+        row = self.rows.get(ANY)
+        return row is not None and not row.relaxes
+
+
+class AskBook:
+    """The groups of an attempt.
+
+    Args:
+        containers: Those that the attempt has.
+
+    Attributes:
+        allowance: How much of what is wanted schedulers may be asked for; None for all of it. Falls with the grants.
+    """
+
+    def __init__(self, containers: Sized = ()) -> None:
+        self.allowance: ResourceVector | None = None
+        self._containers = containers
+        self._groups: dict[AskKey, AskGroup] = {}
+
+    @property
+    def groups(self) -> Sequence[AskGroup]:
+        """Every group, in the order in which the ApplicationMaster spoke of it first."""
+        return tuple(self._groups.values())
+
+    def clear(self) -> None:
+        """The ApplicationMaster registers again: it will say everything once more."""
+        self._groups.clear()
+
+    def snapshot(self, keys: Iterable[AskKey]) -> Mapping[AskKey, AskGroup | None]:
+        """Copies of some groups, for `restore`."""
+        return {key: _copy(self._groups.get(key)) for key in keys}
+
+    def restore(self, snapshot: Mapping[AskKey, AskGroup | None]) -> None:
+        """Take back what was said since a snapshot."""
+        for key, group in snapshot.items():
+            if group is None:
+                self._groups.pop(key, None)
+            else:
+                self._groups[key] = group
+
+    def objection(self, asks: Sequence[Ask]) -> str:
+        """Why these cannot be taken beside those that are kept; empty if they can."""
+        named = {ask.key for ask in asks}
+        if len(self._groups) + len(named) > MOST_GROUPS and len(self._groups.keys() | named) > MOST_GROUPS:
+            return (
+                f"more than {MOST_GROUPS} different requests (by priority, size, label, allocation request id) are open"
+            )
+        kept = sum(len(group.rows) for group in self._groups.values())
+        if kept + len(asks) <= MOST_ROWS:
+            return ""
+        new = {(ask.key, ask.place) for ask in asks if ask.count and not self._has_row(ask)}
+        return f"more than {MOST_ROWS} resource requests are open" if kept + len(new) > MOST_ROWS else ""
+
+    def _has_row(self, ask: Ask) -> bool:
+        group = self._groups.get(ask.key)
+        return group is not None and ask.place in group.rows
+
+    def tell(self, asks: Iterable[Ask], on_way: Mapping[AskKey, int]) -> None:
+        """Take in what the ApplicationMaster asks for.
+
+        Args:
+            asks: Rows that take the place of earlier ones.
+            on_way: Containers granted for each key that the ApplicationMaster has not been given yet.
+        """
+        for ask in asks:
+            group = self._groups.setdefault(ask.key, AskGroup(ask.key))
+            group.put(ask)
+            if ask.place == ANY:
+                group.wanted = max(0, ask.count - on_way.get(ask.key, 0))
+
+    def grant(self, grant: Grant, subcluster: SubClusterId, rack: str) -> AskKey | None:
+        """Take a granted container off the group that wanted it; None if nobody wants it (any more).
+
+        A scheduler may round the resource up, and tells neither label nor execution type: of the groups that fit, the
+        one that this session was asked for goes first, then the one whose resource is nearest.
+        """
+        fitting = [
+            group
+            for group in self._groups.values()
+            if group.wanted > 0
+            and (group.key.priority, group.key.allocation_request_id) == (grant.priority, grant.allocation_request_id)
+        ]
+        if not fitting:
+            return None
+        group = min(fitting, key=lambda each: _mismatch(each, grant, subcluster))
+        group.wanted -= 1
+        if self.allowance is not None:
+            self.allowance = _less(self.allowance, group.key.resource, 1)
+        group.targets[subcluster] = max(0, group.targets.get(subcluster, 0) - 1)
+        group.starved[subcluster] = 0
+        for place in (grant.node.host, rack):
+            row = group.rows.get(place)
+            if row is not None and row.count > 0:
+                group.put(replace(row, count=row.count - 1))
+        return group.key
+
+    def beat(self, subcluster: SubClusterId, lucky: Container[AskKey]) -> None:
+        """A scheduler answered; it granted something for the lucky ones."""
+        for group in self._groups.values():
+            if group.key not in lucky and group.targets.get(subcluster, 0):
+                group.starved[subcluster] = group.starved.get(subcluster, 0) + 1
+
+    def refuse(self, keys: Iterable[AskKey], subcluster: SubClusterId) -> None:
+        """A scheduler does not take such asks: it is not asked for them again."""
+        for key in keys:
+            group = self._groups.get(key)
+            if group is not None:
+                group.refused.add(subcluster)
+                group.targets.pop(subcluster, None)
+
+    def leave(self, subcluster: SubClusterId) -> None:
+        """A sub-cluster is given up: what it was asked for is to be asked elsewhere."""
+        for group in self._groups.values():
+            group.targets.pop(subcluster, None)
+            group.starved.pop(subcluster, None)
+
+    def give_back(self, key: AskKey) -> None:
+        """A granted container is gone before the ApplicationMaster had it: it is wanted again."""
+        group = self._groups.get(key)
+        if group is not None:
+            group.wanted += 1
+
+    def split(self, splitter: AskSplitter, rooms: Sequence[Room]) -> None:
+        """Decide anew what each session is to be asked for."""
+        left = self.allowance
+        for group in sorted(self._groups.values(), key=lambda group: group.key.priority):
+            total = group.wanted
+            if left is not None:
+                total = min(total, _count_in(left, group.key.resource))
+                left = _less(left, group.key.resource, total)
+            if total == 0:
+                group.targets = {}
+                splitter.drop(group.key)
+                continue
+            demand = Demand(
+                key=group.key,
+                total=total,
+                places=group.places,
+                is_strict=group.is_strict,
+                allowed=group.allowed if group.is_strict else (),
+                standing=dict(group.targets),
+                starved=dict(group.starved),
+                refused=frozenset(group.refused),
+                held=len(self._containers),
+            )
+            group.targets = dict(splitter.split(demand, rooms))
+
+    def open_amounts(self) -> tuple[ResourceVector, ResourceVector]:
+        """What is wanted, and the part of it that no session is to be asked for."""
+        wanted, withheld = ResourceVector(), ResourceVector()
+        for group in self._groups.values():
+            asked = sum(group.targets.values())
+            wanted += _times(group.key.resource, group.wanted)
+            withheld += _times(group.key.resource, max(0, group.wanted - asked))
+        return wanted, withheld
+
+    def forget_quiet(self, asked: Iterable[AskKey]) -> None:
+        """Drop groups that want nothing and that no session is asked for: memory grows with what lives."""
+        kept = set(asked)
+        for key in [key for key, group in self._groups.items() if not group.wanted and key not in kept]:
+            del self._groups[key]
+
+
+def _copy(group: AskGroup | None) -> AskGroup | None:
+    if group is None:
+        return None
+    return replace(
+        group,
+        rows=dict(group.rows),
+        targets=dict(group.targets),
+        starved=dict(group.starved),
+        refused=set(group.refused),
+    )
+
+
+def _times(resource: ResourceVector, count: int) -> ResourceVector:
+    others = {name: amount * count for name, amount in resource.others.items()}
+    return ResourceVector(resource.memory_mib * count, resource.vcores * count, others)
+
+
+def _less(amount: ResourceVector, resource: ResourceVector, count: int) -> ResourceVector:
+    left = amount - _times(resource, count)
+    others = {name: max(0, value) for name, value in left.others.items()}
+    return ResourceVector(max(0, left.memory_mib), max(0, left.vcores), others)
+
+
+def _count_in(amount: ResourceVector, resource: ResourceVector) -> int:
+    """How many containers are in an amount, to the nearest; types that the amount does not tell of are free."""
+    pairs = [(amount.memory_mib, resource.memory_mib), (amount.vcores, resource.vcores)]
+    pairs += [(amount.others[name], each) for name, each in resource.others.items() if name in amount.others]
+    return min((int(have / each + _ALMOST_HALF) for have, each in pairs if each > 0), default=0)
+
+
+def _mismatch(group: AskGroup, grant: Grant, subcluster: SubClusterId) -> tuple[bool, bool, int]:
+    asked, given = group.key.resource, grant.resource
+    distance = abs(given.memory_mib - asked.memory_mib) + abs(given.vcores - asked.vcores)
+    return group.targets.get(subcluster, 0) == 0, not asked.fits_in(given), distance

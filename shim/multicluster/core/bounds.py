@@ -1,0 +1,55 @@
+"""What a ledger does not take from an ApplicationMaster: what is another application's, or more than a ledger may keep.
+
+A ResourceManager bounds nothing of this. A ledger is gone through in one turn of the event loop, beside others.
+"""
+
+from collections.abc import Iterable
+
+from shim.domain.allocations import AllocateCall
+from shim.domain.ids import ApplicationAttemptId
+from shim.domain.limits import TextKind, count_objection, objection
+from shim.multicluster.core.asks import AskBook
+from shim.multicluster.core.events import RefuseAM
+
+__all__ = ["refusal_of"]
+
+_YARN = "org.apache.hadoop.yarn.exceptions"
+_INVALID_RELEASE = f"{_YARN}.InvalidContainerReleaseException"
+_INVALID_BLACKLIST = f"{_YARN}.InvalidResourceBlacklistRequestException"
+_INVALID_RESOURCE = f"{_YARN}.InvalidResourceRequestException"
+_INVALID_CALL = f"{_YARN}.InvalidApplicationMasterRequestException"
+
+
+def refusal_of(call: AllocateCall, asks: AskBook, attempt: ApplicationAttemptId) -> RefuseAM | None:
+    """Why a call cannot be taken, in the words of `RMServerUtils` where it has some; None if it can.
+
+    Nothing of a call that is refused is kept.
+
+    Args:
+        call: Not taken in yet.
+        asks: What is kept from earlier calls.
+        attempt: Who calls.
+    """
+    for container in call.releases:
+        if container.attempt.application != attempt.application:
+            said = f"Cannot release container : {container} not belonging to this application attempt : {attempt}"
+            return RefuseAM(_INVALID_RELEASE, said)
+    for update in call.updates:
+        if update.container.attempt.application != attempt.application:
+            said = f"Cannot update container : {update.container} not belonging to this application attempt : {attempt}"
+            return RefuseAM(_INVALID_CALL, said)
+    if said := count_objection(TextKind.NODE, (*call.blacklist_additions, *call.blacklist_removals)):
+        return RefuseAM(_INVALID_BLACKLIST, said)
+    texts = (
+        (TextKind.NODE, {ask.place for ask in call.asks}),
+        (TextKind.LABEL_EXPRESSION, {ask.key.label for ask in call.asks}),
+    )
+    for kind, named in texts:
+        if said := _first(objection(kind, text) for text in named):
+            return RefuseAM(_INVALID_RESOURCE, said)
+    said = asks.objection(call.asks)
+    return RefuseAM(_INVALID_RESOURCE, said) if said else None
+
+
+def _first(said: Iterable[str]) -> str:
+    return next(filter(None, said), "")

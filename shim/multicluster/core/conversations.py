@@ -1,0 +1,147 @@
+"""What each scheduler is told: the counts that each session shall believe in, cut so that no two may grant the same."""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from shim.domain.allocations import ANY, Ask, AskKey, SessionRequest
+from shim.domain.ids import NodeId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.multicluster.core.asks import AskBook, AskGroup
+from shim.multicluster.core.session import Row, Session, SessionState
+from shim.multicluster.core.splitter import Room
+
+__all__ = ["Conversations"]
+
+
+class Conversations:
+    """The sessions of an attempt, and what they are told of its asks.
+
+    Attributes:
+        home: The session by the ApplicationMaster's own login.
+        blacklist: Places that the ApplicationMaster does not want.
+        is_told: Whether the ApplicationMaster has said its asks; until then nobody is told anything new.
+        is_resuming: Whether the home may answer with the repetition of a lost answer: nothing is asked then.
+    """
+
+    def __init__(self, home: SubClusterId, asks: AskBook) -> None:
+        self.home = Session(home)
+        self.blacklist: frozenset[str] = frozenset()
+        self.is_told = False
+        self.is_resuming = False
+        self._asks = asks
+        self._sessions: dict[SubClusterId, Session] = {home: self.home}
+        self._rooms: dict[SubClusterId, Room] = {}
+        self._serial = 0
+
+    def __iter__(self) -> Iterator[Session]:
+        return iter(tuple(self._sessions.values()))
+
+    @property
+    def others(self) -> list[Session]:
+        """Every session but the home's."""
+        return [session for session in self._sessions.values() if session is not self.home]
+
+    @property
+    def rooms(self) -> Sequence[Room]:
+        """The sub-clusters as they were known at the ApplicationMaster's last call; none before the first."""
+        return tuple(self._rooms.values())
+
+    def find(self, subcluster: SubClusterId) -> Session | None:
+        """The session of a sub-cluster that was ever needed."""
+        return self._sessions.get(subcluster)
+
+    def of(self, subcluster: SubClusterId) -> Session:
+        """The session of a sub-cluster."""
+        return self._sessions.setdefault(subcluster, Session(subcluster))
+
+    def look(self, rooms: Sequence[Room]) -> None:
+        """Take in how the sub-clusters are now."""
+        self._rooms = {room.subcluster: room for room in rooms}
+
+    def next_serial(self) -> int:
+        """A number that no request of this ledger has had."""
+        self._serial += 1
+        return self._serial
+
+    def has_news(self, session: Session) -> bool:
+        """Whether a session has something to say that cannot wait for its beat."""
+        if session.state is not SessionState.OPEN or session.in_flight is not None:
+            return False
+        return bool(session.releases or session.updates or session.changes(self._rows(session)))
+
+    def is_believed_too_much(self, session: Session) -> bool:
+        """Whether a scheduler that has just answered believes that more is asked for than is wanted there.
+
+        A count is absolute. One that is said while containers are granted that no answer has given yet asks for these
+        once more (`LocalityAppPlacementAllocator`); until it is said again, the scheduler may grant them.
+        """
+        if not self.is_told or session.state is not SessionState.OPEN or session.in_flight is not None:
+            return False
+        wanted = self._rows(session)
+        return any(
+            place == ANY and ask.count > (wanted[key, place].count if (key, place) in wanted else 0)
+            for (key, place), ask in session.told.items()
+        )
+
+    def say(self, session: Session, rest: bytes = b"") -> SessionRequest:
+        """What a session is to be told now; the same again if it has not answered yet."""
+        is_quiet = session is self.home and self.is_resuming
+        knows = self.is_told and not is_quiet
+        is_new = session.in_flight is None
+        serial = session.in_flight.serial if session.in_flight is not None else self.next_serial()
+        request = session.request(
+            serial,
+            self._rows(session) if knows else session.told,
+            self.blacklist if knows else session.blacklist,
+            b"" if is_quiet else rest,
+            is_quiet=is_quiet,
+        )
+        session.is_fresh = session.is_fresh and not (is_new and knows)
+        return request
+
+    def rack(self, subcluster: SubClusterId, node: NodeId) -> str:
+        """The rack of a node, as far as it is known."""
+        room = self._rooms.get(subcluster)
+        return "" if room is None else room.racks.get(node.host, "")
+
+    def elsewhere(self) -> list[tuple[ResourceVector, int]]:
+        """Headroom and nodes of each further sub-cluster: as its scheduler says, or as it is known without one."""
+        found: list[tuple[ResourceVector, int]] = []
+        for name, room in self._rooms.items():
+            session = self._sessions.get(name)
+            if name == self.home.subcluster or not room.is_open:
+                continue
+            is_silent = session is None or not session.nodes  # a first answer tells no headroom either
+            found.append((room.free, room.nodes) if session is None or is_silent else (session.headroom, session.nodes))
+        return found
+
+    def asked(self) -> set[AskKey]:
+        """Keys that some scheduler believes to be asked for something."""
+        return {key for session in self._sessions.values() for key in session.asked()}
+
+    def _rows(self, session: Session) -> Mapping[Row, Ask]:
+        """Every row that a scheduler shall believe in."""
+        rows: dict[Row, Ask] = {}
+        for group in self._asks.groups:
+            others = sum(each.bound(group.key) for each in self._sessions.values() if each is not session)
+            most = max(session.told_of(group.key), group.wanted - others)
+            count = min(group.targets.get(session.subcluster, 0), most)
+            if session.is_fresh and ANY in group.rows:
+                rows[group.key, ANY] = replace(group.rows[ANY], count=0)  # said, even if there is nothing to take back
+            if count > 0:
+                rows |= {(group.key, ask.place): ask for ask in self._rows_of(group, session.subcluster, count)}
+        return rows
+
+    def _rows_of(self, group: AskGroup, subcluster: SubClusterId, count: int) -> Iterable[Ask]:
+        for place, ask in group.rows.items():
+            if place == ANY:
+                yield replace(ask, count=count)
+            elif ask.count and self._is_there(place, subcluster):
+                yield replace(ask, count=min(ask.count, count))
+
+    def _is_there(self, place: str, subcluster: SubClusterId) -> bool:
+        """Whether a host or rack is in a sub-cluster; the home is told of those that nobody knows."""
+        room = self._rooms.get(subcluster)
+        if room is not None and room.has_place(place):
+            return True
+        return subcluster == self.home.subcluster and not any(each.has_place(place) for each in self._rooms.values())

@@ -1,0 +1,269 @@
+"""What the ledger of an attempt is told (events) and what it wants done (effects)."""
+
+from dataclasses import dataclass
+from enum import Enum
+
+from shim.domain.allocations import AllocateAnswer, AllocateCall, Grant, NodeToken, Running, SessionRequest
+from shim.domain.ids import ContainerId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.multicluster.core.splitter import Room
+
+__all__ = [
+    "AMCalled",
+    "AMRegistered",
+    "AnswerAM",
+    "AskedBackNow",
+    "Beat",
+    "CallSession",
+    "CloseSession",
+    "Effect",
+    "Event",
+    "Fate",
+    "Finished",
+    "FoundAtHome",
+    "OpenSession",
+    "Recall",
+    "RefuseAM",
+    "Remember",
+    "Restrained",
+    "RoomsChanged",
+    "SessionAnswered",
+    "SessionForgotten",
+    "SessionLost",
+    "SessionOpened",
+    "SessionRefused",
+    "Spared",
+    "TakenBack",
+]
+
+
+@dataclass(frozen=True, slots=True)
+class Event:
+    """Something that happened."""
+
+
+@dataclass(frozen=True, slots=True)
+class AMRegistered(Event):
+    """The ApplicationMaster has registered, for the first time or again: its next call says all its asks.
+
+    Attributes:
+        home_response_id: What its home expects as the id of the next `allocate`.
+        is_resumed: Whether the home has heard of this attempt before, from an earlier ledger. Its next answer may be
+            the repetition of one that was lost, whatever is asked: so nothing is asked in that call. From then on
+            the home's ids are ahead of the ApplicationMaster's by `home_response_id`.
+    """
+
+    home_response_id: int = 0
+    is_resumed: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class AMCalled(Event):
+    """The ApplicationMaster calls `allocate`.
+
+    Attributes:
+        rooms: The sub-clusters as they are known now; the home is always one of them.
+    """
+
+    call: AllocateCall
+    rooms: tuple[Room, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RoomsChanged(Event):
+    """Where there is room is known better than at the ApplicationMaster's last call: a Local Master has answered.
+
+    Attributes:
+        rooms: As in `AMCalled`.
+    """
+
+    rooms: tuple[Room, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Beat(Event):
+    """It is time to speak to a session, whether or not the ApplicationMaster called."""
+
+    subcluster: SubClusterId
+
+
+@dataclass(frozen=True, slots=True)
+class SessionOpened(Event):
+    """Heddle's own ApplicationMaster there has registered, for the first time or again.
+
+    Attributes:
+        live: Containers that run there for the application.
+        known: Those of them that the ApplicationMaster was given before this ledger existed.
+    """
+
+    subcluster: SubClusterId
+    live: tuple[Grant, ...] = ()
+    node_tokens: tuple[NodeToken, ...] = ()
+    known: frozenset[ContainerId] = frozenset()
+
+
+@dataclass(frozen=True, slots=True)
+class FoundAtHome(Event):
+    """What runs at home for an attempt that registered there before this ledger existed."""
+
+    running: tuple[Running, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SessionAnswered(Event):
+    """A scheduler answered the request with this serial number."""
+
+    subcluster: SubClusterId
+    serial: int
+    answer: AllocateAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class SessionRefused(Event):
+    """A scheduler refused the whole of a request, and used up none of its ids.
+
+    Attributes:
+        java_class: Of the exception that it answered.
+        expected_id: The response id that it says it expects, if that was the trouble.
+    """
+
+    subcluster: SubClusterId
+    serial: int
+    java_class: str
+    message: str
+    expected_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class SessionForgotten(Event):
+    """A scheduler answers that the ApplicationMaster is not registered: it has restarted, and knows no asks."""
+
+    subcluster: SubClusterId
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class SessionLost(Event):
+    """A session could not be opened, or its sub-cluster is given up until it is back.
+
+    One that was open before is to be opened again as soon as that is possible, without another word.
+
+    Attributes:
+        reason: For people; stands in the diagnostics of its containers.
+    """
+
+    subcluster: SubClusterId
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class Recall(Event):
+    """The attempt's queue holds more than its share, or does so no more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Restrained(Recall):
+    """The Global Master says how much may be asked for: what is beyond it waits here.
+
+    Attributes:
+        amount: Of what is not granted yet; None for all of it.
+    """
+
+    amount: ResourceVector | None
+
+
+@dataclass(frozen=True, slots=True)
+class AskedBackNow(Recall):
+    """Containers are asked back from the ApplicationMaster, in each answer.
+
+    Attributes:
+        is_strict: Whether they will be taken in any case.
+    """
+
+    containers: tuple[ContainerId, ...]
+    is_strict: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Spared(Recall):
+    """Containers that were asked back may stay."""
+
+    containers: tuple[ContainerId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBack(Recall):
+    """Containers are to be released."""
+
+    containers: tuple[ContainerId, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Finished(Event):
+    """The application has ended, or its ApplicationMaster says that it will."""
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """Something to be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class CallSession(Effect):
+    """Call `allocate` of a scheduler. A request that was not answered is said again in the same words."""
+
+    subcluster: SubClusterId
+    request: SessionRequest
+
+
+@dataclass(frozen=True, slots=True)
+class OpenSession(Effect):
+    """Start, or register again, Heddle's own ApplicationMaster in a sub-cluster."""
+
+    subcluster: SubClusterId
+
+
+@dataclass(frozen=True, slots=True)
+class CloseSession(Effect):
+    """Finish Heddle's own ApplicationMaster in a sub-cluster."""
+
+    subcluster: SubClusterId
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerAM(Effect):
+    """What the ApplicationMaster is answered."""
+
+    answer: AllocateAnswer
+
+
+@dataclass(frozen=True, slots=True)
+class RefuseAM(Effect):
+    """The ApplicationMaster is answered with an exception."""
+
+    java_class: str
+    message: str
+
+
+class Fate(Enum):
+    """What became of containers."""
+
+    GIVEN = "given"
+    """The ApplicationMaster has been told of them."""
+    ENDED = "ended"
+    """It knows that they have ended."""
+
+
+@dataclass(frozen=True, slots=True)
+class Remember(Effect):
+    """What another ledger would have to know of containers beyond the home, should this one be lost.
+
+    Attributes:
+        answer: Response id of the answer that gives them: an answer that dies with this ledger was not heard, which
+            the ApplicationMaster's next call shows. 0 where they have ended.
+    """
+
+    subcluster: SubClusterId
+    fate: Fate
+    containers: tuple[ContainerId, ...]
+    answer: int = 0

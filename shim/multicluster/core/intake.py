@@ -1,0 +1,85 @@
+"""What a scheduler answers, booked: containers that are wanted or not, and containers that are no more."""
+
+from collections.abc import Iterable, Sequence
+
+from shim.domain.allocations import LOST_EXIT_STATUS, AllocateAnswer, AskKey, Ended, Grant, Running, SessionRequest
+from shim.multicluster.core.asks import AskBook
+from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
+from shim.multicluster.core.conversations import Conversations
+from shim.multicluster.core.session import Session
+from shim.multicluster.core.splitter import AskSplitter
+
+__all__ = ["Intake"]
+
+
+class Intake:
+    """The ledger's books, as far as answers change them."""
+
+    def __init__(self, asks: AskBook, containers: ContainerBook, talk: Conversations, splitter: AskSplitter) -> None:
+        self._asks = asks
+        self._containers = containers
+        self._talk = talk
+        self._splitter = splitter
+
+    def take(self, session: Session, request: SessionRequest, answer: AllocateAnswer) -> None:
+        """Book an answer.
+
+        Args:
+            session: Whose scheduler answered.
+            request: What it answered.
+            answer: What it said.
+        """
+        self._take_grants(session, request, answer.grants)
+        for ended in answer.ended:
+            self._take_end(session, ended)
+        for name in session.overdue():
+            self._take_end(session, Ended(name, LOST_EXIT_STATUS, "its ResourceManager does not know it any more"))
+            session.releases[name] = None
+
+    def adopt(self, session: Session, running: Iterable[Running]) -> None:
+        """Book containers that an earlier ledger was granted; the ApplicationMaster has them, or had them.
+
+        Its own container is left out, as its scheduler never grants it to it.
+
+        Args:
+            session: Whose scheduler gave them.
+            running: What its ResourceManager told when it was asked.
+        """
+        for each in running:
+            name = each.grant.container
+            if name.is_first or self._containers.find(name) is not None or self._containers.is_done(name):
+                continue
+            adopted = Container(name, session.subcluster, ContainerState.GIVEN, grant=each.grant, is_hearsay=True)
+            adopted.since_s = each.since_s
+            self._containers.add(adopted)
+
+    def _take_grants(self, session: Session, request: SessionRequest, grants: Sequence[Grant]) -> None:
+        said = {ask.key for ask in request.asks}
+        lucky: set[AskKey] = set()
+        for grant in grants:
+            self._containers.drop_hearsay(grant.container)
+            if self._containers.find(grant.container) is not None or self._containers.is_done(grant.container):
+                continue  # said again
+            rack = self._talk.rack(session.subcluster, grant.node)
+            key = self._asks.grant(grant, session.subcluster, rack)
+            state = ContainerState.QUEUED if key is not None else ContainerState.SURPLUS
+            self._containers.add(Container(grant.container, session.subcluster, state, key, grant))
+            session.places[grant.node] = None
+            if key is None:
+                session.releases[grant.container] = None
+                session.suspect(grant)
+            elif key not in said:  # else it was granted before the new count, which does not know of it
+                session.granted(key, (grant.node.host, rack))
+            if key is not None:
+                lucky.add(key)
+                self._splitter.granted(key, session.subcluster)
+        self._asks.beat(session.subcluster, lucky)
+
+    def _take_end(self, session: Session, ended: Ended) -> None:
+        known = self._containers.find(ended.container)
+        if known is not None:
+            self._containers.end(known, ended)
+        elif not self._containers.is_done(ended.container):
+            self._containers.add(
+                Container(ended.container, session.subcluster, ContainerState.ENDED, ended=ended)
+            )  # given by an earlier ledger

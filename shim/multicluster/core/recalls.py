@@ -1,0 +1,123 @@
+"""What the Global Master wants of an attempt whose queue holds more than its share: fewer asks, and containers back.
+
+An ApplicationMaster sees what a ResourceManager that preempts would show it: longer waits, a `PreemptionMessage`, and
+at last containers that ended with exit status -102.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shim.domain.allocations import AskedBack, Ended
+from shim.domain.ids import ContainerId, SubClusterId
+from shim.domain.preemption import PREEMPTED_DIAGNOSTICS, PREEMPTED_EXIT_STATUS
+from shim.domain.resources import ResourceVector
+from shim.errors import InvariantViolationError
+from shim.multicluster.core.asks import AskBook
+from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
+from shim.multicluster.core.conversations import Conversations
+from shim.multicluster.core.events import AskedBackNow, Recall, Restrained, Spared, TakenBack
+from shim.multicluster.core.session import Session
+from shim.multicluster.core.splitter import Demand, may_have
+
+__all__ = ["Recalls", "Standing"]
+
+_HELD = frozenset({ContainerState.QUEUED, ContainerState.GIVEN})
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """What an attempt has and wants.
+
+    Attributes:
+        held: Containers that it has or is about to have, with those that are being released.
+        wants: What it asks for and no scheduler has granted.
+        withheld: The part of it that no scheduler is asked for.
+        places: Sub-clusters that may be asked.
+        movable: How many containers the first sub-cluster is asked for that could as well be had on the second.
+    """
+
+    held: tuple[Container, ...] = ()
+    wants: ResourceVector = field(default_factory=ResourceVector)
+    withheld: ResourceVector = field(default_factory=ResourceVector)
+    places: frozenset[SubClusterId] = frozenset()
+    movable: Mapping[tuple[SubClusterId, SubClusterId], int] = field(default_factory=dict)
+
+
+class Recalls:
+    """The ledger's part in preemption."""
+
+    def __init__(self, asks: AskBook, containers: ContainerBook, talk: Conversations) -> None:
+        self._asks = asks
+        self._containers = containers
+        self._talk = talk
+        self._asked: dict[ContainerId, bool] = {}
+
+    def standing(self) -> Standing:
+        """What the attempt has and wants now; containers of unknown size are left out."""
+        held = tuple(each for each in self._containers if each.grant is not None and self._is_held(each))
+        places = frozenset(room.subcluster for room in self._talk.rooms if room.is_open)
+        return Standing(held, *self._asks.open_amounts(), places, self._movable())
+
+    def _movable(self) -> Mapping[tuple[SubClusterId, SubClusterId], int]:
+        """What is asked for in one place and could be asked for in another."""
+        found: Counter[tuple[SubClusterId, SubClusterId]] = Counter()
+        for group in self._asks.groups:
+            if group.is_strict or not group.wanted:
+                continue
+            demand = Demand(group.key, group.wanted, refused=frozenset(group.refused))
+            could_be = [room.subcluster for room in self._talk.rooms if may_have(room, demand)]
+            for name, count in group.targets.items():
+                found.update({(name, other): count for other in could_be if other != name})
+        return found
+
+    def handle(self, event: Recall) -> None:
+        """Take in what the Global Master wants; asks are to be split anew afterwards."""
+        match event:
+            case Restrained(amount):
+                self._asks.allowance = amount
+            case AskedBackNow(containers, is_strict):
+                self._asked |= dict.fromkeys(containers, is_strict)
+            case Spared(containers):
+                self._forget(containers)
+            case TakenBack(containers):
+                self._forget(containers)
+                self._take_back(containers)
+            case _:
+                raise InvariantViolationError(f"nobody knows what {event} means")
+
+    def _forget(self, containers: Sequence[ContainerId]) -> None:
+        for name in containers:
+            self._asked.pop(name, None)
+
+    def _take_back(self, containers: Sequence[ContainerId]) -> None:
+        """Have these released; the ApplicationMaster hears that they were preempted."""
+        for name in containers:
+            container = self._containers.find(name)
+            if container is None or container.state is not ContainerState.GIVEN:
+                continue  # it has ended by itself
+            self._containers.end(container, Ended(name, PREEMPTED_EXIT_STATUS, PREEMPTED_DIAGNOSTICS))
+            self._talk.of(container.subcluster).releases[name] = None
+
+    def told(self) -> tuple[AskedBack, ...]:
+        """What the next answer says of it."""
+        known = {name: self._containers.find(name) for name in self._asked}
+        self._asked = {
+            name: is_strict
+            for name, is_strict in self._asked.items()
+            if (found := known[name]) is not None and found.state is ContainerState.GIVEN
+        }
+        return tuple(
+            AskedBack(name, is_strict, found.grant)
+            for name, is_strict in self._asked.items()
+            if (found := known[name]) is not None
+        )
+
+    def _is_held(self, container: Container) -> bool:
+        session = self._talk.find(container.subcluster)
+        return container.state in _HELD or (session is not None and _is_releasing(session, container.id))
+
+
+def _is_releasing(session: Session, container: ContainerId) -> bool:
+    under_way = session.in_flight.releases if session.in_flight is not None else ()
+    return container in session.releases or container in under_way

@@ -1,0 +1,278 @@
+"""Which sub-cluster is asked for how many containers.
+
+`AskSplitter` is what the ledger needs; the one in `matching.py` matches and has its matches verified. The splitter
+below needs nothing but a look at the sub-clusters, and stands in where that one cannot.
+
+What is asked for already stays where it is asked for, unless it starves there: moving an ask loses its place in a
+queue.
+
+The rules of `CapacitySplitter`, in their order:
+
+1. sub-clusters that cannot have it (no queue, no such label, no node so large, closed) are out; if all are, the home
+   gets everything, and says what a ResourceManager says;
+2. asks that starve where they stand move to where there is room for them;
+3. more is asked for: first where the nodes and racks are that were named, then by free room and weight, then, where
+   nothing is free, by size and weight;
+4. less is asked for: the first to be asked for less is the one with the least room.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import ContainerId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.multicluster.core.containers import ContainerWatch
+
+__all__ = [
+    "AskSplitter",
+    "CapacitySplitter",
+    "Demand",
+    "Room",
+    "may_have",
+    "named_there",
+    "shares_of",
+    "sizes_of",
+    "slots_of",
+    "split_strictly",
+]
+
+_NO_BOUND = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class Room:
+    """What is known of a sub-cluster that a queue may use.
+
+    Attributes:
+        is_home: Whether the application's own master runs there.
+        is_open: Whether containers may be asked for there now.
+        free: What the queue could still get there.
+        size: What the queue could have there in all.
+        largest: The largest container that may be had there.
+        weight: How much the queue prefers it; 1 is usual, 0 is never.
+        nodes: How many nodes it has.
+        racks: Rack of each host, by name.
+        rack_names: Every rack; found out from `racks` if not given.
+        labels: Node labels that the queue may ask for; `*` for all.
+        age_s: Of the report that all of this is from.
+    """
+
+    subcluster: SubClusterId
+    is_home: bool = False
+    is_open: bool = True
+    free: ResourceVector = field(default_factory=ResourceVector)
+    size: ResourceVector = field(default_factory=ResourceVector)
+    largest: ResourceVector = field(default_factory=ResourceVector)
+    weight: float = 1.0
+    nodes: int = 0
+    racks: Mapping[str, str] = field(default_factory=dict)
+    labels: frozenset[str] = frozenset()
+    rack_names: frozenset[str] = frozenset()
+    age_s: float = 0.0
+
+    def __post_init__(self) -> None:
+        if self.racks and not self.rack_names:
+            object.__setattr__(self, "rack_names", frozenset(self.racks.values()))
+
+    def has_place(self, place: str) -> bool:
+        """Whether a host or rack of this name is there."""
+        return place in self.racks or place in self.rack_names
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Containers that are wanted and that no scheduler has granted.
+
+    Attributes:
+        total: How many.
+        places: How many are wanted at each named host or rack.
+        is_strict: Whether they may be at those places alone; `allowed` are then the hosts, and the racks that will do.
+        standing: How many each session is asked for by now.
+        starved: For how many beats each session has granted none of them.
+        refused: Sub-clusters whose scheduler refused such an ask.
+        held: Containers that the attempt has, of whatever kind.
+    """
+
+    key: AskKey
+    total: int
+    places: Mapping[str, int] = field(default_factory=dict)
+    is_strict: bool = False
+    allowed: tuple[str, ...] = ()
+    standing: Mapping[SubClusterId, int] = field(default_factory=dict)
+    starved: Mapping[SubClusterId, int] = field(default_factory=dict)
+    refused: frozenset[SubClusterId] = frozenset()
+    held: int = 0
+
+
+class AskSplitter(ContainerWatch, Protocol):
+    """Decides how many of a demand each sub-cluster is asked for."""
+
+    def split(self, demand: Demand, rooms: Sequence[Room]) -> Mapping[SubClusterId, int]:
+        """Counts by sub-cluster.
+
+        They add up to the demand's total, less what somebody is still asked about, and what is withheld as others go
+        first.
+        """
+        ...
+
+    def granted(self, key: AskKey, subcluster: SubClusterId) -> None:
+        """A scheduler granted a container of these asks."""
+        ...
+
+    def drop(self, key: AskKey) -> None:
+        """Nothing more of these asks is wanted."""
+        ...
+
+    def begin_anew(self) -> None:
+        """Everything that is wanted will be said once more."""
+        ...
+
+    def clear(self) -> None:
+        """Nothing is wanted any more."""
+        ...
+
+
+class CapacitySplitter:
+    """Splits by free capacity.
+
+    Args:
+        patience: Beats without a grant after which an ask may move.
+    """
+
+    def __init__(self, patience: int = 10) -> None:
+        self._patience = patience
+
+    def split(self, demand: Demand, rooms: Sequence[Room]) -> Mapping[SubClusterId, int]:
+        """See the rules above."""
+        home = next(room.subcluster for room in rooms if room.is_home)
+        eligible = [room for room in rooms if may_have(room, demand)]
+        if not eligible:
+            return {home: demand.total}
+        if demand.is_strict:
+            return split_strictly(demand, eligible, home)
+        local = {room.subcluster: named_there(room, demand) for room in eligible}
+        kept = {room.subcluster: demand.standing.get(room.subcluster, 0) for room in eligible}
+        slots = {room.subcluster: slots_of(room, demand) for room in eligible}
+        self._move_starving(demand, kept, slots)
+        surplus = sum(kept.values()) - demand.total
+        for room in sorted(eligible, key=lambda room: slots[room.subcluster] - kept[room.subcluster]):
+            taken = min(kept[room.subcluster], max(0, surplus))
+            kept[room.subcluster] -= taken
+            surplus -= taken
+        _add(kept, demand.total, [local, slots, sizes_of(eligible, demand)], eligible)
+        return {subcluster: count for subcluster, count in kept.items() if count}
+
+    def granted(self, key: AskKey, subcluster: SubClusterId) -> None:
+        """See `AskSplitter`: it remembers nothing."""
+
+    def drop(self, key: AskKey) -> None:
+        """See `AskSplitter`."""
+
+    def begin_anew(self) -> None:
+        """See `AskSplitter`."""
+
+    def clear(self) -> None:
+        """See `AskSplitter`."""
+
+    def begun(self, container: ContainerId, since_s: float | None) -> None:
+        """See `ContainerWatch`."""
+
+    def ended(self, container: ContainerId, *, is_whole: bool) -> None:
+        """See `ContainerWatch`."""
+
+    def _move_starving(self, demand: Demand, kept: dict[SubClusterId, int], slots: Mapping[SubClusterId, int]) -> None:
+        """Take asks that starve back, as many as there is room for elsewhere."""
+        is_starving = {each: demand.starved.get(each, 0) >= self._patience for each in kept}
+        room = sum(max(0, slots[each] - kept[each]) for each in kept if not is_starving[each])
+        for each, standing in kept.items():
+            if is_starving[each]:
+                moved = min(standing, room)
+                kept[each] -= moved
+                room -= moved
+
+
+def may_have(room: Room, demand: Demand) -> bool:
+    """Whether the sub-cluster can be asked at all."""
+    key = demand.key
+    if not room.is_open or room.subcluster in demand.refused or room.weight <= 0:
+        return False
+    if key.is_opportunistic and not room.is_home:
+        return False  # such containers need a scheduler that is set up for them: the home knows whether it is
+    has_label = not key.label or key.label in room.labels or "*" in room.labels
+    return has_label and _fits(key.resource, room.largest)
+
+
+def _fits(needed: ResourceVector, largest: ResourceVector) -> bool:
+    """A type that the sub-cluster does not tell of is not held against it."""
+    known = {name: amount for name, amount in needed.others.items() if name in largest.others}
+    vcores = needed.vcores if largest.vcores > 0 else 0
+    return ResourceVector(needed.memory_mib, vcores, known).fits_in(largest)
+
+
+def named_there(room: Room, demand: Demand) -> int:
+    """How many are wanted at its hosts; a rack's name alone says little, as most are `/default-rack`."""
+    return sum(count for place, count in demand.places.items() if place in room.racks)
+
+
+def split_strictly(demand: Demand, eligible: Sequence[Room], home: SubClusterId) -> Mapping[SubClusterId, int]:
+    """Only where the named places are; names that nobody knows are the home's."""
+    hosts = {room.subcluster: named_there(room, demand) for room in eligible}
+    if not any(hosts.values()):
+        hosts = {room.subcluster: sum(demand.places.get(rack, 0) for rack in room.rack_names) for room in eligible}
+    if not any(hosts.values()):
+        return {home: demand.total}
+    split = dict.fromkeys(hosts, 0)
+    _add(split, demand.total, [hosts, {each: _NO_BOUND if count else 0 for each, count in hosts.items()}], eligible)
+    return {each: count for each, count in split.items() if count}
+
+
+def slots_of(room: Room, demand: Demand) -> int:
+    """How many such containers the free room could hold."""
+    needed = demand.key.resource
+    pairs = [(room.free.memory_mib, needed.memory_mib), (room.free.vcores, needed.vcores)]
+    pairs += [(room.free.others[name], amount) for name, amount in needed.others.items() if name in room.free.others]
+    return min((max(0, free) // amount for free, amount in pairs if amount > 0), default=_NO_BOUND)
+
+
+def sizes_of(rooms: Sequence[Room], demand: Demand) -> Mapping[SubClusterId, int]:
+    """Bounds for what nothing is free for: in the proportion of the sizes."""
+    largest = max(room.size.memory_mib for room in rooms) or 1
+    return {room.subcluster: max(1, demand.total * room.size.memory_mib * 2 // largest) for room in rooms}
+
+
+def _add(
+    counts: dict[SubClusterId, int],
+    total: int,
+    bounds: Sequence[Mapping[SubClusterId, int]],
+    rooms: Sequence[Room],
+) -> None:
+    """Raise the counts to the total, up to each of the bounds in turn, by weight below a bound."""
+    weights = {room.subcluster: room.weight for room in rooms}
+    last = dict.fromkeys(counts, _NO_BOUND)
+    for bound in (*bounds, last):
+        missing = total - sum(counts.values())
+        if missing <= 0:
+            return
+        left = {each: max(0, bound[each] - counts[each]) for each in counts}
+        for each, share in shares_of(missing, left, lambda name: weights[name]).items():
+            counts[each] += share
+
+
+def shares_of(
+    amount: int, left: Mapping[SubClusterId, int], weight: Callable[[SubClusterId], float]
+) -> Mapping[SubClusterId, int]:
+    """At most `amount` in whole parts, in proportion to what is left times the weight, nowhere more than is left."""
+    most = min(amount, sum(left.values()))
+    pull = {name: bound * weight(name) for name, bound in left.items()}
+    total = sum(pull.values())
+    exact = {name: most * value / total if total else 0.0 for name, value in pull.items()}
+    shares = {name: min(left[name], int(value)) for name, value in exact.items()}
+    while sum(shares.values()) < most:
+        name = max(
+            (name for name in shares if shares[name] < left[name]),
+            key=lambda name: (exact[name] - shares[name], left[name]),
+        )
+        shares[name] += 1
+    return shares

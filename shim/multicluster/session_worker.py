@@ -1,0 +1,211 @@
+"""One session of one application in a further sub-cluster: opened, spoken to at a beat, opened again, ended."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import Enum
+
+import structlog
+
+from shim.domain.allocations import NodeToken, SessionRequest
+from shim.domain.ids import ContainerId, SubClusterId
+from shim.errors import CannotSpanError, HeddleError, ResourceManagerError
+from shim.multicluster.core import (
+    Beat,
+    Event,
+    SessionAnswered,
+    SessionForgotten,
+    SessionLost,
+    SessionOpened,
+    SessionRefused,
+)
+from shim.multicluster.unmanaged import Opened
+from shim.ports.attempt_calls import ALLOCATE
+from shim.ports.clock import Clock
+from shim.ports.resource_manager_rpc import RPCRefusal
+from shim.protocol.hrpc import JavaClass
+from shim.protocol.yarn.allocations import read_allocate_answer, write_session_request
+from shim.protocol.yarn.unmanaged import expected_id
+
+__all__ = ["SpanSettings", "SpanWorker"]
+
+_log = structlog.get_logger("heddle.span")
+
+_UNKNOWN_THERE = frozenset(
+    {
+        JavaClass.APPLICATION_MASTER_NOT_REGISTERED,
+        JavaClass.APPLICATION_ATTEMPT_NOT_FOUND,
+        JavaClass.INVALID_TOKEN,
+        JavaClass.SASL,
+    }
+)
+"""The scheduler has restarted, or somebody ended the master there: opening it again tells which."""
+
+
+class _Outcome(Enum):
+    """What became of a call."""
+
+    HEARD = "heard"
+    SILENT = "silent"
+    ENDED = "ended"
+
+
+@dataclass(frozen=True, slots=True)
+class SpanSettings:
+    """How sessions are held.
+
+    Attributes:
+        beat_s: From one call to the next, if nothing is urgent.
+        lost_after_s: A sub-cluster that is silent for longer is given up, with its containers.
+        answer_within_s: For one call.
+        retry_s: From one failed opening to the next.
+    """
+
+    beat_s: float = 1.0
+    lost_after_s: float = 60.0
+    answer_within_s: float = 10.0
+    retry_s: float = 2.0
+
+
+class SpanWorker:
+    """Holds a session. Start with `start`; everything that happens is told to the ledger through `tell`.
+
+    Attributes:
+        is_usable: Whether containers may be asked for there.
+    """
+
+    def __init__(
+        self,
+        subcluster: SubClusterId,
+        open_: Callable[[], Awaitable[Opened]],
+        tell: Callable[[Event], None],
+        keep: Callable[[bytes, Sequence[NodeToken]], Awaitable[None]],
+        clock: Clock,
+        settings: SpanSettings,
+        known: frozenset[ContainerId] = frozenset(),
+    ) -> None:
+        self.is_usable = True
+        self.opened: asyncio.Future[Opened | None] = asyncio.get_running_loop().create_future()
+        self._subcluster = subcluster
+        self._open = open_
+        self._tell = tell
+        self._keep = keep
+        self._clock = clock
+        self._settings = settings
+        self._known = known
+        self._request: SessionRequest | None = None
+        self._wake = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+        self._now: Opened | None = None
+
+    def start(self) -> None:
+        """Begin."""
+        self._task = asyncio.create_task(self._run(), name=f"span to {self._subcluster}")
+
+    def say(self, request: SessionRequest) -> None:
+        """What is to be said next, at once."""
+        self._request = request
+        self._wake.set()
+
+    async def stop(self) -> Opened | None:
+        """Say nothing more; return what is open, for whoever ends it."""
+        if self._task is not None:
+            self._task.cancel()
+            with suppress(asyncio.CancelledError):
+                await self._task
+        opened, self._now = self._now, None
+        return opened
+
+    async def _run(self) -> None:
+        try:
+            while True:
+                opened = await self._opening()
+                if opened is None:
+                    return
+                await self._talk(opened)
+                await opened.login.close()
+        except Exception:  # noqa: BLE001 - the boundary of a task: a bug is told, and the sub-cluster given up
+            _log.exception("a span broke", subcluster=self._subcluster)
+            self._give_up("a fault of Heddle's")
+        finally:
+            if not self.opened.done():
+                self.opened.set_result(None)
+
+    async def _opening(self) -> Opened | None:
+        """Open the session however long it takes; None if that is hopeless."""
+        began_s = self._clock.monotonic_s()
+        while True:
+            try:
+                self._now = opened = await self._open()
+            except CannotSpanError as exc:
+                self._give_up(str(exc))
+                return None
+            except HeddleError as exc:
+                is_late = self._clock.monotonic_s() - began_s >= self._settings.lost_after_s
+                if self.is_usable and (is_late or not self.opened.done()):
+                    self._give_up(str(exc))
+                await self._clock.sleep(self._settings.retry_s)
+                continue
+            self.is_usable = True
+            self._request = None
+            self._tell(SessionOpened(self._subcluster, opened.live, opened.node_tokens, self._known))
+            self._known = frozenset()
+            if not self.opened.done():
+                self.opened.set_result(opened)
+            return opened
+
+    def _give_up(self, reason: str) -> None:
+        self.is_usable = False
+        if not self.opened.done():
+            self.opened.set_result(None)
+        _log.warning("a sub-cluster is given up by an application", subcluster=self._subcluster, reason=reason)
+        self._tell(SessionLost(self._subcluster, reason))
+
+    async def _talk(self, opened: Opened) -> None:
+        """Speak until the session has to be opened again."""
+        heard_s = self._clock.monotonic_s()
+        while True:
+            request = self._next_request()
+            outcome = _Outcome.HEARD if request is None else await self._exchange(opened, request)
+            if outcome is _Outcome.ENDED:
+                return
+            if outcome is _Outcome.HEARD:
+                heard_s = self._clock.monotonic_s()
+            elif self._clock.monotonic_s() - heard_s >= self._settings.lost_after_s:
+                self._give_up(f"silent for {self._settings.lost_after_s:g} s")
+                return
+            with suppress(TimeoutError):
+                await asyncio.wait_for(self._wake.wait(), self._settings.beat_s)
+
+    def _next_request(self) -> SessionRequest | None:
+        if self._request is None:
+            self._tell(Beat(self._subcluster))  # comes back by `say`
+        request, self._request = self._request, None
+        self._wake.clear()
+        return request
+
+    async def _exchange(self, opened: Opened, request: SessionRequest) -> _Outcome:
+        try:
+            answer = await opened.login.call(
+                ALLOCATE, write_session_request(request), timeout_s=self._settings.answer_within_s
+            )
+        except ResourceManagerError as exc:
+            _log.info("a scheduler does not answer", subcluster=self._subcluster, reason=str(exc))
+            return _Outcome.SILENT
+        if answer.refusal is not None:
+            return self._refused(request, answer.refusal)
+        told = read_allocate_answer(answer.payload)
+        self._tell(SessionAnswered(self._subcluster, request.serial, told))
+        if told.am_rm_token or told.node_tokens:
+            await self._keep(told.am_rm_token, told.node_tokens)
+        return _Outcome.HEARD
+
+    def _refused(self, request: SessionRequest, refusal: RPCRefusal) -> _Outcome:
+        java_class, message = refusal.java_class, refusal.message
+        if java_class in _UNKNOWN_THERE:
+            self._tell(SessionForgotten(self._subcluster, request.serial))
+            return _Outcome.ENDED
+        _log.warning("a scheduler refuses", subcluster=self._subcluster, java_class=java_class, message=message)
+        self._tell(SessionRefused(self._subcluster, request.serial, java_class, message, expected_id(message)))
+        return _Outcome.HEARD

@@ -1,0 +1,163 @@
+"""What an attempt has with the schedulers of further sub-clusters: a session each, opened, resumed, ended."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from shim.domain.allocations import NodeToken, Running, SessionRequest
+from shim.domain.ids import ApplicationId, ContainerId, SubClusterId
+from shim.multicluster.capacity import SpanRooms
+from shim.multicluster.core import Event
+from shim.multicluster.session_worker import SpanSettings, SpanWorker
+from shim.multicluster.splitters import SpanMatching
+from shim.multicluster.unmanaged import Opened, UnmanagedMasters
+from shim.ports.attempt_calls import Attempt
+from shim.ports.clock import Clock
+from shim.ports.span_store import SpanSession, SpanStore
+from shim.protocol.yarn.allocations import read_registration, with_containers
+
+__all__ = ["SpanSessions", "SpanTools"]
+
+_KEPT_WITHIN_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class SpanTools:
+    """What every span needs.
+
+    Attributes:
+        keeps_containers: Whether an application asked for its containers to outlive its attempts.
+        at_home: What runs at home for an attempt that registered there before this Heddle started.
+    """
+
+    masters: UnmanagedMasters
+    store: SpanStore
+    rooms: SpanRooms
+    matching: SpanMatching
+    clock: Clock
+    settings: SpanSettings
+    keeps_containers: Callable[[ApplicationId], Awaitable[bool]]
+    at_home: Callable[[Attempt], Awaitable[tuple[Running, ...]]]
+
+
+class SpanSessions:
+    """The sessions of one attempt beyond its home.
+
+    Args:
+        attempt: Whose they are.
+        tools: What every span needs.
+        tell: Takes what the schedulers say.
+    """
+
+    def __init__(self, attempt: Attempt, tools: SpanTools, tell: Callable[[Event], None]) -> None:
+        self._attempt = attempt
+        self._tools = tools
+        self._tell = tell
+        self._workers: dict[SubClusterId, SpanWorker] = {}
+        self._sessions: dict[SubClusterId, SpanSession] = {}
+
+    @property
+    def usable(self) -> Mapping[SubClusterId, bool]:
+        """Whether containers may be asked for there, of each that was opened."""
+        return {name: worker.is_usable for name, worker in self._workers.items()}
+
+    def say(self, subcluster: SubClusterId, request: SessionRequest) -> None:
+        """What is to be said there next, at once; nothing, where nothing is open."""
+        if subcluster in self._workers:
+            self._workers[subcluster].say(request)
+
+    def open(self, subcluster: SubClusterId) -> None:
+        """Begin a session; nothing, if there is one."""
+        attempt = self._attempt
+        self._open(SpanSession(attempt.id.application, subcluster, attempt.home_subcluster, attempt.user))
+
+    def _open(self, session: SpanSession, known: frozenset[ContainerId] = frozenset()) -> SpanWorker:
+        name = session.subcluster
+        if name in self._workers:
+            return self._workers[name]
+        self._sessions[name] = session
+
+        async def open_() -> Opened:
+            queue = self._tools.rooms.queue_at(name, self._attempt.queue)
+            newest = await self._tools.store.sessions(session.application)
+            current = next((each for each in newest if each.subcluster == name), session)
+            opened = await self._tools.masters.open(current, queue or self._attempt.queue)
+            self._sessions[name] = opened.session
+            return opened
+
+        async def keep(token: bytes, node_tokens: Sequence[NodeToken]) -> None:
+            current = self._sessions[name]
+            known = {each.node: each for each in read_registration(current.node_tokens)[1]}
+            new = known | {each.node: each for each in node_tokens}
+            kept = replace(current, token=token or current.token, node_tokens=with_containers(b"", (), new.values()))
+            if kept != current:
+                self._sessions[name] = kept
+                await self._tools.store.save_session(kept)
+
+        tools = self._tools
+        worker = SpanWorker(name, open_, self._tell, keep, clock=tools.clock, settings=tools.settings, known=known)
+        self._workers[name] = worker
+        worker.start()
+        return worker
+
+    async def resume(self, registration: bytes, *, is_new: bool) -> bytes:
+        """Take over the sessions of an earlier attempt, or of an earlier Heddle.
+
+        Returns:
+            The answer to the registration; a new attempt that keeps containers finds those of all sub-clusters in it.
+        """
+        tools, application = self._tools, self._attempt.id.application
+        sessions = await tools.store.sessions(application)
+        if not sessions:
+            return registration
+        given = await tools.store.containers(application)
+        keeps = not is_new or await tools.keeps_containers(application)
+        if not keeps:
+            for name, containers in given.items():  # they are given back: nobody shall miss them later
+                await tools.store.take(application, name, containers)
+            given = {}
+        workers = {each.subcluster: self._open(each, given.get(each.subcluster, frozenset())) for each in sessions}
+        if not keeps or not is_new:
+            return registration
+        return await self._with_kept(registration, workers, given)
+
+    async def _with_kept(
+        self,
+        registration: bytes,
+        workers: Mapping[SubClusterId, SpanWorker],
+        given: Mapping[SubClusterId, frozenset[ContainerId]],
+    ) -> bytes:
+        for name, worker in workers.items():
+            try:
+                opened = await asyncio.wait_for(asyncio.shield(worker.opened), _KEPT_WITHIN_S)
+            except TimeoutError:
+                continue
+            if opened is not None:
+                kept = [grant for grant in opened.live if grant.container in given.get(name, ())]
+                registration = with_containers(registration, kept, opened.node_tokens)
+        return registration
+
+    async def _end(self, name: SubClusterId, payload: bytes) -> None:
+        worker = self._workers.pop(name)
+        opened = await worker.stop()
+        session = self._sessions[name]
+        if opened is not None:
+            await self._tools.masters.finish(session, opened.login, payload)
+        else:
+            await self._tools.masters.end(session, "its application has ended")
+
+    async def end(self, payload: bytes) -> None:
+        """The application has ended: end all of them.
+
+        Args:
+            payload: What its ApplicationMaster said to its home.
+        """
+        await asyncio.gather(*(self._end(name, payload) for name in tuple(self._workers)))
+
+    async def stop(self) -> None:
+        """Say nothing more; what is open stays so."""
+        for worker in self._workers.values():
+            opened = await worker.stop()
+            if opened is not None:
+                await opened.login.close()
+        self._workers.clear()

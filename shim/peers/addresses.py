@@ -1,0 +1,87 @@
+"""Where each Global Master takes ApplicationMasters: leases tell, so that a connection can be passed on to an owner."""
+
+import os
+from collections.abc import Callable
+
+import structlog
+
+from shim.domain.ids import GlobalMasterId
+from shim.errors import StoreError
+from shim.peers.ownership import Owner
+from shim.peers.roster import Roster, door_role
+from shim.ports.clock import Clock
+from shim.ports.lease_store import LeaseStore
+
+__all__ = ["SchedulerDoors"]
+
+_ROUNDS_A_LEASE = 4
+_log = structlog.get_logger("heddle.masters")
+
+
+class SchedulerDoors:
+    """Tells the others of the own door, and of theirs whoever asks.
+
+    Args:
+        store: Where leases are.
+        roster: The leases as last read.
+        owner_of: Who owns the queue that an application names.
+        clock: The machine's.
+        me: This Global Master.
+        lease_s: Length of its leases.
+    """
+
+    def __init__(
+        self,
+        store: LeaseStore,
+        roster: Roster,
+        owner_of: Callable[[str], Owner | None],
+        clock: Clock,
+        *,
+        me: GlobalMasterId,
+        lease_s: float,
+    ) -> None:
+        self._store = store
+        self._roster = roster
+        self._owner_of = owner_of
+        self._clock = clock
+        self._me = me
+        self._lease_s = lease_s
+        self._holder = f"{me}-door-{os.urandom(8).hex()}"
+
+    def door_of(self, queue: str) -> str:
+        """`host:port` of the scheduler door of another Global Master that owns a queue; empty if there is none."""
+        owner = self._owner_of(queue)
+        if owner is None or owner.is_me:
+            return ""
+        lease = self._roster.door(owner.master)
+        return "" if lease is None or not self._roster.is_live(lease, self._clock.monotonic_s()) else lease.address
+
+    async def run(self, address: str) -> None:
+        """Tell where the own door is, until cancelled.
+
+        Args:
+            address: `host:port`, as the others reach it.
+        """
+        try:
+            while True:
+                await self._tell(address)
+                await self._clock.sleep(self._lease_s / _ROUNDS_A_LEASE)
+        finally:
+            await self._give_back()
+
+    async def _tell(self, address: str) -> None:
+        try:
+            told = await self._store.acquire(
+                door_role(self._me), holder=self._holder, address=address, for_s=self._lease_s
+            )
+        except StoreError as exc:
+            _log.warning("the scheduler door's lease could not be prolonged", reason=str(exc))
+            return
+        if told is None:
+            _log.info("the scheduler door of an earlier life of this Global Master is still told of", name=self._me)
+
+    async def _give_back(self) -> None:
+        try:
+            await self._store.release_all(holder=self._holder)
+        except StoreError as exc:
+            _log.warning("the scheduler door's lease is not returned: it ends by itself", reason=str(exc))

@@ -1,0 +1,3 @@
+"""Which Global Master owns what: pure code."""
+
+__all__: list[str] = []

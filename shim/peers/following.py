@@ -1,0 +1,311 @@
+"""A Global Master's side of its links to Local Masters: reports into the view, proposals out, verdicts back.
+
+The leases tell where the active Local Master of each sub-cluster is. While there is none, or it is cut off from here,
+the view ages, and tells so; nothing else is concluded from it, as the ResourceManager may be well.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+import structlog
+
+from shim.domain.ids import GlobalMasterId, SubClusterId
+from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.leases import Lease
+from shim.domain.subclusters import SubClusterReport
+from shim.domain.submissions import HomeProposal
+from shim.domain.verdicts import HomeVerdict, Verdict
+from shim.errors import HeddleError, MasterLinkError, RemoteProtocolError, ResourceManagerError
+from shim.federation.core.federation_view import FederationView
+from shim.federation.poller import HeartbeatListener
+from shim.peers.clock_offset import ClockOffset, shifted
+from shim.peers.correspondence import Correspondence
+from shim.peers.roster import Roster, local_master_role
+from shim.peers.verification import stripped
+from shim.ports.clock import Clock
+from shim.ports.master_links import MasterDialer, MasterLink
+from shim.protocol.peers import (
+    DeltaFrame,
+    Frame,
+    LaunchedFrame,
+    LaunchFrame,
+    ProposalFrame,
+    ReportFollower,
+    ReportFrame,
+    ResyncFrame,
+    TroubleFrame,
+    VerdictFrame,
+)
+
+__all__ = ["Following", "FollowingSettings", "LinkStatus"]
+
+_log = structlog.get_logger("heddle.masters")
+
+
+@dataclass(frozen=True, slots=True)
+class FollowingSettings:
+    """How Local Masters are followed.
+
+    Attributes:
+        retry_s: From the end of a link to the next try.
+        verify_within_s: How long a proposal waits for its verdict.
+    """
+
+    retry_s: float = 0.25
+    verify_within_s: float = 0.3
+
+
+@dataclass(frozen=True, slots=True)
+class LinkStatus:
+    """How a Global Master is connected to the Local Master of a sub-cluster.
+
+    Attributes:
+        address: Where the Local Master is; empty if no lease tells.
+        trouble: Why there is no link; empty if there is one.
+        resyncs: How often a report was missing.
+    """
+
+    subcluster: SubClusterId
+    is_linked: bool
+    address: str
+    trouble: str
+    reports: int
+    resyncs: int
+
+
+class _Follower:
+    """Follows the Local Master of one sub-cluster, whoever that is."""
+
+    def __init__(
+        self,
+        subcluster: SubClusterId,
+        me: GlobalMasterId,
+        view: FederationView,
+        clock: Clock,
+        listeners: Iterable[HeartbeatListener],
+    ) -> None:
+        self.subcluster = subcluster
+        self.heard = asyncio.Event()
+        self.questions: Correspondence | None = None
+        self.address = ""
+        self.trouble = "not dialled yet"
+        self.reports = 0
+        self.resyncs = 0
+        self._reader = ReportFollower(me)
+        self._offset = ClockOffset()
+        self._view = view
+        self._clock = clock
+        self._listeners = tuple(listeners)
+
+    async def follow(self, link: MasterLink) -> None:
+        """Take reports from a link until it ends.
+
+        Raises:
+            MasterLinkError: It ended.
+            RemoteProtocolError: What came has no place here.
+        """
+        questions = Correspondence(link)
+        await link.send(self._reader.hello())
+        self.questions, self.trouble = questions, ""
+        _log.info("following", subcluster=self.subcluster, at=self.address)
+        self._offset = ClockOffset()  # another Local Master has another clock
+        try:
+            while True:
+                answer = self._take(await link.receive(), questions)
+                if answer is not None:
+                    self.resyncs += 1
+                    await link.send(answer)
+        finally:
+            self.questions = None
+            questions.end(f"the link to the Local Master of {self.subcluster} has ended")
+
+    def listen(self, listener: HeartbeatListener) -> None:
+        """Tell one more of every report and failure."""
+        self._listeners = (*self._listeners, listener)
+
+    def _take(self, frame: Frame, questions: Correspondence) -> ResyncFrame | None:
+        match frame:
+            case ReportFrame() | DeltaFrame():
+                self._offset.note(sent_at_s=frame.sent_at_s, received_at_s=self._clock.now_s())
+                taken = self._reader.receive(frame)
+                if isinstance(taken, ResyncFrame):
+                    return taken
+                for report in taken:
+                    self._apply(shifted(report, self._offset.offset_s))
+            case TroubleFrame(reason, at_s):
+                self._fail(reason, at_s + self._offset.offset_s)
+            case VerdictFrame() | LaunchedFrame():
+                questions.take(frame)
+            case _:
+                raise RemoteProtocolError(f"{type(frame).__name__} is nothing that a Global Master is told")
+        return None
+
+    def _apply(self, report: SubClusterReport) -> None:
+        if report.subcluster != self.subcluster:
+            raise RemoteProtocolError(f"a report of {report.subcluster!r} from the Local Master of {self.subcluster}")
+        applied = self._view.apply(report)
+        self.reports += 1
+        self.heard.set()
+        for listener in self._listeners:
+            listener.reported(report, applied)
+
+    def _fail(self, reason: str, at_s: float) -> None:
+        self._view.note_failure(self.subcluster, reason, at_s=at_s)
+        self.heard.set()
+        for listener in self._listeners:
+            listener.failed(self.subcluster, ResourceManagerError(self.subcluster, reason))
+
+
+class Following:
+    """Follows every sub-cluster's Local Master; in a Global Master it stands in the place of `Heartbeats`.
+
+    Args:
+        me: Name of this Global Master.
+        view: What reports go into.
+        dialer: Makes the links.
+        roster: Says where Local Masters are.
+        clock: The machine's.
+        settings: How they are followed.
+        listeners: Told of every report and failure.
+
+    Attributes:
+        me: Name of this Global Master.
+        verdicts: How often Local Masters said what.
+        repairs: How many homes were chosen again after a rejection.
+    """
+
+    def __init__(
+        self,
+        me: GlobalMasterId,
+        view: FederationView,
+        dialer: MasterDialer,
+        roster: Roster,
+        clock: Clock,
+        settings: FollowingSettings | None = None,
+        *,
+        listeners: Sequence[HeartbeatListener] = (),
+    ) -> None:
+        self.me = me
+        self._dialer = dialer
+        self._roster = roster
+        self._clock = clock
+        self._life = int(clock.now_s() * 1000.0)
+        self._settings = settings or FollowingSettings()
+        self._followers = {each: _Follower(each, me, view, clock, listeners) for each in view.subclusters}
+        self._tasks: list[asyncio.Task[None]] = []
+        self.verdicts: Counter[tuple[SubClusterId, Verdict]] = Counter()
+        self.repairs = 0
+
+    def listen(self, listener: HeartbeatListener) -> None:
+        """Tell one more of every report and failure."""
+        for follower in self._followers.values():
+            follower.listen(listener)
+
+    def start(self) -> None:
+        """Begin to follow."""
+        self._tasks = [
+            asyncio.create_task(self._follow_for_ever(follower), name=f"following-{subcluster}")
+            for subcluster, follower in self._followers.items()
+        ]
+
+    async def first_polls(self) -> None:
+        """Wait until every Local Master was heard of once."""
+        await asyncio.gather(*(follower.heard.wait() for follower in self._followers.values()))
+
+    async def stop(self) -> None:
+        """End every link."""
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._tasks.clear()
+
+    def links(self) -> list[LinkStatus]:
+        """How it is connected, in the configured order."""
+        return [
+            LinkStatus(
+                subcluster=each.subcluster,
+                is_linked=each.questions is not None,
+                address=each.address,
+                trouble=each.trouble,
+                reports=each.reports,
+                resyncs=each.resyncs,
+            )
+            for each in self._followers.values()
+        ]
+
+    def repaired(self) -> None:
+        """See `VerifiesHomes`."""
+        self.repairs += 1
+
+    async def verify(self, home: SubClusterId, proposal: HomeProposal) -> HomeVerdict:
+        """Ask the Local Master of a sub-cluster about a proposal. One that says nothing stands in nobody's way."""
+        verdict = await self._ask(home, proposal)
+        self.verdicts[home, verdict.verdict] += 1
+        return verdict
+
+    async def _ask(self, home: SubClusterId, proposal: HomeProposal) -> HomeVerdict:
+        follower = self._followers[home]
+        questions = follower.questions
+        if questions is None:
+            return HomeVerdict(home, Verdict.UNVERIFIED, f"no link to its Local Master: {follower.trouble}")
+        question = ProposalFrame(questions.next_number(), stripped(proposal))
+        try:
+            answer = await questions.ask(question, timeout_s=self._settings.verify_within_s)
+        except MasterLinkError as exc:
+            return HomeVerdict(home, Verdict.UNVERIFIED, str(exc))
+        if not isinstance(answer, VerdictFrame) or answer.verdict.subcluster != home:
+            return HomeVerdict(home, Verdict.UNVERIFIED, "its Local Master answered something else")
+        return answer.verdict
+
+    async def verify_launches(
+        self, subcluster: SubClusterId, proposals: Sequence[LaunchProposal], news: Sequence[LaunchNews]
+    ) -> Sequence[LaunchVerdict]:
+        """See `VerifiesLaunches`: a Local Master that says nothing stands in nobody's way."""
+        questions = self._followers[subcluster].questions
+        if questions is None:
+            return _unverified(subcluster, proposals, f"no link: {self._followers[subcluster].trouble}")
+        question = LaunchFrame(questions.next_number(), tuple(proposals), tuple(news), self._life)
+        try:
+            answer = await questions.ask(question, timeout_s=self._settings.verify_within_s)
+        except MasterLinkError as exc:
+            return _unverified(subcluster, proposals, str(exc))
+        if not isinstance(answer, LaunchedFrame) or any(each.subcluster != subcluster for each in answer.verdicts):
+            return _unverified(subcluster, proposals, "its Local Master answered something else")
+        said = {each.number: each for each in answer.verdicts}
+        silent = [each for each in proposals if each.number not in said]
+        return (*said.values(), *_unverified(subcluster, silent, "its Local Master did not say"))
+
+    async def _follow_for_ever(self, follower: _Follower) -> None:
+        while True:
+            lease = self._roster.local_master(follower.subcluster)
+            try:
+                await self._follow_once(follower, lease)
+            except HeddleError as exc:
+                if str(exc) != follower.trouble:
+                    _log.warning("not following", subcluster=follower.subcluster, reason=str(exc))
+                follower.trouble = str(exc)
+            except Exception as exc:  # noqa: BLE001 - the task's boundary: a bug with one frame must not end following
+                _log.exception("following_failed_by_a_bug", subcluster=follower.subcluster)
+                follower.trouble = f"{type(exc).__name__}: {exc}"
+            await self._clock.sleep(self._settings.retry_s)
+
+    async def _follow_once(self, follower: _Follower, lease: Lease | None) -> None:
+        if lease is None or not lease.holder:
+            follower.address = ""
+            raise MasterLinkError(f"no Local Master of {follower.subcluster} has a lease: run heddle lm")
+        follower.address = lease.address
+        link = await self._dialer.dial(lease.address, expected=local_master_role(follower.subcluster))
+        try:
+            await follower.follow(link)
+        finally:
+            with suppress(HeddleError):
+                await link.close()
+
+
+def _unverified(
+    subcluster: SubClusterId, proposals: Iterable[LaunchProposal], reason: str
+) -> tuple[LaunchVerdict, ...]:
+    return tuple(LaunchVerdict(subcluster, each.number, Verdict.UNVERIFIED, 0, reason) for each in proposals)

@@ -1,0 +1,303 @@
+"""A Global Master's proposals for containers of spanning applications, and what Local Masters make of them.
+
+In one process the books of promises are the Local Masters' own, and a verdict is there at once. Where Local Masters are
+processes of their own, the books are what this Global Master believes: a proposal is believed until its verdict comes,
+and a rejection corrects the belief by what it says of others. What is proposed and told in one go travels in one frame
+for each Local Master.
+"""
+
+import asyncio
+import itertools
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import ContainerId, SubClusterId
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Reckoning, Waiting
+from shim.domain.subclusters import SubClusterReport
+from shim.domain.verdicts import Verdict
+from shim.errors import HeddleError
+from shim.federation.core.federation_view import Applied, FederationView, Part
+from shim.peers.container_order import AttemptTurn
+from shim.ports.clock import Clock
+from shim.scheduling.local_master.promises import Kinds, PromiseBook
+
+__all__ = ["AttemptLaunches", "LaunchDesk", "LaunchVerification", "VerifiesLaunches"]
+
+_ME = "me"
+_NUMBERS_A_MS = 1 << 16
+"""Numbers of a life begin at its start: no later life has the same, unless one proposes 65 million a second."""
+
+
+class VerifiesLaunches(Protocol):
+    """Local Masters elsewhere."""
+
+    async def verify_launches(
+        self, subcluster: SubClusterId, proposals: Sequence[LaunchProposal], news: Sequence[LaunchNews]
+    ) -> Sequence[LaunchVerdict]:
+        """What the Local Master of a sub-cluster says to each proposal; UNVERIFIED if it does not say in time."""
+        ...
+
+
+class LaunchVerification:
+    """A Local Master's word on proposals: its book of promises, kept up with its view.
+
+    Args:
+        subcluster: Whose.
+        view: Of this sub-cluster, among others or alone.
+        clock: For times.
+        lasts_s: How long a promise holds.
+    """
+
+    def __init__(self, subcluster: SubClusterId, view: FederationView, clock: Clock, lasts_s: float) -> None:
+        self._subcluster = subcluster
+        self._view = view
+        self._clock = clock
+        self._book = PromiseBook(subcluster, lasts_s)
+
+    @property
+    def book(self) -> PromiseBook:
+        """The book, with the newest report in it."""
+        polled_at_s = self._view.as_of_s(self._subcluster, Part.NODES)
+        if polled_at_s is not None and polled_at_s > self._book.reported_at_s:
+            seen = self._view.look(self._subcluster, self._clock.now_s())
+            self._book.apply(seen.nodes, seen.queues, polled_at_s)
+        return self._book
+
+    def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
+        """See `HeartbeatListener`: a book that somebody reads is kept up, so that no reader waits for 10,000 nodes."""
+        if self._book.reported_at_s > float("-inf"):
+            _ = self.book
+
+    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """See `HeartbeatListener`: the book stays as it is."""
+
+    @property
+    def open(self) -> int:
+        """Containers that are promised and not granted; whoever asks for this alone needs no report read."""
+        return self._book.open
+
+    def verify(
+        self, sender: str, proposals: Sequence[LaunchProposal], news: Sequence[LaunchNews]
+    ) -> tuple[LaunchVerdict, ...]:
+        """Hear what became of earlier proposals, then judge these."""
+        book, now_s = self.book, self._clock.now_s()
+        for each in news:
+            book.tell(sender, each, now_s)
+        if book.reported_at_s < 0:
+            why = "its Local Master has not polled yet"
+            return tuple(LaunchVerdict(self._subcluster, each.number, Verdict.UNVERIFIED, 0, why) for each in proposals)
+        return tuple(book.propose(sender, each, now_s) for each in proposals)
+
+
+@dataclass(slots=True)
+class _Outgoing:
+    """What is to be said to one Local Master."""
+
+    proposals: list[LaunchProposal] = field(default_factory=list)
+    news: dict[int, LaunchNews] = field(default_factory=dict)
+
+
+class LaunchDesk:
+    """Every attempt's proposals.
+
+    Args:
+        view: What heartbeats told.
+        clock: For times.
+        lasts_s: How long a promise holds.
+        elsewhere: The Local Masters, if they are processes of their own.
+
+    Attributes:
+        verdicts: How often Local Masters said what.
+    """
+
+    def __init__(
+        self, view: FederationView, clock: Clock, lasts_s: float, elsewhere: VerifiesLaunches | None = None
+    ) -> None:
+        self._books = {each: LaunchVerification(each, view, clock, lasts_s) for each in view.subclusters}
+        self._clock = clock
+        self._elsewhere = elsewhere
+        self._numbers = itertools.count(int(clock.now_s() * 1000) * _NUMBERS_A_MS)
+        self._judges: dict[int, Callable[[Sequence[LaunchVerdict]], None]] = {}
+        self._outgoing: dict[SubClusterId, _Outgoing] = {}
+        self._sending: set[asyncio.Task[None]] = set()
+        self.verdicts: Counter[tuple[SubClusterId, Verdict]] = Counter()
+
+    def reported(self, report: SubClusterReport, applied: Applied) -> None:
+        """See `HeartbeatListener`."""
+        self._books[report.subcluster].reported(report, applied)
+
+    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """See `HeartbeatListener`."""
+
+    def open_promises(self) -> Mapping[SubClusterId, int]:
+        """Containers that are promised and not granted, as far as is known here."""
+        return {name: verification.open for name, verification in self._books.items()}
+
+    def room(self, subcluster: SubClusterId, kind: ContainerKind, before: Kinds = ()) -> int:
+        """How many containers of a kind could be had, as far as is known, if others had theirs first."""
+        return self._books[subcluster].book.room(kind, before)
+
+    def propose(
+        self,
+        subcluster: SubClusterId,
+        holder: str,
+        kind: ContainerKind,
+        count: int,
+        judge: Callable[[Sequence[LaunchVerdict]], None],
+    ) -> tuple[int, LaunchVerdict | None]:
+        """Propose; see `Launches.propose`. A verdict that comes later is given to `judge`."""
+        proposal = LaunchProposal(next(self._numbers), holder, kind, count)
+        verdict = self._books[subcluster].book.propose(_ME, proposal, self._clock.now_s())
+        if self._elsewhere is None:
+            self.verdicts[subcluster, verdict.verdict] += 1
+            return proposal.number, verdict
+        self._judges[proposal.number] = judge
+        self._out(subcluster).proposals.append(proposal)
+        return proposal.number, None
+
+    def tell(self, subcluster: SubClusterId, news: LaunchNews) -> None:
+        """Say what became of a proposal so far."""
+        self._books[subcluster].book.tell(_ME, news, self._clock.now_s())
+        if self._elsewhere is not None:
+            self._out(subcluster).news[news.number] = news
+
+    def took(self, subcluster: SubClusterId, holder: str, kind: ContainerKind) -> None:
+        """A container was granted that nobody had promised: no report shows it yet."""
+        self._books[subcluster].book.took(holder, kind, self._clock.now_s())
+
+    def lost(self, subcluster: SubClusterId, number: int) -> int:
+        """How many containers of a proposal have a promise no more, though nobody withdrew it."""
+        return self._books[subcluster].book.lost(_ME, number)
+
+    async def close(self) -> None:
+        """Say nothing more."""
+        for task in tuple(self._sending):
+            task.cancel()
+        await asyncio.gather(*self._sending, return_exceptions=True)
+
+    def _out(self, subcluster: SubClusterId) -> _Outgoing:
+        """What goes out when whoever speaks now has finished."""
+        if subcluster not in self._outgoing:
+            self._outgoing[subcluster] = _Outgoing()
+            task = asyncio.get_running_loop().create_task(self._send(subcluster), name=f"launches at {subcluster}")
+            self._sending.add(task)
+            task.add_done_callback(self._sending.discard)
+        return self._outgoing[subcluster]
+
+    async def _send(self, subcluster: SubClusterId) -> None:
+        assert self._elsewhere is not None  # noqa: S101 - else nothing goes out
+        out = self._outgoing.pop(subcluster)
+        news = tuple(out.news.values())
+        verdicts = await self._elsewhere.verify_launches(subcluster, tuple(out.proposals), news)
+        heard: dict[Callable[[Sequence[LaunchVerdict]], None], list[LaunchVerdict]] = {}
+        for verdict in verdicts:
+            self.verdicts[subcluster, verdict.verdict] += 1
+            judge = self._judges.pop(verdict.number, None)
+            if judge is None:
+                continue
+            heard.setdefault(judge, []).append(verdict)
+            if verdict.verdict is Verdict.REJECTED:
+                book = self._books[subcluster].book
+                book.correct(_ME, verdict.number, verdict.accepted)
+                book.learn(verdict.promised, self._clock.now_s())
+        for judge, told in heard.items():
+            judge(told)
+
+
+class AttemptLaunches:
+    """Implements `Launches` for one attempt.
+
+    Args:
+        desk: Of all attempts.
+        holder: The attempt, for people.
+        queue_at: What a sub-cluster calls the attempt's queue; None if it has no such queue.
+        judge: Given verdicts that were not there at once.
+        turn: The attempt's place among those of its queue.
+    """
+
+    def __init__(
+        self,
+        desk: LaunchDesk,
+        holder: str,
+        queue_at: Callable[[SubClusterId], str | None],
+        judge: Callable[[Sequence[LaunchVerdict]], None],
+        turn: AttemptTurn,
+    ) -> None:
+        self._desk = desk
+        self._holder = holder
+        self._queue_at = queue_at
+        self._judge = judge
+        self._turn = turn
+        self._queues: dict[SubClusterId, str] = {}
+
+    def room(self, subcluster: SubClusterId, key: AskKey, places: tuple[str, ...] = ()) -> int:
+        """See `Launches`."""
+        counts: Counter[ContainerKind] = Counter()
+        for each in self._turn.before(subcluster):
+            if each.count:  # what is promised is no room anyway
+                counts[ContainerKind(self._queue(subcluster), each.resource, each.label, each.places)] += each.count
+        return self._desk.room(subcluster, self._kind(subcluster, key, places), tuple(counts.items()))
+
+    @property
+    def is_ordered(self) -> bool:
+        """See `Launches`."""
+        return self._turn.is_ordered
+
+    def before(self, subcluster: SubClusterId, key: AskKey) -> Sequence[str]:
+        """See `Launches`: nodes of another label are no one's who does not ask for it."""
+        ahead = self._turn.before(subcluster)
+        return tuple(dict.fromkeys(str(each.attempt.application) for each in ahead if each.label == key.label))
+
+    def wait(self, key: AskKey, waiting: Waiting) -> None:
+        """See `Launches`."""
+        self._turn.wait(key, waiting)
+
+    def granted(self) -> None:
+        """See `Launches`."""
+        self._turn.granted()
+
+    def begun(self, container: ContainerId, since_s: float | None) -> None:
+        """See `ContainerWatch`."""
+        self._turn.begun(container, since_s)
+
+    def ended(self, container: ContainerId, *, is_whole: bool) -> None:
+        """See `ContainerWatch`."""
+        self._turn.ended(container, is_whole=is_whole)
+
+    def reckoning(self) -> Reckoning | None:
+        """See `Launches`."""
+        return self._turn.reckoning()
+
+    def took(self, subcluster: SubClusterId, key: AskKey) -> None:
+        """See `Launches`."""
+        self._desk.took(subcluster, self._holder, self._kind(subcluster, key, ()))
+
+    def lost(self, subcluster: SubClusterId, number: int) -> int:
+        """See `Launches`."""
+        return self._desk.lost(subcluster, number)
+
+    def leave(self) -> None:
+        """See `Launches`."""
+        self._turn.leave()
+
+    def propose(
+        self, subcluster: SubClusterId, key: AskKey, count: int, places: tuple[str, ...] = ()
+    ) -> tuple[int, LaunchVerdict | None]:
+        """See `Launches`."""
+        return self._desk.propose(subcluster, self._holder, self._kind(subcluster, key, places), count, self._judge)
+
+    def tell(self, subcluster: SubClusterId, number: int, *, honoured: int, withdrawn: int) -> None:
+        """See `Launches`."""
+        self._desk.tell(subcluster, LaunchNews(number, honoured, withdrawn))
+
+    def _kind(self, subcluster: SubClusterId, key: AskKey, places: tuple[str, ...]) -> ContainerKind:
+        return ContainerKind(self._queue(subcluster), key.resource, key.label, places)
+
+    def _queue(self, subcluster: SubClusterId) -> str:
+        queue = self._queues.get(subcluster) or self._queue_at(subcluster) or ""
+        if queue:
+            self._queues[subcluster] = queue
+        return queue

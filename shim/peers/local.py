@@ -1,0 +1,152 @@
+"""A Local Master in a process of its own: active by a lease, or standing by.
+
+While it is active it polls its ResourceManager and serves Global Masters; a standby does neither, and is told to who
+dials it. Each time that the role is gained a new life begins: its number is the lease's fence, so that its reports are
+newer than those of every life before, on whatever machine that was.
+
+Without the store an active Local Master goes on: reports are facts, and a Global Master hears only one at a time.
+"""
+
+import asyncio
+from contextlib import suppress
+from dataclasses import dataclass
+from random import Random
+
+import structlog
+
+from shim.domain.ids import SubClusterId
+from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.federation.poller import HeartbeatListener, HeartbeatSettings, LocalMaster
+from shim.peers.launches import LaunchVerification
+from shim.peers.leadership import LeaseKeeper
+from shim.peers.reporting import ReportDesk
+from shim.peers.verification import HomeVerification
+from shim.ports.clock import Clock
+from shim.ports.master_links import MasterLink
+from shim.ports.resource_manager import ResourceManager
+
+__all__ = ["LocalMasterSettings", "StandingLocalMaster"]
+
+_log = structlog.get_logger("heddle.masters")
+
+
+@dataclass(frozen=True, slots=True)
+class LocalMasterSettings:
+    """How a Local Master works.
+
+    Attributes:
+        heartbeats: How its ResourceManager is polled.
+        view: Limits of its own view.
+        promise_s: How long promised room is kept.
+    """
+
+    heartbeats: HeartbeatSettings
+    view: ViewSettings
+    promise_s: float = 30.0
+
+
+@dataclass(slots=True)
+class _Life:
+    """What lives as long as the role is held."""
+
+    desk: ReportDesk
+    polling: "asyncio.Task[None]"
+    links: "set[asyncio.Task[None]]"
+
+
+class StandingLocalMaster:
+    """The Local Master of one sub-cluster, active or not.
+
+    Args:
+        manager: Of the sub-cluster.
+        keeper: Of the lease `lm/<sub-cluster>`.
+        clock: The machine's.
+        settings: How it works.
+        life: Of this process; the fence is added for each life of the role.
+        listeners: Told of polls beside the Global Masters.
+    """
+
+    def __init__(
+        self,
+        manager: ResourceManager,
+        keeper: LeaseKeeper,
+        clock: Clock,
+        settings: LocalMasterSettings,
+        *,
+        life: str,
+        listeners: tuple[HeartbeatListener, ...] = (),
+    ) -> None:
+        self._manager = manager
+        self._keeper = keeper
+        self._clock = clock
+        self._settings = settings
+        self._life_of_process = life
+        self._listeners = listeners
+        self._life: _Life | None = None
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """Whose Local Master it is."""
+        return self._manager.subcluster
+
+    @property
+    def followers(self) -> tuple[str, ...]:
+        """The Global Masters that it serves."""
+        return () if self._life is None else self._life.desk.followers
+
+    async def run(self) -> None:
+        """Stand by, act when the role is gained, until cancelled."""
+        await self._keeper.run(gained=self._begin, lost=self._end, outlasts_store=True)
+
+    async def serve(self, link: MasterLink) -> None:
+        """Serve one Global Master; returns at once while another Local Master is active.
+
+        Raises:
+            MasterLinkError: The link ended.
+            RemoteProtocolError: What came has no place here.
+        """
+        life = self._life
+        if life is None:
+            await link.close(f"another Local Master of {self.subcluster} is active")
+            return
+        serving = asyncio.ensure_future(life.desk.serve(link))
+        life.links.add(serving)
+        try:
+            await serving
+        except asyncio.CancelledError:
+            if not serving.done():
+                serving.cancel()
+                raise
+            await link.close(f"this Local Master of {self.subcluster} is not active any more")
+        finally:
+            life.links.discard(serving)
+
+    async def _begin(self, fence: int) -> None:
+        subcluster = self.subcluster
+        view = FederationView((subcluster,), self._settings.view)
+        verification = HomeVerification(subcluster, view, self._clock)
+        launches = LaunchVerification(subcluster, view, self._clock, self._settings.promise_s)
+        life = f"{self._life_of_process}-{fence}"
+        desk = ReportDesk(subcluster, life, verification.verify, self._clock, launches.verify)
+        master = LocalMaster(
+            self._manager,
+            view,
+            self._clock,
+            self._settings.heartbeats,
+            (desk, launches, *self._listeners),
+            incarnation=fence,
+        )
+        rng = Random()  # noqa: S311 - spreads polls, protects nothing
+        polling = asyncio.create_task(master.run(rng), name=f"polling-{subcluster}")
+        self._life = _Life(desk, polling, set())
+        _log.info("active", subcluster=subcluster, fence=fence)
+
+    async def _end(self) -> None:
+        life, self._life = self._life, None
+        if life is None:
+            return
+        _log.info("standing by", subcluster=self.subcluster)
+        for task in (life.polling, *life.links):
+            task.cancel()
+        with suppress(asyncio.CancelledError):
+            await life.polling

@@ -1,0 +1,156 @@
+"""A Local Master's side of its links: gives each report to everybody who follows, and answers their proposals.
+
+Each report is encoded once. Who does not keep up loses frames, not memory: what waits for it is dropped, and it gets a
+whole report instead.
+"""
+
+import asyncio
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import structlog
+
+from shim.domain.ids import SubClusterId
+from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.subclusters import SubClusterReport
+from shim.domain.submissions import HomeProposal
+from shim.domain.verdicts import HomeVerdict
+from shim.errors import HeddleError, RemoteProtocolError
+from shim.federation.core.federation_view import Applied
+from shim.ports.clock import Clock
+from shim.ports.master_links import MasterLink
+from shim.protocol.peers import (
+    HelloFrame,
+    LaunchedFrame,
+    LaunchFrame,
+    ProposalFrame,
+    ReportPublisher,
+    ResyncFrame,
+    TroubleFrame,
+    VerdictFrame,
+    encode_frame,
+)
+
+__all__ = ["ReportDesk", "VerifyLaunches"]
+
+VerifyLaunches = Callable[[str, Sequence[LaunchProposal], Sequence[LaunchNews]], tuple[LaunchVerdict, ...]]
+
+_MOST_WAITING = 16
+
+_log = structlog.get_logger("heddle.masters")
+
+
+@dataclass(slots=True, eq=False)
+class _Follower:
+    """A Global Master that follows; `None` in its queue stands for a whole report."""
+
+    link: MasterLink
+    waiting: "asyncio.Queue[bytes | None]" = field(default_factory=lambda: asyncio.Queue(_MOST_WAITING))
+
+    def offer(self, data: bytes | None) -> None:
+        """Have it sent; if too much waits already, a whole report instead of all of it."""
+        try:
+            self.waiting.put_nowait(data)
+        except asyncio.QueueFull:
+            while not self.waiting.empty():
+                self.waiting.get_nowait()
+            self.waiting.put_nowait(None)
+
+
+class ReportDesk:
+    """Serves Global Masters in one life of a Local Master; a listener of its heartbeats.
+
+    Args:
+        subcluster: Whose Local Master it is.
+        life: Of the Local Master; no other has the same.
+        verify: Answers proposals.
+        clock: For the times that are told.
+        verify_launches: Answers proposals for containers; the first argument is who proposes, in which life.
+    """
+
+    def __init__(
+        self,
+        subcluster: SubClusterId,
+        life: str,
+        verify: Callable[[HomeProposal], HomeVerdict],
+        clock: Clock,
+        verify_launches: VerifyLaunches,
+    ) -> None:
+        self._subcluster = subcluster
+        self._publisher = ReportPublisher(life)
+        self._verify = verify
+        self._verify_launches = verify_launches
+        self._clock = clock
+        self._followers: set[_Follower] = set()
+
+    @property
+    def followers(self) -> tuple[str, ...]:
+        """Who follows now."""
+        return tuple(sorted(follower.link.peer for follower in self._followers))
+
+    # -- heartbeats --------------------------------------------------------------------------------------------------
+
+    def reported(self, report: SubClusterReport, applied: Applied) -> None:
+        """See `HeartbeatListener`."""
+        del applied
+        data = encode_frame(self._publisher.publish(report, now_s=self._clock.now_s()))
+        for follower in self._followers:
+            follower.offer(data)
+
+    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """See `HeartbeatListener`."""
+        del subcluster
+        data = encode_frame(TroubleFrame(str(error), self._clock.now_s()))
+        for follower in self._followers:
+            follower.offer(data)
+
+    # -- links -------------------------------------------------------------------------------------------------------
+
+    async def serve(self, link: MasterLink) -> None:
+        """Serve one Global Master until its link ends.
+
+        Raises:
+            MasterLinkError: It ended.
+            RemoteProtocolError: What came has no place here.
+        """
+        hello = await link.receive()
+        if not isinstance(hello, HelloFrame):
+            raise RemoteProtocolError(f"{type(hello).__name__} instead of a hello")
+        follower = _Follower(link)
+        first = self._publisher.greet(hello, now_s=self._clock.now_s())
+        if first is not None:
+            follower.offer(encode_frame(first))
+        self._followers.add(follower)
+        _log.info("followed", subcluster=self._subcluster, by=link.peer)
+        try:
+            async with asyncio.TaskGroup() as group:
+                group.create_task(self._write(follower))
+                group.create_task(self._read(follower))
+        except* HeddleError as group_error:
+            raise group_error.exceptions[0] from None
+        finally:
+            self._followers.discard(follower)
+
+    async def _write(self, follower: _Follower) -> None:
+        while True:
+            data = await follower.waiting.get()
+            if data is None:
+                whole = self._publisher.resync(now_s=self._clock.now_s())
+                data = None if whole is None else encode_frame(whole)
+            if data is not None:
+                await follower.link.send_encoded(data)
+
+    async def _read(self, follower: _Follower) -> None:
+        """One frame after the other: who floods is read slowly."""
+        while True:
+            frame = await follower.link.receive()
+            match frame:
+                case ResyncFrame():
+                    follower.offer(None)
+                case ProposalFrame(number, proposal):
+                    await follower.link.send(VerdictFrame(number, self._verify(proposal)))
+                case LaunchFrame(number, proposals, news, life):
+                    verdicts = self._verify_launches(f"{follower.link.peer} {life}", proposals, news)
+                    await follower.link.send(LaunchedFrame(number, verdicts))
+                case _:
+                    raise RemoteProtocolError(f"{type(frame).__name__} is nothing that a Local Master is told")

@@ -1,0 +1,286 @@
+"""The frames between masters, and their msgpack form: one WebSocket message each.
+
+| frames | from | to |
+|---|---|---|
+| challenge, welcome | who is dialled | who dials |
+| proof | who dials | who is dialled |
+| hello, resync | Global Master | Local Master |
+| report, delta, trouble | Local Master | Global Master |
+| proposal, verdict | Global Master | Local Master, and back |
+| launch, launched | Global Master | Local Master, and back |
+| submit, outcome | Global Master | the one that owns the queue, and back |
+
+A report names the life of the Local Master that it belongs to: a restarted one counts its reports from 1 again. What
+expects an answer has a number, which the answer repeats.
+"""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from enum import Enum
+
+import msgspec
+
+from shim.domain import ApplicationDocument, SubClusterReport
+from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.submissions import HomeProposal, Submission
+from shim.domain.verdicts import HomeVerdict
+from shim.errors import RemoteProtocolError
+from shim.protocol.peers.deltas import ReportDelta
+
+__all__ = [
+    "MAX_FRAME_BYTES",
+    "Answer",
+    "ChallengeFrame",
+    "DeltaFrame",
+    "Frame",
+    "HelloFrame",
+    "LaunchFrame",
+    "LaunchedFrame",
+    "OutcomeFrame",
+    "OutcomeKind",
+    "ProofFrame",
+    "ProposalFrame",
+    "Question",
+    "ReportFrame",
+    "ResyncFrame",
+    "SubmitFrame",
+    "ToldReport",
+    "TroubleFrame",
+    "VerdictFrame",
+    "WelcomeFrame",
+    "decode_frame_untrusted",
+    "encode_frame",
+]
+
+MAX_FRAME_BYTES = 256 * 1024 * 1024
+"""10,000 nodes and 10,000 applications are some 40 MB; more than this is no report."""
+
+
+class ChallengeFrame(msgspec.Struct, frozen=True, tag="challenge"):
+    """Who was dialled, and random bytes that the dialer's proof must hold; the first frame of a link."""
+
+    speaker: str
+    nonce: bytes
+
+
+class ProofFrame(msgspec.Struct, frozen=True, tag="proof"):
+    """Who dials, random bytes, and the proof that it has the secret."""
+
+    speaker: str
+    nonce: bytes
+    proof: bytes
+
+
+class WelcomeFrame(msgspec.Struct, frozen=True, tag="welcome"):
+    """The proof that who was dialled has the secret too."""
+
+    proof: bytes
+
+
+class HelloFrame(msgspec.Struct, frozen=True, tag="hello"):
+    """Global Master to Local Master, first: who I am, and the last report that I have of which life of yours."""
+
+    global_master: str
+    life: str = ""
+    sequence: int = 0
+
+
+class ToldReport(msgspec.Struct, frozen=True):
+    """A report as it travels: its applications stand beside it."""
+
+    report: SubClusterReport
+    applications: tuple[ApplicationDocument, ...]
+
+    @classmethod
+    def of(cls, report: SubClusterReport) -> "ToldReport":
+        """The form in which a report travels."""
+        return cls(replace(report, applications={}), tuple(report.applications.values()))
+
+    def whole(self) -> SubClusterReport:
+        """The report as it was published."""
+        return replace(self.report, applications={d.summary.application_id: d for d in self.applications})
+
+
+class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
+    """Local Master to Global Master: everything that whoever knows nothing needs.
+
+    Attributes:
+        newest: What the next delta stands on.
+        sent_at_s: When it was made; seconds since the epoch by the Local Master's clock, 0 if it is not told.
+        earlier: Older reports of this life, oldest first, for the parts that the newest does not hold.
+        ended: Applications that ended in earlier reports of this life, which the receiver may have missed.
+    """
+
+    life: str
+    newest: ToldReport
+    sent_at_s: float = 0.0
+    earlier: tuple[ToldReport, ...] = ()
+    ended: tuple[ApplicationDocument, ...] = ()
+
+    @classmethod
+    def of(
+        cls,
+        life: str,
+        report: SubClusterReport,
+        earlier: Iterable[SubClusterReport] = (),
+        ended: Iterable[ApplicationDocument] = (),
+        *,
+        sent_at_s: float = 0.0,
+    ) -> "ReportFrame":
+        """The frame that carries a report."""
+        missed = tuple(d for d in ended if d.summary.application_id not in report.applications)
+        return cls(life, ToldReport.of(report), sent_at_s, tuple(map(ToldReport.of, earlier)), missed)
+
+    def published(self) -> SubClusterReport:
+        """The newest report as it was published."""
+        return self.newest.whole()
+
+    def caught_up(self) -> tuple[SubClusterReport, ...]:
+        """The reports to apply, in this order; the last one with all that ended before it."""
+        newest = self.published()
+        told = {d.summary.application_id: d for d in self.ended}
+        return (
+            *(each.whole() for each in self.earlier),
+            replace(newest, applications=told | dict(newest.applications)),
+        )
+
+
+class DeltaFrame(msgspec.Struct, frozen=True, tag="delta"):
+    """Local Master to Global Master: what changed since the report before; `sent_at_s` as in `ReportFrame`."""
+
+    life: str
+    delta: ReportDelta
+    sent_at_s: float = 0.0
+
+
+class ResyncFrame(msgspec.Struct, frozen=True, tag="resync"):
+    """Global Master to Local Master: a report is missing, send a whole one."""
+
+
+class TroubleFrame(msgspec.Struct, frozen=True, tag="trouble"):
+    """Local Master to Global Master: the ResourceManager did not answer as one.
+
+    Attributes:
+        at_s: When; seconds since the epoch by the Local Master's clock.
+    """
+
+    reason: str
+    at_s: float
+
+
+class ProposalFrame(msgspec.Struct, frozen=True, tag="proposal"):
+    """Global Master to Local Master: may this application have its home with you?"""
+
+    number: int
+    proposal: HomeProposal
+
+
+class VerdictFrame(msgspec.Struct, frozen=True, tag="verdict"):
+    """Local Master to Global Master: the answer to a proposal."""
+
+    number: int
+    verdict: HomeVerdict
+
+
+class LaunchFrame(msgspec.Struct, frozen=True, tag="launch"):
+    """Global Master to Local Master: may I ask your sub-cluster for these, and what became of what I asked before.
+
+    Attributes:
+        life: Of the Global Master: what an earlier one was promised, this one does not know.
+    """
+
+    number: int
+    proposals: tuple[LaunchProposal, ...]
+    news: tuple[LaunchNews, ...] = ()
+    life: int = 0
+
+
+class LaunchedFrame(msgspec.Struct, frozen=True, tag="launched"):
+    """Local Master to Global Master: the answer to each proposal of a launch frame."""
+
+    number: int
+    verdicts: tuple[LaunchVerdict, ...]
+
+
+class SubmitFrame(msgspec.Struct, frozen=True, tag="submit"):
+    """Global Master to Global Master: submit this, it belongs to a queue of yours. Who it is from, I have checked.
+
+    Attributes:
+        accept: In which representation the home should refuse.
+    """
+
+    number: int
+    submission: Submission
+    accept: str
+
+
+class OutcomeKind(Enum):
+    """How a submission that was passed on ended."""
+
+    DELIVERED = "delivered"
+    TAKEN = "taken"
+    """It is safe, and not at its home yet."""
+    REFUSED = "refused"
+    """By its home, whose answer is `status`, `headers` and `body`."""
+    CONFLICT = "conflict"
+    FORBIDDEN = "forbidden"
+    """By the policy of shares: the user may not, or the queue is full."""
+    NO_HOME = "no home"
+    UNAVAILABLE = "unavailable"
+
+
+class OutcomeFrame(msgspec.Struct, frozen=True, tag="outcome"):
+    """The answer to a submission that was passed on."""
+
+    number: int
+    kind: OutcomeKind
+    home_subcluster: str = ""
+    message: str = ""
+    status: int = 0
+    headers: tuple[tuple[str, str], ...] = ()
+    body: bytes = b""
+
+
+Question = ProposalFrame | LaunchFrame | SubmitFrame
+Answer = VerdictFrame | LaunchedFrame | OutcomeFrame
+Frame = (
+    ChallengeFrame
+    | ProofFrame
+    | WelcomeFrame
+    | HelloFrame
+    | ReportFrame
+    | DeltaFrame
+    | ResyncFrame
+    | TroubleFrame
+    | Question
+    | Answer
+)
+
+
+def _mappings_are_dicts(value: object) -> object:
+    if isinstance(value, Mapping):
+        return dict(value)
+    raise NotImplementedError(f"a frame cannot hold a {type(value).__name__}")
+
+
+_ENCODER = msgspec.msgpack.Encoder(enc_hook=_mappings_are_dicts)
+_DECODER: msgspec.msgpack.Decoder[Frame] = msgspec.msgpack.Decoder(Frame)
+
+
+def encode_frame(frame: Frame) -> bytes:
+    """The bytes of a frame."""
+    return _ENCODER.encode(frame)
+
+
+def decode_frame_untrusted(data: bytes) -> Frame:
+    """Read a frame.
+
+    Raises:
+        RemoteProtocolError: If the bytes are no frame, or too many.
+    """
+    if len(data) > MAX_FRAME_BYTES:
+        raise RemoteProtocolError(f"a frame of {len(data)} bytes; the limit is {MAX_FRAME_BYTES}")
+    try:
+        return _DECODER.decode(data)
+    except (msgspec.DecodeError, RecursionError) as exc:
+        raise RemoteProtocolError(f"not a frame between masters: {exc}") from exc

@@ -1,0 +1,112 @@
+"""How two masters know each other: each proves that it has the secret of the federation, and never sends it.
+
+    listener                                        dialer
+    challenge(speaker, nonce)        ─────────▶
+                                     ◀─────────     proof(speaker, nonce, HMAC over both)
+    welcome(HMAC over both, reversed) ────────▶
+
+The proofs hold both names, both nonces and the direction: what one link said proves nothing on another one. A link is
+not encrypted, and what follows is not signed: whoever can change packets between masters is kept out by the network.
+
+Source: the exchange is that of ISO/IEC 9798-4, three pass mutual authentication with a keyed hash.
+"""
+
+import hashlib
+import hmac
+from dataclasses import dataclass
+from enum import Enum
+
+from shim.errors import RemoteProtocolError
+from shim.protocol.peers.frames import ChallengeFrame, ProofFrame, WelcomeFrame
+
+__all__ = ["NONCE_BYTES", "Credentials", "answer_challenge", "check_proof", "check_welcome", "make_welcome"]
+
+NONCE_BYTES = 32
+_LABEL = b"heddle masters 1"
+
+
+class _Direction(Enum):
+    DIALER = b"dialer"
+    LISTENER = b"listener"
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Credentials:
+    """Who a master is, and how it proves it.
+
+    Attributes:
+        speaker: `gm/<id>` or `lm/<sub-cluster>`.
+        secret: Shared by all masters of a federation; in no text of this object.
+    """
+
+    speaker: str
+    secret: bytes
+
+    def __repr__(self) -> str:
+        return f"Credentials({self.speaker!r})"
+
+
+def answer_challenge(credentials: Credentials, challenge: ChallengeFrame, nonce: bytes, *, expected: str) -> ProofFrame:
+    """The dialer's answer.
+
+    Args:
+        credentials: The dialer's.
+        challenge: What the listener said.
+        nonce: Random bytes, used once.
+        expected: Whom the dialer wanted to reach.
+
+    Raises:
+        RemoteProtocolError: If somebody else answered, or the challenge is none.
+    """
+    if challenge.speaker != expected:
+        raise RemoteProtocolError(f"{expected} was dialled, and {challenge.speaker[:80]!r} answers")
+    _check_nonce(challenge.nonce)
+    proof = _proof(
+        _Direction.DIALER, credentials.secret, (challenge.speaker, challenge.nonce), (credentials.speaker, nonce)
+    )
+    return ProofFrame(credentials.speaker, nonce, proof)
+
+
+def check_proof(credentials: Credentials, challenge: ChallengeFrame, proof: ProofFrame) -> None:
+    """Whether the dialer has the secret.
+
+    Raises:
+        RemoteProtocolError: If it has not.
+    """
+    _check_nonce(proof.nonce)
+    right = _proof(
+        _Direction.DIALER, credentials.secret, (challenge.speaker, challenge.nonce), (proof.speaker, proof.nonce)
+    )
+    if not hmac.compare_digest(right, proof.proof):
+        raise RemoteProtocolError(f"{proof.speaker[:80]!r} does not have the secret of this federation")
+
+
+def make_welcome(credentials: Credentials, challenge: ChallengeFrame, proof: ProofFrame) -> WelcomeFrame:
+    """The listener's answer to a good proof."""
+    told = (challenge.speaker, challenge.nonce), (proof.speaker, proof.nonce)
+    return WelcomeFrame(_proof(_Direction.LISTENER, credentials.secret, *told))
+
+
+def check_welcome(
+    credentials: Credentials, challenge: ChallengeFrame, proof: ProofFrame, welcome: WelcomeFrame
+) -> None:
+    """Whether the listener has the secret.
+
+    Raises:
+        RemoteProtocolError: If it has not.
+    """
+    right = make_welcome(credentials, challenge, proof)
+    if not hmac.compare_digest(right.proof, welcome.proof):
+        raise RemoteProtocolError(f"{challenge.speaker[:80]!r} does not have the secret of this federation")
+
+
+def _check_nonce(nonce: bytes) -> None:
+    if len(nonce) != NONCE_BYTES:
+        raise RemoteProtocolError(f"a nonce of {len(nonce)} bytes instead of {NONCE_BYTES}")
+
+
+def _proof(direction: _Direction, secret: bytes, listener: tuple[str, bytes], dialer: tuple[str, bytes]) -> bytes:
+    parts = (_LABEL, direction.value, listener[0].encode(), listener[1], dialer[0].encode(), dialer[1])
+    # each part with its length: no two different exchanges make the same bytes
+    message = b"".join(len(part).to_bytes(4, "big") + part for part in parts)
+    return hmac.new(secret, message, hashlib.sha256).digest()

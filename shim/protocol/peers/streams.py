@@ -1,0 +1,143 @@
+"""The two ends of a report stream.
+
+publisher                                   follower
+publish(report 1)  ── whole report 1 ──▶    has 1
+publish(report 2)  ── delta on 1 ──────▶    has 2
+publish(report 3)  ── delta on 2 ──✗
+publish(report 4)  ── delta on 3 ──────▶    gap: asks for a whole one
+                   ◀── resync ──────────
+                   ── whole report 4 ──▶    has 4
+"""
+
+from collections.abc import Iterable
+
+from shim.domain import ApplicationDocument, ApplicationId, SubClusterReport
+from shim.errors import RemoteProtocolError
+from shim.protocol.peers.deltas import DeltaMismatchError, apply_delta, delta_between
+from shim.protocol.peers.frames import DeltaFrame, HelloFrame, ReportFrame, ResyncFrame
+
+__all__ = ["ReportFollower", "ReportPublisher"]
+
+_APPLICATIONS = "applications"
+_ENDED_KEPT = 10_000  # a follower that was away for longer asks for the rest by id
+
+
+class ReportPublisher:
+    """A Local Master's end: keeps the newest report, and makes one frame of it for all followers that are up to date.
+
+    Attributes:
+        life: Names this life of the Local Master; another one never has the same.
+    """
+
+    def __init__(self, life: str) -> None:
+        self.life = life
+        self._newest: SubClusterReport | None = None
+        self._told: dict[str, SubClusterReport] = {}
+        self._ended: dict[ApplicationId, ApplicationDocument] = {}
+
+    def publish(self, report: SubClusterReport, *, now_s: float = 0.0) -> ReportFrame | DeltaFrame:
+        """Take a report, and return what to send to every follower that has the one before.
+
+        Args:
+            report: The next one.
+            now_s: Seconds since the epoch, like that of the other methods; goes into the frame.
+
+        Raises:
+            ValueError: If the report is not newer than the last one.
+        """
+        before = self._newest
+        if before is not None and report.sequence <= before.sequence:
+            raise ValueError(f"report {report.sequence} is not newer than {before.sequence}")
+        self._newest = report
+        self._told.update(dict.fromkeys(_parts_of(report), report))
+        self._remember_ended(report)
+        if before is None:
+            return ReportFrame.of(self.life, report, sent_at_s=now_s)
+        return DeltaFrame(self.life, delta_between(before, report), now_s)
+
+    def greet(self, hello: HelloFrame, *, now_s: float = 0.0) -> ReportFrame | None:
+        """What to send to a follower that says hello: nothing if it is up to date, or nothing was reported yet."""
+        newest = self._newest
+        if newest is not None and hello.life == self.life and hello.sequence == newest.sequence:
+            return None
+        return self.resync(now_s=now_s)
+
+    def resync(self, *, now_s: float = 0.0) -> ReportFrame | None:
+        """What to send to a follower that missed a report; nothing if there is none yet.
+
+        The newest report, and with it what follows from those before: the parts that it does not hold, as not every
+        poll asks for all of them, and the applications that have ended, which a follower would take for live.
+        """
+        newest = self._newest
+        if newest is None:
+            return None
+        held = {report.sequence: report for report in self._told.values() if report is not newest}
+        earlier = [held[sequence] for sequence in sorted(held)]
+        return ReportFrame.of(self.life, newest, earlier, self._ended.values(), sent_at_s=now_s)
+
+    def _remember_ended(self, report: SubClusterReport) -> None:
+        for application_id, document in report.applications.items():
+            self._ended.pop(application_id, None)
+            if document.summary.state.is_final:
+                self._ended[application_id] = document
+        while len(self._ended) > _ENDED_KEPT:
+            del self._ended[next(iter(self._ended))]
+
+
+class ReportFollower:
+    """A Global Master's end, for one sub-cluster: frames in, reports out, and a resync when one is missing."""
+
+    def __init__(self, global_master: str) -> None:
+        self._global_master = global_master
+        self._life = ""
+        self._newest: SubClusterReport | None = None
+        self._awaits_whole = False
+
+    def hello(self) -> HelloFrame:
+        """The first frame of a new connection."""
+        self._awaits_whole = False
+        return HelloFrame(self._global_master, self._life, self._newest.sequence if self._newest else 0)
+
+    def receive(self, frame: ReportFrame | DeltaFrame) -> tuple[SubClusterReport, ...] | ResyncFrame:
+        """Take a frame.
+
+        Returns:
+            The reports to apply, the last of which is now the newest; none for a frame that is older than what is
+            known, or that a resync which is under way makes useless. Or a resync to send, when one is missing.
+
+        Raises:
+            RemoteProtocolError: If the frame is about another sub-cluster than those before.
+        """
+        if isinstance(frame, ReportFrame):
+            return self._take_whole(frame)
+        newest = self._newest
+        if newest is not None and frame.life == self._life and frame.delta.head.sequence <= newest.sequence:
+            return ()
+        if newest is None or frame.life != self._life:
+            return self._ask()
+        try:
+            self._newest = apply_delta(newest, frame.delta)
+        except DeltaMismatchError:
+            return self._ask()
+        return (self._newest,)
+
+    def _take_whole(self, frame: ReportFrame) -> tuple[SubClusterReport, ...]:
+        report, newest = frame.published(), self._newest
+        if newest is not None and newest.subcluster != report.subcluster:
+            raise RemoteProtocolError(f"a report of {report.subcluster} on the stream of {newest.subcluster}")
+        self._awaits_whole = False
+        if newest is not None and frame.life == self._life and report.sequence <= newest.sequence:
+            return ()
+        self._life, self._newest = frame.life, report
+        return frame.caught_up()
+
+    def _ask(self) -> ResyncFrame | tuple[()]:
+        if self._awaits_whole:
+            return ()
+        self._awaits_whole = True
+        return ResyncFrame()
+
+
+def _parts_of(report: SubClusterReport) -> Iterable[str]:
+    """The parts that a report holds."""
+    return (*report.documents, _APPLICATIONS) if report.is_complete else report.documents

@@ -1,0 +1,3 @@
+"""Queues of the federation: admission, entitlement, preemption, policies, access."""
+
+__all__: list[str] = []

@@ -1,0 +1,111 @@
+"""Which queue of the policy a name means, and who may put an application into it, by submitting or moving it there."""
+
+from collections.abc import Callable, Iterable
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.errors import ForbiddenError
+from shim.federation.core.federation_view import FederationView
+from shim.federation.core.queue_names import find_queue
+from shim.ports.clock import Clock
+from shim.queues.core.queue_rules import GroupsOf, may_submit
+from shim.queues.core.share_load import owner_of
+
+__all__ = ["QueueAccess"]
+
+_ANYBODY = "*"
+
+
+class QueueAccess:
+    """The access lists of the policy.
+
+    Args:
+        policy: As it is now.
+        view: Tells what a name means at a sub-cluster: its scheduler takes the last part of a path for the whole.
+        groups_of: The groups of a user.
+        clock: For the view.
+    """
+
+    def __init__(
+        self, policy: Callable[[], SharePolicy], view: FederationView, groups_of: GroupsOf, clock: Clock
+    ) -> None:
+        self._policy = policy
+        self._view = view
+        self._groups_of = groups_of
+        self._clock = clock
+
+    @property
+    def is_restricted(self) -> bool:
+        """Whether there is a queue that not everybody may submit to."""
+        return any(_ANYBODY not in queue.submit for queue in self._policy().queues)
+
+    def full_path(self, queue: str) -> str:
+        """The path of a leaf below a queue of the policy that is told by its last part alone, as schedulers take it.
+
+        A name that is known already, or that means different leaves, or a queue that has another name at a sub-cluster,
+        stays as it is.
+        """
+        policy = self._policy()
+        if "." in queue or policy.find(queue) is not None:
+            return queue
+        now_s = self._clock.now_s()
+        found = {
+            (path, "" if (owner := owner_of(policy, each, path)) is None else owner.path)
+            for each in self._view.subclusters
+            for path, report in self._view.look(each, now_s).queues.items()
+            if report.is_leaf and path.rpartition(".")[2] == queue
+        }
+        path, owned_by = found.pop() if len(found) == 1 else (queue, queue)
+        return path if path.startswith(f"{owned_by}.") else queue
+
+    def check_submission(self, application_id: ApplicationId, queue: str, user: str) -> None:
+        """Whether a user may submit to a queue that the policy names, or to one below it by whatever name.
+
+        Raises:
+            ForbiddenError: The user may not.
+        """
+        if not self.is_restricted:
+            return
+        named = self._policy().find(queue)
+        meant = [named] if named is not None else [self._meant_at(each, queue) for each in self._view.subclusters]
+        self._check(application_id, meant, user)
+
+    def check_move(self, application_id: ApplicationId, home: SubClusterId, queue: str, user: str) -> None:
+        """Whether a user may move an application to what its home understands by a queue's name.
+
+        Raises:
+            ForbiddenError: The user may not submit there.
+        """
+        self._check(application_id, [self._meant_at(home, queue)], user)
+
+    def check_reservation(self, subcluster: SubClusterId, queue: str, user: str) -> None:
+        """Whether a user may reserve in what a sub-cluster understands by a queue's name.
+
+        Raises:
+            ForbiddenError: The user may not submit there.
+        """
+        meant = self._meant_at(subcluster, queue)
+        if meant is not None and not may_submit(meant, user, self._groups_of):
+            raise ForbiddenError(f"User {user} does not have permission to reserve in queue {meant.path}")
+
+    def closed_at(self, subcluster: SubClusterId, user: str) -> list[str]:
+        """Paths at a sub-cluster of the queues that a user may not submit to."""
+        policy = self._policy()
+        told = self._view.look(subcluster, self._clock.now_s()).queues
+        owners = {path: owner_of(policy, subcluster, path) for path in told}
+        owners |= {queue.names.get(subcluster, queue.path): queue for queue in policy.queues}
+        return [
+            path for path, owner in owners.items() if owner is not None and not may_submit(owner, user, self._groups_of)
+        ]
+
+    def _meant_at(self, subcluster: SubClusterId, queue: str) -> FederatedQueue | None:
+        policy, report = self._policy(), find_queue(self._view.look(subcluster, self._clock.now_s()), queue)
+        if report is not None:
+            return owner_of(policy, subcluster, report.path)
+        return policy.find_at(subcluster, queue) or owner_of(policy, subcluster, queue)
+
+    def _check(self, application_id: ApplicationId, queues: Iterable[FederatedQueue | None], user: str) -> None:
+        for queue in queues:
+            if queue is not None and not may_submit(queue, user, self._groups_of):
+                message = f"User {user} does not have permission to submit {application_id} to queue {queue.path}"
+                raise ForbiddenError(message)

@@ -1,0 +1,342 @@
+"""The policy of shares at work: who may start, who waits, and what those who wait are told.
+
+What waits is in the store; this is what one Heddle knows of it, brought up to date by `sync`. What is known here may be
+old: whether somebody starts is decided by who writes the intent over the waiting record first.
+"""
+
+from collections import Counter
+from collections.abc import Callable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.subclusters import Admission
+from shim.domain.submissions import Submission, SubmissionRecord, SubmissionState
+from shim.errors import ForbiddenError, VersionConflictError
+from shim.federation.core.federation_view import FederationView
+from shim.federation.unplaced import homeless_document
+from shim.ports.clock import Clock
+from shim.ports.state_store import StateStore
+from shim.queues.access import QueueAccess
+from shim.queues.core.entitle import (
+    Applicant,
+    Division,
+    Round,
+    ShareSettings,
+    decide_starts,
+    division_of,
+)
+from shim.queues.core.queue_rules import GroupsOf, map_queue, may_administer
+from shim.queues.core.share_load import FederationLoad
+from shim.queues.load_meter import LoadMeter
+from shim.queues.share_preview import DEFAULT_QUEUE, SharePreview, applicant_of
+from shim.submission.queue_names import put_into
+from shim.telemetry.application_life import LifeEvent, tell
+
+__all__ = ["Kills", "WaitingRoom"]
+
+_MOST_LOOKED_AT = 1000  # of each queue in one round; entitlement does not change by more
+_MOST_AT_THE_DOOR = 100
+_MOST_TOLD = 1000
+_STARTED = (SubmissionState.INTENDED, SubmissionState.SUBMITTED)
+
+
+@dataclass(frozen=True, slots=True)
+class Kills:
+    """Who wants to end an application that waits.
+
+    Attributes:
+        is_admin: Whether the user operates Heddle.
+    """
+
+    user: str
+    is_admin: bool = False
+
+
+class WaitingRoom:
+    """Who waits; implements `Gate`.
+
+    Args:
+        policy: The policy as it is now.
+        view: What is known of the sub-clusters.
+        admissions: Operators' words.
+        store: Where what waits is kept.
+        clock: The machine's.
+        groups_of: The groups of a user.
+        settings: How shares are enforced.
+    """
+
+    def __init__(
+        self,
+        *,
+        policy: Callable[[], SharePolicy],
+        view: FederationView,
+        admissions: Mapping[SubClusterId, Admission],
+        store: StateStore,
+        clock: Clock,
+        groups_of: GroupsOf,
+        settings: ShareSettings,
+    ) -> None:
+        self._policy = policy
+        self._view = view
+        self._store = store
+        self._clock = clock
+        self._groups_of = groups_of
+        self.access = QueueAccess(policy, view, groups_of, clock)
+        self._settings = settings
+        self._records: dict[ApplicationId, SubmissionRecord] = {}
+        self._counts: Counter[str] = Counter()
+        self._meter = LoadMeter(view, admissions, clock, absent_after_s=settings.absent_after_s)
+        self._told: dict[ApplicationId, str] = {}
+        self.latest = Round()
+
+    # -- the gate ----------------------------------------------------------------------------------------------------
+
+    def enter(self, submission: Submission) -> Submission:
+        """See `Gate`."""
+        policy = self._policy()
+        if not policy.queues and not policy.mappings:
+            return submission
+        mapped = map_queue(
+            policy,
+            queue=submission.queue,
+            user=submission.user,
+            application=submission.name,
+            groups_of=self._groups_of,
+        )
+        path = self.access.full_path(mapped)
+        self.access.check_submission(submission.application_id, path or DEFAULT_QUEUE, submission.user)
+        queue = policy.find(path or DEFAULT_QUEUE)
+        if queue is not None:
+            self._check_limits(queue, submission)
+        return put_into(submission, path)
+
+    def _check_limits(self, queue: FederatedQueue, submission: Submission) -> None:
+        user, application_id = submission.user, submission.application_id
+        if not queue.max_applications and not queue.max_user_applications:
+            return
+        load = self._meter.current(self._policy()).queues[queue.path]
+        count = load.running + self._waiting_in(queue)
+        if 0 < queue.max_applications <= count:
+            message = (
+                f"Queue {queue.path} already has {count} applications, cannot accept submission of application: "
+                f"{application_id}"
+            )
+            raise ForbiddenError(message)
+        if not queue.max_user_applications:
+            return
+        waiting = (one for one in self._records.values() if self._queue_of(one) is queue)
+        mine = load.users[user] + sum(one.submission.user == user for one in waiting)
+        if queue.max_user_applications <= mine:
+            message = (
+                f"Queue {queue.path} already has {mine} applications from user {user}, cannot accept submission of "
+                f"application: {application_id}"
+            )
+            raise ForbiddenError(message)
+
+    def objection(self, submission: Submission) -> str:
+        """See `Gate`."""
+        queue = self._queue_named(submission.queue)
+        if queue is None or not (queue.is_sharing or queue.max_running or queue.max_user_running):
+            return ""
+        if self._waiting_in(queue):
+            return self.latest.reasons.get(queue.path, f"others wait in queue {queue.path}")
+        mine = applicant_of(submission, queue, since_ms=int(self._clock.now_s() * 1000))
+        load = self._meter.current(self._policy())
+        others = self._applicants(_MOST_AT_THE_DOOR)
+        outcome = decide_starts(self._policy(), load.copy(), [*others, mine], self._settings)
+        if submission.application_id not in outcome.starters:
+            return outcome.reasons.get(queue.path, f"queue {queue.path} is at a limit")
+        load.queues[queue.path].start(submission.user, submission.resource)
+        self._meter.note_start(queue, submission)
+        return ""
+
+    def note_waiting(self, record: SubmissionRecord) -> None:
+        """See `Gate`."""
+        self._take(record)
+        queue = self._queue_of(record)
+        ahead = 1 if queue is None else self._waiting_in(queue)
+        self._tell(record, _told(record.decision.reason, ahead, ahead, None))
+
+    # -- what waits --------------------------------------------------------------------------------------------------
+
+    @property
+    def waiting(self) -> frozenset[ApplicationId]:
+        """Who waits, as far as this Heddle knows."""
+        return frozenset(self._records)
+
+    async def sync(self) -> None:
+        """Bring what is known of those that wait up to date.
+
+        Raises:
+            StoreUnavailableError: What was known stands.
+        """
+        standing = {each.application_id for each in await self._store.waiting()}
+        for application_id in sorted(standing - self._records.keys()):
+            record = await self._store.find(application_id)
+            if record is not None and record.state is SubmissionState.WAITING:
+                self._take(record)
+                self._tell(record, record.decision.reason)
+        for application_id in sorted(self._records.keys() - standing):
+            known_since_ms = self._records[application_id].intended_at_ms
+            record = await self._store.find(application_id)
+            if record is not None and record.state in _STARTED:  # elsewhere: listed until its home tells of it
+                self._view.note_submitted_at(application_id, known_since_ms)
+                self._view.mark_submitted(homeless_document(record, "", self._clock.now_s()))
+            is_killed = record is not None and record.state is SubmissionState.KILLED
+            self.forget(application_id, record if is_killed else None)
+
+    def note_start(self, submission: Submission) -> None:
+        """It goes to its home: counted until the view shows it, and for the rate of its queue."""
+        queue = self._queue_named(submission.queue)
+        if queue is not None:
+            self._meter.note_start(queue, submission)
+
+    async def kill(self, application_id: ApplicationId, by: Kills) -> bool:
+        """End an application that waits; False if it does not.
+
+        Raises:
+            ForbiddenError: The user may not.
+            StoreUnavailableError: It waits on; the call may be repeated.
+        """
+        record = await self._store.find(application_id)
+        if record is None or record.state is not SubmissionState.WAITING:
+            return False
+        queue = self._queue_of(record)
+        may = by.is_admin or by.user == record.submission.user
+        if not may and (queue is None or not may_administer(queue, by.user, self._groups_of)):
+            raise ForbiddenError(f"User {by.user} cannot perform operation MODIFY_APP on {application_id}")
+        reason = f"Application {application_id} was killed by user {by.user} while it waited for its queue's turn"
+        with suppress(VersionConflictError):
+            await self._store.withdraw(application_id, reason=reason)
+            tell(LifeEvent.ENDED, application_id, cluster="", state="KILLED", reason=reason)
+            self.forget(application_id, replace(record, state=SubmissionState.KILLED, rejection=reason))
+            return True
+        return False
+
+    def forget(self, application_id: ApplicationId, killed: SubmissionRecord | None = None) -> None:
+        """It waits no more: it has started, here or elsewhere, or was killed."""
+        gone = self._records.pop(application_id, None)
+        if gone is not None:
+            name = gone.submission.queue
+            self._counts[name] -= 1
+            if not self._counts[name]:
+                del self._counts[name]  # clients choose the names
+        self._told.pop(application_id, None)
+        final = homeless_document(killed, killed.rejection, self._clock.now_s()) if killed is not None else None
+        self._view.end_waiting(application_id, final)
+
+    # -- rounds ------------------------------------------------------------------------------------------------------
+
+    def look(self) -> list[ApplicationId]:
+        """Who may start now; the others are told why not."""
+        policy = self._policy()
+        homeless = [an_id for an_id, record in self._records.items() if self._queue_of(record) is None]
+        load = self._meter.renew(policy)
+        self.latest = decide_starts(policy, load, self._applicants(_MOST_LOOKED_AT), self._settings)
+        starters = set(self.latest.starters)
+        by_queue: dict[str, list[ApplicationId]] = {path: [] for path in self.latest.queues}
+        for an_id, record in self._records.items():
+            queue = self._queue_of(record)
+            if queue is not None and queue.path in by_queue and an_id not in starters:
+                by_queue[queue.path].append(an_id)
+        for path, waiting in by_queue.items():
+            self._tell_queue(path, waiting)
+        return [*homeless, *self.latest.starters]
+
+    def preview(self) -> SharePreview:
+        """What is known now, to reckon elsewhere how queues stand with some policy."""
+        return SharePreview(self._meter.snapshot(), tuple(self._records.values()), self._settings)
+
+    def division(self) -> Division:
+        """What every sharing queue is entitled to, by what runs and waits now."""
+        return division_of(self._policy(), self.load(), self._applicants(_MOST_LOOKED_AT), self._settings)
+
+    def count_withheld(self, source: Callable[[], Mapping[str, ResourceVector]]) -> None:
+        """Ask this, from now on, for what queues want and no scheduler has been told."""
+        self._meter.withheld = source
+
+    def load(self) -> FederationLoad:
+        """What the queues hold, as last measured."""
+        return self._meter.current(self._policy())
+
+    def queue_name(self, application_id: ApplicationId) -> str:
+        """The queue that an application waits in, as submitted."""
+        return self._records[application_id].submission.queue or DEFAULT_QUEUE
+
+    def counts(self) -> Mapping[str, int]:
+        """How many wait in each queue of the policy in which some do, by path."""
+        found: Counter[str] = Counter()
+        for name, count in self._counts.items():
+            queue = self._queue_named(name)
+            if queue is not None:
+                found[queue.path] += count
+        return found
+
+    def rate(self, path: str) -> float | None:
+        """Starts of a queue's applications in a second, lately; None if there were too few to tell."""
+        return self._meter.rate(path)
+
+    def _waiting_in(self, queue: FederatedQueue) -> int:
+        """How many wait in a queue, by the few names that submissions have for it."""
+        return self.counts().get(queue.path, 0)
+
+    def _take(self, record: SubmissionRecord) -> None:
+        if record.submission.application_id not in self._records:
+            self._counts[record.submission.queue] += 1
+        self._records[record.submission.application_id] = replace(
+            record, submission=replace(record.submission, body=b"")
+        )
+
+    def _queue_of(self, record: SubmissionRecord) -> FederatedQueue | None:
+        return self._queue_named(record.submission.queue)
+
+    def _queue_named(self, name: str) -> FederatedQueue | None:
+        """As the policy finds it."""
+        return self._policy().find(name or DEFAULT_QUEUE)
+
+    def _applicants(self, most: int) -> list[Applicant]:
+        """The first of each queue."""
+        counts: dict[str, int] = {}
+        found = []
+        for record in self._records.values():
+            queue = self._queue_of(record)
+            if queue is None or counts.get(queue.path, 0) >= most:
+                continue
+            counts[queue.path] = counts.get(queue.path, 0) + 1
+            found.append(applicant_of(record.submission, queue, since_ms=record.intended_at_ms))
+        return found
+
+    # -- telling -----------------------------------------------------------------------------------------------------
+
+    def _tell_queue(self, path: str, waiting: list[ApplicationId]) -> None:
+        """Positions: first those that were looked at, in their order, then the others."""
+        first = self.latest.queues.get(path, [])
+        known = set(first)
+        order = [*first, *(an_id for an_id in waiting if an_id not in known)]
+        rate = self._meter.rate(path)
+        reason = self.latest.reasons.get(path, f"queue {path} is at a limit")
+        for position, application_id in enumerate(order[:_MOST_TOLD], start=1):
+            self._tell(self._records[application_id], _told(reason, position, len(order), rate))
+
+    def _tell(self, record: SubmissionRecord, diagnostics: str) -> None:
+        application_id = record.submission.application_id
+        if self._told.get(application_id) == diagnostics and self._view.is_waiting(application_id):
+            return
+        self._told[application_id] = diagnostics
+        self._view.mark_waiting(homeless_document(record, diagnostics, self._clock.now_s()))
+
+
+def _told(reason: str, position: int, count: int, rate: float | None) -> str:
+    """What a client is told of why it waits, where, and for how long."""
+    expected = f"; about {_duration(position / rate)} at the present rate" if rate else ""
+    return f"Waits in Heddle for its queue's turn, {position} of {count}{expected}: {reason}."
+
+
+def _duration(seconds: float) -> str:
+    for unit, size in (("h", 3600.0), ("min", 60.0)):
+        if seconds >= 2 * size:
+            return f"{seconds / size:.0f} {unit}"
+    return f"{seconds:.0f} s"

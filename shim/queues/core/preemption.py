@@ -1,0 +1,292 @@
+"""Whose asks are held back, and whose containers are asked back, so that each queue gets its share while others run.
+
+Idle capacity is borrowed freely. Only while a queue holds less than it is entitled to, and has work waiting that it
+could have, those that hold more are made to give back, the largest violation first, in three stages:
+
+    held back ──▶ asked back ──▶ demanded ──▶ released
+    (the asks)        └──────────────┴──────▶ spared
+
+Asks are held back at once; containers are asked back when that did not suffice for `persist_s`. What is on its way
+back counts as given, so that nothing is asked back twice. While a sub-cluster does not tell how it is, nothing happens.
+
+Source: Megha, algorithm 2; `PreemptionMessage` and the waits of YARN's ProportionalCapacityPreemptionPolicy.
+"""
+
+from collections.abc import Iterable, Mapping
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+from shim.domain.preemption import AskingAttempt, HeldContainer, PreemptionStage, QueueShare, ShareSnapshot
+from shim.domain.resources import ResourceVector
+from shim.queues.core.preemption_effects import PreemptionEffect, PreemptionSettings, Remind, Restrain, Step
+from shim.queues.core.preemption_memory import Begun, Memory, Taken
+from shim.queues.core.preemption_sizes import (
+    NOTHING,
+    Fleet,
+    easy,
+    lacking,
+    part_of,
+    plenty,
+    positive,
+    smaller,
+    total_of,
+    within,
+)
+from shim.queues.core.preemption_victims import Victim, Victims
+
+__all__ = ["Preemption"]
+
+_MINUTE_S = 60.0
+_MS = 1000
+_WELL = "nobody else waits for its share any more"
+_STALE = "a sub-cluster does not tell how it is: who waits for its share is not known"
+
+
+class Preemption:
+    """See the module. Mutate through `handle` only; it never reads a clock: the snapshot's moment is the time."""
+
+    def __init__(self, settings: PreemptionSettings | None = None) -> None:
+        self.settings = settings or PreemptionSettings()
+        self._owed_since: dict[str, float] = {}
+        self._idle: dict[str, tuple[float, ResourceVector]] = {}
+        self._victims = Victims(self.settings.settle_s, self.settings.stuck_s)
+        self._groups = 0
+        self._taken: dict[str, set[Taken]] = {}
+        self._restrained: dict[ApplicationAttemptId, ResourceVector] = {}
+        self._begun: dict[ContainerId, tuple[float, Begun]] = {}
+        self._held_back: set[ApplicationId] = set()
+        self._reminders: list[Remind] = []
+        self._fresh_s = float("-inf")
+
+    @property
+    def victims(self) -> Mapping[ContainerId, PreemptionStage]:
+        """Containers that are on their way back."""
+        return {each.container.id: each.stage for each in self._victims.active()}
+
+    @property
+    def is_busy(self) -> bool:
+        """Whether anything is held back or on its way back."""
+        return bool(self._restrained or self._victims or self._begun or self._held_back)
+
+    def recall(self, memory: Memory, at_s: float) -> None:
+        """Go on with what an earlier process had begun, when the containers are seen; budgets count what it took."""
+        self._begun |= {each.container: (at_s, each) for each in memory.begun if each.container not in self._victims}
+        self._held_back |= memory.held_back
+        for queue, taken in memory.taken.items():
+            self._taken.setdefault(queue, set()).update(taken)
+
+    def handle(self, now: ShareSnapshot) -> list[PreemptionEffect]:
+        """Look at the federation; return what is to be done, in this order."""
+        self._follow(now)
+        if not now.is_fresh and now.at_s - self._fresh_s < self.settings.stale_s:
+            return []
+        owed = self._owed(now) if now.is_fresh else []
+        effects: list[PreemptionEffect] = list(self._restrain(now, owed))
+        if now.is_fresh:
+            self._fresh_s = now.at_s
+            effects += self._reminders
+            self._reminders = []
+            effects += self._spare(now)
+            effects += self._advance(now)
+            effects += self._choose(now, owed)
+        return effects
+
+    # -- what is known -----------------------------------------------------------------------------------------------
+
+    def _follow(self, now: ShareSnapshot) -> None:
+        """Which victims have gone by now."""
+        for each in now.containers:
+            if each.id in self._begun:
+                self._go_on(each, self._begun.pop(each.id)[1], now.at_s)
+        self._begun = {
+            name: known for name, known in self._begun.items() if now.at_s - known[0] < self.settings.stuck_s
+        }
+        self._victims.follow(now)
+
+    def _go_on(self, held: HeldContainer, begun: Begun, at_s: float) -> None:
+        """What was released, and still is there, is released once more."""
+        self._victims.add(Victim(held, begun.taker, begun.room, held.subcluster, begun.since_s, at_s, begun.stage))
+        self._reminders.append(Remind(held, begun.stage))
+
+    def _owed(self, now: ShareSnapshot) -> list[QueueShare]:
+        """Queues below their entitlement with work that they could have, the largest violation first."""
+        found = [
+            queue for queue in now.queues if within(queue, now.capacity) and not self._leaves_it_idle(queue, now.at_s)
+        ]
+        paths = {queue.path for queue in found}
+        self._owed_since = {path: since for path, since in self._owed_since.items() if path in paths}
+        for path in paths:
+            self._owed_since.setdefault(path, now.at_s)
+        return sorted(
+            found, key=lambda queue: (-(queue.entitled - queue.used).dominant_share_of(now.capacity), queue.path)
+        )
+
+    def _leaves_it_idle(self, queue: QueueShare, at_s: float) -> bool:
+        """Whether there has been room for everything that it waits for, and it did not take it."""
+        with_room = easy(queue)
+        has_room = all(with_room[name] >= work.count for name, work in queue.waiting.items())
+        known = self._idle.get(queue.path)
+        if not has_room:
+            self._idle.pop(queue.path, None)
+            return False
+        if known is None or known[1] != queue.used:
+            self._idle[queue.path] = (at_s, queue.used)
+            return False
+        return at_s - known[0] >= self.settings.idle_s
+
+    # -- the first stage ---------------------------------------------------------------------------------------------
+
+    def _restrain(self, now: ShareSnapshot, owed: list[QueueShare]) -> Iterable[Restrain]:
+        """Give each attempt what its queue may still have; who came first goes first."""
+        room = {queue.path: self._room(now, queue, owed) for queue in now.queues}
+        before, self._restrained = self._restrained, {}
+        for attempt in sorted(now.attempts, key=lambda each: each.id):
+            left = room.get(attempt.queue)
+            is_known = attempt.id in before or attempt.id.application in self._held_back
+            self._held_back.discard(attempt.id.application)
+            if left is None or not _competes(attempt, owed):
+                if is_known:
+                    yield Restrain(attempt.id, None, _WELL if now.is_fresh else _STALE)
+                continue
+            amount = smaller(left, attempt.wants)
+            room[attempt.queue] = left - amount
+            self._restrained[attempt.id] = amount
+            reason = "" if is_known else self._why_held_back(now, attempt, owed)
+            yield Restrain(attempt.id, amount, reason)
+
+    @staticmethod
+    def _room(now: ShareSnapshot, queue: QueueShare, owed: list[QueueShare]) -> ResourceVector | None:
+        """What a queue may still ask for; None for whatever it wants."""
+        if not queue.may_be_taken_from or all(other.path == queue.path for other in owed):
+            return None
+        fresh = total_of(
+            each.resource
+            for each in now.containers
+            if each.queue == queue.path and each.since_s >= now.as_of_s.get(each.subcluster, 0.0)
+        )  # granted since the reports
+        return positive(queue.entitled - queue.used - fresh) + plenty(now.capacity)
+
+    @staticmethod
+    def _why_held_back(now: ShareSnapshot, attempt: AskingAttempt, owed: list[QueueShare]) -> str:
+        queue = next(each for each in now.queues if each.path == attempt.queue)
+        waiting = " and ".join(other.path for other in owed if other.path != queue.path)
+        return f"{_standing(now, queue)}, while {waiting} waits for its share"
+
+    # -- the others --------------------------------------------------------------------------------------------------
+
+    def _spare(self, now: ShareSnapshot) -> Iterable[Step]:
+        """Whoever waited needs less by now, or a queue would fall below its entitlement: the dearest are spared."""
+        queues = {queue.path: queue for queue in now.queues}
+        for each in self._victims.dearest(now.at_s):
+            giver = queues.get(each.container.queue)
+            if each.container.id in self._victims and (giver is None or not giver.may_be_taken_from):
+                yield from self._spare_group(each.group, now, f"nothing is taken from {each.container.queue} any more")
+        for taker in sorted({each.taker for each in self._victims.active()}):
+            queue = queues.get(taker)
+            needed = 0 if queue is None else sum(lacking(queue, now.capacity, {}).values())
+            surplus = sum(self._victims.coming(taker, now.at_s, with_gone=False).values()) - needed
+            groups = [each.group for each in self._victims.dearest(now.at_s) if each.taker == taker]
+            for group in tuple(dict.fromkeys(groups))[: max(0, surplus)]:
+                yield from self._spare_group(group, now, f"{taker} has its share, or waits no more")
+        for queue in now.queues:
+            for each in self._victims.dearest(now.at_s):
+                left = queue.used - self._victims.leaving(now).get(queue.path, NOTHING)
+                is_mine = each.container.queue == queue.path and each.container.id in self._victims
+                if is_mine and _is_below(left, queue, now):
+                    yield from self._spare_group(each.group, now, f"{_standing(now, queue)}: no more than that")
+
+    def _spare_group(self, group: str, now: ShareSnapshot, reason: str) -> Iterable[Step]:
+        for each in [each for each in self._victims.dearest(now.at_s) if each.group == group]:
+            self._victims.remove(each.container.id)
+            yield Step(each.container, PreemptionStage.SPARED, each.taker, reason, group)
+
+    def _advance(self, now: ShareSnapshot) -> Iterable[Step]:
+        """One stage at a time, when it is due."""
+        grace_s = self.settings.grace_s
+        for each in self._victims.active():
+            waited_s = now.at_s - each.since_s
+            if each.stage is PreemptionStage.ASKED and waited_s >= grace_s / 2:
+                stage, reason = PreemptionStage.DEMANDED, f"not given back in {waited_s:.0f} s"
+            elif each.stage is PreemptionStage.DEMANDED and waited_s >= grace_s:
+                stage, reason = PreemptionStage.RELEASED, f"not given back in {waited_s:.0f} s, of {grace_s:g} s grace"
+            else:
+                continue
+            each.stage, each.changed_s = stage, now.at_s
+            said = f"{reason}, while {each.taker} waits for its share"
+            yield Step(each.container, stage, each.taker, said, each.group)
+
+    def _choose(self, now: ShareSnapshot, owed: list[QueueShare]) -> Iterable[Step]:
+        """Ask back what is still lacking, container by container, within the budgets."""
+        due = [queue for queue in owed if now.at_s - self._owed_since[queue.path] >= self.settings.persist_s]
+        budget = self._budget(now)
+        if not due or not any(budget.values()):
+            return
+        takeable = [
+            each
+            for each in now.containers
+            if each.is_given and not each.is_master and each.id not in self._victims and budget.get(each.queue, 0) > 0
+        ]
+        fleet = Fleet(now, takeable, self._victims.leaving(now))
+        for queue in due:
+            while True:
+                places = lacking(queue, now.capacity, self._victims.coming(queue.path, now.at_s, with_gone=True))
+                plans = [
+                    (name, at, plan)
+                    for name in sorted(places)
+                    for at in self._could_be(queue, name)
+                    if (plan := fleet.choose(part_of(queue.waiting[name].unit, now.capacity), queue.path, at, budget))
+                ]
+                if not plans:
+                    break
+                name, _, plan = min(plans, key=lambda item: (len(item[2]), fleet.lost(item[2]), item[0] != item[1]))
+                fleet.take(plan)
+                yield from self._ask_back(now, queue, name, plan, budget)
+
+    def _could_be(self, queue: QueueShare, name: SubClusterId) -> list[SubClusterId]:
+        """Where a container that waits on a sub-cluster may be had: there, or where fewer move to than could."""
+        moving = self._victims.moving(queue.path, name)
+        others = sorted(at for at, count in queue.waiting[name].elsewhere.items() if count > moving.get(at, 0))
+        return [name, *others]
+
+    def _ask_back(
+        self,
+        now: ShareSnapshot,
+        queue: QueueShare,
+        at: SubClusterId,
+        plan: tuple[HeldContainer, ...],
+        budget: dict[str, int],
+    ) -> Iterable[Step]:
+        self._groups += 1
+        at_ms = int(now.at_s * _MS)
+        group = f"{at_ms}.{self._groups}"  # no process names another so
+        shares = {each.path: each for each in now.queues}
+        for held in plan:
+            budget[held.queue] -= 1
+            self._taken.setdefault(held.queue, set()).add((at_ms, held.id))
+            self._victims.add(Victim(held, queue.path, group, at, now.at_s, now.at_s))
+            waited_s = now.at_s - self._owed_since[queue.path]
+            reason = f"{_standing(now, shares[held.queue])}; {_standing(now, queue)} and has waited {waited_s:.0f} s"
+            yield Step(held, PreemptionStage.ASKED, queue.path, reason, group)
+
+    def _budget(self, now: ShareSnapshot) -> dict[str, int]:
+        """How many containers of each queue may be asked back now."""
+        left = {}
+        for queue in now.queues:
+            taken = self._taken.get(queue.path, set())
+            self._taken[queue.path] = {each for each in taken if now.at_s - each[0] / _MS < _MINUTE_S}
+            left[queue.path] = max(0, queue.budget - len(self._taken[queue.path])) if queue.may_be_taken_from else 0
+        return left
+
+
+def _competes(attempt: AskingAttempt, owed: Iterable[QueueShare]) -> bool:
+    """Whether it could get what another queue waits for."""
+    return any(not attempt.places.isdisjoint(queue.waiting) for queue in owed if queue.path != attempt.queue)
+
+
+def _is_below(left: ResourceVector, queue: QueueShare, now: ShareSnapshot) -> bool:
+    rounding = 1e-9
+    return left.dominant_share_of(now.capacity) < queue.entitled.dominant_share_of(now.capacity) - rounding
+
+
+def _standing(now: ShareSnapshot, queue: QueueShare) -> str:
+    holds, entitled = (each.dominant_share_of(now.capacity) for each in (queue.used, queue.entitled))
+    return f"queue {queue.path} holds {holds:.0%} of the federation and is entitled to {entitled:.0%}"

@@ -1,0 +1,210 @@
+"""What each queue of the policy holds and wants over all sub-clusters, measured from what heartbeats told."""
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.subclusters import Admission
+from shim.federation.core.subcluster_view import SubClusterView
+
+__all__ = ["FederationLoad", "LiveApplication", "QueueLoad", "measure", "nowhere", "owner_of"]
+
+_NOTHING = ResourceVector()
+_FORGOTTEN = 200
+"""Measurements, of two a second, in which most of what was learnt is forgotten."""
+
+
+@dataclass(frozen=True, slots=True)
+class LiveApplication:
+    """An application on a sub-cluster, or on its way to one.
+
+    Attributes:
+        queue: As its home tells it, or as submitted.
+        has_started: Whether its ApplicationMaster has a container.
+        used: What its containers hold, where a limit of users makes that matter.
+    """
+
+    home: SubClusterId
+    queue: str
+    user: str
+    has_started: bool = True
+    used: ResourceVector = _NOTHING
+
+
+@dataclass(slots=True)
+class QueueLoad:
+    """What a queue holds and wants. Grows while a round lets applications start.
+
+    Attributes:
+        used: On each sub-cluster that has the queue and counts.
+        pending: Asked for there and not granted.
+        running: Applications on sub-clusters, those that have not started included.
+        unstarted: Those whose ApplicationMaster has no container yet.
+        users: How many of `running` each user has.
+        user_used: What each user's applications hold.
+        learnt: What an application of the queue holds once it has what it wants; see `learn`.
+    """
+
+    used: dict[SubClusterId, ResourceVector] = field(default_factory=dict)
+    pending: ResourceVector = _NOTHING
+    running: int = 0
+    unstarted: int = 0
+    users: Counter[str] = field(default_factory=Counter)
+    user_used: dict[str, ResourceVector] = field(default_factory=dict)
+    learnt: ResourceVector = _NOTHING
+
+    @property
+    def total_used(self) -> ResourceVector:
+        """Over all sub-clusters."""
+        return sum(self.used.values(), start=_NOTHING)
+
+    def typical(self, least: ResourceVector) -> ResourceVector:
+        """What an application of this queue will hold, at least this much: those that begin hold little as yet."""
+        memory_mib, vcores = self._mean()
+        return ResourceVector(
+            max(least.memory_mib, self.learnt.memory_mib, memory_mib),
+            max(least.vcores, self.learnt.vcores, vcores),
+            least.others,
+        )
+
+    def learn(self) -> ResourceVector:
+        """What this measurement teaches: at once that applications are larger, slowly that they are smaller.
+
+        Those that have just begun, or are about to end, say little of the others.
+        """
+        memory_mib, vcores = self._mean()
+        if self.running == self.unstarted or not memory_mib:
+            return self.learnt
+        return ResourceVector(_follow(self.learnt.memory_mib, memory_mib), _follow(self.learnt.vcores, vcores))
+
+    def _mean(self) -> tuple[int, int]:
+        """MiB and virtual cores of those that have started, on average."""
+        started, total = max(1, self.running - self.unstarted), self.total_used
+        return total.memory_mib // started, total.vcores // started
+
+    def copy(self) -> "QueueLoad":
+        """One that grows by itself."""
+        return replace(self, used=dict(self.used), users=Counter(self.users), user_used=dict(self.user_used))
+
+    def start(self, user: str, resource: ResourceVector) -> None:
+        """One more is on its way, whose ApplicationMaster needs this much."""
+        if self.learnt == _NOTHING:
+            self.learnt = resource
+        self.running += 1
+        self.unstarted += 1
+        self.users[user] += 1
+
+
+@dataclass(frozen=True, slots=True)
+class FederationLoad:
+    """All queues, and what there is to divide.
+
+    Attributes:
+        capacity: Of the sub-clusters that count.
+        queues: By path; every queue of the policy is there.
+        others_used: What queues hold that the policy does not name; `others_pending` what they want beside.
+        counted: Sub-clusters that count: not silent for too long.
+        usable: Those of them that may be sent something.
+    """
+
+    capacity: ResourceVector
+    queues: Mapping[str, QueueLoad]
+    others_used: ResourceVector = _NOTHING
+    others_pending: ResourceVector = _NOTHING
+    counted: tuple[SubClusterId, ...] = ()
+    usable: tuple[SubClusterId, ...] = ()
+
+    def copy(self) -> "FederationLoad":
+        """One whose queues grow by themselves."""
+        return replace(self, queues={path: load.copy() for path, load in self.queues.items()})
+
+
+def _follow(learnt: int, seen: int) -> int:
+    return seen if seen >= learnt else learnt - max(1, (learnt - seen) // _FORGOTTEN)
+
+
+def measure(
+    policy: SharePolicy,
+    looks: Sequence[SubClusterView],
+    admissions: Mapping[SubClusterId, Admission],
+    live: Iterable[LiveApplication],
+    *,
+    absent_after_s: float,
+) -> FederationLoad:
+    """Add up what the sub-clusters told.
+
+    What one has that was silent for longer than `absent_after_s` is not divided. A sub-cluster that takes no new
+    applications counts with what it holds, no more.
+    """
+    counted = [seen for seen in looks if seen.age_s <= absent_after_s]
+    loads = {queue.path: QueueLoad() for queue in policy.queues}
+    capacity = _NOTHING
+    others = QueueLoad()
+    for seen in counted:
+        is_open = admissions.get(seen.subcluster, Admission.OPEN) is Admission.OPEN
+        capacity += seen.capacity if is_open else _smaller(seen.used, seen.capacity)
+        _take_queues(policy, seen, loads, others)
+    names = {seen.subcluster for seen in counted}
+    for application in live:
+        queue = policy.find_at(application.home, application.queue)
+        if queue is not None and application.home in names:
+            _take_application(loads[queue.path], application)
+    return FederationLoad(
+        capacity,
+        loads,
+        others.total_used,
+        others.pending,
+        tuple(seen.subcluster for seen in counted),
+        tuple(seen.subcluster for seen in counted if seen.state.is_usable and not seen.failure),
+    )
+
+
+def _take_queues(policy: SharePolicy, seen: SubClusterView, loads: Mapping[str, QueueLoad], others: QueueLoad) -> None:
+    """Book the leaf queues of one sub-cluster."""
+    for report in seen.queues.values():
+        if not report.is_leaf:
+            continue
+        queue = owner_of(policy, seen.subcluster, report.path)
+        load = others if queue is None else loads[queue.path]
+        load.used[seen.subcluster] = load.used.get(seen.subcluster, _NOTHING) + report.used
+        load.pending += report.pending
+
+
+def owner_of(policy: SharePolicy, subcluster: SubClusterId, path: str) -> FederatedQueue | None:
+    """The queue of the policy that a leaf belongs to: itself, or the nearest above it."""
+    return policy.owner_at(subcluster, path)
+
+
+def nowhere(policy: SharePolicy, load: FederationLoad) -> tuple[str, ...]:
+    """Paths of the policy's queues that no sub-cluster that counts has, by any name; nobody knows while none counts."""
+    paths = [queue.path for queue in policy.queues if load.counted and not load.queues[queue.path].used]
+    parents = _paths_above(
+        queue.path for queue in policy.queues
+    )  # all leaves below a queue may be others of the policy
+    return tuple(path for path in paths if path not in parents)
+
+
+def _paths_above(paths: Iterable[str]) -> set[str]:
+    """Every path that is above one of these."""
+    found: set[str] = set()
+    for path in paths:
+        above = path.rpartition(".")[0]
+        while above and above not in found:
+            found.add(above)
+            above = above.rpartition(".")[0]
+    return found
+
+
+def _take_application(load: QueueLoad, application: LiveApplication) -> None:
+    load.running += 1
+    load.unstarted += not application.has_started
+    load.users[application.user] += 1
+    load.user_used[application.user] = load.user_used.get(application.user, _NOTHING) + application.used
+
+
+def _smaller(one: ResourceVector, other: ResourceVector) -> ResourceVector:
+    others = {name: min(amount, other.others.get(name, 0)) for name, amount in one.others.items()}
+    return ResourceVector(min(one.memory_mib, other.memory_mib), min(one.vcores, other.vcores), others)

@@ -1,0 +1,331 @@
+"""The arithmetic of one look at all queues: what each holds, wants and is entitled to, and what forbids a start.
+
+Kernels of `fairness` see arrays; rows are the policy's sharing queues, parents first, and one last row for whatever the
+policy does not name, of weight 1.
+"""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from fairness import FloatArray, QueueTree, dominant_share, hierarchical_entitlement
+from shim.domain.ids import ApplicationId
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
+from shim.queues.core.share_load import FederationLoad
+
+__all__ = ["Applicant", "Division", "ShareSettings", "Shares", "Standing"]
+
+_HALF = 0.501  # an application may start if more than half of it is within the entitlement: rounding to the nearest
+_ROUNDING = 1e-6
+
+
+@dataclass(frozen=True, slots=True)
+class ShareSettings:
+    """How shares are enforced.
+
+    Attributes:
+        ahead: Applications of a queue, for each usable sub-cluster, that may wait there for their ApplicationMaster.
+        absent_after_s: A sub-cluster that told nothing for this long is left out.
+    """
+
+    ahead: int = 2
+    absent_after_s: float = 60.0
+
+
+@dataclass(frozen=True, slots=True)
+class Applicant:
+    """An application that waits for its queue's turn.
+
+    Attributes:
+        queue: Path of its queue in the policy.
+        resource: Of its ApplicationMaster.
+        since_ms: When it was submitted; milliseconds since the epoch.
+    """
+
+    application_id: ApplicationId
+    queue: str
+    user: str
+    resource: ResourceVector
+    since_ms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Standing:
+    """How a queue stands; shares are dominant ones, parts of the federation.
+
+    Attributes:
+        share: What it gets when everybody wants everything.
+        entitlement: What it gets among those that want something now.
+        held: What it has, applications that are about to start included.
+        wanted: What it has and waits for.
+        is_owed: Whether it holds less than it is entitled to and has work waiting.
+    """
+
+    path: str
+    share: float
+    entitlement: float
+    used: float
+    held: float
+    wanted: float
+    waiting: int
+    is_owed: bool
+
+    @property
+    def borrowed(self) -> float:
+        """Used beyond its share."""
+        return max(0.0, self.used - self.share)
+
+    @property
+    def lent(self) -> float:
+        """Of its share, what it does not want now."""
+        return max(0.0, self.share - max(self.entitlement, self.used))
+
+
+@dataclass(frozen=True, slots=True)
+class Division:
+    """How the federation is divided now.
+
+    Attributes:
+        scarce: What there is of what is scarce; 0 of what there is enough of for everything that all queues want.
+        entitled: What each sharing queue is entitled to, by path.
+        used: What its containers hold.
+    """
+
+    scarce: ResourceVector
+    entitled: Mapping[str, ResourceVector]
+    used: Mapping[str, ResourceVector]
+
+
+class Shares:
+    """The arithmetic of one round."""
+
+    def __init__(
+        self,
+        policy: SharePolicy,
+        load: FederationLoad,
+        waiting: dict[str, list[Applicant]],
+        settings: ShareSettings,
+    ) -> None:
+        self.load = load
+        self.waiting = {queue.path: waiting.get(queue.path, []) for queue in policy.queues}
+        self._policy = policy
+        self._settings = settings
+        self._names = sorted(set(load.capacity.others))
+        self._capacity = self._vector(load.capacity)
+        self._queues = _parents_first(policy.sharing)
+        self._row = {queue.path: row for row, queue in enumerate(self._queues)}
+        self._tree = _tree(self._queues, self._capacity)
+        self._held = np.array([self._held_by(queue.path) for queue in self._queues]).reshape(-1, self._capacity.size)
+        self._size = {
+            queue.path: self._vector(load.queues[queue.path].typical(self._mean_master(queue.path)))
+            for queue in policy.queues
+        }
+        # what queues will hold once each application has what one usually holds: most begin with a master alone
+        whole = [self._size[queue.path] * load.queues[queue.path].running for queue in self._queues]
+        self._promised = np.maximum(self._held, np.array(whole).reshape(self._held.shape))
+        self._wanted = self._demand()
+        self._entitled = hierarchical_entitlement(self._tree, self._wanted, self._capacity)[:-1]
+
+    # -- measuring ---------------------------------------------------------------------------------------------------
+
+    def _vector(self, amount: ResourceVector) -> FloatArray:
+        return np.array(
+            [amount.memory_mib, amount.vcores, *(amount.others.get(name, 0) for name in self._names)], dtype=np.float64
+        )
+
+    def _mean_master(self, path: str) -> ResourceVector:
+        """The mean ApplicationMaster of those that wait: all that is known of a queue in which nothing runs."""
+        waiting = self.waiting[path]
+        if not waiting:
+            return ResourceVector()
+        memory = sum(one.resource.memory_mib for one in waiting) // len(waiting)
+        return ResourceVector(memory, max(1, sum(one.resource.vcores for one in waiting) // len(waiting)))
+
+    def _held_by(self, path: str) -> FloatArray:
+        """What it uses, and what its applications will use that have not started."""
+        load = self.load.queues[path]
+        unstarted = self._vector(load.typical(self._mean_master(path))) * load.unstarted
+        held: FloatArray = self._vector(load.total_used) + unstarted
+        return held
+
+    def _demand(self) -> FloatArray:
+        """What each sharing queue holds and wants, and in the last row what all the others do."""
+        rows = [
+            held
+            + self._vector(self.load.queues[queue.path].pending)
+            + self._size[queue.path] * len(self.waiting[queue.path])
+            for queue, held in zip(self._queues, self._held, strict=True)
+        ]
+        return np.array([*rows, self._vector(self.load.others_used + self.load.others_pending)])
+
+    # -- deciding ----------------------------------------------------------------------------------------------------
+
+    def most_owed_first(self) -> list[FederatedQueue]:
+        """Queues with something waiting: those that hold least of what they are entitled to go first."""
+
+        def satisfaction(queue: FederatedQueue) -> float:
+            row = self._row.get(queue.path)
+            if row is None:
+                return 0.0
+            entitled = float(dominant_share(self._entitled[row : row + 1], self._capacity)[0])
+            held = float(dominant_share(self._held[row : row + 1], self._capacity)[0])
+            return held / entitled if entitled > 0 else np.inf
+
+        return sorted((queue for queue in self._policy.queues if self.waiting[queue.path]), key=satisfaction)
+
+    def objection(self, queue: FederatedQueue, applicant: Applicant) -> str:
+        """Why no application of a queue may start now; empty if one may."""
+        load = self.load.queues[queue.path]
+        if 0 < queue.max_running <= load.running:
+            return f"queue {queue.path} runs its limit of {queue.max_running} applications"
+        row = self._row.get(queue.path)
+        if row is None:
+            return ""
+        size = np.maximum(self._size[queue.path], self._vector(applicant.resource))
+        entitled = self._entitled[row]
+        # whoever is entitled to something and holds nothing may start one, however large
+        least = np.where(entitled > 0, np.minimum(size, entitled), size)
+        if self._fits(self._promised[row] + least * _HALF, entitled):
+            return ""
+        return self._objection_to_borrowing(queue, row, size)
+
+    def _objection_to_borrowing(self, queue: FederatedQueue, row: int, size: FloatArray) -> str:
+        """Why a queue may not start an application beyond its entitlement; empty if it may."""
+        limited = self._at_its_maximum(row, size)
+        if limited is not None:
+            return f"queue {limited.path} holds its maximum of {limited.maximum:.0%} of the federation"
+        owed = [other.path for at, other in enumerate(self._queues) if at != row and self._is_owed(at, other)]
+        holds = (
+            f"queue {queue.path} holds {self._share(self._held[row]):.0%} of the federation and is entitled to "
+            f"{self._share(self._entitled[row]):.0%}"
+        )
+        if owed:
+            return f"{holds}, while {' and '.join(owed)} waits for its share"
+        everything = self._promised.sum(axis=0) + self._vector(self.load.others_used)
+        if self._fits(everything + size, self._capacity):
+            return ""
+        unstarted = self.load.queues[queue.path].unstarted
+        if unstarted < self._settings.ahead * max(1, len(self.load.usable)) and self._is_alone(row):
+            return ""
+        return f"{holds}, and the federation is full"
+
+    def _is_alone(self, row: int) -> bool:
+        """Whether no other queue wants anything that it has not."""
+        loads = [self.load.queues[queue.path] for queue in self._queues]
+        return not any(
+            at != row and (load.unstarted or load.pending.memory_mib > 0 or self.waiting[queue.path])
+            for at, (queue, load) in enumerate(zip(self._queues, loads, strict=True))
+        )
+
+    def _at_its_maximum(self, row: int, size: FloatArray) -> FederatedQueue | None:
+        """The queue, or one above it, that holds all that it may ever hold."""
+        for above in self._upwards(row):
+            below = [other for other in range(len(self._queues)) if above in self._upwards(other)]
+            if not self._fits(self._held[below].sum(axis=0) + size * _HALF, self._tree.maximum[above]):
+                return self._queues[above]
+        return None
+
+    def _upwards(self, row: int) -> Iterator[int]:
+        while row >= 0:
+            yield row
+            row = int(self._tree.parent[row])
+
+    def objection_to_user(self, queue: FederatedQueue, applicant: Applicant) -> str:
+        """Why no application of this user may start in a queue now; empty if one may."""
+        load, user = self.load.queues[queue.path], applicant.user
+        if 0 < queue.max_user_running <= load.users[user]:
+            return f"{user} runs the limit of {queue.max_user_running} applications in queue {queue.path}"
+        used = load.user_used.get(user)
+        if queue.user_maximum < 1 and used is not None:
+            size = np.maximum(self._size[queue.path], self._vector(applicant.resource))
+            if not self._fits(self._vector(used) + size * _HALF, self._capacity * queue.user_maximum):
+                return f"{user} holds the limit of {queue.user_maximum:.0%} of the federation in queue {queue.path}"
+        return ""
+
+    def start(self, queue: FederatedQueue, applicant: Applicant) -> None:
+        """Count it from now on."""
+        load = self.load.queues[queue.path]
+        load.start(applicant.user, applicant.resource)
+        size = np.maximum(self._size[queue.path], self._vector(applicant.resource))
+        if queue.user_maximum < 1:
+            load.user_used[applicant.user] = load.user_used.get(applicant.user, ResourceVector()) + applicant.resource
+        row = self._row.get(queue.path)
+        if row is not None:
+            self._held[row] += size
+            self._promised[row] += size
+
+    def _is_owed(self, row: int, queue: FederatedQueue) -> bool:
+        load = self.load.queues[queue.path]
+        if self._tree.weight[row] <= 0 and queue.guaranteed <= 0:
+            return False
+        has_work = load.pending.memory_mib > 0 or any(
+            not self.objection_to_user(queue, one) for one in self.waiting[queue.path][:1]
+        )
+        if not has_work or 0 < queue.max_running <= load.running:
+            return False
+        missing = self._entitled[row] - self._held[row]
+        return bool((missing > np.maximum(self._size[queue.path] * _HALF, self._capacity * _ROUNDING)).any())
+
+    def _fits(self, amount: FloatArray, room: FloatArray) -> bool:
+        return bool((amount <= room + self._capacity * _ROUNDING + _ROUNDING).all())
+
+    def _share(self, amount: FloatArray) -> float:
+        return float(dominant_share(amount[None, :], self._capacity)[0])
+
+    # -- telling -----------------------------------------------------------------------------------------------------
+
+    def division(self) -> Division:
+        """What every sharing queue is entitled to and holds, in whole units."""
+        return Division(
+            self.scarce(),
+            {queue.path: self._amount(self._entitled[row]) for row, queue in enumerate(self._queues)},
+            {queue.path: self.load.queues[queue.path].total_used for queue in self._queues},
+        )
+
+    def scarce(self) -> ResourceVector:
+        """The capacity, with 0 for what there is enough of for everything that all queues want."""
+        return self._amount(np.where(self._wanted.sum(axis=0) > self._capacity, self._capacity, 0.0))
+
+    def _amount(self, row: FloatArray) -> ResourceVector:
+        memory, vcores, *others = (round(float(value)) for value in row)
+        return ResourceVector(memory, vcores, dict(zip(self._names, others, strict=True)))
+
+    def standings(self) -> dict[str, Standing]:
+        """How every sharing queue stands."""
+        endless = np.full_like(self._wanted, np.inf)
+        endless[-1] = self._wanted[-1]
+        shares = hierarchical_entitlement(self._tree, endless, self._capacity)[:-1]
+        return {
+            queue.path: Standing(
+                path=queue.path,
+                share=self._share(shares[row]),
+                entitlement=self._share(self._entitled[row]),
+                used=self._share(self._vector(self.load.queues[queue.path].total_used)),
+                held=self._share(self._held[row]),
+                wanted=self._share(self._wanted[row]),
+                waiting=len(self.waiting[queue.path]),
+                is_owed=self._is_owed(row, queue),
+            )
+            for row, queue in enumerate(self._queues)
+        }
+
+
+def _parents_first(queues: Sequence[FederatedQueue]) -> list[FederatedQueue]:
+    return sorted(queues, key=lambda queue: queue.path.count("."))
+
+
+def _tree(queues: Sequence[FederatedQueue], capacity: FloatArray) -> QueueTree:
+    """The sharing queues as the kernels want them, and one last root for all that the policy does not name."""
+    row: Mapping[str, int] = {queue.path: number for number, queue in enumerate(queues)}
+    parents = [row.get(parent_of(queue.path, row), -1) for queue in queues]
+    guaranteed = [capacity * queue.guaranteed for queue in queues]
+    endless = np.full_like(capacity, np.inf)
+    maximum = [capacity * queue.maximum if queue.maximum < 1 else endless for queue in queues]
+    return QueueTree(
+        parent=np.array([*parents, -1], dtype=np.int64),
+        weight=np.array([*(queue.weight or 0.0 for queue in queues), 1.0]),
+        guaranteed=np.array([*guaranteed, np.zeros_like(capacity)]),
+        maximum=np.array([*maximum, endless]),
+    )

@@ -1,0 +1,199 @@
+"""Measures what queues hold: from the view, and from what was let through and that no report shows yet."""
+
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import msgspec
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.subclusters import Admission, ApplicationDocument
+from shim.domain.submissions import Submission
+from shim.federation.core.federation_view import FederationView
+from shim.federation.core.subcluster_view import SubClusterView
+from shim.ports.clock import Clock
+from shim.queues.core.share_load import FederationLoad, LiveApplication, measure
+
+__all__ = ["LoadMeter", "MeterSnapshot"]
+
+_RATE_OVER_S = 120.0
+_FEWEST_STARTS = 3
+_ON_THEIR_WAY_S = 10.0  # an application that was let through is in the view by then, or was refused
+_MEASURE_S = 0.5
+_NOT_RUNNING = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
+
+
+class _Amounts(msgspec.Struct):
+    """What an application's document says of its containers."""
+
+    allocatedMB: int = 0  # noqa: N815 - Hadoop's name
+    allocatedVCores: int = 0  # noqa: N815 - Hadoop's name
+
+
+_AMOUNTS = msgspec.json.Decoder(_Amounts, strict=False)
+
+
+@dataclass(frozen=True, slots=True)
+class _OnTheWay:
+    """An application that was let through, and that the view may not show yet."""
+
+    queue: str
+    user: str
+    resource: ResourceVector
+    at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeterSnapshot:
+    """What a measurement is made of, as it was at one moment: safe to measure on another thread.
+
+    Attributes:
+        looks: The sub-clusters.
+        unfinished: Applications that have a home and have not ended.
+        on_the_way: Those that were let through and that the view does not show.
+        withheld: What queues ask for and no scheduler has been told, by path.
+        learnt: What an application of each queue holds, by path.
+    """
+
+    looks: Sequence[SubClusterView]
+    admissions: Mapping[SubClusterId, Admission]
+    unfinished: Sequence[ApplicationDocument]
+    on_the_way: Sequence[_OnTheWay]
+    withheld: Mapping[str, ResourceVector]
+    learnt: Mapping[str, ResourceVector]
+    absent_after_s: float
+
+    def measure(self, policy: SharePolicy) -> FederationLoad:
+        """What the queues of a policy hold, whether it is in force or not."""
+        load = measure(
+            policy,
+            self.looks,
+            self.admissions,
+            _live(self.unfinished, needs_amounts=any(queue.user_maximum < 1 for queue in policy.queues)),
+            absent_after_s=self.absent_after_s,
+        )
+        for one in self.on_the_way:
+            if one.queue in load.queues:
+                load.queues[one.queue].start(one.user, one.resource)
+        for path, amount in self.withheld.items():
+            if path in load.queues:
+                load.queues[path].pending += amount
+        for path, queue in load.queues.items():
+            queue.learnt = self.learnt.get(path, ResourceVector())
+        return load
+
+
+class LoadMeter:
+    """What the queues of a policy hold and want.
+
+    Args:
+        view: What is known of the sub-clusters.
+        admissions: Operators' words.
+        clock: The machine's.
+        absent_after_s: What a sub-cluster has that told nothing for this long does not count.
+
+    Attributes:
+        withheld: What queues ask for and no scheduler has been told, by path: no report shows it.
+    """
+
+    def __init__(
+        self,
+        view: FederationView,
+        admissions: Mapping[SubClusterId, Admission],
+        clock: Clock,
+        *,
+        absent_after_s: float,
+    ) -> None:
+        self._view = view
+        self._admissions = admissions
+        self._clock = clock
+        self._absent_after_s = absent_after_s
+        self._on_the_way: dict[ApplicationId, _OnTheWay] = {}
+        self._learnt: dict[str, ResourceVector] = {}
+        self._starts: dict[str, deque[float]] = {}
+        self._load: FederationLoad | None = None
+        self._measured_s = float("-inf")
+        self.withheld: Callable[[], Mapping[str, ResourceVector]] = dict
+
+    def current(self, policy: SharePolicy) -> FederationLoad:
+        """As last measured, half a second ago at most; grows by those that are let through meanwhile."""
+        now_s = self._clock.monotonic_s()
+        is_other = self._load is not None and self._load.queues.keys() != {queue.path for queue in policy.queues}
+        if self._load is None or is_other or now_s - self._measured_s > _MEASURE_S:
+            return self.renew(policy)
+        return self._load
+
+    def renew(self, policy: SharePolicy) -> FederationLoad:
+        """Measured now, and from now on the current one."""
+        self._load, self._measured_s = self.measure(policy), self._clock.monotonic_s()
+        return self._load
+
+    def measure(self, policy: SharePolicy) -> FederationLoad:
+        """What the queues of a policy hold; what is seen of its applications is learnt."""
+        # applications are counted for the queues of the policy: with none, thousands need not be looked at
+        load = self.snapshot(needs_applications=bool(policy.queues)).measure(policy)
+        for path, queue in load.queues.items():
+            if queue.running > queue.unstarted:
+                self._learnt[path] = queue.learn()
+        for path in self._learnt.keys() - load.queues.keys():
+            del self._learnt[path]
+        return load
+
+    def snapshot(self, *, needs_applications: bool = True) -> MeterSnapshot:
+        """What is known now, to be measured elsewhere."""
+        now_s = self._clock.now_s()
+        self._forget_shown(now_s)
+        return MeterSnapshot(
+            looks=[self._view.look(item, now_s) for item in self._view.subclusters],
+            admissions=dict(self._admissions),
+            unfinished=self._view.unfinished() if needs_applications else (),
+            on_the_way=tuple(self._on_the_way.values()),
+            withheld=dict(self.withheld()),
+            learnt=dict(self._learnt),
+            absent_after_s=self._absent_after_s,
+        )
+
+    def note_start(self, queue: FederatedQueue, submission: Submission) -> None:
+        """An application goes to its home: count it until the view shows it, and for the rate of its queue."""
+        now_s = self._clock.now_s()
+        way = _OnTheWay(queue.path, submission.user, submission.resource, now_s)
+        self._on_the_way[submission.application_id] = way
+        self._learnt.setdefault(queue.path, submission.resource)  # until the first of them is seen running
+        self._starts.setdefault(queue.path, deque(maxlen=10_000)).append(now_s)
+
+    def rate(self, path: str) -> float | None:
+        """Starts of a queue's applications in a second, lately; None if there were too few to tell."""
+        now_s = self._clock.now_s()
+        starts = self._starts.get(path, deque())
+        while starts and now_s - starts[0] > _RATE_OVER_S:
+            starts.popleft()
+        if len(starts) < _FEWEST_STARTS or now_s - starts[0] < 1.0:
+            return None
+        return (len(starts) - 1) / (now_s - starts[0])
+
+    def _forget_shown(self, now_s: float) -> None:
+        """Forget who was let through and is in the view by now, or was refused."""
+        for application_id, one in list(self._on_the_way.items()):
+            is_shown = self._view.find(application_id) is not None and not self._view.is_waiting(application_id)
+            if is_shown or now_s - one.at_s > _ON_THEIR_WAY_S:
+                del self._on_the_way[application_id]
+
+
+def _live(documents: Iterable[ApplicationDocument], *, needs_amounts: bool) -> Iterable[LiveApplication]:
+    """Applications on sub-clusters; documents are decoded only where it matters what they hold."""
+    for document in documents:
+        summary = document.summary
+        is_running = summary.state.value not in _NOT_RUNNING
+        used = _amounts(document) if needs_amounts or not is_running else ResourceVector()
+        has_started = is_running or used.memory_mib > 0
+        yield LiveApplication(summary.home_subcluster, summary.queue, summary.user, has_started, used)
+
+
+def _amounts(document: ApplicationDocument) -> ResourceVector:
+    try:
+        told = _AMOUNTS.decode(document.raw)
+    except msgspec.MsgspecError:
+        return ResourceVector()
+    return ResourceVector(max(0, told.allocatedMB), max(0, told.allocatedVCores))

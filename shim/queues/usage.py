@@ -1,0 +1,183 @@
+"""Keeps what applications have used: in the store, for reports and for the next Heddle.
+
+An application that ended is written once; one that lives now and then. Each row is a sum since its begin, so that one
+that is written twice, or by two Heddles, counts once.
+"""
+
+import asyncio
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Sequence
+
+import structlog
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import ApplicationDocument, SubClusterReport
+from shim.domain.usage import Account, PartUsage
+from shim.errors import BadRequestError, HeddleError, StoreError
+from shim.federation.core.account_book import AccountBook, ReadsUsage
+from shim.federation.core.federation_view import Applied, FederationView
+from shim.identity.service import Caller
+from shim.ports.clock import Clock
+from shim.ports.usage_store import GROUPS, KEPT_FOR_MS, MOST_GROUPS, UsageQuestion, UsageRow, UsageStore, UsageTotal
+
+__all__ = ["UsageKeeping", "UsageReports"]
+
+_log = structlog.get_logger("heddle.usage")
+_TURN_S = 5.0
+_LIVE_EVERY_S = 60.0
+_FORGET_EVERY_S = 3600.0
+_MOST_RESTORED = 60_000
+_MOST_WRITTEN = 50_000
+_SLICE = 200
+"""Documents that are read in one go: the loop is free for others after that."""
+
+
+class UsageKeeping:
+    """Writes what reports tell; a listener of heartbeats. `run` does it for ever, `turn` once.
+
+    Args:
+        view: Knows applications.
+        accounts: Knows what they use beyond their homes.
+        form: Reads documents.
+        store: Where usage is kept.
+        clock: For times.
+        is_mine: Whether this Heddle writes the applications of a queue.
+    """
+
+    def __init__(
+        self,
+        view: FederationView,
+        accounts: AccountBook,
+        form: ReadsUsage,
+        store: UsageStore,
+        clock: Clock,
+        is_mine: Callable[[str], bool] = lambda _: True,
+    ) -> None:
+        self._view = view
+        self._accounts = accounts
+        self._form = form
+        self._store = store
+        self._clock = clock
+        self._is_mine = is_mine
+        self._due: dict[ApplicationId, None] = {}
+        self._written: OrderedDict[ApplicationId, tuple[int, float]] = OrderedDict()
+        self._forget_at_s = 0.0
+
+    def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
+        """See `HeartbeatListener`."""
+        self._due |= dict.fromkeys(report.applications)
+
+    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """See `HeartbeatListener`."""
+
+    async def restore(self) -> None:
+        """Take over what an earlier Heddle knew of applications that use more than their homes."""
+        try:
+            rows = await self._store.spanning(_MOST_RESTORED)
+        except StoreError as exc:
+            _log.warning("accounts of earlier applications are not known", reason=str(exc))
+            return
+        grouped: dict[ApplicationId, list[UsageRow]] = {}
+        for row in rows:
+            grouped.setdefault(row.application, []).append(row)
+        for application, parts in grouped.items():
+            home = next((row.subcluster for row in parts if row.is_home), None)
+            user = parts[0].user
+            self._accounts.restore(application, user, home, {row.subcluster: row.part for row in parts})
+
+    async def run(self) -> None:
+        """Write until cancelled."""
+        while True:
+            await self._clock.sleep(_TURN_S)
+            await self.turn()
+
+    async def turn(self) -> None:
+        """Write what has changed; what the store does not take now is written later."""
+        due, self._due = list(self._due), {}
+        now_s = self._clock.now_s()
+        try:
+            for start in range(0, len(due), _SLICE):
+                await self._write(due[start : start + _SLICE], now_s)
+                await asyncio.sleep(0)
+            if now_s >= self._forget_at_s:
+                await self._store.forget(int(now_s * 1000) - KEPT_FOR_MS)
+                self._forget_at_s = now_s + _FORGET_EVERY_S
+        except StoreError as exc:
+            self._due = dict.fromkeys(due) | self._due
+            _log.warning("usage is not kept yet", applications=len(due), reason=str(exc))
+
+    async def _write(self, names: Sequence[ApplicationId], now_s: float) -> None:
+        found = [(name, document) for name in names if (document := self._written_now(name, now_s)) is not None]
+        await self._store.keep([row for _, document in found for row in self._rows(document)])
+        for name, document in found:
+            self._written[name] = (hash(document.raw), now_s)
+            self._written.move_to_end(name)
+        while len(self._written) > _MOST_WRITTEN:
+            self._written.popitem(last=False)
+
+    def _written_now(self, name: ApplicationId, now_s: float) -> ApplicationDocument | None:
+        """The document of an application that is to be written now."""
+        document = self._view.find(name)
+        if document is None or self._view.is_synthetic(name) or not self._is_mine(document.summary.queue):
+            return None
+        content, at_s = self._written.get(name, (None, float("-inf")))
+        if document.summary.state.is_final:
+            return None if content == hash(document.raw) else document
+        return document if now_s - at_s >= _LIVE_EVERY_S else None
+
+    def _rows(self, document: ApplicationDocument) -> Iterator[UsageRow]:
+        summary = document.summary
+        home = summary.home_subcluster
+        account = self._accounts.find(summary.application_id, summary.user)
+        if account is None:
+            told = self._form.read(document.raw)
+            account = Account(home, {home: PartUsage((0, summary.started_at_ms), told.spent, as_of_s=document.as_of_s)})
+        ended_at_ms = summary.finished_at_ms if summary.state.is_final else 0
+        for name, part in account.parts.items():
+            yield UsageRow(
+                summary.application_id,
+                name,
+                name == home,
+                summary.user,
+                summary.queue,
+                summary.started_at_ms,
+                ended_at_ms,
+                part,
+            )
+
+
+class UsageReports:
+    """Answers what was used: administrators everything, everybody else what their own applications used.
+
+    Args:
+        store: Knows it.
+        clock: For what lives.
+        is_admin: Whether a caller may see everything.
+    """
+
+    def __init__(self, store: UsageStore, clock: Clock, is_admin: Callable[[Caller], bool]) -> None:
+        self._store = store
+        self._clock = clock
+        self._is_admin = is_admin
+
+    async def totals(
+        self, caller: Caller, by: Sequence[str], from_ms: int | None, to_ms: int | None
+    ) -> tuple[Sequence[UsageTotal], UsageQuestion, bool]:
+        """Sums that a caller may see, what was asked, and whether smaller sums are left out.
+
+        Raises:
+            BadRequestError: If there is no such group, or the time ends before it begins.
+            StoreUnavailableError: If the store does not answer.
+        """
+        unknown = [name for name in by if name not in GROUPS]
+        if unknown or len(set(by)) < len(by):
+            told = unknown[0][:40] if unknown else "a group twice"
+            raise BadRequestError(f"usage is told by {', '.join(GROUPS)}, and not by {told!r}")
+        now_ms = int(self._clock.now_s() * 1000)
+        begin, end = 0 if from_ms is None else from_ms, now_ms if to_ms is None else to_ms
+        if end < begin:
+            raise BadRequestError("the time in question ends before it begins")
+        user = None if self._is_admin(caller) else caller.user
+        question = UsageQuestion(tuple(by), begin, end, now_ms, user)
+        found = await self._store.totals(question)
+        return found[:MOST_GROUPS], question, len(found) > MOST_GROUPS

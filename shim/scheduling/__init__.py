@@ -1,0 +1,3 @@
+"""The scheduling core: Global and Local Masters as state machines, orderings, policies. Pure code."""
+
+__all__: list[str] = []

@@ -1,0 +1,86 @@
+"""Bids: how a Global Master tells Local Masters what it would do with capacity that it does not see.
+
+A bid is sent when none was sent before, rides along with every launch request, and is renewed on its own only when the
+need has become *more* urgent, within a budget that launches earn. When the need became less urgent nothing is sent: the
+offer names the runner-up, and a Global Master that needs the offer less than that declines, with its true bid riding
+along. So a stale bid costs a round trip when it matters, and nothing when it does not. Nothing is bid where a full
+report is being waited for: offers could not be told from older ones.
+"""
+
+import math
+from collections.abc import Sequence
+
+from shim.domain.ids import LocalMasterId
+from shim.domain.messages import Bid, BidLine, Need, Rank
+from shim.scheduling.global_master.core import Core, Ordered
+from shim.scheduling.global_master.events import SendMessage
+from shim.scheduling.global_master.jobs import Job
+from shim.scheduling.global_master.links import Link
+from shim.scheduling.global_master.ordering import Column
+
+__all__ = ["CurrentBid", "bid_for", "rank_of"]
+
+_MOST_LINES = 8
+_SMALLEST_KEY = 1e-6
+_FIRST_PATIENCE_S = 2.0
+
+
+def rank_of(core: Core, job: Job, key: float) -> Rank:
+    """Urgency of a job, for comparison between Global Masters: priority, queue deficit, and the key on a log scale."""
+    step = math.floor(math.log2(max(key, _SMALLEST_KEY)) * core.recipe.commitment.ranks_per_octave)
+    return (-job.request.priority, int(core.book.table.get(Column.DEFICIT, job.row)), step)
+
+
+def bid_for(core: Core, ordered: Sequence[Ordered], now_s: float) -> "CurrentBid":
+    """What the waiting work would bid now: one line for each need, the most urgent ones first."""
+    lines: list[BidLine] = []
+    seen: set[Need] = set()
+    for turn in ordered:
+        for group in turn.job.groups:
+            if group.waiting and group.need not in seen:
+                seen.add(group.need)
+                rank = rank_of(core, turn.job, turn.key)
+                lines.append(BidLine(rank, group.need, core.book.wanted[group.need]))
+        if len(lines) >= _MOST_LINES or len(seen) == len(core.book.wanted):
+            break
+    return CurrentBid(core, tuple(lines[:_MOST_LINES]), now_s)
+
+
+class CurrentBid:
+    """The bid of this moment, and who has to hear of it."""
+
+    __slots__ = ("_core", "_lines", "_now_s")
+
+    def __init__(self, core: Core, lines: tuple[BidLine, ...], now_s: float) -> None:
+        self._core = core
+        self._lines = lines
+        self._now_s = now_s
+
+    def ride(self, link: Link, *, declines: bool) -> Bid | None:
+        """The bid for a request that is sent anyway; None when nothing is wanted, and nothing else was said before.
+
+        Who declines an offer always says what he wants instead, else he would be offered the same again.
+        """
+        lines = self._lines if link.asked_at_s is None else ()
+        if not lines and not declines and (link.bid is None or not link.bid.lines):
+            return None
+        return self._renew(link, lines)
+
+    def send_alone(self, local_master: LocalMasterId, link: Link) -> None:
+        """Send a bid of its own if it is the first, or more urgent than the last one and paid for."""
+        if not self._lines or link.asked_at_s is not None:
+            return
+        core = self._core
+        if link.bid_rank is not None:
+            if link.bid_rank <= self._lines[0].rank or core.tokens < 1.0:
+                return
+            core.tokens -= 1.0
+        core.effects.append(SendMessage(local_master, self._renew(link, self._lines)))
+
+    def _renew(self, link: Link, lines: tuple[BidLine, ...]) -> Bid:
+        version = 1 if link.bid is None else link.bid.version + 1
+        link.bid = Bid(self._core.global_master, self._core.incarnation, version, lines)
+        link.bid_rank = lines[0].rank if lines else None
+        link.bid_at_s = self._now_s
+        link.bid_patience_s = 2.0 * link.bid_patience_s or _FIRST_PATIENCE_S
+        return link.bid

@@ -1,0 +1,126 @@
+"""What a Global Master knows and has in hand: the state that the steps of a cycle work on."""
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from fairness import FloatArray
+from shim.domain.ids import GlobalMasterId, LocalMasterId
+from shim.domain.messages import InconsistencyKind, Launch, LaunchRequest, TaskRef
+from shim.scheduling.global_master.events import Effect, SendMessage
+from shim.scheduling.global_master.jobs import Group, Job, JobBook
+from shim.scheduling.global_master.links import Draft, Link
+from shim.scheduling.global_master.match import RandomSource
+from shim.scheduling.global_master.recipe import Recipe
+from shim.scheduling.global_master.repartition import PartitionSearch
+from shim.scheduling.global_master.view import GlobalView
+
+__all__ = ["Core", "Counters", "Ordered"]
+
+_LIFE_SHIFT = 40
+"""Launch numbers: the incarnation stands above the low 40 bits, so that numbers of two lives never meet."""
+
+
+@dataclass(slots=True)
+class Counters:
+    """What happened so far.
+
+    Attributes:
+        inconsistencies: Rejected launches by kind.
+        matches: Launches that were sent.
+        repartitions: Those of them into external partitions by an own match, not by an offer.
+        offers_used: Offers with at least one launch; `offers_declined` those without.
+    """
+
+    inconsistencies: Counter[InconsistencyKind] = field(default_factory=Counter)
+    matches: int = 0
+    repartitions: int = 0
+    offers_used: int = 0
+    offers_declined: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Ordered:
+    """A job in its turn.
+
+    Attributes:
+        key: What its recipe's ordering computed; the smaller goes first.
+    """
+
+    job: Job
+    key: float
+
+
+class Core:
+    """State of a Global Master.
+
+    Attributes:
+        queue_shares: Share of each queue in the whole federation; empty when nobody has shares.
+        drafts: What the next requests will say, for the Local Masters that there is something to say to.
+        tokens: Renewed bids that may still be sent.
+        most_free: The most that was ever free of each resource: what jobs' shares are parts of.
+        patient_until_s: Queues that were asked back lately: until then they borrow nothing anew.
+    """
+
+    def __init__(
+        self,
+        global_master: GlobalMasterId,
+        recipe: Recipe,
+        *,
+        n_resources: int,
+        rng: RandomSource,
+        incarnation: int,
+        queue_shares: Mapping[str, float],
+    ) -> None:
+        self.global_master = global_master
+        self.recipe = recipe
+        self.incarnation = incarnation
+        self.queue_shares = queue_shares
+        self.rng = rng
+        self.view = GlobalView(global_master, n_resources)
+        self.book = JobBook()
+        self.search = PartitionSearch(recipe.placement.partitions, recipe.placement.nodes, rng)
+        self.links: dict[LocalMasterId, Link] = {}
+        self.drafts: dict[LocalMasterId, Draft] = {}
+        self.counters = Counters()
+        self.effects: list[Effect] = []
+        self.tokens = 0.0
+        self.most_free: FloatArray = np.zeros(n_resources)
+        self.patient_until_s: dict[str, float] = {}
+        self.keeps_decisions = False
+        self._next_number = (incarnation << _LIFE_SHIFT) + 1
+
+    def launch(self, job: Job, group: Group, row: int, at_s: float, *, offer: int = 0) -> Launch:
+        """Book the group's next task on a node and put its launch into the draft of that Local Master."""
+        place = self.view.place_of(row)
+        self.tokens += self.recipe.commitment.bids_per_launch
+        number = self._next_number
+        self._next_number += 1
+        placed = self.book.place(job, group, place, number, at_s)
+        is_gang = job.held is not None
+        launch = Launch(
+            number, place[1], group.need, TaskRef(job.request.job, placed.index), job.request.queue, offer, is_gang
+        )
+        self.draft(place[0]).launches.append(launch)
+        return launch
+
+    def draft(self, local_master: LocalMasterId) -> Draft:
+        """What the next request to a Local Master will say; whoever asks for it adds something."""
+        draft = self.drafts.get(local_master)
+        if draft is None:
+            draft = self.drafts[local_master] = Draft()
+        return draft
+
+    def send_request(self, local_master: LocalMasterId, request: LaunchRequest, at_s: float) -> None:
+        """Send a request and keep it until a report has seen it."""
+        link = self.links[local_master]
+        link.unseen[request.sequence] = (request, at_s)
+        self.effects.append(SendMessage(local_master, request))
+
+    def repeat_request(self, local_master: LocalMasterId, sequence: int, at_s: float) -> None:
+        """Send a request once more."""
+        link = self.links[local_master]
+        request = replace(link.unseen[sequence][0], heard_to=link.heard_to)
+        self.send_request(local_master, request, at_s)

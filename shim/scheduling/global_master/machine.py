@@ -1,0 +1,325 @@
+"""The Global Master: places tasks on an eventually consistent view of all clusters (Megha, sections III and IV).
+
+Theory of operation. Jobs come in, reports of Local Masters come in, launch requests go out. After each event that may
+have made a match possible, a cycle runs (`cycle.py`). A match is tentative: the Local Master verifies it; a rejection
+is an ordinary part of a report, and the same report has brought the view up to date. Nothing here has to survive: a
+new Global Master is filled by full reports and learns from them what runs.
+"""
+
+from collections.abc import Mapping
+
+from shim.domain.ids import GlobalMasterId, LocalMasterId
+from shim.domain.messages import Ending, EndingKind, LocalMasterReport, Offer, ReportRequest, RunningLaunch
+from shim.errors import InvariantViolationError
+from shim.scheduling.global_master.bidding import rank_of
+from shim.scheduling.global_master.core import Core, Counters, Ordered
+from shim.scheduling.global_master.cycle import commit, order, repair, run_cycle
+from shim.scheduling.global_master.events import (
+    Effect,
+    Event,
+    JobSubmitted,
+    JobWithdrawn,
+    LocalMastersFound,
+    ReportReceived,
+    SendMessage,
+    TaskSettled,
+    Tick,
+)
+from shim.scheduling.global_master.links import Link
+from shim.scheduling.global_master.match import RandomSource
+from shim.scheduling.global_master.recipe import Recipe
+from shim.scheduling.global_master.view import GlobalView
+
+__all__ = ["GlobalMaster"]
+
+_PATIENCE_S = 10.0
+"""A queue that was asked back borrows nothing anew for this long: a slot that comes free is then another's."""
+
+
+class GlobalMaster:
+    """Places the tasks of its queues' jobs.
+
+    Mutate only through `handle`; `event.at_s` is the only time, and `rng` the only chance: the same events and the same
+    seed give the same effects.
+
+    Args:
+        global_master: Its id.
+        recipe: The scheduling policy.
+        n_resources: Number of resource types.
+        rng: Where the recipe draws from.
+        incarnation: Number of this life; a later one must be larger.
+        queue_shares: Share of each queue in the whole federation; empty when nobody has shares.
+        answer_within_s: At a tick, what was not answered for so long is sent again.
+        keeps_decisions: Whether each match is explained by a `Decided` effect.
+    """
+
+    def __init__(
+        self,
+        global_master: GlobalMasterId,
+        recipe: Recipe,
+        *,
+        n_resources: int,
+        rng: RandomSource,
+        incarnation: int = 1,
+        queue_shares: Mapping[str, float] | None = None,
+        answer_within_s: float = 2.0,
+        keeps_decisions: bool = False,
+    ) -> None:
+        self.global_master = global_master
+        self._core = Core(
+            global_master,
+            recipe,
+            n_resources=n_resources,
+            rng=rng,
+            incarnation=incarnation,
+            queue_shares=queue_shares or {},
+        )
+        self._core.keeps_decisions = keeps_decisions
+        self._answer_within_s = answer_within_s
+        self._adopted: dict[int, RunningLaunch] = {}
+        self._handlers = {
+            ReportReceived: self._on_report,
+            JobSubmitted: self._on_job,
+            JobWithdrawn: self._on_withdrawal,
+            LocalMastersFound: self._on_local_masters,
+            Tick: self._on_tick,
+        }
+
+    @property
+    def view(self) -> GlobalView:
+        """What it believes; to be read only."""
+        return self._core.view
+
+    @property
+    def counters(self) -> Counters:
+        """What happened so far."""
+        return self._core.counters
+
+    @property
+    def adopted(self) -> Mapping[int, RunningLaunch]:
+        """Launches of earlier lives that still run, by number."""
+        return self._adopted
+
+    @property
+    def is_filled(self) -> bool:
+        """Whether every Local Master has been heard of."""
+        return all(link.incarnation for link in self._core.links.values())
+
+    def handle(self, event: Event) -> list[Effect]:
+        """Take in one event; gives what has to be done."""
+        core = self._core
+        core.effects = []
+        self._handlers[type(event)](event)  # type: ignore[operator]  # the table pairs each type with its handler
+        if not core.book.table.is_idle:
+            run_cycle(core, event.at_s)
+        commit(core, event.at_s)
+        return core.effects
+
+    def check_invariants(self) -> None:
+        """Compare the books with each other.
+
+        Raises:
+            InvariantViolationError: If a count or a bit is wrong.
+        """
+        core = self._core
+        core.view.check()
+        for job in core.book.jobs.values():
+            waiting = sum(len(group.waiting) for group in job.groups)
+            placed = sum(placed.job is job for placed in core.book.placed.values())
+            if waiting != job.n_waiting or waiting + placed != job.n_unfinished:
+                raise InvariantViolationError(
+                    f"job {job.request.job}: {waiting} waiting and {placed} placed are not {job.n_unfinished}"
+                )
+
+    def _on_local_masters(self, event: LocalMastersFound) -> None:
+        for local_master in event.local_masters:
+            link = self._core.links.setdefault(local_master, Link())
+            self._ask_for_everything(local_master, link, event.at_s)
+
+    def _on_job(self, event: JobSubmitted) -> None:
+        self._core.book.add(event.job, event.at_s)
+
+    def _on_withdrawal(self, event: JobWithdrawn) -> None:
+        job = self._core.book.withdraw(event.job)
+        if job is not None and job.held:
+            for number in job.held:
+                placed = self._core.book.placed[number]
+                self._core.draft(placed.local_master).cancels.append(number)
+
+    def _on_tick(self, event: Tick) -> None:
+        core = self._core
+        limit_s = event.at_s - self._answer_within_s
+        for local_master, link in core.links.items():
+            if link.asked_at_s is not None and link.asked_at_s <= limit_s:
+                self._ask_for_everything(local_master, link, event.at_s)
+            for sequence, (_, sent_at_s) in list(link.unseen.items()):
+                if sent_at_s <= limit_s:
+                    core.repeat_request(local_master, sequence, event.at_s)
+            if link.bid_patience_s and link.bid_at_s + link.bid_patience_s <= event.at_s:
+                link.bid_rank = None
+
+    def _ask_for_everything(self, local_master: LocalMasterId, link: Link, at_s: float) -> None:
+        link.asked_at_s = at_s
+        request = ReportRequest(self._core.global_master, self._core.incarnation)
+        self._core.effects.append(SendMessage(local_master, request))
+
+    def _on_report(self, event: ReportReceived) -> None:
+        report, core = event.report, self._core
+        link = core.links.setdefault(report.local_master, Link())
+        if report.incarnation < link.incarnation or report.to_incarnation != core.incarnation:
+            return
+        if report.incarnation > link.incarnation and not self._begin_life(report, link, event.at_s):
+            return
+        if report.sequence <= link.heard_to:
+            self._decline(report)
+            return
+        if report.sequence != link.heard_to + 1 and not report.is_full:
+            self._decline(report)
+            if link.asked_at_s is None:
+                self._ask_for_everything(report.local_master, link, event.at_s)
+            return
+        self._apply(report, link, event.at_s)
+
+    def _begin_life(self, report: LocalMasterReport, link: Link, at_s: float) -> bool:
+        """A Local Master is new, or began a new life: wait for its full report, then start over with it."""
+        if not report.is_full:
+            if link.asked_at_s is None:
+                self._ask_for_everything(report.local_master, link, at_s)
+            return False
+        core = self._core
+        running = {launch.number for launch in report.running}
+        for request, _ in link.unseen.values():
+            for launch in request.launches:
+                self._settle(launch.number)
+                if launch.number in running:
+                    self._confirm(launch.number)
+                else:
+                    core.book.put_back(launch.number)
+        link.unseen.clear()
+        link.incarnation = report.incarnation
+        link.sequence, link.heard_to = 0, 0
+        link.bid, link.bid_rank = None, None
+        return True
+
+    def _apply(self, report: LocalMasterReport, link: Link, at_s: float) -> None:
+        """Take over a report that is the next one, or a full one."""
+        core, name = self._core, report.local_master
+        link.heard_to = report.sequence
+        core.view.as_of_s[name] = at_s
+        if link.bid is not None and report.bid_version == link.bid.version:
+            link.bid_patience_s = 0.0
+        if report.queue_usage:
+            link.queue_usage = dict(report.queue_usage)
+            link.asked_back.clear()
+        self._see(report, link)
+        repair(core, report.rejected)
+        for duration_s in report.learnt:
+            core.book.durations.observe(duration_s)
+        for ending in report.ended:
+            self._end(ending, at_s)
+        if report.is_full:
+            link.asked_at_s = None
+            core.view.replace_cluster(name, report.nodes, report.owners, report.sequence)
+            self._compare_running(report)
+        else:
+            for state in report.nodes:
+                row = core.view.row_of(name, state.node)
+                if row >= 0:
+                    core.view.apply_node(row, state, report.sequence)
+        if report.offers:
+            link.note_offers(len(report.offers))
+            self._use_offers(report, at_s)
+
+    def _see(self, report: LocalMasterReport, link: Link) -> None:
+        """Requests that were executed: their launches are no longer on their way."""
+        beyond = report.seen_beyond
+        seen = [sequence for sequence in link.unseen if sequence <= report.seen_to or sequence in beyond]
+        if not seen:
+            return
+        rejected = {rejection.number for rejection in report.rejected}
+        for sequence in seen:
+            request, _ = link.unseen.pop(sequence)
+            for launch in request.launches:
+                self._settle(launch.number)
+                if launch.number not in rejected:
+                    self._confirm(launch.number)
+
+    def _settle(self, number: int) -> None:
+        core = self._core
+        placed = core.book.placed.get(number)
+        if placed is not None:
+            row = core.view.row_of(placed.local_master, placed.node)
+            if row >= 0:
+                core.view.settle(row, placed.group.need.demand)
+
+    def _confirm(self, number: int) -> None:
+        placed = self._core.book.confirm(number)
+        if placed is None or placed.job.held is None:
+            return
+        job, together = placed.job, placed.job.held
+        if not job.n_waiting and not job.unconfirmed:
+            for held in together:
+                self._core.draft(self._core.book.placed[held].local_master).starts.append(held)
+            together.clear()
+
+    def _end(self, ending: Ending, at_s: float) -> None:
+        known = self._core.book.end(ending.number, ending.kind, ending.ran_for_s)
+        if known is not None and ending.kind is EndingKind.PREEMPTED:
+            queue = known.job.request.queue
+            self._core.patient_until_s[queue] = at_s + _PATIENCE_S
+            self._core.links[known.local_master].note_preempted(queue)
+        if known is not None or self._adopted.pop(ending.number, None) is not None:
+            self._core.effects.append(TaskSettled(ending.task, ending.kind))
+
+    def _compare_running(self, report: LocalMasterReport) -> None:
+        """A full report lists all that runs: adopt what is not known, ask again for what is gone."""
+        core, running = self._core, {launch.number: launch for launch in report.running}
+        for number, launch in running.items():
+            if number not in core.book.placed:
+                self._adopted[number] = launch
+        gone = [
+            number
+            for number, placed in core.book.placed.items()
+            if placed.is_confirmed and placed.local_master == report.local_master and number not in running
+        ]
+        for number in gone:
+            core.book.put_back(number)
+
+    def _decline(self, report: LocalMasterReport) -> None:
+        if report.offers:
+            self._core.draft(report.local_master).declined.extend(offer.number for offer in report.offers)
+
+    def _use_offers(self, report: LocalMasterReport, at_s: float) -> None:
+        """Launch on offered capacity what needs it most, unless the runner-up needs it more."""
+        core = self._core
+        ordered = order(core, at_s) if not core.book.table.is_idle else []
+        for offer in report.offers:
+            row = core.view.row_of(report.local_master, offer.node)
+            if row >= 0 and self._fill(ordered, offer, row, at_s):
+                core.counters.offers_used += 1
+            else:
+                core.counters.offers_declined += 1
+                core.draft(report.local_master).declined.append(offer.number)
+
+    def _fill(self, ordered: list[Ordered], offer: Offer, row: int, at_s: float) -> bool:
+        """Launch as many tasks on an offer as it has room for; says whether there was any."""
+        core, room, is_used = self._core, list(offer.room), False
+        properties = core.view.properties_of(row)
+        for turn in ordered:
+            job = turn.job
+            if not job.n_waiting:
+                continue
+            if offer.runner_up is not None and rank_of(core, job, turn.key) > offer.runner_up:
+                break
+            for group in job.groups:
+                demand = group.need.demand
+                while group.waiting and all(map(int.__le__, demand, room)) and group.need.admits(properties):
+                    core.launch(job, group, row, at_s, offer=offer.number)
+                    core.view.take(row, demand)
+                    core.counters.matches += 1
+                    is_used = True
+                    for kind, amount in enumerate(demand):
+                        room[kind] -= amount
+            if not any(room):
+                break
+        return is_used

@@ -1,0 +1,315 @@
+"""Who of a queue's applications has containers first, on real clusters: step 3 of a cycle.
+
+Each attempt that waits is a row of the same table by which the masters of the simulator order jobs, under the same
+kernels (`ordering.py`). How long containers run is learnt by the same model (`durations.py`), from the grant to the end
+of each; that is soft state, and begins anew with a Global Master. An attempt holds nobody up where it could not have
+what it waits for, nor after it has not called for long; and one that was overtaken for too long goes first, so that in
+the end everybody is served.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+from shim.domain.launches import Reckoning, Waiting
+from shim.domain.resources import ResourceVector
+from shim.scheduling.global_master.durations import ENOUGH_FINISHED, FloatArray
+from shim.scheduling.global_master.kinship import Kinship
+from shim.scheduling.global_master.ordering import (
+    Column,
+    JobTable,
+    OrderingKernel,
+    expect_durations,
+    fewest_unfinished,
+    first_come,
+    learnt_work,
+    order_jobs,
+)
+
+__all__ = ["CONTAINER_ORDERS", "Ahead", "Ordering", "WaitingTable"]
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """Who is next, as in a recipe of the simulator.
+
+    Attributes:
+        learns_durations: Whether the kernel reads `Column.EXPECTED_S`.
+    """
+
+    kernel: OrderingKernel
+    learns_durations: bool = False
+
+
+CONTAINER_ORDERS: Mapping[str, Ordering] = MappingProxyType(
+    {
+        "fifo": Ordering(first_come),
+        "fewest-tasks": Ordering(fewest_unfinished),
+        "learnt-work": Ordering(learnt_work, learns_durations=True),
+    }
+)
+"""Orderings that a queue may have for its containers, by the words of `[[queue]]`."""
+
+_SILENT_AFTER_S = 15.0
+"""An ApplicationMaster calls every few seconds; one that does not would take no container either."""
+_HOLDS_FOR_S = 0.25
+"""An order is computed again after so long though nothing was told: time alone lets the overtaken go first."""
+_LEARNS_EVERY_S = 2.0
+"""What others teach is taken up so often: with 1,000 that wait, each with a model of its own, that takes 0.1 s."""
+_SEQUENCES_A_SECOND = 1e6
+
+
+@dataclass(frozen=True, slots=True)
+class Ahead:
+    """What another attempt waits for, and goes before with.
+
+    Attributes:
+        count: Containers that nobody has promised; 0 if all of them are promised, and not granted.
+    """
+
+    attempt: ApplicationAttemptId
+    resource: ResourceVector
+    label: str
+    places: tuple[str, ...]
+    count: int
+
+
+@dataclass(slots=True)
+class _Attempt:
+    """What is known of an attempt.
+
+    Attributes:
+        row: In the table.
+        heard_at_s: When it told last what it wants; `held` is how many containers it had then.
+        overtaken_at_s: Since when something of it is withheld, and it was granted nothing; None if nothing is.
+        began_s: Since when it has each of its containers, and `began_in_all_s` the sum of that.
+        kin: By what its application is known again; empty if that is not known.
+    """
+
+    id: ApplicationAttemptId
+    row: int
+    heard_at_s: float
+    waits: dict[AskKey, Waiting] = field(default_factory=dict)
+    held: int = 0
+    overtaken_at_s: float | None = None
+    began_s: dict[ContainerId, float] = field(default_factory=dict)
+    began_in_all_s: float = 0.0
+    kin: str = ""
+
+
+class WaitingTable:
+    """The attempts of one queue. It never reads a clock: times are told, in seconds by one clock.
+
+    Args:
+        overtaken_s: An attempt that was overtaken for longer goes before those that were not.
+        kinship: What applications of the queue have taught.
+        kin_of: By what an application is known again; empty if that is not known (yet).
+    """
+
+    def __init__(self, overtaken_s: float, kinship: Kinship, kin_of: Callable[[ApplicationId], str]) -> None:
+        self._overtaken_s = overtaken_s
+        self._kinship = kinship
+        self._kin_of = kin_of
+        self._table = JobTable()
+        self._keys: dict[int, float] = {}
+        self._learnt_at_s = float("-inf")
+        self._learnt_from = 0
+        self._attempts: dict[ApplicationAttemptId, _Attempt] = {}
+        self._by_row: dict[int, _Attempt] = {}
+        self._ordered: tuple[str, float, list[_Attempt]] | None = None
+
+    # ------------------------------------------------------------------ what attempts tell
+
+    def tell(self, attempt: ApplicationAttemptId, key: AskKey, waiting: Waiting, at_s: float) -> None:
+        """Take in what an attempt wants of one kind; it takes the place of what it told of it before."""
+        known = self._attempts.get(attempt)
+        if known is None:
+            if not waiting.wanted:
+                return
+            known = self._add(attempt, at_s)
+        known.heard_at_s = at_s
+        before = known.waits.pop(key, None)
+        if waiting.wanted:
+            known.waits[key], known.held = waiting, waiting.held
+        if not any(each.unpromised for each in known.waits.values()):
+            known.overtaken_at_s = None
+        elif waiting.withheld and known.overtaken_at_s is None:
+            known.overtaken_at_s = at_s
+        if before != known.waits.get(key):
+            self._count(known)
+
+    def granted(self, attempt: ApplicationAttemptId, at_s: float) -> None:
+        """A scheduler gave an attempt a container: its patience begins anew."""
+        known = self._attempts.get(attempt)
+        if known is not None and known.overtaken_at_s is not None:
+            known.overtaken_at_s = at_s
+            self._ordered = None
+
+    def begun(self, attempt: ApplicationAttemptId, container: ContainerId, since_s: float) -> None:
+        """An attempt has a container since then; its ApplicationMaster's own is none of these."""
+        known = self._attempts.get(attempt) or self._add(attempt, since_s)
+        known.began_in_all_s += since_s - known.began_s.pop(container, 0.0)
+        known.began_s[container] = since_s
+        self._count(known)
+
+    def ended(self, attempt: ApplicationAttemptId, container: ContainerId, at_s: float, *, is_whole: bool) -> None:
+        """It has it no more.
+
+        Args:
+            attempt: Whose.
+            container: Which; one that is not known tells nothing.
+            at_s: Now.
+            is_whole: Whether it ran for as long as it was wanted: else nothing is learnt from it.
+        """
+        known = self._attempts.get(attempt)
+        began_s = None if known is None else known.began_s.pop(container, None)
+        if known is None or began_s is None:
+            return
+        known.began_in_all_s -= began_s
+        ran_for_s = max(0.0, at_s - began_s)
+        if is_whole and self._table.count_ended(known.row, ran_for_s):
+            self._kinship.observe(self._kin(known), ran_for_s)
+        self._count(known)
+
+    def leave(self, attempt: ApplicationAttemptId) -> None:
+        """An attempt wants nothing any more."""
+        known = self._attempts.pop(attempt, None)
+        if known is not None:
+            self._table.remove(known.row)
+            del self._by_row[known.row]
+            self._keys.pop(known.row, None)
+            self._ordered = None
+
+    # ------------------------------------------------------------------ who is before whom
+
+    def before(
+        self, attempt: ApplicationAttemptId, subcluster: SubClusterId, order: str, at_s: float
+    ) -> tuple[Ahead, ...]:
+        """What those before an attempt wait for in a sub-cluster, the first of them first.
+
+        What is promised counts until it is granted: else the scheduler could serve others first out of its queue.
+
+        Args:
+            attempt: Who asks; whoever has not told what it wants is last.
+            subcluster: Where.
+            order: One of `CONTAINER_ORDERS`.
+            at_s: Now.
+        """
+        found: list[Ahead] = []
+        for each in self._in_order(order, at_s):
+            if each.id == attempt:
+                break
+            if each.heard_at_s + _SILENT_AFTER_S < at_s:
+                continue
+            found += [
+                Ahead(each.id, key.resource, key.label, waiting.places, waiting.unpromised)
+                for key, waiting in each.waits.items()
+                if subcluster in waiting.promised_at or (waiting.unpromised and subcluster in waiting.subclusters)
+            ]
+        return tuple(found)
+
+    def _in_order(self, order: str, at_s: float) -> list[_Attempt]:
+        """Attempts with something that is not granted, by being overtaken, then by key, then by arrival."""
+        known = self._ordered
+        if known is not None and known[0] == order and 0.0 <= at_s - known[1] < _HOLDS_FOR_S:
+            return known[2]
+        for each in self._attempts.values():
+            since_s = at_s if each.overtaken_at_s is None else each.overtaken_at_s
+            waited_s = at_s - since_s
+            self._table.put(Column.PRIORITY, each.row, waited_s if waited_s >= self._overtaken_s else 0.0)
+        rows = self._table.waiting_rows()
+        rows = rows[np.argsort(self._table.column(Column.ARRIVED_S)[rows], kind="stable")]
+        columns = self._table.columns(rows)
+        keys = self._keys_of(CONTAINER_ORDERS[order], rows, at_s)
+        ordered = [self._by_row[row] for row in rows[order_jobs(columns, keys)].tolist()]
+        self._ordered = (order, at_s, ordered)
+        return ordered
+
+    def _keys_of(self, ordering: Ordering, rows: NDArray[np.intp], at_s: float) -> FloatArray:
+        """One key for each row; of learnt ones, each of which may have a model of its own, those that changed."""
+        if not ordering.learns_durations:
+            return ordering.kernel(self._table.columns(rows), self._kinship.queue, at_s)
+        self._forget_old_keys(rows, at_s)
+        unknown: dict[str, list[int]] = {}
+        for row in rows.tolist():
+            if row not in self._keys:
+                unknown.setdefault(self._kin(self._by_row[row]), []).append(row)
+        for kin, alike in unknown.items():
+            model, of_kin = self._kinship.model(kin), np.array(alike, dtype=np.intp)
+            expect_durations(self._table, model, at_s, of_kin)
+            keys = ordering.kernel(self._table.columns(of_kin), model, at_s)
+            self._keys.update(zip(alike, keys.tolist(), strict=True))
+        return np.array([self._keys[row] for row in rows.tolist()], dtype=np.float64)
+
+    def _forget_old_keys(self, rows: NDArray[np.intp], at_s: float) -> None:
+        """Those whose expectation is out of date, and now and then those that go by what others have taught."""
+        old = self._table.column(Column.EXPECTED_UNTIL_S)[rows] < at_s
+        if not 0.0 <= at_s - self._learnt_at_s < _LEARNS_EVERY_S and self._learnt_from != self._kinship.queue.evidence:
+            self._learnt_at_s, self._learnt_from = at_s, self._kinship.queue.evidence
+            old |= self._table.column(Column.FINISHED)[rows] < ENOUGH_FINISHED
+        for row in rows[old].tolist():
+            self._keys.pop(row, None)
+
+    def _kin(self, known: _Attempt) -> str:
+        if not known.kin:
+            known.kin = self._kin_of(known.id.application)
+        return known.kin
+
+    def reckoning(self, attempt: ApplicationAttemptId, order: str, at_s: float) -> Reckoning | None:
+        """What the order expects of an attempt; None if it does not learn, or the attempt wants nothing."""
+        known = self._attempts.get(attempt)
+        if known is None or not known.waits or not CONTAINER_ORDERS[order].learns_durations:
+            return None
+        self._in_order(order, at_s)
+        kin = self._kin(known)
+        return Reckoning(
+            work_s=self._keys[known.row],
+            container_s=self._table.get(Column.EXPECTED_S, known.row),
+            ended=int(self._table.get(Column.FINISHED, known.row)),
+            running=len(known.began_s),
+            alike=self._kinship.observed(kin),
+            others=self._kinship.observed_in_all,
+        )
+
+    # ------------------------------------------------------------------ the table
+
+    def _add(self, attempt: ApplicationAttemptId, at_s: float) -> _Attempt:
+        known = _Attempt(attempt, self._table.add(), at_s)
+        self._attempts[attempt] = self._by_row[known.row] = known
+        self._table.put(Column.ARRIVED_S, known.row, _arrival(attempt))
+        return known
+
+    def _count(self, known: _Attempt) -> None:
+        """Bring its row up to date.
+
+        While nothing runs, what is promised counts as running: it is tried already, and not to be tried once more.
+        """
+        row, table = known.row, self._table
+        wanted = sum(each.wanted for each in known.waits.values())
+        waiting = sum(each.unpromised for each in known.waits.values())
+        running, started_s = len(known.began_s), known.began_in_all_s
+        if not running:
+            running, started_s = wanted - waiting, (wanted - waiting) * known.heard_at_s
+        if bool(running) != bool(table.get(Column.RUNNING, row)):
+            table.expect_anew(row)
+        for column, value in (
+            (Column.TASKS, table.get(Column.FINISHED, row) + known.held + wanted),
+            (Column.WAITING, waiting),
+            (Column.RUNNING, running),
+            (Column.STARTED_S, started_s),
+        ):
+            table.put(column, row, float(value))
+        table.set_waiting(row, is_waiting=bool(known.waits))
+        self._keys.pop(row, None)
+        self._ordered = None
+
+
+def _arrival(attempt: ApplicationAttemptId) -> float:
+    """When an application came, as far as its id tells, which outlives a Global Master; for comparing only."""
+    application = attempt.application
+    return application.cluster_timestamp / 1000.0 + application.sequence / _SEQUENCES_A_SECOND

@@ -1,0 +1,100 @@
+"""Bids of the Global Masters, and the choice of who is offered capacity that came free.
+
+The rule: whoever needs it most (smallest rank), the owner of the partition first among equals, then whoever released it
+(its report is due anyway), then the order of the Global Masters.
+"""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shim.domain.ids import GlobalMasterId
+from shim.domain.messages import Bid, BidLine, Rank
+from shim.scheduling.local_master.verify import Truth
+
+__all__ = ["BidBook", "Reservation", "Winner"]
+
+
+@dataclass(slots=True)
+class Reservation:
+    """Capacity that is kept for a Global Master until it answers.
+
+    Attributes:
+        room: What is kept of each resource type.
+        offered_at_s: Since when, in seconds.
+    """
+
+    global_master: GlobalMasterId
+    node: int
+    room: tuple[int, ...]
+    offered_at_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class Winner:
+    """Who is offered a node, and the rank of the next best."""
+
+    global_master: GlobalMasterId
+    runner_up: Rank | None
+
+
+class BidBook:
+    """The newest bid of each Global Master, and how many offers to it are unanswered."""
+
+    def __init__(self) -> None:
+        self._bids: dict[GlobalMasterId, Bid] = {}
+        self._wanted: dict[GlobalMasterId, int] = {}
+        self.unanswered: Counter[GlobalMasterId] = Counter()
+
+    def place(self, bid: Bid) -> bool:
+        """Take a bid if it is newer than the one before; says whether it was."""
+        known = self._bids.get(bid.global_master)
+        if known is not None and (known.incarnation, known.version) >= (bid.incarnation, bid.version):
+            return False
+        self._bids[bid.global_master] = bid
+        self._wanted.pop(bid.global_master, None)
+        if bid.lines:
+            self._wanted[bid.global_master] = sum(line.count for line in bid.lines)
+        return True
+
+    def forget(self, global_master: GlobalMasterId) -> None:
+        """Drop the bid of a Global Master that went away."""
+        self._bids.pop(global_master, None)
+        self._wanted.pop(global_master, None)
+
+    def version_of(self, global_master: GlobalMasterId) -> int:
+        """Version of the newest bid of a Global Master; 0 for none."""
+        bid = self._bids.get(global_master)
+        return 0 if bid is None else bid.version
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nobody wants anything."""
+        return not self._wanted
+
+    def best_for(self, truth: Truth, node: int, released_by: GlobalMasterId | None) -> Winner | None:
+        """Who shall be offered the free capacity of a node; None when nobody can use it.
+
+        A Global Master with as many unanswered offers as waiting tasks is passed over.
+        """
+        ranked: list[tuple[Rank, bool, bool, GlobalMasterId]] = []
+        owner = truth.owners[node]
+        for global_master, wanted in self._wanted.items():
+            if self.unanswered[global_master] >= wanted:
+                continue
+            rank = _best_rank(self._bids[global_master].lines, truth, node)
+            if rank is not None:
+                ranked.append((rank, global_master != owner, global_master != released_by, global_master))
+        if not ranked:
+            return None
+        ranked.sort()
+        return Winner(ranked[0][3], ranked[1][0] if len(ranked) > 1 else None)
+
+
+def _best_rank(lines: Sequence[BidLine], truth: Truth, node: int) -> Rank | None:
+    """Rank of the most urgent line that the node can serve; lines are in the order of their ranks."""
+    for line in lines:
+        need = line.need
+        if truth.fits(node, need.demand) and (not need.is_constrained or need.admits(truth.properties[node])):
+            return line.rank
+    return None

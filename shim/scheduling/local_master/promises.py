@@ -1,0 +1,310 @@
+"""What a Local Master has promised and its ResourceManager has not granted yet.
+
+The truth about free resources is the newest report: what each node has, less what it holds. A promise takes away from
+that until its containers are granted and a report that was begun later shows them, until it is withdrawn, or until it
+is too old: whoever got it may have died. Containers are promised by the nodes that could hold them now, so that no two
+promises count on the same memory of the same node; on which node they come to run is the ResourceManager's to say.
+
+A Global Master keeps the same book of what it believes, with what it was told of others' promises in it.
+"""
+
+from collections import OrderedDict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shim.domain.ids import SubClusterId
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Promised
+from shim.domain.queues import QueueReport
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import NodeReport
+from shim.domain.verdicts import Verdict
+from shim.scheduling.local_master.node_room import NodeRoom, Places
+
+__all__ = ["Kinds", "PromiseBook"]
+
+_OTHERS = ""
+_BEFORE = "before"
+_MOST_ANSWERS = 8192
+_MOST_TOLD = 256
+_NO_BOUND = 1 << 31
+_SHORT_FOR_S = 3.0
+"""A container that was granted and not heard of yet looks as if its promise had no room: a scheduler's client calls
+every second or so."""
+
+ProposalKey = tuple[str, int]
+"""Who proposed, and the number of the proposal."""
+Kinds = tuple[tuple[ContainerKind, int], ...]
+"""Containers of several kinds, and how many of each."""
+
+
+@dataclass(slots=True)
+class _Promise:
+    """Containers of one kind that are counted though no report shows them.
+
+    Attributes:
+        count: How many of them.
+        at_s: Since when.
+        short_since_s: Since which report nodes lack room for some of them; None if they do not.
+    """
+
+    holder: str
+    kind: ContainerKind
+    count: int
+    at_s: float
+    places: Places = field(default_factory=dict)
+    short_since_s: float | None = None
+
+    @property
+    def short(self) -> int:
+        """How many of them no node has room for."""
+        return self.count - sum(self.places.values())
+
+
+@dataclass(slots=True)
+class _Answer:
+    """What was answered to a proposal, and what became of it."""
+
+    accepted: int
+    honoured: int = 0
+    withdrawn: int = 0
+
+
+class PromiseBook:
+    """See the module. It never reads a clock: times are told, in seconds by one clock.
+
+    Args:
+        subcluster: Whose.
+        lasts_s: A promise that is older than this is no more.
+    """
+
+    def __init__(self, subcluster: SubClusterId, lasts_s: float) -> None:
+        self._subcluster = subcluster
+        self._lasts_s = lasts_s
+        self._nodes = NodeRoom(subcluster)
+        self._queues: Mapping[str, QueueReport] = {}
+        self._promises: dict[ProposalKey, _Promise] = {}
+        self._granted: list[_Promise] = []
+        self._answers: OrderedDict[ProposalKey, _Answer] = OrderedDict()
+        self._rooms: dict[tuple[ContainerKind, Kinds], int] = {}
+        self.reported_at_s = float("-inf")
+
+    # ------------------------------------------------------------------ what reports tell
+
+    def apply(self, nodes: Sequence[NodeReport], queues: Mapping[str, QueueReport], polled_at_s: float) -> None:
+        """Take over a report, unless a newer one is known. What it shows is no longer counted as promised.
+
+        Args:
+            nodes: Every node of the sub-cluster.
+            queues: By path.
+            polled_at_s: When the poll began.
+        """
+        if polled_at_s <= self.reported_at_s:
+            return
+        self.reported_at_s, self._queues = polled_at_s, queues
+        self._nodes.apply(nodes)
+        self._granted = [each for each in self._granted if each.at_s >= polled_at_s]
+        for key in [key for key in self._promises if key[0] == _OTHERS]:
+            del self._promises[key]
+        self.expire(polled_at_s)
+        self._place_again()
+
+    def expire(self, at_s: float) -> None:
+        """Forget promises that are too old."""
+        for key, promise in list(self._promises.items()):
+            if promise.at_s + self._lasts_s < at_s:
+                self._release(key, promise.count)
+        if any(each.at_s + self._lasts_s < at_s for each in self._granted):  # reports have stopped, not the cluster
+            self._granted = [each for each in self._granted if each.at_s + self._lasts_s >= at_s]
+            self._place_again()
+
+    # ------------------------------------------------------------------ proposals
+
+    def room(self, kind: ContainerKind, before: Kinds = ()) -> int:
+        """How many containers of a kind could be promised now.
+
+        Args:
+            kind: Which.
+            before: What others are to have first, as far as they could: room that they cannot use is left.
+        """
+        known = self._rooms.get((kind, before))
+        if known is not None:
+            return known
+        if any(other != kind for other, _ in before):
+            known = self._room_behind(kind, before)
+        elif before:
+            known = max(0, self.room(kind) - sum(count for _, count in before))
+        else:
+            known = min(self._queue_room(kind), self._nodes.count(kind))
+        self._rooms[kind, before] = known
+        return known
+
+    def _room_behind(self, kind: ContainerKind, before: Kinds) -> int:
+        """What is left of the room if others were promised what they wait for: it is, and taken back."""
+        for number, (other, wanted) in enumerate(before):
+            count = min(wanted, self.room(other))
+            if count:
+                self._promises[_BEFORE, number] = promise = _Promise(_BEFORE, other, count, self.reported_at_s)
+                self._place(promise)
+        left = self.room(kind)
+        for number in range(len(before)):
+            self._release((_BEFORE, number), _NO_BOUND)
+        self._rooms.clear()
+        return left
+
+    def propose(self, sender: str, proposal: LaunchProposal, at_s: float) -> LaunchVerdict:
+        """Promise as much of a proposal as there is room for. A repeated proposal has the answer of the first."""
+        self.expire(at_s)
+        key = (sender, proposal.number)
+        known = self._answers.get(key)
+        if known is None:
+            accepted = min(proposal.count, self.room(proposal.kind)) if proposal.count > 0 else 0
+            if accepted:
+                self._promises[key] = promise = _Promise(proposal.holder, proposal.kind, accepted, at_s)
+                self._place(promise)
+            known = self._remember(key, _Answer(accepted))
+        return self._verdict(sender, proposal, known.accepted, at_s)
+
+    def tell(self, sender: str, news: LaunchNews, at_s: float) -> None:
+        """Hear what became of a proposal.
+
+        News of a proposal that never came is kept as the answer to it: it comes too late, and nothing is promised.
+        """
+        key = (sender, news.number)
+        known = self._answers.get(key)
+        if known is None:
+            self._remember(key, _Answer(0))
+            return
+        honoured, withdrawn = max(0, news.honoured - known.honoured), max(0, news.withdrawn - known.withdrawn)
+        known.honoured, known.withdrawn = known.honoured + honoured, known.withdrawn + withdrawn
+        promise = self._promises.get(key)
+        if promise is None:
+            return
+        moved = min(honoured, promise.count)
+        if moved:
+            places = self._release(key, moved, keeps_places=True)
+            self._granted.append(_Promise(promise.holder, promise.kind, moved, at_s, places))
+        self._release(key, withdrawn)
+
+    def took(self, holder: str, kind: ContainerKind, at_s: float) -> None:
+        """A container was granted that nobody had promised: its room is gone, though no report shows it yet."""
+        promise = _Promise(holder, kind, 1, at_s)
+        self._granted.append(promise)
+        self._place(promise)
+
+    def lost(self, sender: str, number: int) -> int:
+        """How many containers of a proposal have a promise no more, though nobody withdrew it.
+
+        It is too old, or reports have shown for a while that there is no room: somebody else was granted that.
+        """
+        promise, answer = self._promises.get((sender, number)), self._answers.get((sender, number))
+        if promise is None:
+            return 0 if answer is None else max(0, answer.accepted - answer.honoured - answer.withdrawn)
+        since_s = promise.short_since_s
+        return promise.short if since_s is not None and self.reported_at_s >= since_s + _SHORT_FOR_S else 0
+
+    def correct(self, sender: str, number: int, accepted: int) -> None:
+        """A belief was too good: of this proposal only so much was promised."""
+        known = self._answers.get((sender, number))
+        if known is not None and accepted < known.accepted:
+            surplus, known.accepted = known.accepted - accepted, accepted
+            self._release((sender, number), surplus)
+
+    def learn(self, promised: Iterable[Promised], at_s: float) -> None:
+        """Take over what others were promised, in place of what was told before; until the next report."""
+        for key in [key for key in self._promises if key[0] == _OTHERS]:
+            self._release(key, self._promises[key].count)
+        for number, each in enumerate(promised):
+            count = min(each.count, self.room(each.kind))
+            if count:
+                self._promises[_OTHERS, number] = promise = _Promise("others", each.kind, count, at_s)
+                self._place(promise)
+
+    @property
+    def open(self) -> int:
+        """How many containers are promised and not granted."""
+        return sum(promise.count for promise in self._promises.values())
+
+    def check(self) -> None:
+        """Compare what is left with what was reported less what was promised.
+
+        Raises:
+            InvariantViolationError: If something was promised twice, or got lost.
+        """
+        counted = [(each.kind, each.places) for each in (*self._promises.values(), *self._granted)]
+        self._nodes.check(counted)
+
+    # ------------------------------------------------------------------ books
+
+    def _verdict(self, sender: str, proposal: LaunchProposal, accepted: int, at_s: float) -> LaunchVerdict:
+        age_s = at_s - self.reported_at_s
+        if accepted >= proposal.count:
+            return LaunchVerdict(self._subcluster, proposal.number, Verdict.ACCEPTED, accepted, age_s=age_s)
+        others: dict[ContainerKind, int] = {}
+        for (who, _), promise in self._promises.items():
+            if who != sender:
+                others[promise.kind] = others.get(promise.kind, 0) + promise.count
+        told = tuple(Promised(kind, count) for kind, count in list(others.items())[:_MOST_TOLD])
+        reason = f"room for {accepted} of {proposal.count}; {sum(others.values())} are promised to others"
+        return LaunchVerdict(
+            self._subcluster, proposal.number, Verdict.REJECTED, accepted, reason, age_s=age_s, promised=told
+        )
+
+    def _remember(self, key: ProposalKey, answer: _Answer) -> _Answer:
+        self._answers[key] = answer
+        while len(self._answers) > _MOST_ANSWERS:
+            self._answers.popitem(last=False)
+        return answer
+
+    def _place_again(self) -> None:
+        """Lay every promise on the nodes anew, the oldest first; what does not fit any more waits for its time."""
+        self._rooms.clear()
+        self._nodes.reset()
+        for promise in (*self._granted, *self._promises.values()):
+            self._place(promise)
+
+    def _place(self, promise: _Promise) -> None:
+        self._rooms.clear()
+        promise.places = self._nodes.take(promise.kind, promise.count)
+        if not promise.short:
+            promise.short_since_s = None
+        elif promise.short_since_s is None:
+            promise.short_since_s = self.reported_at_s
+
+    def _release(self, key: ProposalKey, count: int, *, keeps_places: bool = False) -> dict[int, int]:
+        """Take containers off a promise; their room is free again, or goes along to whoever takes it over."""
+        promise = self._promises.get(key)
+        if promise is None or count <= 0:
+            return {}
+        self._rooms.clear()
+        promise.count -= min(count, promise.count)
+        surplus = sum(promise.places.values()) - promise.count
+        freed: dict[int, int] = {}
+        for row in list(promise.places):
+            moved = min(promise.places[row], max(0, surplus - sum(freed.values())))
+            if moved:
+                freed[row] = moved
+                promise.places[row] -= moved
+        if not keeps_places:
+            self._nodes.give_back(promise.kind, freed)
+        if not promise.count:
+            del self._promises[key]
+        return freed
+
+    def _queue_room(self, kind: ContainerKind) -> int:
+        """How many more the queue may have; of its part of labelled nodes reports tell nothing.
+
+        What is promised on labelled nodes is not counted, as limits and use are those of nodes without a label.
+        Source: `AbstractCSQueue.getUsedResources`, the use of the default partition.
+        """
+        queue = self._queues.get(kind.queue)
+        if queue is None or kind.label:
+            return _NO_BOUND
+        left = queue.maximum - queue.used
+        for promise in (*self._promises.values(), *self._granted):
+            if promise.kind.queue == kind.queue and not promise.kind.label:
+                taken = promise.kind.resource
+                left -= ResourceVector(taken.memory_mib * promise.count, taken.vcores * promise.count)
+        most, need = queue.maximum, kind.resource
+        triples = ((most.memory_mib, left.memory_mib, need.memory_mib), (most.vcores, left.vcores, need.vcores))
+        bounds = (max(0, have) // amount for limit, have, amount in triples if amount > 0 and limit > 0)
+        return min(bounds, default=_NO_BOUND)

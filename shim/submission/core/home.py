@@ -1,0 +1,164 @@
+"""The choice of the home sub-cluster of an application.
+
+First who may have it at all (`home_rules.py`). Then who is best: the mean of the free share of the queue and of the
+whole sub-cluster there, counting what waits there and what was sent since the last report; little of it counts where
+its ApplicationMaster would have to wait for room. Equal scores go to the sub-cluster that is configured first, so that
+the choice can be repeated.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+
+from shim.domain.ids import SubClusterId
+from shim.domain.queues import QueueReport
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import Admission
+from shim.domain.submissions import Candidate, HomeDecision, Submission
+from shim.federation.core.federation_view import FederationView
+from shim.federation.core.queue_names import find_queue
+from shim.federation.core.subcluster_view import SubClusterView
+from shim.submission.core.home_rules import Question, objection_to
+
+__all__ = ["HomeSettings", "choose_home", "next_best"]
+
+_LAST_RESORT = -1000.0
+"""Added to the score of a sub-cluster without a running node: it keeps an application waiting, as a ResourceManager
+without nodes does, and gets one only if no other may have it."""
+
+_WAITS_THERE = 0.1
+"""Part that is left of a good score where its ApplicationMaster has no room now: what its queue is guaranteed there is
+of use only when something ends, and the container can be had nowhere else afterwards."""
+
+
+@dataclass(frozen=True, slots=True)
+class HomeSettings:
+    """How homes are chosen.
+
+    Attributes:
+        default_queue: For submissions that name none, as YARN's.
+        queue_weight: How much the queue's free share counts against the sub-cluster's, from 0 to 1.
+        name_at: What a sub-cluster calls a queue.
+        out_of_reach: Why a submission cannot be sent to a sub-cluster in the form in which it came; empty if it can.
+    """
+
+    default_queue: str = "default"
+    queue_weight: float = 0.5
+    name_at: Callable[[SubClusterId, str], str] = lambda _, queue: queue
+    out_of_reach: Callable[[SubClusterId, Submission], str] = lambda _, __: ""
+
+
+def choose_home(
+    submission: Submission,
+    view: FederationView,
+    admissions: Mapping[SubClusterId, Admission],
+    now_s: float,
+    settings: HomeSettings | None = None,
+    *,
+    excluded: Mapping[SubClusterId, str] | None = None,
+) -> HomeDecision:
+    """Choose the sub-cluster that an application will run on, and say why.
+
+    The caller tells the view at once (`FederationView.note_placed`), before it lets others run: so submissions between
+    two polls spread.
+
+    Args:
+        submission: What was asked for.
+        view: What is known of the sub-clusters.
+        admissions: Operators' words; a sub-cluster that is not in here is OPEN.
+        now_s: Seconds since the epoch.
+        settings: How to choose.
+        excluded: Sub-clusters that are out of the question, with the reason: those that rejected it before.
+    """
+    settings, excluded = settings or HomeSettings(), excluded or {}
+    asked = submission.queue or settings.default_queue
+    candidates: list[Candidate] = []
+    is_lasting = True
+    for subcluster in view.subclusters:
+        seen = view.look(subcluster, now_s)
+        admission = admissions.get(subcluster, Admission.OPEN)
+        queue_name = settings.name_at(subcluster, asked)
+        queue = find_queue(seen, queue_name)
+        barred, unreached = excluded.get(subcluster, ""), settings.out_of_reach(subcluster, submission)
+        question = Question(submission, seen, admission, queue_name, queue, barred, unreached)
+        objection, lasts = objection_to(question)
+        is_lasting = is_lasting and lasts
+        candidates.append(_refused(seen, objection) if objection else _weighed(question, settings))
+    return _decide(submission, asked, tuple(candidates), is_lasting=is_lasting)
+
+
+def next_best(decision: HomeDecision) -> float | None:
+    """The score that the home has to keep to stay the best: that of the second; None if it is the only one."""
+    others = (each.score for each in decision.candidates if each.subcluster != decision.home_subcluster)
+    return max((score for score in others if score is not None), default=None)
+
+
+# ---------------------------------------------------------------------- who is best
+
+
+def _weighed(question: Question, settings: HomeSettings) -> Candidate:
+    seen, queue, submission = question.subcluster, question.queue, question.submission
+    waiting = _sum(report.pending for report in seen.queues.values() if report.is_leaf)
+    load = seen.used + waiting + _on_way(seen, settings)
+    cluster_free = _free_share(load, seen.capacity)
+    queue_free = cluster_free
+    if queue is not None:
+        guaranteed = queue.capacity if queue.capacity.memory_mib > 0 else queue.maximum
+        queue_free = _free_share(queue.used + queue.pending + _on_way(seen, settings, queue), guaranteed)
+    score = settings.queue_weight * queue_free + (1 - settings.queue_weight) * cluster_free
+    reason = f"queue {queue_free:.0%} free, cluster {cluster_free:.0%} free"
+    if not submission.is_unmanaged and _free_share(load + submission.resource, seen.capacity) < 0:
+        score, reason = min(score, score * _WAITS_THERE), f"{reason}, it would wait there"
+    if seen.placements:
+        reason += f", {sum(seen.placements.values())} on the way"
+    if not any(node.state == "RUNNING" for node in seen.nodes):
+        score, reason = _LAST_RESORT, "no node is RUNNING: it would wait there"
+    return Candidate(seen.subcluster, score, reason, seen.age_s)
+
+
+def _on_way(seen: SubClusterView, settings: HomeSettings, queue: QueueReport | None = None) -> ResourceVector:
+    """What the placements that no report shows will take: as much as an application there takes on average."""
+    meant = {
+        name
+        for name in {kind[0] for kind in seen.placements}
+        if queue is None or find_queue(seen, name or settings.default_queue) == queue
+    }
+    share = 1 / seen.running if seen.running else 0.0
+    mean = ResourceVector(int(seen.used.memory_mib * share), int(seen.used.vcores * share))
+    return _sum(
+        ResourceVector(max(memory_mib, mean.memory_mib) * count, max(vcores, mean.vcores) * count)
+        for (name, memory_mib, vcores), count in seen.placements.items()
+        if name in meant
+    )
+
+
+def _free_share(load: ResourceVector, capacity: ResourceVector) -> float:
+    """1 for idle, 0 for full, below 0 by how many times over it is asked for; 0 where there is nothing."""
+    return 1.0 - load.dominant_share_of(capacity) if capacity.memory_mib > 0 else 0.0
+
+
+def _sum(vectors: Iterable[ResourceVector]) -> ResourceVector:
+    memory = vcores = 0
+    for vector in vectors:
+        memory, vcores = memory + vector.memory_mib, vcores + vector.vcores
+    return ResourceVector(memory, vcores)
+
+
+# ---------------------------------------------------------------------- what is said
+
+
+def _refused(seen: SubClusterView, reason: str) -> Candidate:
+    return Candidate(seen.subcluster, None, reason, seen.age_s)
+
+
+def _decide(
+    submission: Submission, queue_name: str, candidates: tuple[Candidate, ...], *, is_lasting: bool
+) -> HomeDecision:
+    eligible = [candidate for candidate in candidates if candidate.score is not None]
+    if not eligible:
+        each = ", ".join(f"{candidate.subcluster} {candidate.reason}" for candidate in candidates)
+        hint = "Correct the submission." if is_lasting else "Try again, or another queue."
+        reason = f"No cluster can take {submission.application_id} in queue {queue_name}: {each}. {hint}"
+        return HomeDecision(None, reason, candidates, is_lasting=is_lasting)
+    best = max(eligible, key=lambda candidate: candidate.score or 0.0)
+    praise = f"was the best of {len(eligible)}" if len(eligible) > 1 else "was the only one possible"
+    return HomeDecision(best.subcluster, f"{best.subcluster} ({best.reason}) {praise}", candidates)

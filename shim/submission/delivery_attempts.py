@@ -1,0 +1,175 @@
+"""What this process knows of its attempts to bring applications to their homes.
+
+Two questions are answered from it. *When is the next attempt?* An application that fails while its home is well is
+tried again after a pause that doubles; its failures delay no other. *May anything still be on its way?* A request that
+was never answered may be carried out when its home wakes. Where every request was answered, or provably not sent, an
+application that its home does not know runs nowhere, and may be given up.
+
+What an earlier process or another Heddle sent is not known here, and counts as on its way: until the home has started
+anew, which ends every request to its old life.
+"""
+
+from collections import OrderedDict
+from collections.abc import Awaitable, Mapping
+from dataclasses import dataclass
+
+from shim.domain.ids import ApplicationId
+from shim.domain.submissions import SubmissionRecord, SubmissionStanding
+from shim.federation.home_questions import Uncertain
+from shim.submission.delivery import Delivery, NotSent
+
+__all__ = ["Attempts", "BackOff", "DeliveryAttempts"]
+
+_MOST_REMEMBERED = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class BackOff:
+    """Limits of attempts.
+
+    Attributes:
+        first_pause_s: After the first failure; twice as long after each other one,
+        longest_pause_s: and never longer than this.
+        give_up_after: So many failures, and
+        give_up_s: so long after the first one, an application that provably runs nowhere is given up.
+    """
+
+    first_pause_s: float = 2.0
+    longest_pause_s: float = 300.0
+    give_up_after: int = 10
+    give_up_s: float = 900.0
+
+    def pause_s(self, failures: int) -> float:
+        """How long to wait after so many failures."""
+        return min(self.longest_pause_s, self.first_pause_s * 2.0 ** min(failures - 1, 30))
+
+
+@dataclass(slots=True)
+class Attempts:
+    """What is known of one application.
+
+    Attributes:
+        intent_id: The last intent that was written here.
+        open_ms: When something was sent that may still be on its way; None if nothing is.
+        failures: While its home was well.
+        failed_since_s: When the first of them was, by the monotonic clock; `next_s` likewise.
+        reason: Of the last failure.
+        home_started_on_ms: The life of the home that it failed in.
+    """
+
+    intent_id: str
+    open_ms: int | None
+    failures: int = 0
+    failed_since_s: float = 0.0
+    next_s: float = 0.0
+    reason: str = ""
+    home_started_on_ms: int = 0
+
+
+class DeliveryAttempts:
+    """Attempts by application; bounded, the oldest forgotten first. Who is forgotten counts as on its way."""
+
+    def __init__(self, back_off: BackOff | None = None) -> None:
+        self.back_off = back_off or BackOff()
+        self.given_up = 0
+        self._known: OrderedDict[ApplicationId, Attempts] = OrderedDict()
+
+    @property
+    def failing(self) -> Mapping[ApplicationId, Attempts]:
+        """Applications that fail while their homes are well."""
+        return {application_id: each for application_id, each in self._known.items() if each.failures}
+
+    def find(self, application_id: ApplicationId) -> Attempts | None:
+        """What is known of an application."""
+        return self._known.get(application_id)
+
+    def begin(self, record: SubmissionRecord) -> None:
+        """A first intent was written here: nothing was sent before it."""
+        self._put(record.submission.application_id, Attempts(record.intent_id, None))
+
+    def follow(self, intent: SubmissionRecord, was: SubmissionStanding) -> None:
+        """An intent was written here over what stood: if that was written elsewhere, it may have been sent."""
+        known = self._of(was)
+        known.intent_id = intent.intent_id
+        self._put(was.application_id, known)
+
+    async def watch(self, application_id: ApplicationId, sending: Awaitable[Delivery], *, at_ms: int) -> Delivery:
+        """Send, and remember whether what was sent may still be on its way.
+
+        Args:
+            application_id: Whose.
+            sending: The exchange.
+            at_ms: When it begins.
+        """
+        known = self._known.get(application_id)
+        if known is None:
+            return await sending
+        before, known.open_ms = known.open_ms, at_ms  # whoever is cancelled meanwhile leaves it open
+        delivery = await sending
+        if isinstance(delivery, NotSent) or (isinstance(delivery, Uncertain) and delivery.is_answered):
+            known.open_ms = before
+        return delivery
+
+    def failed(self, standing: SubmissionStanding, reason: str, *, started_on_ms: int, now_s: float) -> Attempts:
+        """It failed though its home, in this life, is well."""
+        known = self._of(standing)
+        if known.home_started_on_ms != started_on_ms:
+            known.failures, known.home_started_on_ms = 0, started_on_ms
+        known.failures += 1
+        known.failed_since_s = now_s if known.failures == 1 else known.failed_since_s
+        known.next_s = now_s + self.back_off.pause_s(known.failures)
+        known.reason = reason
+        self._put(standing.application_id, known)
+        return known
+
+    def is_due(self, application_id: ApplicationId, *, started_on_ms: int, now_s: float) -> bool:
+        """Whether the next attempt may begin: the pause is over, or its home has started anew."""
+        known = self._known.get(application_id)
+        return known is None or known.home_started_on_ms != started_on_ms or now_s >= known.next_s
+
+    def has_failed(self, application_id: ApplicationId) -> bool:
+        """Whether it has failed while its home was well."""
+        known = self._known.get(application_id)
+        return known is not None and known.failures > 0
+
+    def close_before(self, standing: SubmissionStanding, started_ms: float) -> None:
+        """What was sent before this time has died with the old life of its home."""
+        known = self._of(standing)
+        if known.open_ms is not None and known.open_ms < started_ms:
+            known.open_ms = None
+        self._put(standing.application_id, known)
+
+    def is_hopeless(self, standing: SubmissionStanding, now_s: float) -> bool:
+        """Whether it has failed long enough, and provably nothing of it is on its way."""
+        known = self._known.get(standing.application_id)
+        return (
+            known is not None
+            and known.intent_id == standing.intent_id
+            and known.open_ms is None
+            and known.failures >= self.back_off.give_up_after
+            and now_s - known.failed_since_s >= self.back_off.give_up_s
+        )
+
+    def note_given_up(self, application_id: ApplicationId) -> None:
+        """It was ended, and is counted."""
+        self.given_up += 1
+        self.forget(application_id)
+
+    def forget(self, application_id: ApplicationId) -> None:
+        """It is settled."""
+        self._known.pop(application_id, None)
+
+    def _of(self, standing: SubmissionStanding) -> Attempts:
+        known = self._known.get(standing.application_id)
+        if known is None:
+            return Attempts(standing.intent_id, standing.intended_at_ms)
+        if known.intent_id != standing.intent_id:  # another Heddle has written it since, and may have sent
+            known.intent_id = standing.intent_id
+            known.open_ms = max(known.open_ms or 0, standing.intended_at_ms)
+        return known
+
+    def _put(self, application_id: ApplicationId, known: Attempts) -> None:
+        self._known[application_id] = known
+        self._known.move_to_end(application_id)
+        while len(self._known) > _MOST_REMEMBERED:
+            self._known.popitem(last=False)

@@ -1,0 +1,149 @@
+"""The choice of homes, and its agreement with the Local Masters.
+
+    choose on the view ─ propose ─ accepted ─ home
+           ▲                └───── rejected: the view is corrected ─┐
+           └────────────────────────────────────────────────────────┘
+
+Nothing is written or sent while a home is agreed on. Whoever dies meanwhile leaves nothing behind but a placement that
+a Local Master counts until its next poll.
+"""
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Protocol
+
+from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import Admission
+from shim.domain.submissions import HomeDecision, HomeProposal, Submission
+from shim.domain.verdicts import HomeVerdict, Verdict
+from shim.federation.core.federation_view import FederationView, Placement
+from shim.ports.clock import Clock
+from shim.protocol.yarn import RPC_SUBMISSION
+from shim.submission.core.home import HomeSettings, choose_home, next_best
+from shim.submission.queue_names import put_into
+
+__all__ = ["Homes", "VerifiesHomes", "out_of_reach"]
+
+_MOST_REJECTIONS = 3
+_MOST_PLACED = 10_000  # of a kind: what a Local Master says is limited, too
+
+
+class VerifiesHomes(Protocol):
+    """Local Masters elsewhere."""
+
+    @property
+    def me(self) -> str:
+        """Name of the Global Master that asks."""
+        ...
+
+    async def verify(self, home: SubClusterId, proposal: HomeProposal) -> HomeVerdict:
+        """What the Local Master of a sub-cluster says to a proposal; UNVERIFIED if it does not say in time."""
+        ...
+
+    def repaired(self) -> None:
+        """A choice was made again after a rejection."""
+        ...
+
+
+class Homes:
+    """The choice of homes, for submissions and for their repair.
+
+    Attributes:
+        admissions: Operators' words as last read from the store.
+    """
+
+    def __init__(
+        self,
+        view: FederationView,
+        clock: Clock,
+        settings: HomeSettings,
+        admissions: Mapping[SubClusterId, Admission],
+        local_masters: VerifiesHomes | None = None,
+    ) -> None:
+        self._view = view
+        self._clock = clock
+        self._settings = settings
+        self._local_masters = local_masters
+        self.admissions = admissions
+
+    async def agree(
+        self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None
+    ) -> HomeDecision:
+        """Choose a home that its Local Master agrees to; without Local Masters elsewhere, the choice itself.
+
+        A rejection repairs the view and is followed by another choice. The last of them is taken as it is: where all
+        are equally full, somebody has to wait, and a home where it waits is better than none.
+        """
+        decision = self.choose(submission, excluded=excluded)
+        if self._local_masters is None:
+            return decision
+        verdicts: list[HomeVerdict] = []
+        refused = dict(excluded or {})
+        while decision.home_subcluster is not None and not decision.is_lasting:
+            at_least = next_best(decision) if len(verdicts) < _MOST_REJECTIONS else None
+            named = replace(submission, queue=self._named(decision.home_subcluster, submission))
+            verdict = await self._local_masters.verify(decision.home_subcluster, HomeProposal(named, at_least))
+            verdicts.append(verdict)
+            if verdict.verdict is not Verdict.REJECTED or len(verdicts) > _MOST_REJECTIONS:
+                break
+            self._learn(verdict, refused)
+            decision = self.choose(submission, excluded=refused)
+            self._local_masters.repaired()
+        return replace(decision, verdicts=tuple(verdicts), decided_by=self._local_masters.me)
+
+    def _learn(self, verdict: HomeVerdict, refused: dict[SubClusterId, str]) -> None:
+        """Repair the view by a rejection."""
+        now_s = self._clock.now_s()
+        placed = (
+            Placement(kind.queue, ResourceVector(kind.memory_mib, kind.vcores), now_s)
+            for kind in verdict.placed
+            for _ in range(min(kind.count, _MOST_PLACED))
+        )
+        self._view.replace_placed(verdict.subcluster, placed)
+        if verdict.score is None:
+            refused[verdict.subcluster] = verdict.reason
+
+    def choose(self, submission: Submission, *, excluded: Mapping[SubClusterId, str] | None = None) -> HomeDecision:
+        """Choose a home and count the application there from now on."""
+        now_s = self._clock.now_s()
+        decision = choose_home(submission, self._view, self.admissions, now_s, self._settings, excluded=excluded)
+        if decision.home_subcluster is None and decision.is_lasting:
+            decision = self._who_says_no(decision, submission, now_s)
+        if decision.home_subcluster is not None:
+            queue = self._named(decision.home_subcluster, submission)
+            placement = Placement(queue, submission.resource, now_s)
+            self._view.note_placed(decision.home_subcluster, placement)
+        return decision
+
+    def as_sent_to(self, home: SubClusterId, submission: Submission) -> Submission:
+        """The submission with its queue's name at a home."""
+        return put_into(submission, self._named(home, submission))
+
+    def _named(self, home: SubClusterId, submission: Submission) -> str:
+        return self._settings.name_at(home, submission.queue) if submission.queue else submission.queue
+
+    def _who_says_no(self, decision: HomeDecision, submission: Submission, now_s: float) -> HomeDecision:
+        """A submission that fits nowhere goes to the first usable sub-cluster: that refuses it in its own words."""
+        late = frozenset(self._view.late(now_s))
+        usable = (subcluster for subcluster in self._view.subclusters if subcluster not in late)
+        reached = (subcluster for subcluster in usable if not self._settings.out_of_reach(subcluster, submission))
+        return replace(decision, home_subcluster=next(reached, None))
+
+    def started_on_ms(self, subcluster: SubClusterId) -> int:
+        """The life of a sub-cluster's ResourceManager as last reported."""
+        return self._view.started_on_ms(subcluster)
+
+    def age_s(self, subcluster: SubClusterId) -> float:
+        """How old the last report is."""
+        return self._view.age_s(subcluster, self._clock.now_s())
+
+
+def out_of_reach(rpcs: Mapping[SubClusterId, object]) -> Callable[[SubClusterId, Submission], str]:
+    """Why a submission cannot go to a sub-cluster: one that came over RPC goes over RPC, and not into web services."""
+
+    def why(subcluster: SubClusterId, submission: Submission) -> str:
+        is_reached = submission.content_type != RPC_SUBMISSION or subcluster in rpcs
+        return "" if is_reached else "has no client_rpc: what comes by Hadoop RPC cannot go there"
+
+    return why

@@ -1,0 +1,228 @@
+"""What a restored store has forgotten: the time between the copy and the restore.
+
+Clusters remember that time. What they list and the store does not know is adopted: listed, routed and owned as before.
+What the store still holds from before (INTENDED, WAITING) may have been sent since, and to another home: before any of
+it is sent again, every cluster is asked for it by id, and all must answer. The same goes for an id from before the
+restore under which a client submits now.
+
+A store is a restored copy if `heddle store restore` made it one, if the database says so (`HistoryStore.note_lineage`),
+or if a cluster lists an application under an id that Heddle issued, of which the store does not tell that it was sent
+there: an intent is written before anything is sent, so that was lost.
+"""
+
+import asyncio
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+import structlog
+
+from shim.domain.applications import SPAN_TAG, ApplicationSummary
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.submissions import SubmissionStanding
+from shim.errors import HeddleError
+from shim.federation.core.federation_view import FederationView
+from shim.federation.core.subcluster_view import Part
+from shim.federation.home_questions import HomeKnows, Life, ask_home
+from shim.federation.unplaced import homeless_document
+from shim.ports.clock import Clock
+from shim.ports.history_store import HistoryStore, StoreHistory
+from shim.ports.resource_manager import ResourceManager
+
+__all__ = ["NOTHING_LOST", "LostTime", "LostTimeSettings", "NothingLost", "Past", "Sighting", "Sightings"]
+
+_log = structlog.get_logger("heddle.restore")
+_NAMED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class LostTimeSettings:
+    """How it looks.
+
+    Attributes:
+        interval_s: From one look at the store and at new lists to the next.
+        answer_within_s: For one exchange with a cluster.
+        history_s: As in `ReconciliationSettings`: older final records are gone without any restore.
+    """
+
+    interval_s: float = 2.0
+    answer_within_s: float = 2.0
+    history_s: float = 7 * 86_400.0
+
+
+@dataclass(frozen=True, slots=True)
+class Sighting:
+    """An application at a cluster: in which life of that, and what it tells."""
+
+    life: Life
+    summary: ApplicationSummary
+
+
+@dataclass(frozen=True, slots=True)
+class Sightings:
+    """Where applications are.
+
+    Attributes:
+        found: Those that a cluster has.
+        silent: Clusters that did not say: what was not found may be there.
+    """
+
+    found: Mapping[ApplicationId, Sighting]
+    silent: tuple[SubClusterId, ...]
+
+
+class Past(Protocol):
+    """What may have happened that the store does not tell of; implemented by `LostTime`."""
+
+    def concerns(self, standing: SubmissionStanding) -> bool:
+        """Whether a record is from before a restore, so that more may have happened than it tells."""
+        ...
+
+    def is_lost_time(self, application_id: ApplicationId) -> bool:
+        """Whether an id may be from the lost time: its client may have submitted under it already."""
+        ...
+
+    def is_foreign(self, application_id: ApplicationId) -> bool:
+        """Whether Heddle has not issued an id, as far as the store remembers."""
+        ...
+
+    async def look_for(self, application_ids: Collection[ApplicationId]) -> Sightings:
+        """Ask every cluster that is not retired for applications by id."""
+        ...
+
+
+class NothingLost:
+    """A past without a restore, in which every id is Heddle's own."""
+
+    def concerns(self, standing: SubmissionStanding) -> bool:
+        """Never."""
+        del standing
+        return False
+
+    def is_lost_time(self, application_id: ApplicationId) -> bool:
+        """Never."""
+        del application_id
+        return False
+
+    def is_foreign(self, application_id: ApplicationId) -> bool:
+        """Never."""
+        del application_id
+        return False
+
+    async def look_for(self, application_ids: Collection[ApplicationId]) -> Sightings:
+        """Nothing is anywhere."""
+        del application_ids
+        return Sightings({}, ())
+
+
+NOTHING_LOST = NothingLost()
+
+
+@dataclass(slots=True)
+class LostTime:
+    """Knows whether the store was restored, and asks clusters about what is doubtful since."""
+
+    history: HistoryStore
+    view: FederationView
+    managers: Mapping[SubClusterId, ResourceManager]
+    clock: Clock
+    settings: LostTimeSettings = field(default_factory=LostTimeSettings)
+    restored_at_ms: int = 0
+    epochs: frozenset[int] = frozenset()
+    adopted: dict[ApplicationId, SubClusterId] = field(default_factory=dict)
+    _heard_without_end: set[SubClusterId] = field(default_factory=set)
+
+    def concerns(self, standing: SubmissionStanding) -> bool:
+        """Whether a record is from before the restore, so that more may have happened than it tells."""
+        return standing.intended_at_ms <= self.restored_at_ms
+
+    def is_lost_time(self, application_id: ApplicationId) -> bool:
+        """Whether an id may be from the lost time: its client may have submitted under it already."""
+        return 0 < application_id.cluster_timestamp <= self.restored_at_ms
+
+    def is_foreign(self, application_id: ApplicationId) -> bool:
+        """Whether Heddle has not issued an id, as far as the store remembers."""
+        return application_id.cluster_timestamp not in self.epochs
+
+    async def look_for(self, application_ids: Collection[ApplicationId]) -> Sightings:
+        """Ask every cluster that is not retired for applications by id."""
+        late = frozenset(self.view.late(self.clock.now_s()))
+        there = [name for name in self.managers if not self.view.is_retired(name)]
+        asked = [name for name in there if name not in late]
+        within_s = self.settings.answer_within_s
+        answers = await asyncio.gather(
+            *(ask_home(self.managers[name], application_ids, timeout_s=within_s) for name in asked)
+        )
+        found: dict[ApplicationId, Sighting] = {}
+        for answer in answers:
+            if isinstance(answer, HomeKnows):
+                for application_id, summary in answer.applications.items():
+                    if SPAN_TAG not in summary.tags:
+                        found.setdefault(application_id, Sighting(answer.life, summary))
+        told = {name for name, answer in zip(asked, answers, strict=True) if isinstance(answer, HomeKnows)}
+        return Sightings(found, tuple(name for name in there if name not in told))
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            try:
+                await self.round()
+            except HeddleError as exc:
+                _log.warning("whether the store was restored is not known yet", reason=str(exc))
+            await self.clock.sleep(self.settings.interval_s)
+
+    async def begin(self) -> None:
+        """The first look: also show again what was told of ids that belong to other applications.
+
+        Raises:
+            StoreUnavailableError: The store does not tell.
+        """
+        for record in await self.history.disputed():
+            self.view.disown(homeless_document(record, record.rejection, self.clock.now_s()))
+        await self.round()
+
+    async def round(self) -> None:
+        """Look at the store, and at what clusters list that were silent until now.
+
+        Raises:
+            StoreUnavailableError: The store does not tell.
+        """
+        if await self.history.note_lineage():
+            _log.warning("the database is another copy than before: what it holds is compared with the clusters")
+        history = await self.history.history()
+        self.restored_at_ms, self.epochs = history.restored_at_ms, history.epochs
+        late = set(self.view.late(self.clock.now_s()))
+        listed = {name for name in self.view.subclusters if self.view.as_of_s(name, Part.APPLICATIONS) is not None}
+        self._heard_without_end &= listed - late
+        for name in sorted(listed - late - self._heard_without_end):
+            await self._compare(name, history)
+            self._heard_without_end.add(name)
+
+    async def _compare(self, subcluster: SubClusterId, history: StoreHistory) -> None:
+        """Adopt what a cluster lists under Heddle's ids and the store does not know."""
+        listed = [
+            document.summary.application_id
+            for document in self.view.applications()
+            if self._must_have_record(document.summary, subcluster, history)
+        ]
+        lost = await self.history.lost(listed, subcluster)
+        if not lost:
+            return
+        self.adopted |= dict.fromkeys(sorted(lost), subcluster)
+        _log.warning(
+            "adopted: applications that the store has lost",
+            subcluster=subcluster,
+            count=len(lost),
+            applications=[str(each) for each in sorted(lost)[:_NAMED]],
+        )
+        if not self.restored_at_ms:
+            await self.history.note_restored()
+            self.restored_at_ms = (await self.history.history()).restored_at_ms
+
+    def _must_have_record(self, seen: ApplicationSummary, subcluster: SubClusterId, history: StoreHistory) -> bool:
+        """Whether there is a record of an application unless it was lost: final ones are purged, the oldest first."""
+        is_listed = seen.home_subcluster == subcluster and not self.view.is_synthetic(seen.application_id)
+        if not is_listed or seen.application_id.cluster_timestamp not in history.epochs:
+            return False
+        horizon_ms = max(history.oldest_final_ms, int((self.clock.now_s() - self.settings.history_s) * 1000))
+        return not seen.state.is_final or seen.finished_at_ms > horizon_ms

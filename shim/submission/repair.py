@@ -1,0 +1,458 @@
+"""Repair: bringing what is INTENDED to its home, however often it takes.
+
+A home that is ACTIVE and knows the application has it: SUBMITTED. If it does not know it, a new intent is written and
+the application is sent again: to the same home, which takes a known id as done; or to another one, if the home started
+so long after the last send that it cannot have the request.
+
+Nothing is sent unless the home said a moment ago that it is ACTIVE. Everything may run twice, also in two Heddles at
+once: who writes the new intent first sends.
+"""
+
+import asyncio
+import json
+from collections.abc import Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field, replace
+
+import structlog
+
+from shim.domain.applications import FinalStatus, YarnApplicationState
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import ApplicationDocument
+from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.errors import StoreError, VersionConflictError
+from shim.federation.home_questions import HomeKnows, Life, Uncertain, ask_home, ask_life
+from shim.submission.claims import Claims
+from shim.submission.crash_points import CrashPoint
+from shim.submission.delivery import Refused, Taken, deliver
+from shim.submission.delivery_attempts import DeliveryAttempts
+from shim.submission.service import SubmissionService, SubmissionTools, new_intent_id
+from shim.telemetry.application_life import LifeEvent, scores_of, tell
+
+__all__ = ["Repair", "RepairSettings", "as_failed"]
+
+_log = structlog.get_logger("heddle.repair")
+_LONGEST_REASON = 1000  # characters of an error that are kept
+
+
+@dataclass(frozen=True, slots=True)
+class RepairSettings:
+    """Limits of the repair.
+
+    Attributes:
+        grace_s: A record that was written less long ago may be on its way in another Heddle.
+        answer_within_s: For one exchange with a home.
+        proof_s: A home that started at least so long after an intent was written cannot have what was sent for it:
+            longer than any send takes, and than clocks are apart after their skew has been taken off.
+        at_once: Most sends to one home at a time, of applications that have not failed yet,
+        suspects_at_once: and of those that have.
+        most_begun: Most of each that one round begins with at a home.
+    """
+
+    grace_s: float = 3.0
+    answer_within_s: float = 2.0
+    proof_s: float = 10.0
+    at_once: int = 16
+    suspects_at_once: int = 8
+    most_begun: int = 1000
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What a home said to one question about many applications.
+
+    Attributes:
+        at_s: When the question was begun, by the monotonic clock.
+        is_silent: Whether it, or the store, has stopped answering since: nothing more is sent.
+    """
+
+    at_s: float
+    knows: HomeKnows = field(default_factory=lambda: HomeKnows(Life(0), {}))
+    is_silent: bool = False
+
+
+class Repair:
+    """Brings INTENDED applications to their homes."""
+
+    def __init__(
+        self, tools: SubmissionTools, submissions: SubmissionService, settings: RepairSettings | None = None
+    ) -> None:
+        self._submissions = submissions
+        self._homes = tools.homes
+        self._view = tools.view
+        self._managers = tools.managers
+        self._store = tools.store
+        self._listing = tools.listing
+        self._clock = tools.clock
+        self._settings = settings or RepairSettings()
+        self._reached = tools.crash_points
+        self._past = tools.past
+        self._under_way: set[ApplicationId] = set()
+        self._rounds: set[asyncio.Task[None]] = set()
+        self._claims = Claims(tools.store, tools.view, tools.clock)
+
+    @property
+    def attempts(self) -> DeliveryAttempts:
+        """What is known of attempts that failed."""
+        return self._submissions.attempts
+
+    async def repair_all(self) -> None:
+        """List every INTENDED application, bring those that are due to their homes, and return when that is done."""
+        await self.begin_round()
+        while self._rounds:
+            await asyncio.gather(*self._rounds)
+
+    async def begin_round(self) -> None:
+        """List every INTENDED application, and begin with those that are due and not under way.
+
+        Raises:
+            StoreUnavailableError: Nothing was begun.
+        """
+        records = await self._store.intended()
+        by_home: dict[SubClusterId, list[SubmissionRecord]] = {}
+        for record in records:
+            application_id = record.submission.application_id
+            if record.home_subcluster not in self._managers:
+                continue
+            if application_id not in self._submissions.in_flight:
+                self._listing.mark_submitted(record.submission, record.home_subcluster)
+            if application_id not in self._under_way:
+                by_home.setdefault(record.home_subcluster, []).append(record)
+        for home in sorted(by_home):
+            fresh, suspects = self._due(home, by_home[home])
+            # those that have failed before are on their own: nothing waits for them
+            self._start(home, fresh, self._settings.at_once)
+            self._start(home, suspects, self._settings.suspects_at_once)
+
+    async def stop(self) -> None:
+        """End what is under way; the records stand, and are repaired by the next process."""
+        rounds = list(self._rounds)
+        for task in rounds:
+            task.cancel()
+        await asyncio.gather(*rounds, return_exceptions=True)
+
+    async def repair_one(self, application_id: ApplicationId) -> SubmissionRecord | None:
+        """Bring one application to its home now, if that answers; return the record as it stands afterwards."""
+        record = await self._store.find(application_id)
+        if record is None or record.state is not SubmissionState.INTENDED:
+            return record
+        if self._submissions.is_taken(application_id):
+            return replace(record, state=SubmissionState.SUBMITTED)  # as the store will have it in a moment
+        if application_id not in self._submissions.in_flight:
+            await self._repair_records(record.home_subcluster, [record], 1)
+        return await self._store.find(application_id)
+
+    def _due(
+        self, home: SubClusterId, records: Sequence[SubmissionRecord]
+    ) -> tuple[list[SubmissionRecord], list[SubmissionRecord]]:
+        """What is due at a home that is usable by the last poll: what has not failed yet, and what has."""
+        now_s = self._clock.now_s()
+        if home in self._view.late(now_s):
+            return [], []
+        started_on_ms = self._view.look(home, now_s).started_on_ms
+        monotonic_s, latest_ms = self._clock.monotonic_s(), self._now_ms() - self._settings.grace_s * 1000
+        fresh: list[SubmissionRecord] = []
+        suspects: list[SubmissionRecord] = []
+        for record in records:
+            application_id = record.submission.application_id
+            if record.intended_at_ms > latest_ms:
+                continue
+            if not self.attempts.has_failed(application_id):
+                fresh.append(record)
+            elif self.attempts.is_due(application_id, started_on_ms=started_on_ms, now_s=monotonic_s):
+                suspects.append(record)
+        return fresh[: self._settings.most_begun], suspects[: self._settings.most_begun]
+
+    def _start(self, home: SubClusterId, records: Sequence[SubmissionRecord], at_once: int) -> None:
+        if not records:
+            return
+        ids = {record.submission.application_id for record in records}
+        self._under_way |= ids
+        task = asyncio.create_task(self._repair_records(home, records, at_once))
+        self._rounds.add(task)
+
+        def end(done: "asyncio.Task[None]") -> None:
+            self._rounds.discard(done)
+            self._under_way.difference_update(ids)
+            error = None if done.cancelled() else done.exception()
+            if isinstance(error, Exception):
+                _log.error("repair was interrupted", home=home, reason=f"{type(error).__name__}: {error}")
+
+        task.add_done_callback(end)
+
+    async def _repair_records(self, home: SubClusterId, records: Sequence[SubmissionRecord], at_once: int) -> None:
+        """Ask the home for all of them, and bring those that it does not know; stop when it is silent."""
+        asked = _Asked(self._clock.monotonic_s())
+        ids = [record.submission.application_id for record in records]
+        knows = await ask_home(self._managers[home], ids, timeout_s=self._settings.answer_within_s, partly=True)
+        if not isinstance(knows, HomeKnows):
+            if len(records) == 1:
+                await self._note_failure(records[0], knows.reason, asked)
+            return
+        asked.knows = knows
+        gate = asyncio.Semaphore(at_once)
+
+        async def bring(record: SubmissionRecord) -> None:
+            async with gate:
+                if not asked.is_silent:
+                    await self._bring(record, asked)
+
+        await asyncio.gather(*(bring(record) for record in records))
+
+    async def _bring(self, record: SubmissionRecord, asked: "_Asked") -> None:
+        """Bring one record on; what is wrong with it delays no other."""
+        try:
+            reason = await self._attempt(record, asked)
+        except StoreError as exc:
+            _log.warning("repair was interrupted", reason=str(exc))
+            asked.is_silent = True  # nothing can be written now
+            return
+        except Exception as exc:  # noqa: BLE001 - the record's boundary: one that cannot be sent must not stop the others
+            reason = f"{type(exc).__name__}: {exc}"
+        if reason:
+            await self._note_failure(record, reason, asked)
+
+    async def _attempt(self, record: SubmissionRecord, asked: "_Asked") -> str:
+        """Bring one record on; return why it is not delivered yet, empty if it is settled or another Heddle's."""
+        application_id = record.submission.application_id
+        if application_id in self._submissions.in_flight:
+            return ""
+        knows = await self._latest(record, asked)
+        if not isinstance(knows, HomeKnows):
+            return knows.reason
+        if application_id in knows.unanswered:
+            return knows.unanswered[application_id]
+        seen = knows.applications.get(application_id)
+        if seen is None:
+            return await self._bring_unknown(record, knows.life)
+        if not await self._claims.is_disputed(record, seen):
+            await self._settle_taken(record)
+        return ""
+
+    async def _latest(self, record: SubmissionRecord, asked: "_Asked") -> HomeKnows | Uncertain:
+        """What the home says of a record; asked anew if the others before it took so long that it may have changed."""
+        within_s = self._settings.answer_within_s
+        if self._clock.monotonic_s() - asked.at_s < within_s:
+            return asked.knows
+        manager = self._managers[record.home_subcluster]
+        return await ask_home(manager, [record.submission.application_id], timeout_s=within_s)
+
+    async def _bring_unknown(self, record: SubmissionRecord, life: Life) -> str:
+        """Send what the home does not know, or give it up; see `_attempt`."""
+        if await self._is_given_up(record, life):
+            return ""
+        if record.submission.application_id in self._submissions.in_flight:
+            return ""  # a client has submitted it again meanwhile
+        return await self._send_again(record, life)
+
+    async def _note_failure(self, record: SubmissionRecord, reason: str, asked: "_Asked") -> None:
+        """A failure is the record's own only if its home is well: one that is silent is waited for by all."""
+        application_id, home = record.submission.application_id, record.home_subcluster
+        life = await ask_life(self._managers[home], timeout_s=self._settings.answer_within_s)
+        if not isinstance(life, Life):
+            asked.is_silent = True
+            return
+        stands = await self._standing_of(record)
+        if stands is None:
+            return
+        known = self.attempts.failed(stands, reason, started_on_ms=life.started_on_ms, now_s=self._clock.monotonic_s())
+        _log.warning(
+            "not delivered, though its home is well: tried again later",
+            application=str(application_id),
+            home=home,
+            failures=known.failures,
+            again_in_s=self.attempts.back_off.pause_s(known.failures),
+            reason=reason[:_LONGEST_REASON],
+        )
+
+    async def _standing_of(self, record: SubmissionRecord) -> SubmissionStanding | None:
+        """How the record stands by now; None if it is not INTENDED any more, or nobody can tell."""
+        try:
+            stands = await self._store.find(record.submission.application_id)
+        except StoreError:
+            return None
+        return stands.standing if stands is not None and stands.state is SubmissionState.INTENDED else None
+
+    async def _is_given_up(self, record: SubmissionRecord, life: Life) -> bool:
+        """End one that has failed long enough, and that provably no ResourceManager has or will get."""
+        application_id, standing = record.submission.application_id, record.standing
+        known = self.attempts.find(application_id)
+        if known is None:
+            return False
+        skew_ms = self._view.look(record.home_subcluster, self._clock.now_s()).clock_skew_s * 1000
+        self.attempts.close_before(standing, life.started_on_ms - skew_ms - self._settings.proof_s * 1000)
+        if self._past.concerns(standing) or not self.attempts.is_hopeless(standing, self._clock.monotonic_s()):
+            return False
+        reason = f"given up after {known.failures} attempts, none of which reached a ResourceManager: {known.reason}"
+        try:
+            await self._store.reject(standing, reason=reason[:_LONGEST_REASON])
+        except VersionConflictError:
+            return True  # another writer was first
+        self.attempts.note_given_up(application_id)
+        _log.error("given up", application=str(application_id), home=record.home_subcluster, reason=reason)
+        tell(LifeEvent.ENDED, application_id, cluster=record.home_subcluster, state="REJECTED", reason=reason[:500])
+        document = self._view.find(application_id)
+        if document is not None:
+            self._view.note(as_failed(document, reason[:_LONGEST_REASON], self._clock.now_s()))
+        return True
+
+    async def send_again(self, record: SubmissionRecord, life: Life) -> bool:
+        """Write a new intent, which only one Heddle can do, and send for it.
+
+        Args:
+            record: As it stands: INTENDED, or SUBMITTED and lost.
+            life: Of its home, which said in it that it does not know the application.
+
+        Returns:
+            Whether the home, or another Heddle, has dealt with it: others may be sent after it.
+        """
+        return not await self._send_again(record, life)
+
+    async def _send_again(self, record: SubmissionRecord, life: Life) -> str:
+        begun_s = self._clock.monotonic_s()
+        intent = await self._next_intent(record, life)
+        has_moved = intent.home_subcluster != record.home_subcluster
+        why = "its home restarted without it" if has_moved else "its home does not know it"
+        return await self._send(intent, was=record.standing, since_s=begun_s, why=why)
+
+    async def _may_be_sent(self, record: SubmissionRecord) -> bool:
+        """Whether a record from before a restore surely was not sent in the lost time; if it was, it is settled there.
+
+        Everything that is sent again passes here: by the repair, by a sweep, or from a retired home.
+        """
+        application_id = record.submission.application_id
+        sightings = await self._past.look_for([application_id])
+        sighting = sightings.found.get(application_id)
+        if sighting is not None:
+            await self._claims.take_over(record, sighting)
+            self._listing.mark_written(application_id)
+        elif sightings.silent:
+            names = ", ".join(sightings.silent)
+            _log.info("from before a restore: may be at another cluster", application=str(application_id), silent=names)
+        return sighting is None and not sightings.silent
+
+    async def send(self, intent: SubmissionRecord, *, was: SubmissionStanding, since_s: float, why: str) -> bool:
+        """Write an intent over what stands, and send for it; see `send_again`.
+
+        Args:
+            intent: With a home that may have it now.
+            was: What it is based on.
+            since_s: When its home was last heard of; by the monotonic clock.
+            why: For people.
+        """
+        return not await self._send(intent, was=was, since_s=since_s, why=why)
+
+    async def _send(self, intent: SubmissionRecord, *, was: SubmissionStanding, since_s: float, why: str) -> str:
+        """See `send`; return why it is not delivered, empty if the home or another Heddle has dealt with it."""
+        if self._past.concerns(was):
+            if not await self._may_be_sent(_as_it_stood(intent, was)):
+                return ""  # it is there, or waits; others may be sent
+            since_s = self._clock.monotonic_s()  # its home was among those that were asked
+        try:
+            await self._store.rehome(intent, was=was)
+        except VersionConflictError:
+            return ""  # another Heddle was first, and sends
+        tell(
+            LifeEvent.REPAIRED,
+            intent.submission.application_id,
+            home=intent.home_subcluster,
+            was=was.home_subcluster,
+            state=was.state.value,
+            reason=why,
+            scores=scores_of(intent.decision) if intent.home_subcluster != was.home_subcluster else {},
+        )
+        self.attempts.follow(intent, was)
+        home, application_id = intent.home_subcluster, intent.submission.application_id
+        self._listing.mark_submitted(intent.submission, home)
+        self._reached(CrashPoint.REHOMED, application_id)
+        within_s = self._settings.answer_within_s
+        if self._clock.monotonic_s() - since_s > within_s:
+            return "the store took too long to rely on what the home said"
+        self._reached(CrashPoint.SENDING, application_id)
+        sent = self._homes.as_sent_to(home, intent.submission)
+        delivery = await self.attempts.watch(
+            application_id, deliver(self._managers[home], sent, timeout_s=within_s), at_ms=self._now_ms()
+        )
+        self._reached(CrashPoint.ANSWERED, application_id)
+        match delivery:
+            case Taken():
+                await self._settle_taken(intent)
+            case Refused(answer):
+                await self._settle_refused(intent, answer.body.decode("utf-8", "replace"))
+            case _:
+                _log.info("not delivered yet", application=str(application_id), home=home, reason=delivery.reason)
+                return delivery.reason
+        return ""
+
+    async def _next_intent(self, record: SubmissionRecord, life: Life) -> SubmissionRecord:
+        """The same home in its present life; another only if this one provably does not have the application."""
+        intent = replace(
+            record,
+            state=SubmissionState.INTENDED,
+            home_started_on_ms=life.started_on_ms,
+            intended_at_ms=self._now_ms(),
+            intent_id=new_intent_id(),
+        )
+        if record.state is not SubmissionState.INTENDED or not self._is_gone(record, life):
+            return intent
+        decision = await self._homes.agree(record.submission)
+        home = decision.home_subcluster
+        if home is None or home == record.home_subcluster:
+            return intent
+        return replace(
+            intent, home_subcluster=home, home_started_on_ms=self._homes.started_on_ms(home), decision=decision
+        )
+
+    def _is_gone(self, record: SubmissionRecord, life: Life) -> bool:
+        """Whether the home started so long after the last send that the request died with its old life."""
+        if life.started_on_ms == record.home_started_on_ms:
+            return False
+        skew_ms = self._view.look(record.home_subcluster, self._clock.now_s()).clock_skew_s * 1000
+        return life.started_on_ms - skew_ms - record.intended_at_ms > self._settings.proof_s * 1000
+
+    async def _settle_taken(self, record: SubmissionRecord) -> None:
+        application_id = record.submission.application_id
+        with suppress(StoreError):  # the intent stands; the next pass finds the same
+            await self._store.settle(application_id, SubmissionState.SUBMITTED)
+        self.attempts.forget(application_id)
+        self._reached(CrashPoint.SETTLED, application_id)
+        self._listing.mark_written(application_id)
+
+    async def _settle_refused(self, record: SubmissionRecord, rejection: str) -> None:
+        """A refusal after the client heard 202 is shown as an application that failed."""
+        application_id = record.submission.application_id
+        with suppress(StoreError):  # the intent stands; the next pass is refused again
+            await self._store.settle(application_id, SubmissionState.REJECTED, rejection=rejection)
+        self.attempts.forget(application_id)
+        document = self._view.find(application_id)
+        if document is not None:
+            self._view.note(as_failed(document, rejection, self._clock.now_s()))
+
+    def _now_ms(self) -> int:
+        return int(self._clock.now_s() * 1000)
+
+
+def _as_it_stood(intent: SubmissionRecord, was: SubmissionStanding) -> SubmissionRecord:
+    """The record that a new intent is meant to replace."""
+    return replace(
+        intent,
+        state=was.state,
+        home_subcluster=was.home_subcluster,
+        home_started_on_ms=was.home_started_on_ms,
+        intended_at_ms=was.intended_at_ms,
+        intent_id=was.intent_id,
+    )
+
+
+def as_failed(document: ApplicationDocument, rejection: str, at_s: float) -> ApplicationDocument:
+    """The document of an application that was listed as SUBMITTED and then refused by its home."""
+    finished_at_ms = int(at_s * 1000)
+    raw = json.loads(document.raw)
+    raw |= {"state": "FAILED", "finalStatus": "FAILED", "diagnostics": rejection, "finishedTime": finished_at_ms}
+    summary = replace(
+        document.summary,
+        state=YarnApplicationState.FAILED,
+        final_status=FinalStatus.FAILED,
+        finished_at_ms=finished_at_ms,
+    )
+    return ApplicationDocument(summary, json.dumps(raw, separators=(",", ":")).encode(), at_s)

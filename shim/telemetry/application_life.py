@@ -1,0 +1,94 @@
+"""The life of an application in the log: one structured event for each thing that happens to it, by its id.
+
+Every event is of the logger `heddle.application` and has `application_id`; docs/operations.md has the table of them.
+"""
+
+from collections import OrderedDict
+from collections.abc import Mapping
+from enum import StrEnum
+from typing import Any
+
+import structlog
+
+from shim.domain.applications import SPAN_TAG, YarnApplicationState
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import SubClusterReport
+from shim.domain.submissions import HomeDecision
+from shim.errors import HeddleError
+from shim.federation.core.federation_view import Applied
+
+__all__ = ["ApplicationLives", "LifeEvent", "scores_of", "tell"]
+
+_log = structlog.get_logger("heddle.application")
+_MOST_REMEMBERED = 100_000
+
+
+class LifeEvent(StrEnum):
+    """What happens to an application."""
+
+    SUBMITTED = "application submitted"
+    WAITS = "application waits"
+    HOME_CHOSEN = "application home chosen"
+    STARTED = "application started"
+    SPANS = "application spans"
+    LEAVES = "application leaves a cluster"
+    REPAIRED = "application repaired"
+    PREEMPTED = "application preempted"
+    ENDED = "application ended"
+
+
+def tell(event: LifeEvent, application_id: ApplicationId, **facts: Any) -> None:
+    """Write one event; facts are plain values."""
+    _log.info(event.value, application_id=str(application_id), **facts)
+
+
+def scores_of(decision: HomeDecision) -> Mapping[str, float | str]:
+    """The score of each cluster, or why it had none."""
+    return {
+        candidate.subcluster: candidate.reason if candidate.score is None else round(candidate.score, 3)
+        for candidate in decision.candidates
+    }
+
+
+class ApplicationLives:
+    """Tells of starts and ends as polls show them; implements `HeartbeatListener`.
+
+    What the first report of a cluster shows as running or ended became so before this process listened: a start is
+    not told then, and an end only of what the federation had not seen final (`ended`).
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[SubClusterId, set[ApplicationId]] = {}
+        self._ended: OrderedDict[ApplicationId, None] = OrderedDict()
+
+    def reported(self, report: SubClusterReport, applied: Applied) -> None:
+        """See `HeartbeatListener`."""
+        if not applied.is_new:
+            return
+        name, now_running = report.subcluster, YarnApplicationState.RUNNING
+        is_first = name not in self._running
+        known = self._running.setdefault(name, set())
+        for application_id, document in report.applications.items():
+            summary = document.summary
+            if summary.state is not now_running or application_id in known or SPAN_TAG in summary.tags:
+                continue
+            known.add(application_id)
+            if not is_first:
+                tell(LifeEvent.STARTED, application_id, cluster=name, queue=summary.queue, user=summary.user)
+        for application_id in applied.became_final:
+            known.discard(application_id)
+            if not is_first:
+                summary = report.applications[application_id].summary
+                self.ended(application_id, name, summary.state.value, summary.final_status.value)
+
+    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
+        """See `HeartbeatListener`: nothing is concluded from silence."""
+
+    def ended(self, application_id: ApplicationId, cluster: SubClusterId, state: str, final_status: str) -> None:
+        """Tell an end once, whoever noticed it."""
+        if application_id in self._ended:
+            return
+        self._ended[application_id] = None
+        if len(self._ended) > _MOST_REMEMBERED:
+            self._ended.popitem(last=False)
+        tell(LifeEvent.ENDED, application_id, cluster=cluster, state=state, final_status=final_status)

@@ -1,0 +1,106 @@
+"""Heddle does not begin to span where it would end badly."""
+
+import json
+from types import MappingProxyType
+
+import pytest
+from shim.config.loader.loader import parse
+from shim.config.loader.queues import share_policy
+
+from shim.app.multicluster import SpanWorld, _keeps_containers, open_spans
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord, SubmissionState
+from shim.errors import ConfigError
+from shim.federation.core.federation_view import FederationView
+from shim.multicluster.core.matching import MatchSettings
+from shim.multicluster.splitters import SpanMatching
+from shim.ports.resource_manager import RestAnswer
+from shim.protocol.proto.messages import ApplicationSubmissionContextProto, SubmitApplicationRequestProto
+from shim.protocol.yarn import RPC_SUBMISSION
+from shim.testing.clock import FakeClock
+from shim.testing.span_stores import InMemorySpanStore
+from shim.testing.state_stores import InMemoryStateStore
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+CLUSTERS = "".join(f'[[subcluster]]\nid = "{name}"\nweb = "http://{name}:8088"\n' for name in (EAST, WEST))
+SPANS = '[[queue]]\nname = "root.prod"\nspan = true\nprefers.west = 2\n'
+SECRET = '[security]\nsecret_file = "s"\n'
+
+
+def a_config(text: str):
+    return parse(text + CLUSTERS, source="heddle.toml", environment={})
+
+
+class Conf:
+    """Implements `ResourceManager.exchange` for `/conf`."""
+
+    def __init__(self, epoch: str) -> None:
+        properties = [{"key": "yarn.resourcemanager.epoch", "value": epoch}]
+        self._answer = RestAnswer(200, (), json.dumps({"properties": properties}).encode())
+
+    async def exchange(self, *_: object, **__: object) -> RestAnswer:
+        return self._answer
+
+
+def a_world(config, *epochs):
+    return SpanWorld(
+        config=config,
+        clock=FakeClock(100.0),
+        subclusters=MappingProxyType({}),
+        managers=dict(zip((EAST, WEST), map(Conf, epochs), strict=True)),
+        rpcs=MappingProxyType({}),
+        view=FederationView((EAST, WEST)),
+        admissions=MappingProxyType({}),
+        store=InMemoryStateStore(lambda: 100.0),
+        spans=InMemorySpanStore(),
+        matching=SpanMatching(None, MatchSettings()),
+        policy=lambda: share_policy(config.queues, config.mappings),
+    )
+
+
+def test_queues_that_span_need_a_secret_that_outlives_the_process():
+    with pytest.raises(ConfigError, match=r"security\.secret_file.*root\.prod has span = true.*openssl"):
+        a_config(SPANS)
+    assert a_config(SPANS + SECRET).queues[0].prefers == {"west": 2.0}
+
+
+async def test_equal_epochs_are_refused_where_queues_span_and_nowhere_else():
+    with pytest.raises(ConfigError, match=r"east has 5, west has 5.*would collide"):
+        await open_spans(a_world(a_config(SPANS + SECRET), "5", "5"))
+    await open_spans(a_world(a_config(SPANS + SECRET), "5", "6"))
+    await open_spans(a_world(a_config(SPANS + SECRET), "0", "0"))  # homes, and no place to span to
+    await open_spans(a_world(a_config(""), "5", "5"))
+
+
+APPLICATION = ApplicationId(1, 1)
+KEEPS = "keep-containers-across-application-attempts"
+
+
+def by_rpc(*, keeps: bool) -> bytes:
+    context = ApplicationSubmissionContextProto(keep_containers_across_application_attempts=keeps)
+    return SubmitApplicationRequestProto(application_submission_context=context).SerializeToString()
+
+
+@pytest.mark.parametrize(
+    ("content_type", "body", "keeps"),
+    [
+        (RPC_SUBMISSION, by_rpc(keeps=True), True),
+        (RPC_SUBMISSION, by_rpc(keeps=False), False),
+        ("application/json", json.dumps({KEEPS: True}).encode(), True),
+        ("application/json", b"{}", False),
+        (
+            "application/xml",
+            f"<application-submission-context><{KEEPS}>true</{KEEPS}></application-submission-context>".encode(),
+            True,
+        ),
+        ("application/json", b"", False),
+    ],
+)
+async def test_whether_containers_outlive_attempts_is_what_the_submission_says(content_type, body, keeps):
+    store = InMemoryStateStore(lambda: 100.0)
+    assert not await _keeps_containers(store, APPLICATION), "it did not come through here"
+    submission = Submission(APPLICATION, "ada", "n", "q", ResourceVector(), "", False, body, content_type)  # noqa: FBT003
+    decision = HomeDecision(EAST, "", ())
+    await store.insert_intent(SubmissionRecord(submission, b"h", EAST, 1, SubmissionState.INTENDED, 1, decision))
+    assert await _keeps_containers(store, APPLICATION) is keeps

@@ -1,0 +1,211 @@
+import contextlib
+import dataclasses
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from shim.config.loader.loader import Config, is_loopback, load, parse
+from shim.config.loader.sections import SubClusterConfig
+from shim.config.loader.tree import overlay, read
+
+from shim.errors import ConfigError
+
+LEAST = '[[subcluster]]\nid = "east"\nweb = "http://rm.east:8088"\n'
+TWO = LEAST + '[[subcluster]]\nid = "far-west"\nconf = "west"\n'
+
+
+def configuration(text: str, **environment: str) -> Config:
+    return parse(text, source="/etc/heddle/heddle.toml", environment=environment)
+
+
+def complaint(text: str, **environment: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        configuration(text, **environment)
+    return str(caught.value)
+
+
+def test_one_sub_cluster_with_an_address_is_enough():
+    config = configuration(LEAST)
+    assert config.subclusters == (SubClusterConfig(id="east", web=("http://rm.east:8088",)),)
+    assert config == Config(subclusters=config.subclusters)
+
+
+def test_nothing_in_it_can_be_changed_afterwards():
+    config = configuration(LEAST + '[security.proxyuser.knox]\nhosts = "*"\n')
+    with pytest.raises(dataclasses.FrozenInstanceError):
+        config.server.rest = "elsewhere:1"
+    with pytest.raises(TypeError):
+        config.security.proxyuser["eve"] = config.security.proxyuser["knox"]
+
+
+def test_defaults_are_the_safe_ones():
+    config = configuration(LEAST)
+    assert not config.security.allow_anonymous
+    assert is_loopback(config.server.rest)
+    assert config.subclusters[0].verify_tls
+
+
+REFUSED = {
+    "an unknown key, with the one that is near": (
+        LEAST + 'auht = "simple"',
+        ["/etc/heddle/heddle.toml: subcluster[0].auht:", "Did you mean auth?", "verify_tls"],
+    ),
+    "an unknown section": ("[sever]\n" + LEAST, [": sever:", "Did you mean server?"]),
+    "a value that is none of the few": (LEAST + 'auth = "proxi"', ["subcluster[0].auth", "proxy, simple"]),
+    "a text for a number": ("[server]\nstaleness_s = 'soon'\n" + LEAST, ["server.staleness_s", "not a number"]),
+    "a number for a text": ("[server]\nrest = 8088\n" + LEAST, ["server.rest", "text in quotes"]),
+    "true for a number": ("[server]\nmax_body_bytes = true\n" + LEAST, ["server.max_body_bytes", "whole number"]),
+    "a number that is too small": ("[poll]\ninterval_s = 0\n" + LEAST, ["poll.interval_s", "at least 0.05"]),
+    "a number that is too large": ("[server]\nanswer_within_s = 99\n" + LEAST, ["answer_within_s", "at most 60"]),
+    "a principal without its keytab": (
+        '[security.kerberos]\nprincipal = "rm/_HOST@REALM"\n' + LEAST,
+        ["security.kerberos.keytab: is missing"],
+    ),
+    "a keytab without its principal": (
+        '[security.kerberos]\nkeytab = "heddle.keytab"\n' + LEAST,
+        ["security.kerberos.principal: is missing", "rm/_HOST@REALM"],
+    ),
+    "a principal that is no service's": (
+        '[security.kerberos]\nprincipal = "rm@REALM"\n' + LEAST,
+        ["security.kerberos.principal", 'write "rm/_HOST@REALM"'],
+    ),
+    "tickets for a cluster, and nowhere to get them": (
+        LEAST + 'principal = "rm/_HOST@REALM"\n',
+        ["subcluster[0].principal", "there is no [security.kerberos]"],
+    ),
+    "a protection that there is not": (
+        '[security.kerberos]\nprotection = "auth-conf"\n' + LEAST,
+        ["security.kerberos.protection", "authentication, integrity, privacy"],
+    ),
+    "a queue that is named twice": (LEAST + '[[queue]]\nname = "root.a"\n' * 2, ["queue[1].name", "there twice"]),
+    "a queue's placement that is none": (
+        LEAST + '[[queue]]\nname = "root.a"\nplacement = "moon"',
+        ["queue[0].placement", "home"],
+    ),
+    "a queue without its path": (LEAST + '[[queue]]\nname = "root a"', ["queue[0].name", '"root.prod"']),
+    "a value for a table": ("server = 3\n" + LEAST, ["server", "write [server]"]),
+    "a table for a list of tables": ("[subcluster]\nid = 'a'", ["subcluster", "write [[subcluster]]"]),
+    "an address without a port": ("[server]\nrest = 'localhost'\n" + LEAST, ["server.rest", "host:port"]),
+    "a port that there is not": ("[server]\nrest = 'localhost:65536'\n" + LEAST, ["server.rest", "at most 65535"]),
+    "a web address with a path": (LEAST.replace("8088", "8088/cluster"), ["subcluster[0].web", "http://host:port"]),
+    "an id that cannot be a file name": (LEAST.replace('"east"', '"../east"'), ["subcluster[0].id", "lower-case"]),
+    "a sub-cluster without an id": ('[[subcluster]]\nconf = "x"', ["subcluster[0].id", "is missing"]),
+    "a sub-cluster without an address": ('[[subcluster]]\nid = "a"', ["subcluster[0]", "conf", "web"]),
+    "two sub-clusters of one id": (LEAST + LEAST, ["subcluster[1].id", "twice"]),
+    "no sub-cluster": ("", ["subcluster", "[[subcluster]]"]),
+    "text that is not TOML": ("[server", ["not TOML"]),
+    "a store of another kind": ("[store]\nurl = 'mysql://x'\n" + LEAST, ["store.url", "postgresql"]),
+    "an open address without saying so": (
+        "[server]\nrest = '0.0.0.0:8088'\n" + LEAST,
+        ["server.rest", "allow_remote = true"],
+    ),
+    "an open address for operators": (
+        "[server]\nadmin_rpc = '0.0.0.0:8033'\n" + LEAST,
+        ["server.admin_rpc", "allow_remote = true"],
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "words"), REFUSED.values(), ids=REFUSED)
+def test_refuses(text, words):
+    message = complaint(text)
+    for word in words:
+        assert word in message
+
+
+def test_an_open_address_is_bound_if_the_file_says_so():
+    config = configuration('[server]\nrest = "0.0.0.0:8088"\nallow_remote = true\n' + LEAST)
+    assert config.server.rest == "0.0.0.0:8088"
+
+
+@pytest.mark.parametrize(
+    ("address", "expected"),
+    [
+        ("127.0.0.1:1", True),
+        ("127.9.9.9:1", True),
+        ("localhost:1", True),
+        ("[::1]:1", True),
+        ("0.0.0.0:1", False),
+        ("[::]:1", False),
+        ("10.0.0.1:1", False),
+        ("localhost.example.org:1", False),
+    ],
+)
+def test_knows_which_addresses_only_this_machine_reaches(address, expected):
+    assert is_loopback(address) is expected
+
+
+def test_variables_go_before_the_file():
+    config = configuration(
+        "[server]\nstaleness_s = 1\n" + TWO,
+        HEDDLE_SERVER_STALENESS_S="0.5",
+        HEDDLE_SECURITY_ALLOW_ANONYMOUS="true",
+        HEDDLE_SECURITY_ADMINS="ada, grace",
+        HEDDLE_SUBCLUSTER_FAR_WEST_WEB="http://a:1,http://b:2",
+    )
+    assert config.server.staleness_s == 0.5
+    assert config.security.allow_anonymous
+    assert config.security.admins == ("ada", "grace")
+    assert [subcluster.web for subcluster in config.subclusters] == [
+        ("http://rm.east:8088",),
+        ("http://a:1", "http://b:2"),
+    ]
+
+
+def test_a_variable_reaches_a_named_table():
+    text = LEAST + "[security.proxyuser.knox]\nhosts = ['10.0.0.0/8']\n"
+    config = configuration(text, HEDDLE_SECURITY_PROXYUSER_KNOX_USERS="ada")
+    assert config.security.proxyuser["knox"].users == ("ada",)
+    assert config.security.proxyuser["knox"].hosts == ("10.0.0.0/8",)
+
+
+def test_an_error_in_a_variable_names_the_variable():
+    assert complaint(LEAST, HEDDLE_POLL_INTERVAL_S="x").startswith("HEDDLE_POLL_INTERVAL_S: poll.interval_s: ")
+
+
+@pytest.mark.parametrize(
+    ("variable", "near"),
+    [("HEDDLE_SERVER_RST", "HEDDLE_SERVER_REST"), ("HEDDLE_SUBCLUSTER_EST_WEB", "HEDDLE_SUBCLUSTER_EAST_WEB")],
+)
+def test_a_variable_of_a_section_without_such_a_key_is_an_error(variable, near):
+    assert f"Did you mean {near}?" in complaint(LEAST, **{variable: "x"})
+
+
+def test_variables_of_others_are_left_alone():
+    others = {"HEDDLE_PORT": "tcp://10.0.0.1:80", "HEDDLE_SERVER": "http://h:1", "SERVER_REST": "x"}
+    assert configuration(LEAST, **others) == configuration(LEAST)
+
+
+def test_paths_start_in_the_folder_of_the_file(tmp_path):
+    file = tmp_path / "heddle.toml"
+    file.write_text('[[subcluster]]\nid = "east"\nconf = "hadoop/east"\n', "utf-8")
+    assert load(file).subclusters[0].conf == tmp_path / "hadoop" / "east"
+    file.write_text('[[subcluster]]\nid = "east"\nconf = "/etc/hadoop/east"\n', "utf-8")
+    assert str(load(file).subclusters[0].conf) == "/etc/hadoop/east"
+
+
+def test_a_missing_file_is_a_configuration_error(tmp_path):
+    with pytest.raises(ConfigError, match=r"nowhere\.toml.*cannot be read"):
+        load(tmp_path / "nowhere.toml")
+
+
+@given(st.text(max_size=200))
+def test_any_text_is_read_or_is_a_configuration_error(text):
+    with contextlib.suppress(ConfigError):
+        configuration(text)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["server", "subcluster", "security", "poll"]),
+        st.recursive(
+            st.none() | st.booleans() | st.integers() | st.text(max_size=5),
+            lambda below: st.lists(below, max_size=2) | st.dictionaries(st.sampled_from(["id", "rest", "web"]), below),
+            max_leaves=6,
+        ),
+    )
+)
+def test_any_tree_of_tables_is_read_or_is_a_configuration_error(tables):
+    variables = {"HEDDLE_SERVER_REST": "a:1", "HEDDLE_SUBCLUSTER_EAST_WEB": "http://a:1"}
+    with contextlib.suppress(ConfigError):
+        read(Config, tables, overlay(Config, tables, "HEDDLE_", variables, "file"))

@@ -1,0 +1,146 @@
+"""Policy files: read whole, or refused whole with line and reason."""
+
+import pytest
+from shim.config.loader.loader import parse
+from shim.config.loader.queues import parse_policy, policy_text
+
+from shim.domain.ids import SubClusterId
+from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy
+from shim.errors import ConfigError
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+
+A_POLICY = """
+[[queue]]
+name = "root.prod"
+weight = 3
+submit = ["alice", "group:ops"]
+names.east = "root.production"
+
+[[queue]]
+name = "root.dev"
+weight = 1
+guaranteed = 0.1
+max_running = 5
+order = "users"
+
+[[mapping]]
+queue = "root.prod"
+user = "etl"
+
+[[mapping]]
+queue = "root.dev"
+"""
+
+
+def read(text: str) -> SharePolicy:
+    return parse_policy(text, source="shares.toml", subclusters=["east", "west"])
+
+
+def complaint(text: str) -> str:
+    with pytest.raises(ConfigError) as caught:
+        read(text)
+    return str(caught.value)
+
+
+def test_a_policy_is_read_whole():
+    policy = read(A_POLICY)
+    assert [queue.path for queue in policy.sharing] == ["root.prod", "root.dev"]
+    assert policy.queues[1] == FederatedQueue("root.dev", weight=1, guaranteed=0.1, max_running=5, order="users")
+    assert policy.mappings == (QueueMapping("root.prod", user="etl"), QueueMapping("root.dev"))
+
+
+def test_a_queue_is_found_by_its_path_its_last_part_and_its_other_names():
+    policy = read(A_POLICY)
+    assert policy.find("root.prod") is policy.find("prod") is policy.queues[0]
+    assert policy.find_at(EAST, "production") is policy.find_at(WEST, "prod") is policy.queues[0]
+    assert policy.find_at(EAST, "prod") is None
+    assert policy.find("root.prod.etl") is policy.queues[0]
+    assert policy.find("root.other") is None
+
+
+def test_a_policy_is_written_as_it_was_read():
+    config = parse(A_POLICY + '[[subcluster]]\nid = "east"\nweb = "http://east:1"\n', source="a", environment={})
+    text = policy_text(config.queues, config.mappings)
+    assert read(text) == read(A_POLICY)
+    assert policy_text((), ()) == ""
+
+
+def test_a_queue_without_weight_takes_no_part_in_the_shares():
+    policy = read('[[queue]]\nname = "root.a"\nmax_running = 3\n')
+    assert policy.sharing == ()
+    assert policy.find("a") is policy.queues[0]
+
+
+REFUSED = {
+    "no TOML": ('[[queue]]\nname = "root.a"\nweight = = 3\n', "shares.toml:3: ", "not TOML"),
+    "an unknown key": ('\n[[queue]]\nname = "root.a"\nwheight = 3\n', "shares.toml:4: ", "Did you mean weight?"),
+    "a key that is missing": ('[[queue]]\nname = "root.a"\n\n[[queue]]\nweight = 1\n', "shares.toml:4: ", "is missing"),
+    "a negative weight": ('[[queue]]\nname = "root.a"\nweight = -1\n', "shares.toml:3: ", "at least 0"),
+    "a weight that is no number": ('[[queue]]\nname = "root.a"\nweight = nan\n', "shares.toml:3: ", "not a number"),
+    "an endless weight": ('[[queue]]\nname = "root.a"\nweight = inf\n', "shares.toml:3: ", "at most"),
+    "an unknown order": ('[[queue]]\nname = "root.a"\norder = "lifo"\n', "shares.toml:3: ", "fifo, users"),
+    "a queue twice": ('[[queue]]\nname = "root.a"\n\n[[queue]]\nname = "root.a"\n', "shares.toml:5: ", "twice"),
+    "guarantees above what there is": (
+        (
+            '[[queue]]\nname = "root.a"\nweight = 1\nguaranteed = 0.7\n\n'
+            '[[queue]]\nname = "root.b"\nweight = 1\nguaranteed = 0.6\n'
+        ),
+        "shares.toml:9: ",
+        "130%",
+    ),
+    "guarantees above the parent's maximum": (
+        (
+            '[[queue]]\nname = "root.a"\nweight = 1\nmaximum = 0.5\n\n'
+            '[[queue]]\nname = "root.a.b"\nweight = 1\nguaranteed = 0.6\n'
+        ),
+        "shares.toml:9: ",
+        "the 50% of root.a",
+    ),
+    "a guarantee above the maximum": (
+        '[[queue]]\nname = "root.a"\nweight = 1\nguaranteed = 0.6\nmaximum = 0.5\n',
+        "shares.toml:4: ",
+        "maximum of 0.5",
+    ),
+    "a name on a sub-cluster that is none": (
+        '[[queue]]\nname = "root.a"\nnames.esat = "root.b"\n',
+        "shares.toml:3: ",
+        "there are east, west",
+    ),
+    "a name on a sub-cluster that is no path": (
+        '[[queue]]\nname = "root.a"\nnames.east = "b"\n',
+        "shares.toml:3: ",
+        "full path",
+    ),
+    "a place that is wanted less than never": (
+        '[[queue]]\nname = "root.a"\nspan = true\nprefers.east = -2.0\n',
+        "shares.toml:4: ",
+        "at least 0",
+    ),
+    "a mapping that hides others": (
+        '[[mapping]]\nqueue = "root.a"\n\n[[mapping]]\nqueue = "root.b"\nuser = "etl"\n',
+        "shares.toml:2: ",
+        "put it last",
+    ),
+}
+
+
+@pytest.mark.parametrize(("text", "where", "why"), REFUSED.values(), ids=REFUSED.keys())
+def test_what_is_wrong_is_told_with_its_line(text: str, where: str, why: str):
+    told = complaint(text)
+    assert told.startswith(where), told
+    assert why in told
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        '[[queue]]\nname = "root.{long}"\n',
+        '[[queue]]\nname = "root.prod"\nnames.east = "root.{long}"\n',
+        '[[mapping]]\nqueue = "root.{long}"\n',
+    ],
+)
+def test_a_path_that_no_resource_manager_should_be_given_is_refused(text: str):
+    for long in ("a" * 2000, ".".join("a" * 100)):
+        with pytest.raises(ConfigError, match=r"is longer than|has more than"):
+            parse_policy(text.format(long=long), source="p.toml", subclusters=("east",))

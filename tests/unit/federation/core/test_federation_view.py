@@ -1,0 +1,282 @@
+import pytest
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import HaState, SubClusterState
+from shim.federation.core.federation_view import FederationView, Part, PartDocument, Placement, ViewSettings
+from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+ONE = ApplicationId(1, 1)
+
+
+@pytest.fixture
+def view():
+    return FederationView((EAST, WEST), ViewSettings(late_after_s=6.0, final_documents=3))
+
+
+def states(view):
+    return {document.summary.application_id.sequence: document.summary.state.value for document in view.applications()}
+
+
+@pytest.mark.parametrize(
+    ("now_s", "ha_state", "state"),
+    [
+        (100.0, HaState.ACTIVE, SubClusterState.RUNNING),
+        (106.0, HaState.ACTIVE, SubClusterState.RUNNING),
+        (106.1, HaState.ACTIVE, SubClusterState.LOST),
+        (101.0, HaState.INITIALIZING, SubClusterState.RECOVERING),
+        (101.0, HaState.STANDBY, SubClusterState.RECOVERING),
+        (107.0, HaState.STANDBY, SubClusterState.LOST),
+    ],
+)
+def test_state_of_a_sub_cluster_is_told_by_its_age_and_its_word(view, now_s, ha_state, state):
+    view.apply(a_report("east", polled_at_s=100.0, ha_state=ha_state))
+    assert view.state(EAST, now_s) is state
+    assert view.state(WEST, now_s) is SubClusterState.NEW
+
+
+def test_the_largest_grant_is_that_of_the_newest_reports(view):
+    assert view.largest_grant() == ResourceVector()
+    scheduler = {"scheduler": b"{}", "nodes": b"{}"}
+    small, large = ResourceVector(1024, 1), ResourceVector(4096, 4)
+    view.apply(a_report("east", documents=scheduler, maximum_allocation=small))
+    assert view.largest_grant() == small
+    view.apply(a_report("west", documents=scheduler, maximum_allocation=large))
+    assert view.largest_grant() == large
+    node = a_node_report(total=ResourceVector(2048, 8))
+    view.apply(a_report("west", 2, documents=scheduler, maximum_allocation=large, nodes=[node]))
+    assert view.largest_grant() == ResourceVector(2048, 4)
+
+
+def test_applications_of_a_lost_sub_cluster_stay_listed_and_live(view):
+    view.apply(a_report("east", applications=[a_document(1, "east")]))
+    assert view.state(EAST, 10_000.0) is SubClusterState.LOST
+    assert states(view) == {1: "RUNNING"}
+
+
+def test_absence_from_a_report_ends_nothing(view):
+    view.apply(a_report("east", 1, applications=[a_document(1, "east")]))
+    view.apply(a_report("east", 2, polled_at_s=102.0))
+    assert states(view) == {1: "RUNNING"}
+
+
+def test_a_report_that_is_older_than_the_last_is_not_applied(view):
+    view.apply(a_report("east", 2, polled_at_s=102.0, applications=[a_document(1, "east", "RUNNING", as_of_s=102.0)]))
+    applied = view.apply(a_report("east", 1, applications=[a_document(1, "east", "ACCEPTED")]))
+    assert not applied.is_new
+    assert states(view) == {1: "RUNNING"}
+
+
+def test_a_new_life_of_the_local_master_starts_counting_anew(view):
+    view.apply(a_report("east", 9, incarnation=1))
+    assert view.apply(a_report("east", 1, polled_at_s=101.0, incarnation=2)).is_new
+    assert not view.apply(a_report("east", 10, polled_at_s=103.0, incarnation=1)).is_new
+
+
+def test_a_final_document_is_never_replaced_by_a_live_one(view):
+    view.note(a_document(1, "east", "FINISHED", as_of_s=100.0))
+    view.apply(a_report("east", applications=[a_document(1, "east", "RUNNING", as_of_s=110.0)]))
+    assert states(view) == {1: "FINISHED"}
+    assert ONE not in view.live(EAST)
+
+
+def test_a_document_that_was_asked_for_earlier_does_not_replace_a_later_one(view):
+    view.note(a_document(1, "east", "RUNNING", as_of_s=105.0))
+    view.apply(a_report("east", polled_at_s=104.0, applications=[a_document(1, "east", "ACCEPTED", as_of_s=104.0)]))
+    assert states(view) == {1: "RUNNING"}
+
+
+def test_becoming_final_is_told_once(view):
+    assert view.apply(a_report("east", 1, applications=[a_document(1, "east", "KILLED")])).became_final == (ONE,)
+    again = a_report("east", 2, applications=[a_document(1, "east", "KILLED", as_of_s=102.0)])
+    assert view.apply(again).became_final == ()
+
+
+def test_a_submission_is_listed_as_submitted_until_its_home_tells_of_it(view):
+    view.mark_submitted(a_document(1, "east", "SUBMITTED", as_of_s=100.0))
+    assert states(view) == {1: "SUBMITTED"}
+    assert view.is_synthetic(ONE)
+    view.apply(a_report("east", polled_at_s=99.0))
+    assert states(view) == {1: "SUBMITTED"}
+    view.apply(a_report("east", 2, applications=[a_document(1, "east", "ACCEPTED", as_of_s=101.0)]))
+    assert states(view) == {1: "ACCEPTED"}
+    assert not view.is_synthetic(ONE)
+
+
+def test_the_state_does_not_go_back_to_submitted_when_a_submission_is_repeated(view):
+    view.note(a_document(1, "east", "RUNNING"))
+    view.mark_submitted(a_document(1, "east", "SUBMITTED", as_of_s=101.0))
+    assert states(view) == {1: "RUNNING"}
+
+
+def test_a_rejected_submission_is_not_listed(view):
+    view.mark_submitted(a_document(1, "east", "SUBMITTED"))
+    view.unmark_submitted(ONE)
+    assert states(view) == {}
+    assert view.home_of(ONE) is None
+
+
+def test_an_application_that_two_sub_clusters_know_is_told_by_its_home(view):
+    view.mark_submitted(a_document(1, "west", "SUBMITTED"))
+    view.apply(a_report("east", applications=[a_document(1, "east", "RUNNING", as_of_s=101.0)]))
+    assert view.home_of(ONE) == WEST
+    assert states(view) == {1: "SUBMITTED"}
+    view.note(a_document(1, "west", "FINISHED", as_of_s=102.0))
+    view.apply(a_report("east", 2, applications=[a_document(1, "east", "RUNNING", as_of_s=103.0)]))
+    assert states(view) == {1: "FINISHED"}
+
+
+def test_an_application_that_its_active_home_does_not_know_is_gone_unless_the_federation_answers_for_it(view):
+    view.mark_submitted(a_document(2, "east", "SUBMITTED"))
+    view.apply(a_report("east", 1, applications=[a_document(1, "east"), a_document(2, "east", as_of_s=101.0)]))
+    applied = view.apply(a_report("east", 2, polled_at_s=102.0, forgotten=[ONE, ApplicationId(1, 2)]))
+    assert states(view) == {2: "RUNNING"}
+    assert applied.forgotten == (ApplicationId(1, 2),)
+    assert view.forgotten() == {ApplicationId(1, 2): EAST}
+
+
+def test_a_forgotten_application_that_is_told_of_again_is_not_forgotten(view):
+    view.mark_submitted(a_document(1, "east", "SUBMITTED"))
+    view.note_unknown(ONE, EAST, as_of_s=101.0)
+    view.note(a_document(1, "east", "ACCEPTED", as_of_s=102.0))
+    assert view.forgotten() == {}
+
+
+def test_a_later_document_stands_against_an_earlier_word_that_it_is_unknown(view):
+    view.note(a_document(1, "east", as_of_s=105.0))
+    view.note_unknown(ONE, EAST, as_of_s=104.0)
+    assert states(view) == {1: "RUNNING"}
+
+
+def test_a_written_application_is_outdated_until_a_document_from_after_the_write(view):
+    view.note(a_document(1, "east", as_of_s=100.0))
+    view.mark_written(ONE, at_s=101.0)
+    assert view.is_outdated(ONE)
+    view.note(a_document(1, "east", as_of_s=100.5))
+    assert view.outdated() == (ONE,)
+    view.note(a_document(1, "east", as_of_s=101.0))
+    assert not view.is_outdated(ONE)
+
+
+def test_a_touched_part_is_so_until_a_document_from_after_the_touch(view):
+    view.apply(a_report("east"))
+    view.mark_touched(EAST, Part.NODES, at_s=101.0)
+    view.apply(a_report("east", 2, polled_at_s=100.5))
+    assert view.is_touched(EAST, Part.NODES)
+    view.note_part(EAST, Part.NODES, PartDocument(b"[]", 101.5))
+    assert not view.is_touched(EAST, Part.NODES)
+    assert view.part(EAST, Part.NODES) == PartDocument(b"[]", 101.5)
+
+
+def test_a_failed_poll_makes_a_sub_cluster_late_until_a_report_from_after_it(view):
+    view.apply(a_report("east", 1))
+    view.note_failure(EAST, "connection refused", at_s=102.0)
+    assert EAST in view.late(102.0)
+    assert view.look(EAST, 102.0).failure == "connection refused"
+    view.apply(a_report("east", 2, polled_at_s=101.0))
+    assert EAST in view.late(102.0)
+    view.apply(a_report("east", 3, polled_at_s=104.0))
+    assert view.late(104.0) == (WEST,)
+
+
+def test_a_part_that_a_report_does_not_hold_stays_as_it_was(view):
+    view.apply(a_report("east", 1))
+    view.apply(
+        a_report("east", 2, polled_at_s=102.0, documents={"info": b"{}"}, nodes=(), queues=(), is_complete=False)
+    )
+    seen = view.look(EAST, 102.0)
+    assert list(seen.queues) == ["root.default"]
+    assert len(seen.nodes) == 1
+    assert view.as_of_s(EAST, Part.NODES) == 100.0
+    assert view.as_of_s(EAST, Part.APPLICATIONS) == 100.0
+    assert seen.age_s == 0.0
+
+
+def test_placements_count_until_a_scheduler_document_from_after_them(view):
+    view.apply(a_report("east", 1))
+    view.note_placed(EAST, Placement("default", ResourceVector(1024, 1), 101.0))
+    view.apply(a_report("east", 2, polled_at_s=100.5))
+    assert sum(view.look(EAST, 101.0).placements.values()) == 1
+    view.apply(a_report("east", 3, polled_at_s=101.0))
+    assert not view.look(EAST, 101.0).placements
+
+
+def test_a_restart_is_seen_by_the_start_time(view):
+    assert not view.apply(a_report("east", 1)).has_restarted
+    assert view.apply(a_report("east", 2, polled_at_s=102.0, started_on_ms=2)).has_restarted
+
+
+def test_only_so_many_final_documents_are_kept_and_the_first_goes_first(view):
+    view.note(a_document(9, "east", "RUNNING"))
+    for sequence in range(1, 6):
+        view.note(a_document(sequence, "east", "FINISHED"))
+    assert sorted(states(view)) == [3, 4, 5, 9]
+
+
+def test_versions_change_with_what_is_known_and_with_nothing_else(view):
+    view.apply(a_report("east", 1, applications=[a_document(1, "east", "FINISHED")]))
+    before = {part: view.version(part) for part in Part}
+    view.apply(a_report("east", 2, polled_at_s=102.0, applications=[a_document(1, "east", "FINISHED")]))
+    assert {part: view.version(part) for part in Part} == before
+    every_part = dict.fromkeys(("info", "metrics", "scheduler"), b"{}") | {"nodes": b"[1]"}
+    view.apply(a_report("east", 3, polled_at_s=104.0, documents=every_part))
+    changed = {part for part in Part if view.version(part) != before[part]}
+    assert changed == {Part.NODES}
+
+
+def test_applications_come_newest_first(view):
+    started = {1: 300, 2: 100, 3: 200, 4: 200}
+    for sequence, started_at_ms in started.items():
+        view.note(a_document(sequence, "east", started_at_ms=started_at_ms))
+    assert list(states(view)) == [1, 4, 3, 2]
+
+
+def test_a_report_of_an_unknown_sub_cluster_is_refused(view):
+    with pytest.raises(KeyError):
+        view.apply(a_report("north"))
+
+
+def a_whole_report(subcluster: str, sequence: int = 1, polled_at_s: float = 100.0):
+    documents = {"info": b"{}", "metrics": b"{}", "nodes": b"{}", "scheduler": b"{}"}
+    return a_report(
+        subcluster,
+        sequence,
+        polled_at_s=polled_at_s,
+        documents=documents,
+        capacity=ResourceVector(8192, 8),
+        used=ResourceVector(1024, 1),
+        maximum_allocation=ResourceVector(4096, 4),
+        nodes=[a_node_report()],
+        queues=[a_queue_report("root.default")],
+        applications=[a_document(1, subcluster)],
+    )
+
+
+def test_a_retired_cluster_leaves_every_sum_until_it_is_revived(view):
+    view.apply(a_whole_report("east"))
+    before = view.look(EAST, 101.0)
+    versions = {part: view.version(part) for part in Part}
+    view.mark_touched(EAST, Part.NODES, at_s=100.5)
+    view.retire([EAST])
+    seen = view.look(EAST, 101.0)
+    assert (seen.capacity, seen.used, seen.nodes, dict(seen.queues)) == (ResourceVector(), ResourceVector(), (), {})
+    assert [view.part(EAST, part) for part in Part] == [None] * len(Part)
+    assert view.largest_grant() == ResourceVector()
+    assert not view.is_touched(EAST, Part.NODES)
+    assert states(view) == {1: "RUNNING"}, "its applications stay listed"
+    answers_of_parts = [part for part in Part if part is not Part.APPLICATIONS]
+    assert all(view.version(part) > versions[part] for part in answers_of_parts), "kept answers are out of date"
+    view.retire([])
+    assert view.look(EAST, 101.0) == before
+    assert view.largest_grant() == ResourceVector(4096, 4)
+
+
+def test_nothing_that_a_retired_cluster_tells_is_believed(view):
+    view.apply(a_whole_report("east"))
+    view.retire([EAST])
+    assert not view.apply(a_whole_report("east", 2, polled_at_s=102.0)).is_new
+    assert view.state(EAST, 102.0) is SubClusterState.LOST
+    view.retire([])
+    assert view.as_of_s(EAST, Part.NODES) == 100.0
+    assert view.apply(a_whole_report("east", 2, polled_at_s=104.0)).is_new

@@ -1,0 +1,181 @@
+from dataclasses import replace
+
+import pytest
+
+from shim.domain.ids import SubClusterId
+from shim.domain.shares import FederatedQueue
+from shim.federation.doctor import FederationFacts, KerberosFacts, Level, Setting, SubClusterFacts, examine
+
+SCHEDULER = "yarn.resourcemanager.scheduler.address"
+EPOCH = "yarn.resourcemanager.epoch"
+
+
+def a_subcluster(id_, *, epoch, **changes):
+    healthy = SubClusterFacts(
+        id=id_,
+        is_reachable=True,
+        version="3.4.2",
+        queues=frozenset({"root.default", "root.prod"}),
+        manager_settings={EPOCH: Setting(epoch)},
+        node_settings={SCHEDULER: Setting(f"{id_}:8030", is_final=True)},
+    )
+    return replace(healthy, **changes)
+
+
+EAST = a_subcluster("east", epoch="1000")
+WEST = a_subcluster("west", epoch="2000")
+
+
+def trouble(*subclusters, **changes):
+    findings = examine(FederationFacts(subclusters, **changes))
+    return {(found.check, found.subject, found.level) for found in findings if found.level is not Level.OK}
+
+
+def test_a_healthy_federation_has_only_good_findings():
+    assert trouble(EAST, WEST) == set()
+
+
+SICK = {
+    "a silent ResourceManager": (
+        replace(EAST, is_reachable=False, trouble="no answer for 12 s"),
+        ("reachable", "east", Level.ERROR),
+    ),
+    "an old Hadoop": (replace(EAST, version="2.7.3"), ("versions", "east", Level.WARNING)),
+    "a clock that is ahead": (replace(EAST, clock_skew_s=2.0), ("clocks", "east", Level.WARNING)),
+    "a clock that is far behind": (replace(EAST, clock_skew_s=-45.0), ("clocks", "east", Level.ERROR)),
+    "an epoch of zero": (
+        replace(EAST, manager_settings={EPOCH: Setting("0")}),
+        ("epochs", "east", Level.WARNING),
+    ),
+    "an epoch that is not set": (replace(EAST, manager_settings={}), ("epochs", "east", Level.WARNING)),
+    "a queue on one side only": (
+        replace(EAST, queues=EAST.queues | {"root.extra"}),
+        ("queues", "", Level.WARNING),
+    ),
+    "a scheduler address that is not final": (
+        replace(EAST, node_settings={SCHEDULER: Setting("east:8030")}),
+        ("scheduler address", "east", Level.WARNING),
+    ),
+    "nodes that cannot be asked": (
+        replace(EAST, node_settings=None),
+        ("scheduler address", "east", Level.WARNING),
+    ),
+    "a doAs that will be refused": (replace(EAST, proxy_user="heddle"), ("proxy users", "east", Level.ERROR)),
+}
+
+
+@pytest.mark.parametrize(("east", "expected"), SICK.values(), ids=SICK)
+def test_finds(east, expected):
+    assert trouble(east, WEST) == {expected}
+
+
+def test_finds_a_sub_cluster_that_hadoop_rpc_cannot_reach():
+    lacking = replace(EAST, lacking=("client_rpc", "admin_rpc"))
+    assert trouble(lacking, WEST) == {("addresses", "east", Level.WARNING)}
+    (found,) = [each for each in examine(FederationFacts((lacking, WEST))) if each.level is not Level.OK]
+    assert "client_rpc, admin_rpc" in found.message
+
+
+def test_finds_a_queue_of_the_policy_that_no_sub_cluster_has():
+    assert trouble(EAST, WEST, policy=(FederatedQueue("root.prod"), FederatedQueue("root"))) == set()
+    assert trouble(EAST, WEST, policy=(FederatedQueue("root.pord"),)) == {("queues", "", Level.WARNING)}
+    silent = replace(EAST, is_reachable=False, trouble="no answer for 12 s")
+    assert trouble(silent, policy=(FederatedQueue("root.pord"),)) == {("reachable", "east", Level.ERROR)}
+
+
+def test_knows_queues_by_the_names_that_they_have_elsewhere():
+    elsewhere = replace(WEST, queues=frozenset({"root.default", "root.production"}))
+    named = FederatedQueue("root.prod", names={SubClusterId("west"): "root.production"})
+    assert trouble(EAST, elsewhere, policy=(named,)) == set()
+    assert trouble(EAST, WEST, policy=(named,)) == {("queues", "west", Level.WARNING)}
+
+
+def test_finds_one_resource_manager_under_two_names():
+    life = (1_700_000_000_000, frozenset({"n1:45454"}))
+    twice = (replace(EAST, life=life), replace(WEST, life=life))
+    assert trouble(*twice) == {("one entry each", "west", Level.ERROR)}
+    assert trouble(replace(EAST, life=life), replace(WEST, life=(life[0], frozenset({"n2:45454"})))) == set()
+
+
+def test_tells_of_a_retired_one_and_does_not_call_it_an_error():
+    retired = replace(EAST, is_reachable=False, is_retired=True, trouble="last heard of 900 s ago")
+    assert trouble(retired, WEST) == {("reachable", "east", Level.WARNING)}
+    assert trouble(replace(retired, is_back=True), WEST) == {("reachable", "east", Level.ERROR)}
+
+
+FREE = replace(EAST, node_settings={SCHEDULER: Setting("east:8030")})
+
+
+def test_a_scheduler_address_that_is_not_final_is_what_heddles_door_needs():
+    assert trouble(FREE, WEST, scheduler_door="heddle:8030") == set()
+    assert trouble(FREE, scheduler_door="heddle:8030", spanning=("root.prod",)) == set()
+
+
+def test_a_scheduler_address_that_is_final_keeps_applications_from_spanning():
+    found = trouble(FREE, WEST, scheduler_door="heddle:8030", spanning=("root.prod",))
+    assert found == {("scheduler address", "west", Level.WARNING)}
+
+
+def test_equal_epochs_are_no_small_matter_where_queues_span():
+    twin = a_subcluster("west", epoch="1000")
+    found = trouble(EAST, twin, spanning=("root.prod",))
+    assert {("epochs", "east", Level.ERROR), ("epochs", "west", Level.ERROR)} <= found
+
+
+def test_equal_epochs_are_found_on_both_sides():
+    twin = a_subcluster("west", epoch="1000")
+    assert trouble(EAST, twin) == {("epochs", "east", Level.WARNING), ("epochs", "west", Level.WARNING)}
+
+
+def test_what_is_not_reachable_is_not_blamed_for_more():
+    away = SubClusterFacts(id="west", is_reachable=False, trouble="connection refused")
+    assert trouble(EAST, away) == {("reachable", "west", Level.ERROR)}
+
+
+@pytest.mark.parametrize("other", ["groups", "users"])
+def test_a_service_user_with_rules_may_act_for_others(other):
+    rules = {f"hadoop.proxyuser.heddle.{name}": Setting("*") for name in ("hosts", other)}
+    east = replace(EAST, proxy_user="heddle", manager_settings={EPOCH: Setting("1000"), **rules})
+    assert trouble(east, WEST) == set()
+
+
+def test_names_what_the_configuration_opens():
+    assert trouble(EAST, WEST, wildcard_proxy_users=("knox",), allows_anonymous=True) == {
+        ("security", "", Level.WARNING)
+    }
+
+
+def test_kerberos_that_works_is_no_trouble():
+    assert trouble(EAST, WEST, kerberos=KerberosFacts("rm/node@REALM")) == set()
+
+
+@pytest.mark.parametrize(
+    ("kerberos", "level"),
+    [
+        (KerberosFacts("rm/node@REALM", trouble="no key"), Level.ERROR),
+        (KerberosFacts("rm/node@REALM", allows_simple=True), Level.WARNING),
+        (KerberosFacts("rm/node@REALM", web="0.0.0.0:8088"), Level.WARNING),
+    ],
+    ids=["a bad keytab", "names at the doors", "names over REST"],
+)
+def test_finds_what_makes_kerberos_worth_less(kerberos, level):
+    assert trouble(EAST, WEST, kerberos=kerberos) == {("kerberos", "", level)}
+
+
+def test_a_store_that_is_away_is_an_error():
+    assert trouble(EAST, WEST, store_trouble="database is locked") == {("store", "", Level.ERROR)}
+
+
+def test_whatever_is_wrong_comes_with_what_to_do():
+    everything = FederationFacts([east for east, _ in SICK.values()], store_trouble="x", allows_anonymous=True)
+    without = {found.check for found in examine(everything) if found.level is not Level.OK and not found.advice}
+    assert without <= {"versions"}
+
+
+@pytest.mark.parametrize(("file_has_policy", "level"), [(True, Level.WARNING), (False, Level.OK)])
+def test_a_policy_that_holds_over_the_file_is_told(file_has_policy, level):
+    facts = FederationFacts((EAST,), policy_trouble="version 3 holds", file_has_policy=file_has_policy)
+    (found,) = [each for each in examine(facts) if each.check == "policy"]
+    assert (found.level, found.message) == (level, "version 3 holds")
+    assert ("heddle policy release" in found.advice) == file_has_policy
+    assert not [each for each in examine(FederationFacts((EAST,))) if each.check == "policy"]

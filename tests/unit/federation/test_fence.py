@@ -1,0 +1,42 @@
+"""What is retired is not reached, by REST or by RPC, whoever asks."""
+
+import pytest
+
+from shim.domain.ids import SubClusterId
+from shim.errors import NeverReachedError
+from shim.federation.fence import FencedResourceManager, FencedRPC
+from shim.ports.resource_manager import RestRequest
+from shim.ports.resource_manager_rpc import RPCCall
+from shim.protocol.proto import APPLICATION_CLIENT
+from shim.testing.clock import FakeClock
+from shim.testing.resource_manager import ScriptedResourceManager
+from shim.testing.resource_manager_rpc import ScriptedRPC
+
+EAST = SubClusterId("east")
+METRICS = RPCCall(APPLICATION_CLIENT.name, "getClusterMetrics", b"", "alice")
+
+
+@pytest.mark.parametrize("is_retired", [False, True])
+async def test_a_retired_cluster_is_not_called_by_rpc(is_retired):
+    inner = ScriptedRPC(ScriptedResourceManager(EAST, clock=FakeClock()))
+    fenced = FencedRPC(inner, lambda name: is_retired and name == EAST)
+    if is_retired:
+        with pytest.raises(NeverReachedError, match="retired"):
+            await fenced.call(METRICS)
+    else:
+        await fenced.call(METRICS)
+    assert len(inner.calls) == (not is_retired)
+    assert fenced.subcluster == EAST
+
+
+@pytest.mark.parametrize("is_retired", [False, True])
+async def test_a_retired_cluster_is_not_asked_by_rest(is_retired):
+    inner = ScriptedResourceManager(EAST, clock=FakeClock())
+    fenced = FencedResourceManager(inner, lambda name: is_retired and name == EAST)
+    request = RestRequest("GET", "/ws/v1/cluster/info")
+    if is_retired:
+        with pytest.raises(NeverReachedError, match="retired"):
+            await fenced.exchange(request)
+    else:
+        await fenced.exchange(request)
+    assert len(inner.requests) == (not is_retired)

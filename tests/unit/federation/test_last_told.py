@@ -1,0 +1,31 @@
+"""Answers kept for the time when who gave them does not answer."""
+
+from shim.domain.ids import SubClusterId
+from shim.federation.last_told import LastTold
+
+EAST = SubClusterId("east")
+
+
+def test_an_answer_is_found_by_its_question_and_by_whom_it_is_for():
+    told = LastTold()
+    told.note(EAST, "getClusterNodes", b"running", "", b"two")
+    told.note(EAST, "getClusterNodes", b"running", "", b"three")
+    assert told.find(EAST, "getClusterNodes", b"running", "") == b"three"
+    assert told.find(EAST, "getClusterNodes", b"lost", "") is None
+    assert told.find(EAST, "getClusterNodes", b"running", "ada") is None
+
+
+def test_the_oldest_answers_make_room():
+    told = LastTold(most_bytes=3_000)
+    for number in range(4):
+        told.note(EAST, "getClusterNodes", b"%d" % number, "", b"x" * 900)
+    gone = [told.find(EAST, "getClusterNodes", b"%d" % number, "") is None for number in range(4)]
+    assert gone == [True, False, False, False]
+    told.note(EAST, "getClusterNodes", b"4", "", b"x" * 4_000)
+    assert told.find(EAST, "getClusterNodes", b"4", "") is None
+
+
+def test_a_long_question_is_not_remembered():
+    told = LastTold()
+    told.note(EAST, "getClusterNodes", b"q" * 1_025, "", b"answer")
+    assert told.find(EAST, "getClusterNodes", b"q" * 1_025, "") is None

@@ -1,0 +1,340 @@
+import asyncio
+from contextlib import asynccontextmanager
+from random import Random
+
+import pytest
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import SubClusterState
+from shim.errors import NoAnswerError
+from shim.federation.core.federation_view import FederationView, Part, ViewSettings
+from shim.federation.poller import Heartbeats, HeartbeatSettings, LocalMaster
+from shim.federation.polling import PollSettings
+from shim.testing.clock import FakeClock
+from shim.testing.misbehaviours import (
+    AnswersEndlessly,
+    AnswersGarbage,
+    FailsInternally,
+    IsNeverReached,
+    IsPaused,
+    IsRecovering,
+    IsStandby,
+    LosesTheAnswer,
+)
+from shim.testing.resource_manager import AnswersProperly, ScriptedResourceManager
+
+EAST = SubClusterId("east")
+
+
+def app(number):
+    return ApplicationId(1, number)
+
+
+class Federation:
+    """One sub-cluster, a view and its Local Master, under a clock that stands still."""
+
+    def __init__(self):
+        self.clock = FakeClock()
+        self.manager = ScriptedResourceManager("east", clock=self.clock)
+        self.view = FederationView((EAST,), ViewSettings(late_after_s=6.0))
+        self.listener = Listener()
+        self.master = LocalMaster(
+            self.manager, self.view, self.clock, HeartbeatSettings(jitter=0.0), listeners=[self.listener]
+        )
+
+    @asynccontextmanager
+    async def running(self):
+        task = asyncio.create_task(self.master.run(Random(1)))  # noqa: S311 - a test's jitter
+        await self.clock.settle()
+        try:
+            yield
+        finally:
+            task.cancel()
+            await asyncio.gather(task, return_exceptions=True)
+
+    def states(self):
+        return {item.summary.application_id.sequence: item.summary.state.value for item in self.view.applications()}
+
+    def state(self):
+        return self.view.state(EAST, self.clock.now_s())
+
+    def paths(self):
+        return [request.path.removeprefix("/ws/v1/cluster/") for request in self.manager.requests]
+
+
+class Listener:
+    def __init__(self):
+        self.reports = []
+        self.errors = []
+
+    def reported(self, report, applied):
+        self.reports.append((report, applied))
+
+    def failed(self, subcluster, error):
+        self.errors.append((subcluster, error))
+
+
+@pytest.fixture
+def federation():
+    return Federation()
+
+
+async def test_a_poll_tells_everything(federation):
+    federation.manager.add_application(app(1), "RUNNING")
+    federation.manager.add_application(app(2), "FINISHED")
+    await federation.master.poll()
+    seen = federation.view.look(EAST, federation.clock.now_s())
+    assert seen.state is SubClusterState.RUNNING
+    assert (seen.capacity, seen.maximum_allocation) == (ResourceVector(8192, 8), ResourceVector(8192, 8))
+    assert set(seen.queues) == {"root", "root.default", "root.prod"}
+    assert len(seen.nodes) == 1
+    assert (seen.version, seen.started_on_ms) == ("3.4.2", federation.manager.started_on_ms)
+    assert federation.states() == {1: "RUNNING", 2: "FINISHED"}
+    assert all(federation.view.part(EAST, part) for part in Part if part is not Part.APPLICATIONS)
+
+
+async def test_info_is_asked_first_and_last_and_everything_once(federation):
+    await federation.master.poll()
+    await federation.master.poll()
+    paths = federation.paths()
+    first = ["info", "metrics", "nodes", "scheduler", "apps", "info"]
+    assert paths == [*first, "info", "metrics", "nodes", "scheduler", "apps", "apps", "info"]
+    assert federation.manager.requests[4].parameters == ()
+    assert federation.manager.requests[10].parameters == (("states", "NEW,NEW_SAVING,SUBMITTED,ACCEPTED,RUNNING"),)
+    assert "finishedTimeBegin" in dict(federation.manager.requests[11].parameters)
+
+
+async def test_polls_come_at_their_interval_and_below_five_requests_a_second(federation):
+    for number in range(50):
+        federation.manager.add_application(app(number), "RUNNING")
+    async with federation.running():
+        await federation.clock.advance(20.0)
+        for number in range(50):
+            federation.manager.applications.pop(app(number))
+        await federation.clock.advance(40.0)
+    assert federation.paths().count("metrics") == 31
+    assert len(federation.manager.requests) / 60.0 < 5
+
+
+async def test_what_ends_between_two_polls_is_told_by_the_next(federation):
+    federation.manager.add_application(app(1), "RUNNING")
+    async with federation.running():
+        await federation.clock.advance(1.0)
+        federation.manager.move(app(1), "FAILED")
+        federation.manager.add_application(app(2), "RUNNING")
+        federation.manager.move(app(2), "KILLED")
+        await federation.clock.advance(2.0)
+    assert federation.states() == {1: "FAILED", 2: "KILLED"}
+    finals = [name for _, applied in federation.listener.reports for name in applied.became_final]
+    assert sorted(finals) == [app(1), app(2)]
+
+
+async def test_a_live_application_that_no_list_tells_of_is_asked_for_by_id(federation):
+    federation.manager.add_application(app(1), "RUNNING")
+    async with federation.running():
+        federation.manager.move(app(1), "FINISHED")
+        federation.manager.applications[app(1)]["finishedTime"] = 1
+        await federation.clock.advance(2.0)
+    assert f"apps/{app(1)}" in federation.paths()
+    assert federation.states() == {1: "FINISHED"}
+
+
+async def test_an_application_that_its_active_home_does_not_know_is_gone(federation):
+    federation.manager.add_application(app(1), "RUNNING")
+    async with federation.running():
+        federation.manager.restart(forgets=True)
+        await federation.clock.advance(2.0)
+    assert federation.states() == {}
+    assert federation.listener.reports[-1][1].has_restarted
+
+
+async def test_a_recovering_resource_manager_is_not_believed(federation):
+    federation.manager.add_application(app(1), "RUNNING")
+    async with federation.running():
+        federation.manager.restart()
+        federation.manager.behave(IsRecovering())
+        await federation.clock.advance(10.0)
+        assert federation.state() is SubClusterState.RECOVERING
+        assert federation.states() == {1: "RUNNING"}
+        federation.manager.behave(AnswersProperly())
+        await federation.clock.advance(2.0)
+        assert federation.state() is SubClusterState.RUNNING
+    assert federation.states() == {1: "RUNNING"}
+
+
+async def test_one_that_starts_to_recover_in_the_middle_of_a_poll_is_not_believed(federation):
+    federation.manager.add_application(app(1), "RUNNING")
+    await federation.master.poll()
+    federation.manager.behave(SwitchesAfter(4, IsRecovering()))
+    await federation.master.poll()
+    assert federation.states() == {1: "RUNNING"}
+    assert federation.state() is SubClusterState.RECOVERING
+
+
+class SwitchesAfter:
+    """Healthy for some requests, then something else."""
+
+    def __init__(self, count, then):
+        self.left = count
+        self.then = then
+
+    async def __call__(self, manager, request, timeout_s):
+        self.left -= 1
+        chosen = AnswersProperly() if self.left >= 0 else self.then
+        return await chosen(manager, request, timeout_s)
+
+
+class RestartsAfter(SwitchesAfter):
+    """Another process from some request on, that knows nothing."""
+
+    async def __call__(self, manager, request, timeout_s):
+        self.left -= 1
+        if self.left == -1:
+            manager.restart(forgets=True)
+        return await AnswersProperly()(manager, request, timeout_s)
+
+
+async def test_lists_of_two_processes_are_not_put_together(federation):
+    federation.manager.add_application(app(1), "RUNNING")
+    await federation.master.poll()
+    federation.manager.behave(RestartsAfter(3, None))
+    await federation.master.poll()
+    assert federation.states() == {1: "RUNNING"}
+    federation.manager.behave(AnswersProperly())
+    await federation.master.poll()
+    assert federation.states() == {}
+
+
+@pytest.mark.parametrize(
+    "behaviour",
+    [IsNeverReached(), LosesTheAnswer(), AnswersEndlessly(), AnswersGarbage(), FailsInternally()],
+    ids=lambda behaviour: type(behaviour).__name__,
+)
+async def test_one_that_fails_is_late_at_once_lost_in_time_and_back_within_one_poll(federation, behaviour):
+    federation.manager.add_application(app(1), "RUNNING")
+    async with federation.running():
+        federation.manager.behave(behaviour)
+        await federation.clock.advance(2.0)
+        assert federation.view.late(federation.clock.now_s()) == (EAST,)
+        assert federation.state() is SubClusterState.RUNNING
+        await federation.clock.advance(6.0)
+        assert federation.state() is SubClusterState.LOST
+        assert federation.states() == {1: "RUNNING"}
+        federation.manager.behave(AnswersProperly())
+        await federation.clock.advance(2.0)
+        assert federation.view.late(federation.clock.now_s()) == ()
+    assert federation.listener.errors
+
+
+async def test_one_that_is_away_is_asked_for_info_only(federation):
+    federation.manager.behave(IsNeverReached())
+    async with federation.running():
+        await federation.clock.advance(20.0)
+    assert set(federation.paths()) == {"info"}
+    assert len(federation.paths()) == 11
+
+
+async def test_a_paused_one_is_given_up_after_two_seconds_and_only_one_poll_waits(federation):
+    async with federation.running():
+        paused = IsPaused()
+        federation.manager.behave(paused)
+        before = len(federation.manager.requests)
+        await federation.clock.advance(4.1)
+        assert isinstance(federation.listener.errors[-1][1], NoAnswerError)
+        assert len(federation.manager.requests) - before <= 2
+        paused.wake()
+        await federation.clock.advance(4.0)
+        assert federation.state() is SubClusterState.RUNNING
+
+
+async def test_a_standby_is_not_active(federation):
+    federation.manager.behave(IsStandby())
+    await federation.master.poll()
+    assert federation.state() is SubClusterState.RECOVERING
+    assert federation.paths() == ["info"]
+
+
+class TakesItsTime:
+    """Healthy, but slow with one path."""
+
+    def __init__(self, path, duration_s):
+        self.path = path
+        self.duration_s = duration_s
+
+    async def __call__(self, manager, request, timeout_s):
+        if request.path.endswith(self.path):
+            await manager.clock.sleep(self.duration_s)
+        return await AnswersProperly()(manager, request, timeout_s)
+
+
+async def test_one_that_is_slow_with_lists_is_not_taken_for_lost_and_is_asked_for_them_less_often(federation):
+    federation.manager.behave(TakesItsTime("apps", 5.0))
+    async with federation.running():
+        await federation.clock.advance(2.0)
+        for _ in range(60):
+            await federation.clock.advance(1.0)
+            assert federation.state() is SubClusterState.RUNNING
+        assert federation.view.look(EAST, federation.clock.now_s()).age_s <= 2.0
+    assert federation.paths().count("apps") <= 5
+
+
+async def test_the_age_of_a_list_is_that_of_its_question(federation):
+    federation.manager.behave(TakesItsTime("apps", 5.0))
+    began_s = federation.clock.now_s()
+    async with federation.running():
+        await federation.clock.advance(6.0)
+        assert federation.view.as_of_s(EAST, Part.APPLICATIONS) == began_s
+
+
+async def test_clock_skew_is_told_by_the_date(federation):
+    class IsAhead:
+        async def __call__(self, manager, request, timeout_s):
+            answer = await AnswersProperly()(manager, request, timeout_s)
+            date = ("Date", "Fri, 15 Jan 2027 08:01:00 GMT")
+            return type(answer)(answer.status, (*answer.headers, date), answer.body)
+
+    federation.manager.behave(IsAhead())
+    await federation.master.poll()
+    assert federation.clock.now_s() == 1_800_000_000.0
+    assert federation.view.look(EAST, federation.clock.now_s()).clock_skew_s == pytest.approx(60.5)
+
+
+async def test_a_bug_in_one_poll_does_not_end_the_polls(federation):
+    class HasABug:
+        async def __call__(self, *_):
+            raise ZeroDivisionError
+
+    federation.manager.behave(HasABug())
+    async with federation.running():
+        federation.manager.behave(AnswersProperly())
+        await federation.clock.advance(2.0)
+        assert federation.state() is SubClusterState.RUNNING
+
+
+async def test_a_poll_can_be_asked_for(federation):
+    async with federation.running():
+        federation.manager.add_application(app(1), "RUNNING")
+        federation.master.poll_soon()
+        await federation.clock.settle()
+        assert federation.states() == {1: "RUNNING"}
+
+
+async def test_heartbeats_begin_and_end_with_every_sub_cluster():
+    clock = FakeClock()
+    managers = {SubClusterId(name): ScriptedResourceManager(name, clock=clock) for name in ("east", "west")}
+    managers[EAST].behave(IsNeverReached())
+    view = FederationView(tuple(managers))
+    settings = HeartbeatSettings(poll=PollSettings(), jitter=0.1)
+    heartbeats = Heartbeats(view, managers, clock, settings, rng=Random(1))  # noqa: S311 - a test's jitter
+    listener = Listener()
+    heartbeats.listen(listener)
+    heartbeats.start()
+    await heartbeats.first_polls()
+    assert view.late(clock.now_s()) == (EAST,)
+    assert [report.subcluster for report, _ in listener.reports] == ["west"]
+    assert [subcluster for subcluster, _ in listener.errors] == [EAST]
+    await heartbeats.stop()
+    asked = len(managers[EAST].requests)
+    await clock.advance(10.0)
+    assert len(managers[EAST].requests) == asked

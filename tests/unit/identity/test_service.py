@@ -1,0 +1,245 @@
+"""Who is calling, and for whom."""
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError
+from shim.identity.service import Caller, IdentityRules, IdentityService, ImpersonationError, ProxyRule
+from shim.testing.clock import FakeClock
+
+SECRET = b"s" * 32
+FRONT = ProxyRule(hosts=("10.0.0.0/8", "127.0.0.1"), users=("bob", "root"), groups=("analysts",))
+
+
+def service(*, clock=None, secret=SECRET, groups=None, **rules):
+    rules.setdefault("proxy_users", {"front": FRONT, "other": ProxyRule()})
+    return IdentityService(
+        IdentityRules(**rules),
+        secret=secret,
+        clock=clock or FakeClock(),
+        groups_of=lambda user: frozenset((groups or {}).get(user, ())),
+    )
+
+
+def identify(subject, **given):
+    return subject.identify(**{"user_name": None, "do_as": None, "cookie": None, "address": "127.0.0.1", **given})
+
+
+def cookie_value(caller: Caller) -> str:
+    assert caller.new_cookie is not None
+    return caller.new_cookie.partition("=")[2].partition(";")[0]
+
+
+def test_nobody_named_is_the_static_user():
+    caller = identify(service(static_user="dr.who"))
+    assert (caller.user, caller.is_anonymous, caller.new_cookie) == ("dr.who", True, None)
+
+
+def test_user_name_is_believed_and_rewarded_with_a_cookie():
+    caller = identify(service(), user_name="alice")
+    assert (caller.user, caller.real_user, caller.is_anonymous) == ("alice", "alice", False)
+    assert caller.new_cookie is not None
+    assert caller.new_cookie.startswith('hadoop.auth="u=alice&p=alice&t=simple-dt&e=')
+    assert "HttpOnly" in caller.new_cookie
+    assert "SameSite=Strict" in caller.new_cookie
+
+
+def test_t18_the_cookie_alone_names_the_user_and_goes_before_user_name():
+    subject = service()
+    cookie = cookie_value(identify(subject, user_name="alice"))
+    caller = identify(subject, user_name="bob", cookie=cookie)
+    assert (caller.user, caller.new_cookie) == ("alice", None)
+
+
+def test_the_realm_is_cut_off():
+    assert identify(service(), user_name="alice@REALM").user == "alice"
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda value: value.replace("u=alice", "u=root"),
+        lambda value: value[:-6] + '"',
+        lambda value: value.replace("&s=", "&s=x"),
+        lambda _: '"u=root&p=root&t=simple&e=99999999999999&s="',
+        lambda _: "x" * 5000,
+        lambda _: "",
+        lambda _: "&s=",
+    ],
+)
+def test_s5_a_forged_or_cut_cookie_counts_as_none(change):
+    subject = service()
+    cookie = change(cookie_value(identify(subject, user_name="alice")))
+    assert identify(subject, cookie=cookie).is_anonymous
+
+
+def test_s5_a_cookie_of_another_secret_counts_as_none():
+    cookie = cookie_value(identify(service(secret=b"o" * 32), user_name="alice"))
+    assert identify(service(), cookie=cookie).is_anonymous
+
+
+async def test_s5_a_cookie_expires():
+    clock = FakeClock()
+    subject = service(clock=clock, cookie_validity_s=60.0)
+    cookie = cookie_value(identify(subject, user_name="alice"))
+    await clock.advance(61.0)
+    assert identify(subject, cookie=cookie).is_anonymous
+
+
+@given(st.text(max_size=300))
+def test_any_text_for_a_cookie_names_nobody(text):
+    assert identify(service(), cookie=text).is_anonymous
+
+
+@pytest.mark.parametrize("name", ["", "a&b", "a\r\nSet-Cookie: x=y", "a\x00", "x" * 257])
+def test_s4_names_that_would_break_a_header_or_a_log_are_refused(name):
+    with pytest.raises(BadRequestError):
+        identify(service(), user_name=name)
+
+
+@pytest.mark.parametrize("name", ["@x", "alice@", "a/b/c", "/h", 'a"b', "a;b", "a,b", "group:analysts", "*", ".."])
+@pytest.mark.parametrize("role", ["user_name", "do_as"])
+def test_a_name_without_a_canonical_form_is_refused_in_every_role(name, role):
+    with pytest.raises(BadRequestError):
+        identify(service(), **{"user_name": "front", role: name})
+
+
+def test_a_name_that_a_cookie_cannot_hold_gets_none():
+    caller = identify(service(), user_name="a b")
+    assert (caller.user, caller.new_cookie) == ("a b", None)
+
+
+@pytest.mark.parametrize("form", ["bob", "bob@REALM", "bob/host", "bob/host@REALM"])
+def test_every_form_of_a_name_is_the_same_user_in_every_role(form):
+    subject = service(admins=("bob",))
+    caller = identify(subject, user_name=form)
+    assert (caller.user, caller.real_user, subject.is_admin(caller)) == ("bob", "bob", True)
+    assert identify(subject, cookie=cookie_value(caller)).user == "bob"
+    impersonated = identify(subject, user_name="front@REALM", do_as=form)
+    assert (impersonated.user, impersonated.real_user) == ("bob", "front")
+
+
+@pytest.mark.parametrize("form", ["other", "other@X", "other/h", "other/h@X"])
+def test_a_service_user_is_no_target_in_any_form(form):
+    rules = {"front": ProxyRule(hosts=("*",), users=("*",)), "other": ProxyRule()}
+    with pytest.raises(ImpersonationError, match="not allowed to impersonate other"):
+        identify(service(proxy_users=rules), user_name="front", do_as=form)
+
+
+def test_a_cookie_of_an_older_heddle_with_a_whole_principal_names_the_short_one():
+    subject = service()
+    issued = subject.issue_cookie("alice@REALM")
+    assert issued is not None
+    assert identify(subject, cookie=issued.partition("=")[2].partition(";")[0]).user == "alice"
+
+
+@pytest.mark.parametrize(
+    ("real", "target", "address", "is_allowed"),
+    [
+        ("front", "bob", "127.0.0.1", True),
+        ("front", "bob", "10.1.2.3", True),
+        ("front", "bob", "192.168.0.1", False),
+        ("front", "bob", "not-an-address", False),
+        ("front", "carol", "127.0.0.1", True),
+        ("front", "mallory", "127.0.0.1", False),
+        ("front", "other", "127.0.0.1", False),
+        ("alice", "bob", "127.0.0.1", False),
+        ("other", "bob", "127.0.0.1", False),
+    ],
+)
+def test_s3_acting_for_others_follows_the_rules(real, target, address, is_allowed):
+    subject = service(groups={"carol": ("analysts",)})
+    if not is_allowed:
+        with pytest.raises(ImpersonationError, match=r"not allowed to impersonate|Unauthorized connection"):
+            identify(subject, user_name=real, do_as=target, address=address)
+        return
+    caller = identify(subject, user_name=real, do_as=target, address=address)
+    assert (caller.user, caller.real_user) == (target, real)
+
+
+def test_a_rule_without_hosts_lets_nobody_in():
+    subject = service(proxy_users={"front": ProxyRule(users=("bob",))})
+    with pytest.raises(ImpersonationError, match="Unauthorized connection"):
+        identify(subject, user_name="front", do_as="bob")
+
+
+@pytest.mark.parametrize("users", [("other",), ("*",)])
+def test_a_service_user_is_no_target_even_where_a_rule_lists_it(users):
+    subject = service(proxy_users={"front": ProxyRule(hosts=("*",), users=users), "other": ProxyRule()})
+    with pytest.raises(ImpersonationError, match="not allowed to impersonate other"):
+        identify(subject, user_name="front", do_as="other")
+
+
+@pytest.mark.parametrize("target", ["root", "heddle"])
+@pytest.mark.parametrize(
+    ("rule", "is_allowed"),
+    [
+        (ProxyRule(hosts=("*",), users=("*",)), False),
+        (ProxyRule(hosts=("*",), groups=("*",)), False),
+        (ProxyRule(hosts=("*",), groups=("wheel",)), False),
+        (ProxyRule(hosts=("*",), users=("root", "heddle")), True),
+    ],
+    ids=["everybody", "every group", "a group of it", "its name"],
+)
+def test_operators_and_heddles_own_users_are_acted_for_only_by_name(target, rule, is_allowed):
+    subject = service(
+        proxy_users={"front": rule},
+        admins=("root",),
+        own_users=frozenset({"heddle"}),
+        groups={"root": ("wheel",), "heddle": ("wheel",)},
+    )
+    if not is_allowed:
+        with pytest.raises(ImpersonationError, match="not allowed to impersonate"):
+            identify(subject, user_name="front", do_as=target)
+        return
+    caller = identify(subject, user_name="front", do_as=target)
+    assert subject.is_admin(caller) is (target == "root")
+
+
+def test_a_service_user_that_operates_heddle_does_not_lend_that_to_those_it_acts_for():
+    subject = service(admins=("front",))
+    assert subject.is_admin(identify(subject, user_name="front"))
+    assert not subject.is_admin(identify(subject, user_name="front", do_as="bob"))
+
+
+def test_an_operator_that_somebody_acts_for_without_being_told_so_operates_nothing():
+    subject = service(admins=("root",), proxy_users={"front": ProxyRule(hosts=("*",), users=("*",))})
+    caller = Caller("root", "front")  # as from a token that was issued under another rule
+    assert not subject.is_admin(caller)
+    with pytest.raises(ForbiddenError):
+        subject.require_admin(caller)
+
+
+def test_a_rule_for_everybody_reaches_no_operator_of_a_resource_manager():
+    subject = service(proxy_users={"front": ProxyRule(hosts=("*",), users=("*", "bob"))})
+    for may in (identify(subject, user_name="yarn"), identify(subject, user_name="front", do_as="bob")):
+        assert subject.refuse_wildcard_operator(may) is may
+    with pytest.raises(ImpersonationError, match=r"security\.proxyuser\.front\.users"):
+        subject.refuse_wildcard_operator(identify(subject, user_name="front", do_as="yarn"))
+
+
+def test_acting_for_somebody_without_a_name_of_ones_own_is_ignored():
+    assert identify(service(), do_as="bob").user == "dr.who"
+
+
+def test_a_cookie_may_act_for_others_too():
+    subject = service()
+    cookie = cookie_value(identify(subject, user_name="front"))
+    assert identify(subject, cookie=cookie, do_as="bob").user == "bob"
+
+
+def test_s1_changes_need_a_name_unless_allowed():
+    with pytest.raises(NotAuthenticatedError):
+        service().require_user(identify(service()))
+    open_service = service(allow_anonymous=True)
+    assert open_service.require_user(identify(open_service)).user == "dr.who"
+
+
+@pytest.mark.parametrize(
+    ("admins", "user", "is_admin"),
+    [((), "alice", False), (("alice",), "alice", True), (("*",), "bob", True), (("*",), None, False)],
+)
+def test_admins_are_those_that_are_listed(admins, user, is_admin):
+    subject = service(admins=admins)
+    assert subject.is_admin(identify(subject, user_name=user)) is is_admin

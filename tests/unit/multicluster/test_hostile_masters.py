@@ -1,0 +1,230 @@
+"""ApplicationMasters that are hostile, or wrong: what is read of their calls is bounded, and harms only themselves."""
+
+import asyncio
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
+
+import pytest
+from shim.relay.asks import MOST_GROUPS, MOST_ROWS
+from tests.unit.services.test_spanning import APPLICATION, EAST, WEST, Master, World
+
+from shim.domain.ids import ApplicationId
+from shim.errors import BadRequestError
+from shim.ports.resource_manager_rpc import RPCAnswer
+from shim.protocol.proto.messages import (
+    AllocateRequestProto,
+    AllocateResponseProto,
+    ApplicationAttemptIdProto,
+    ApplicationIdProto,
+    ContainerIdProto,
+    PriorityProto,
+    ResourceBlacklistRequestProto,
+    ResourceInformationProto,
+    ResourceProto,
+    ResourceRequestProto,
+    UpdateContainerRequestProto,
+)
+from tests.support.loop_watch import LoopWatch, machine_factor
+
+LIMIT_S = 0.05
+ROOM = 2.0  # for the collector of garbage
+INT32 = 2**31 - 1
+INT64 = 2**63 - 1
+OTHER = ApplicationId(APPLICATION.cluster_timestamp, 2)
+
+
+@pytest.fixture
+async def world() -> AsyncIterator[World]:
+    made = World()
+    yield made
+    await made.heddle.close()
+
+
+@pytest.fixture
+async def master(world: World) -> Master:
+    for cluster in world.clusters.values():
+        cluster.may_grant = 0
+    made = world.log_in()
+    await made.register()
+    return made
+
+
+def row(
+    *, priority: int = 20, place: str = "*", memory: int = 1024, count: int = 1, request_id: int = -1, label: str = ""
+) -> ResourceRequestProto:
+    return ResourceRequestProto(
+        priority=PriorityProto(priority=priority),
+        resource_name=place,
+        capability=ResourceProto(memory=memory, virtual_cores=1),
+        num_containers=count,
+        allocation_request_id=request_id,
+        node_label_expression=label or None,
+    )
+
+
+def strange(name: str) -> ResourceRequestProto:
+    made = row()
+    made.capability.resource_value_map.append(ResourceInformationProto(key=name, value=1, units="", type=0))
+    return made
+
+
+def container(application: ApplicationId, number: int, attempt: int = 1) -> ContainerIdProto:
+    named = ApplicationIdProto(cluster_timestamp=application.cluster_timestamp, id=application.sequence)
+    return ContainerIdProto(
+        app_attempt_id=ApplicationAttemptIdProto(application_id=named, attemptId=attempt), id=number
+    )
+
+
+async def say(master: Master, request: AllocateRequestProto) -> RPCAnswer:
+    request.response_id = master.response_id
+    answer = await master.calls.allocate(request.SerializeToString())
+    if answer.refusal is None:
+        master.response_id = AllocateResponseProto.FromString(answer.payload).response_id
+    return answer
+
+
+async def refused(master: Master, request: AllocateRequestProto) -> str:
+    """The class of what it is told."""
+    answer = await say(master, request)
+    assert answer.refusal is not None
+    return answer.refusal.java_class.rpartition(".")[2]
+
+
+def asks(rows: Sequence[ResourceRequestProto]) -> AllocateRequestProto:
+    return AllocateRequestProto(ask=rows)
+
+
+@pytest.mark.parametrize(
+    "request_of_master",
+    [
+        AllocateRequestProto(release=[container(OTHER, 2)]),
+        AllocateRequestProto(release=[container(ApplicationId(-1, -1), -5, -2)]),
+        AllocateRequestProto(release=[ContainerIdProto()]),
+    ],
+    ids=["another", "negative", "empty"],
+)
+async def test_a_container_of_another_application_is_not_released(master, request_of_master):
+    assert await refused(master, request_of_master) == "InvalidContainerReleaseException"
+    assert (await say(master, AllocateRequestProto())).refusal is None, "the next call is not refused for it"
+
+
+async def test_a_container_of_another_application_is_not_updated(master):
+    update = UpdateContainerRequestProto(
+        container_id=container(OTHER, 2), capability=ResourceProto(memory=1), container_version=0, update_type=0
+    )
+    assert await refused(master, AllocateRequestProto(update_requests=[update])) == (
+        "InvalidApplicationMasterRequestException"
+    )
+    assert (await say(master, AllocateRequestProto())).refusal is None
+
+
+async def test_what_the_home_refused_is_not_said_again(world, master):
+    home = world.clusters[EAST]
+    blacklist = ResourceBlacklistRequestProto(blacklist_additions=["*"])
+    said = AllocateRequestProto(release=[container(APPLICATION, 77, attempt=9)], blacklist_request=blacklist)
+    assert await refused(master, said) == "InvalidResourceBlacklistRequestException"
+    assert (await say(master, AllocateRequestProto())).refusal is None
+    assert home.heard is not None
+    assert not home.heard.release
+    assert not home.heard.blacklist_request.blacklist_additions
+
+
+@pytest.mark.parametrize("place", ["h" * 1000, "h\0"])
+async def test_a_long_or_strange_place_is_refused(master, place):
+    assert await refused(master, asks([row(place=place)])) == "InvalidResourceRequestException"
+    blacklist = ResourceBlacklistRequestProto(blacklist_additions=[place])
+    said = AllocateRequestProto(blacklist_request=blacklist)
+    assert await refused(master, said) == "InvalidResourceBlacklistRequestException"
+    assert await refused(master, asks([row(label=place * 2)])) == "InvalidResourceRequestException"
+    assert (await say(master, asks([row()]))).refusal is None
+
+
+@pytest.mark.parametrize(
+    "strange_row",
+    [
+        row(count=INT32),
+        row(count=-INT32 - 1),
+        row(count=-1, place="east-1"),
+        row(count=INT32, memory=INT64),
+        row(memory=-1),
+        row(priority=INT32),
+        row(priority=-INT32 - 1),
+        row(request_id=INT64),
+    ],
+    ids=str,
+)
+async def test_numbers_at_the_ends_of_their_types_are_taken(world, master, strange_row):
+    world.clusters[WEST].may_grant = 2
+    for _ in range(3):
+        assert (await say(master, asks([strange_row]))).refusal is None
+        await asyncio.sleep(0.02)
+        await master.calls.allocate(AllocateRequestProto(response_id=master.response_id).SerializeToString())
+        master.response_id += 1
+    assert (await say(master, asks([row(count=0)]))).refusal is None
+
+
+async def test_kept_asks_are_bounded_over_many_calls(master):
+    per_call = 500
+    told = 0
+    for turn in range(2 * MOST_GROUPS // per_call):
+        rows = [row(request_id=turn * per_call + each) for each in range(per_call)]
+        answer = await say(master, asks(rows))
+        told += answer.refusal is None
+    assert told == MOST_GROUPS // per_call
+    assert await refused(master, asks([row(request_id=10**6)])) == "InvalidResourceRequestException"
+    assert (await say(master, asks([row(request_id=0, count=7)]))).refusal is None, "what is kept may change"
+    assert (await say(master, asks([row(request_id=each, count=0) for each in range(10)]))).refusal is None
+    assert (await say(master, AllocateRequestProto())).refusal is None
+    assert (await say(master, asks([row(request_id=10**6)]))).refusal is None, "what has ended makes room"
+
+
+async def test_kept_places_are_bounded_and_those_that_want_nothing_are_not_kept(master):
+    first = await say(master, asks([row(), *(row(place=f"h{each}") for each in range(MOST_ROWS - 1))]))
+    assert first.refusal is None
+    assert await refused(master, asks([row(place="more")])) == "InvalidResourceRequestException"
+    assert (await say(master, asks([row(place=f"h{each}", count=0) for each in range(4000)]))).refusal is None
+    for turn in range(5):
+        rows = [row(place=f"{turn}-{each}", count=0) for each in range(4000)]
+        assert (await say(master, asks(rows))).refusal is None
+    assert (await say(master, asks([row(place="more")]))).refusal is None
+
+
+@pytest.mark.parametrize("response_id", [-1, -INT32 - 1, INT32, 5])
+async def test_response_ids_out_of_order_are_refused_and_harm_nothing(world, master, response_id):
+    answer = await master.calls.allocate(AllocateRequestProto(response_id=response_id).SerializeToString())
+    assert answer.refusal is not None
+    assert "expect responseId to be 0" in answer.refusal.message
+    await world.restart()
+    again = world.log_in()
+    answer = await again.calls.allocate(AllocateRequestProto(response_id=response_id).SerializeToString())
+    assert answer.refusal is not None
+    await again.register()
+    assert (await say(again, AllocateRequestProto())).refusal is None
+
+
+async def tried(master: Master, request: AllocateRequestProto) -> None:
+    with suppress(BadRequestError):  # told to the master by the server
+        await say(master, request)
+
+
+def dear_requests() -> Iterator[tuple[str, AllocateRequestProto]]:
+    yield "groups", asks([row(request_id=each) for each in range(MOST_GROUPS)])
+    yield "places", asks([row(), *(row(place=f"h{each}") for each in range(MOST_ROWS - 1))])
+    yield "nothing", asks([row(request_id=each, count=0) for each in range(8000)])
+    yield "nowhere", asks([row(place=f"h{each}", count=0) for each in range(8000)])
+    yield "types", asks([strange(f"t{each}") for each in range(MOST_GROUPS)])
+    yield "too many", asks([row(request_id=each) for each in range(15_000)])
+    yield "releases", AllocateRequestProto(release=[container(APPLICATION, each) for each in range(10_000)])
+    places = [f"h{each}" for each in range(1000)]
+    yield "blacklist", AllocateRequestProto(blacklist_request=ResourceBlacklistRequestProto(blacklist_additions=places))
+
+
+@pytest.mark.parametrize("name", [name for name, _ in dear_requests()])
+async def test_no_call_holds_the_loop(world, master, name):
+    dear = dict(dear_requests())[name]
+    world.clusters[WEST].may_grant = 3  # a session there, whose beats go through what is kept
+    with LoopWatch() as watch:
+        for said in (dear, AllocateRequestProto(), asks([row(count=3)]), dear):
+            await asyncio.wait({asyncio.create_task(tried(master, said))})
+            await asyncio.sleep(0.03)
+    assert watch.longest_s < ROOM * LIMIT_S * machine_factor(), f"{name}: {watch.what}"

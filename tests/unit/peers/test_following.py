@@ -1,0 +1,215 @@
+import asyncio
+
+import pytest
+
+from shim.domain.ids import GlobalMasterId, SubClusterId
+from shim.domain.leases import Lease
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import SubClusterState
+from shim.domain.submissions import HomeProposal
+from shim.domain.verdicts import Verdict
+from shim.errors import NoAnswerError
+from shim.federation.core.federation_view import Applied, FederationView, ViewSettings
+from shim.peers.following import Following, FollowingSettings
+from shim.peers.launches import LaunchVerification
+from shim.peers.reporting import ReportDesk
+from shim.peers.roster import Roster
+from shim.peers.verification import HomeVerification
+from shim.protocol.peers import ReportFrame
+from shim.testing.builders import a_submission
+from shim.testing.clock import FakeClock
+from shim.testing.master_links import LosesDeltas, MemoryDialer
+from shim.testing.reports import a_document, a_report
+
+EAST = SubClusterId("east")
+NEWLY = Applied(is_new=True)
+
+
+class Story:
+    """A Global Master that follows one Local Master, whose polls the test makes up."""
+
+    def __init__(self):
+        self.clock = FakeClock()
+        self.dialer = MemoryDialer("gm/a")
+        self.roster = Roster()
+        self.view = FederationView((EAST,), ViewSettings(late_after_s=6.0))
+        self.following = Following(
+            GlobalMasterId("a"),
+            self.view,
+            self.dialer,
+            self.roster,
+            self.clock,
+            FollowingSettings(verify_within_s=0.05),
+        )
+        self.sequence = 0
+
+    def a_local_master_lives(self, address="east:1", life="one"):
+        self.sequence = 0
+        own = FederationView((EAST,), ViewSettings())
+        self.truth = own
+        launches = LaunchVerification(EAST, own, self.clock, lasts_s=30)
+        self.desk = ReportDesk(EAST, life, HomeVerification(EAST, own, self.clock).verify, self.clock, launches.verify)
+        self.dialer.listeners[address] = self.desk.serve
+        self.roster.update([Lease("lm/east", life, address, 1, 9.0)], read_at_s=self.clock.monotonic_s())
+
+    async def polled(self, incarnation=1, **report):
+        self.sequence += 1
+        report = {"polled_at_s": self.clock.now_s()} | report
+        made = a_report("east", self.sequence, incarnation=incarnation, **report)
+        self.desk.reported(made, self.truth.apply(made))
+        await self.clock.settle()
+
+    @property
+    def seen(self):
+        return self.view.look(EAST, self.clock.now_s())
+
+
+@pytest.fixture
+async def story():
+    made = Story()
+    made.a_local_master_lives()
+    made.following.start()
+    await made.clock.settle()
+    yield made
+    await made.following.stop()
+
+
+async def test_what_a_local_master_reports_is_in_the_view(story):
+    await story.polled(applications=[a_document(1, "east")])
+    await story.polled(used=ResourceVector(1024, 1), applications=[a_document(1, "east"), a_document(2, "east")])
+    assert (story.seen.used, story.seen.running) == (ResourceVector(1024, 1), 2)
+    (link,) = story.following.links()
+    assert (link.is_linked, link.reports, link.resyncs, link.trouble) == (True, 2, 0, "")
+
+
+async def test_who_joins_late_gets_everything_that_was_told(story):
+    await story.polled()
+    await story.polled(documents={"info": b"{}"}, is_complete=False)
+    late = Story()
+    late.roster.update([Lease("lm/east", "one", "east:1", 1, 9.0)], read_at_s=0)
+    late.dialer.listeners = story.dialer.listeners
+    late.following.start()
+    await late.clock.settle()
+    assert late.seen.queues.keys() == {"root.default"}
+    assert late.seen.scheduler == "capacityScheduler"
+    await late.following.stop()
+
+
+async def test_a_lost_report_is_asked_for_once_and_the_view_is_whole_again(story):
+    await story.polled()
+    await story.following.stop()
+    wires = []
+    story.dialer.wrap = lambda link: wires.append(LosesDeltas(link)) or wires[-1]
+    story.following.start()
+    await story.clock.settle()
+    wires[0].loses = True
+    await story.polled(used=ResourceVector(1024, 1))
+    wires[0].loses = False
+    await story.polled(used=ResourceVector(2048, 2), applications=[a_document(3, "east")])
+    await story.polled(used=ResourceVector(2048, 2), applications=[a_document(3, "east")])
+    assert (story.seen.used, story.seen.running) == (ResourceVector(2048, 2), 1)
+    assert story.following.links()[0].resyncs == 1
+
+
+async def test_a_failed_poll_is_told_at_once(story):
+    await story.polled()
+    story.desk.failed(EAST, NoAnswerError("east", "no answer in 10 s"))
+    await story.clock.settle()
+    assert "no answer in 10 s" in story.seen.failure
+    await story.polled()
+    assert story.seen.failure == ""
+
+
+@pytest.mark.parametrize("ahead_s", [-3600.0, -2.0, 0.0, 3.0, 3600.0])
+async def test_a_local_master_whose_clock_goes_wrong_is_no_older_and_no_younger_for_it(story, ahead_s):
+    theirs = FakeClock(story.clock.wall_s + ahead_s)
+    story.desk._clock = theirs
+    for _ in range(3):
+        document = a_document(1, "east", as_of_s=theirs.now_s())
+        await story.polled(polled_at_s=theirs.now_s(), clock_skew_s=0.25, applications=[document])
+        await story.clock.advance(1.0)
+        await theirs.advance(1.0)
+    assert story.seen.age_s == pytest.approx(1.0, abs=0.01)
+    assert story.seen.clock_skew_s == pytest.approx(0.25 + ahead_s)
+    (document,) = story.view.applications()
+    assert document.as_of_s == pytest.approx(story.clock.now_s() - 1.0, abs=0.01)
+
+
+async def test_a_cut_link_lets_the_view_age_and_is_made_anew(story):
+    await story.polled()
+    story.dialer.is_cut.add("east:1")
+    await story.dialer.links[0].close()
+    await story.clock.advance(5.0)
+    assert (story.seen.state, story.seen.age_s) == (SubClusterState.RUNNING, 5.0)
+    assert story.following.links()[0].trouble == "lm/east at east:1 cannot be reached"
+    await story.clock.advance(2.0)
+    assert story.seen.state is SubClusterState.LOST
+    story.dialer.is_cut.clear()
+    await story.clock.advance(1.0)
+    await story.polled()
+    assert (story.seen.state, story.seen.age_s) == (SubClusterState.RUNNING, 0.0)
+
+
+async def test_the_next_life_is_followed_where_its_lease_says_and_counts_from_one_again(story):
+    for _ in range(5):
+        await story.polled()
+    first = story.desk
+    story.a_local_master_lives("east:2", "two")
+    await story.dialer.links[0].close()
+    await story.clock.advance(1.0)
+    await story.polled(incarnation=2, used=ResourceVector(512, 1))
+    assert story.seen.used == ResourceVector(512, 1)
+    assert first.followers == ()
+
+
+async def test_a_home_is_verified_by_what_the_local_master_knows(story):
+    await story.polled()
+    verdict = await story.following.verify(EAST, HomeProposal(a_submission(1), at_least=0.5))
+    assert (verdict.verdict, verdict.score) == (Verdict.ACCEPTED, 1.0)
+    for _ in range(2):
+        verdict = await story.following.verify(EAST, HomeProposal(a_submission(2), at_least=0.9))
+    assert verdict.verdict is Verdict.REJECTED
+    assert sum(kind.count for kind in verdict.placed) >= 1
+    assert story.following.verdicts[EAST, Verdict.REJECTED] >= 1
+
+
+async def test_a_local_master_that_has_not_polled_yet_has_nothing_against_anything(story):
+    verdict = await story.following.verify(EAST, HomeProposal(a_submission(1), at_least=0.9))
+    assert (verdict.verdict, verdict.score, verdict.age_s) == (Verdict.UNVERIFIED, None, None)
+
+
+async def test_a_local_master_that_says_nothing_stands_in_nobodys_way(story):
+    async def says_nothing(link):
+        while True:
+            await link.receive()
+
+    await story.following.stop()
+    story.dialer.listeners["east:1"] = says_nothing
+    story.following.start()
+    await story.clock.settle()
+    verdict = await story.following.verify(EAST, HomeProposal(a_submission(1)))
+    assert verdict.verdict is Verdict.UNVERIFIED
+    assert "did not answer" in verdict.reason
+
+
+async def test_without_a_local_master_nothing_is_verified_and_that_is_said(story):
+    story.dialer.is_cut.add("east:1")
+    await story.dialer.links[0].close()
+    await story.clock.advance(1.0)
+    verdict = await story.following.verify(EAST, HomeProposal(a_submission(1)))
+    assert (verdict.verdict, "cannot be reached" in verdict.reason) == (Verdict.UNVERIFIED, True)
+
+
+async def test_a_report_of_another_subcluster_breaks_the_link_and_changes_nothing(story):
+    async def sends_reports_of_west(link):
+        await link.receive()
+        await link.send(ReportFrame.of("one", a_report("west", used=ResourceVector(1, 1))))
+        await asyncio.Event().wait()
+
+    await story.polled()
+    await story.following.stop()
+    story.dialer.listeners["east:1"] = sends_reports_of_west
+    story.following.start()
+    await story.clock.settle()
+    assert "west" in story.following.links()[0].trouble
+    assert story.seen.used == ResourceVector()

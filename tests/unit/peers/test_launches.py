@@ -1,0 +1,201 @@
+"""Proposals for containers between a Global Master and Local Masters, in one process and over links."""
+
+import asyncio
+from dataclasses import replace
+
+import pytest
+from prometheus_client import CollectorRegistry, generate_latest
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, NodeId, SubClusterId
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import UNORDERED
+from shim.domain.subclusters import NodeReport
+from shim.domain.verdicts import Verdict
+from shim.federation.core.federation_view import FederationView
+from shim.multicluster.core import Demand, Room
+from shim.multicluster.core.matching import MatchSettings
+from shim.multicluster.splitters import MatchingStatus, SpanMatching
+from shim.peers.container_order import ContainerOrders
+from shim.peers.launches import LaunchDesk
+from shim.ports.attempt_calls import Attempt
+from shim.protocol.peers import LaunchedFrame, LaunchFrame, decode_frame_untrusted, encode_frame
+from shim.server.peers import MatchingCollector
+from shim.server.rest.asks_shown import shown_asks, shown_matching
+from shim.testing.clock import FakeClock
+from shim.testing.reports import a_report
+from tests.unit.multicluster.core.test_matching import KEY
+from tests.unit.peers.test_following import Story
+
+EAST = SubClusterId("east")
+KIND = ContainerKind("root.default", ResourceVector(1024, 1))
+ATTEMPT = Attempt(ApplicationAttemptId(ApplicationId(1, 1), 1), EAST, queue="default", user="ada")
+SIZE = ResourceVector(10 * 1024, 10)
+ROOMS = (Room(EAST, is_home=True, free=SIZE, size=SIZE, largest=SIZE),)
+DOCUMENTS = {"nodes": b"{}", "scheduler": b"{}"}
+
+
+def nodes(free):
+    used = ResourceVector(1024 * (10 - free), 10 - free)
+    return (NodeReport(NodeId("e1", 1), "/r", "RUNNING", SIZE, used),)
+
+
+@pytest.fixture
+async def story():
+    made = Story()
+    made.a_local_master_lives()
+    made.following.start()
+    await made.clock.settle()
+    await made.polled(nodes=nodes(6), documents=DOCUMENTS, queues=())
+    yield made
+    await made.following.stop()
+
+
+class Asker:
+    """A Global Master's desk, and what it was told late."""
+
+    def __init__(self, story, elsewhere):
+        self.desk = LaunchDesk(story.view, story.clock, 30.0, elsewhere)
+        self.heard = []
+
+    def propose(self, count):
+        return self.desk.propose(EAST, "a", KIND, count, self.heard.extend)
+
+
+def test_frames_of_launches_travel():
+    verdict = LaunchVerdict(EAST, 4, Verdict.REJECTED, 1, "why", 0.5)
+    for frame in (
+        LaunchFrame(1, (LaunchProposal(4, "a", KIND, 2),), (LaunchNews(3, 1, 1),)),
+        LaunchFrame(2, (LaunchProposal(5, "a", replace(KIND, places=("e1", "/r")), 2),), (), life=7),
+        LaunchedFrame(1, (verdict,)),
+    ):
+        assert decode_frame_untrusted(encode_frame(frame)) == frame
+
+
+async def test_in_one_process_the_verdict_is_there_at_once():
+    view, clock = FederationView((EAST,)), FakeClock()
+    view.apply(a_report("east", 1, polled_at_s=clock.now_s(), nodes=nodes(3), documents=DOCUMENTS, queues=()))
+    desk = LaunchDesk(view, clock, 30.0)
+    _, verdict = desk.propose(EAST, "a", KIND, 5, lambda _: None)
+    assert (verdict.verdict, verdict.accepted) == (Verdict.REJECTED, 3)
+    assert desk.open_promises() == {EAST: 3}
+
+
+async def test_two_global_masters_collide_and_the_rejection_tells_of_the_other(story):
+    one = Asker(story, story.following)
+    number, verdict = one.propose(4)
+    assert verdict is None
+    await story.clock.settle()
+    assert [(told.number, told.verdict, told.accepted) for told in one.heard] == [(number, Verdict.ACCEPTED, 4)]
+
+    other = Story()
+    other.dialer = type(other.dialer)("gm/b")
+    other.following._dialer = other.dialer
+    other.dialer.listeners = story.dialer.listeners
+    other.roster.update(list(story.roster.all()), read_at_s=0)
+    other.following.start()
+    await other.clock.settle()
+    two = Asker(other, other.following)
+    assert two.desk.room(EAST, KIND) == 6, "nobody has told it of the first one's"
+    two.propose(5)
+    await other.clock.settle()
+    (told,) = two.heard
+    assert (told.verdict, told.accepted) == (Verdict.REJECTED, 2)
+    assert two.desk.room(EAST, KIND) == 0
+    assert two.desk.verdicts == {(EAST, Verdict.REJECTED): 1}
+
+    one.desk.tell(EAST, LaunchNews(number, 0, 4))
+    await story.clock.settle()
+    two.propose(4)
+    await other.clock.settle()
+    assert two.heard[-1].verdict is Verdict.ACCEPTED, "what was withdrawn can be had"
+    await other.following.stop()
+
+
+async def test_a_local_master_that_is_silent_or_away_is_done_without(story):
+    asker = Asker(story, story.following)
+    story.desk._verify_launches = lambda *_: ()
+    asker.propose(2)
+    await story.clock.settle()
+    assert [told.verdict for told in asker.heard] == [Verdict.UNVERIFIED]
+    await story.following.stop()
+    asker.propose(2)
+    await asyncio.sleep(0.01)
+    assert [told.verdict for told in asker.heard] == [Verdict.UNVERIFIED] * 2
+
+
+async def test_a_splitter_over_links_thinks_again_when_the_verdict_comes(story):
+    desk = LaunchDesk(story.view, story.clock, 30.0, story.following)
+    matching = SpanMatching(desk, MatchSettings(), ContainerOrders(lambda _: UNORDERED, story.clock, 60.0, story.view))
+    changed = []
+    splitter = matching.splitter(ATTEMPT, lambda _: "root.default", lambda: changed.append(1))
+    assert splitter.split(Demand(KEY, 3), ROOMS) == {EAST: 3}, "for the home"
+    await story.clock.settle()
+    assert changed == [1]
+    status = matching.status()
+    assert (status.verdicts, status.promised) == ({(EAST, Verdict.ACCEPTED): 1}, {EAST: 3})
+    splitter.split(Demand(KEY, 4, standing={EAST: 3}), ROOMS)
+    (shown,) = shown_asks(matching.decisions(ATTEMPT.id.application))
+    assert (shown["by"], shown["wanted"]) == ("heddle", 4)
+    assert [(each["cluster"], each["room"], each["promised"]) for each in shown["candidates"]] == [("east", 3, 3)]
+    assert [(each["proposed"], each["verdict"]) for each in shown["verdicts"]] == [(3, "accepted")]
+    await matching.close()
+
+
+def test_metrics_and_the_document_tell_of_verdicts_repairs_and_promises():
+    status = MatchingStatus({(EAST, Verdict.REJECTED): 2, (EAST, Verdict.ACCEPTED): 5}, 3, 4, {EAST: 1})
+    registry = CollectorRegistry()
+    registry.register(MatchingCollector(lambda: status))
+    text = generate_latest(registry).decode()
+    assert 'heddle_launch_verdicts_total{subcluster="east",verdict="rejected"} 2.0' in text
+    assert "heddle_launch_repairs_total 3.0" in text
+    assert "heddle_launch_fallbacks_total 4.0" in text
+    assert 'heddle_promised_containers{subcluster="east"} 1.0' in text
+    document = shown_matching(status)
+    assert document["verdicts"] == {"accepted": 5, "rejected": 2, "unverified": 0}
+    assert (document["inconsistencies"], document["promised"]) == (2, [{"cluster": "east", "containers": 1}])
+
+
+class BlindfoldedView(FederationView):
+    """A view that cannot be looked at while `is_covered`."""
+
+    is_covered = False
+
+    def look(self, subcluster, now_s):
+        assert not self.is_covered, "somebody waits for the nodes of a report"
+        return super().look(subcluster, now_s)
+
+
+def test_a_book_that_is_read_is_kept_up_by_reports_and_not_by_whoever_reads_it():
+    view, clock = BlindfoldedView((EAST,)), FakeClock()
+    desk = LaunchDesk(view, clock, 30.0)
+
+    def polled(sequence, free):
+        report = a_report(
+            "east",
+            sequence,
+            polled_at_s=clock.now_s() + sequence,
+            nodes=nodes(free),
+            documents=DOCUMENTS,
+            queues=(),
+        )
+        applied = view.apply(report)
+        desk.reported(report, applied)
+
+    view.is_covered = True
+    polled(1, 3)  # nobody spans: reports are not read
+    view.is_covered = False
+    assert desk.room(EAST, KIND) == 3
+    polled(2, 5)
+    view.is_covered = True
+    assert desk.room(EAST, KIND) == 5
+
+
+async def test_a_global_masters_book_is_kept_up_by_what_it_follows(story):
+    asker = Asker(story, story.following)
+    assert asker.desk.room(EAST, KIND) == 6
+    story.following.listen(asker.desk)
+    await story.clock.advance(1.0)
+    await story.polled(nodes=nodes(2), documents=DOCUMENTS, queues=())
+    story.view.look = None
+    assert asker.desk.room(EAST, KIND) == 2

@@ -1,0 +1,150 @@
+"""Room is made wherever a container that waits could be had, where that is cheapest, and only once."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.preemption import (
+    AskingAttempt,
+    HeldContainer,
+    PreemptionStage,
+    QueueShare,
+    ShareSnapshot,
+    WaitingWork,
+)
+from shim.domain.resources import ResourceVector
+from shim.queues.core.preemption import Preemption
+from shim.queues.core.preemption_effects import PreemptionSettings, Restrain, Step
+from shim.queues.core.preemption_sizes import easy, lacking
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+UNIT = ResourceVector(1024, 0)
+CAPACITY = ResourceVector(16 * 1024, 0)
+PATIENCE = PreemptionSettings(persist_s=2, grace_s=4, settle_s=3)
+
+
+def slots(count: float) -> ResourceVector:
+    return ResourceVector(round(1024 * count), 0)
+
+
+def an_attempt(number: int) -> ApplicationAttemptId:
+    return ApplicationAttemptId(ApplicationId(1, number), 1)
+
+
+def containers_at(cluster: SubClusterId, numbers: range, *, since_s: float = 900.0) -> tuple[HeldContainer, ...]:
+    return tuple(
+        HeldContainer(ContainerId(an_attempt(1), number), "root.dev", cluster, NodeId(cluster, 1), UNIT, since_s)
+        for number in numbers
+    )
+
+
+@dataclass
+class Clusters:
+    """Two clusters of eight, of which `dev` holds what is given; `prod`, entitled to twelve, waits in the east."""
+
+    held: tuple[HeldContainer, ...]
+    prod: int
+    waits: Mapping[SubClusterId, WaitingWork]
+    core: Preemption = field(default_factory=lambda: Preemption(PATIENCE))
+    at_s: float = 1000.0
+
+    def look(self, seconds: int = 1) -> list[object]:
+        effects: list[object] = []
+        for _ in range(seconds):
+            self.at_s += 1
+            effects += self.core.handle(self.snapshot())
+        return effects
+
+    def snapshot(self) -> ShareSnapshot:
+        queues = (
+            QueueShare("root.prod", slots(12), slots(self.prod), self.waits),
+            QueueShare("root.dev", slots(4), slots(len(self.held)), {}, may_be_taken_from=True, budget=10),
+        )
+        attempts = (AskingAttempt(an_attempt(1), "root.dev", slots(4), frozenset({WEST})),)
+        as_of_s = dict.fromkeys((EAST, WEST), self.at_s + 0.001)
+        return ShareSnapshot(self.at_s, CAPACITY, queues, self.held, attempts, as_of_s)
+
+
+def asked_at(effects: list[object]) -> list[SubClusterId]:
+    return [
+        each.container.subcluster for each in effects if isinstance(each, Step) and each.stage is PreemptionStage.ASKED
+    ]
+
+
+def spanning(count: int, *, free_west: int = 0, could: int | None = None) -> dict[SubClusterId, WaitingWork]:
+    elsewhere = {WEST: count if could is None else could}
+    return {EAST: WaitingWork(UNIT, count, 0, elsewhere), WEST: WaitingWork(UNIT, 0, free_west)}
+
+
+def test_room_is_made_where_something_can_be_taken_and_the_ask_could_be():
+    full_of_prod = Clusters(containers_at(WEST, range(2, 10)), 8, spanning(4))
+    effects = full_of_prod.look(4)
+    assert asked_at(effects) == [WEST] * 4
+    assert any(isinstance(each, Restrain) and each.amount is not None for each in effects), "who could be in the way"
+
+
+def test_an_ask_that_could_be_nowhere_else_gets_room_where_it_waits():
+    one_place = Clusters(containers_at(WEST, range(2, 10)), 8, {EAST: WaitingWork(UNIT, 4)})
+    assert one_place.look(6) == []
+    with_choice = Clusters(
+        containers_at(WEST, range(2, 6)) + containers_at(EAST, range(12, 16), since_s=100.0), 8, spanning(4, could=1)
+    )
+    assert sorted(asked_at(with_choice.look(4))) == [EAST] * 3 + [WEST], "no more than could be there"
+
+
+@pytest.mark.parametrize(("old", "young"), [(EAST, WEST), (WEST, EAST)])
+def test_of_several_places_the_one_goes_first_where_the_least_work_is_lost(old: SubClusterId, young: SubClusterId):
+    held = containers_at(old, range(2, 6), since_s=100.0) + containers_at(young, range(12, 16), since_s=990.0)
+    assert asked_at(Clusters(held, 8, spanning(2)).look(4)) == [young] * 2
+
+
+def test_room_that_is_made_elsewhere_counts_as_given_until_the_ask_has_moved():
+    clusters = Clusters(containers_at(WEST, range(2, 10)), 10, spanning(2))
+    assert asked_at(clusters.look(3)) == [WEST] * 2
+    assert asked_at(clusters.look(4)) == [], "nothing is asked back twice"
+    assert set(clusters.core.victims.values()) == {PreemptionStage.RELEASED}
+    clusters.held, clusters.waits = clusters.held[2:], spanning(2, free_west=2)
+    assert asked_at(clusters.look(10)) == [], "it has not moved yet, but there is room for it"
+    clusters.waits = {EAST: WaitingWork(UNIT, 0), WEST: WaitingWork(UNIT, 2, 2)}
+    assert asked_at(clusters.look(2)) == []
+    clusters.prod, clusters.waits = 12, {}
+    assert asked_at(clusters.look(5)) == []
+
+
+def test_what_there_is_room_for_is_easy_wherever_it_could_be_and_only_once():
+    waits = {
+        EAST: WaitingWork(UNIT, 3, 1, {WEST: 2}),
+        WEST: WaitingWork(UNIT, 2, 3, {EAST: 2}),
+    }
+    queue = QueueShare("root.prod", slots(12), slots(2), waits)
+    assert easy(queue) == {EAST: 2, WEST: 2}
+    assert lacking(queue, CAPACITY, {}) == {EAST: 1}
+    assert lacking(queue, CAPACITY, {EAST: 1}) == {}
+
+
+@dataclass
+class SilentAtTimes(Clusters):
+    """The west is not heard of while `is_silent`: its part is from before the last look."""
+
+    is_silent: bool = False
+
+    def snapshot(self) -> ShareSnapshot:
+        whole = super().snapshot()
+        return replace(whole, is_fresh=not self.is_silent)
+
+
+def lifted(effects: list[object]) -> bool:
+    return any(isinstance(each, Restrain) and each.amount is None for each in effects)
+
+
+def test_what_is_held_back_stays_so_when_one_poll_is_missed_and_goes_out_when_silence_lasts():
+    clusters = SilentAtTimes(containers_at(WEST, range(2, 10)), 8, spanning(4))
+    assert any(isinstance(each, Restrain) and each.amount is not None for each in clusters.look(2))
+    clusters.is_silent = True
+    assert clusters.look(1) == [], "one missed poll says nothing"
+    assert clusters.look(int(PATIENCE.stale_s) - 2) == []
+    assert lifted(clusters.look(2)), "nobody knows who waits any more"
+    clusters.is_silent = False
+    assert not lifted(clusters.look(1))

@@ -1,0 +1,99 @@
+"""S13: an access list holds whatever a queue is called, and for those who move an application there, too."""
+
+import pytest
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.errors import ForbiddenError
+from shim.federation.core.federation_view import FederationView
+from shim.queues.access import QueueAccess
+from shim.testing.clock import FakeClock
+from shim.testing.reports import a_queue_report, a_report
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+APP = ApplicationId(1, 7)
+POLICY = SharePolicy(
+    (
+        FederatedQueue("root.prod", submit=("alice", "group:ops"), names={WEST: "root.production"}),
+        FederatedQueue("root.dev"),
+    )
+)
+QUEUES = {
+    EAST: ("root.prod", "root.prod.etl", "root.dev", "root.dev.batch", "root.dev.twice"),
+    WEST: ("root.production", "root.production.etl", "root.dev", "root.prod", "root.dev.batch", "root.prod.twice"),
+}
+
+
+def an_access(policy: SharePolicy = POLICY, *, is_heard: bool = True) -> QueueAccess:
+    view = FederationView((EAST, WEST))
+    for name, paths in QUEUES.items() if is_heard else ():
+        view.apply(a_report(name, queues=tuple(a_queue_report(path) for path in paths)))
+    return QueueAccess(lambda: policy, view, lambda user: {"ops"} if user == "oscar" else set(), FakeClock())
+
+
+@pytest.mark.parametrize("queue", ["root.prod", "prod", "root.prod.etl", "etl", "root.prod.new"])
+def test_s13_who_is_not_listed_submits_to_no_queue_below_by_any_name(queue: str):
+    with pytest.raises(ForbiddenError, match="User mallory does not have permission to submit"):
+        an_access().check_submission(APP, queue, "mallory")
+    for user in ("alice", "oscar"):
+        an_access().check_submission(APP, queue, user)
+
+
+@pytest.mark.parametrize(
+    ("home", "queue"),
+    [
+        (EAST, "root.prod"),
+        (EAST, "prod"),
+        (EAST, "etl"),
+        (EAST, "root.prod.etl"),
+        (WEST, "root.production"),
+        (WEST, "production"),
+        (WEST, "etl"),
+    ],
+)
+def test_s13_who_is_not_listed_moves_nothing_there_by_any_name(home: SubClusterId, queue: str):
+    with pytest.raises(ForbiddenError, match="User mallory does not have permission to submit"):
+        an_access().check_move(APP, home, queue, "mallory")
+    an_access().check_move(APP, home, queue, "alice")
+
+
+def test_a_home_s_own_queue_of_the_same_name_is_another():
+    an_access().check_move(APP, WEST, "root.prod", "mallory")
+
+
+@pytest.mark.parametrize("queue", ["prod", "root.prod", "root.prod.etl"])
+def test_s13_names_of_the_policy_are_known_before_any_cluster_was_heard(queue: str):
+    access = an_access(is_heard=False)
+    for check in (
+        lambda: access.check_submission(APP, queue, "eve"),
+        lambda: access.check_move(APP, EAST, queue, "eve"),
+    ):
+        with pytest.raises(ForbiddenError):
+            check()
+
+
+@pytest.mark.parametrize(
+    ("queue", "path"),
+    [
+        ("batch", "root.dev.batch"),
+        ("dev", "dev"),
+        ("root.dev.batch", "root.dev.batch"),
+        ("etl", "etl"),  # west calls it otherwise
+        ("twice", "twice"),
+        ("", ""),
+        ("nosuch", "nosuch"),
+    ],
+)
+def test_a_leaf_told_by_its_last_part_is_known_by_its_path(queue: str, path: str):
+    assert an_access().full_path(queue) == path
+
+
+@pytest.mark.parametrize("queue", ["dev", "root.dev", "default", "nosuch"])
+def test_other_queues_are_everybodys(queue: str):
+    an_access().check_submission(APP, queue, "mallory")
+    an_access().check_move(APP, EAST, queue, "mallory")
+
+
+def test_without_lists_nothing_is_looked_up():
+    assert not an_access(SharePolicy((FederatedQueue("root.dev"),))).is_restricted
+    assert an_access().is_restricted

@@ -1,0 +1,42 @@
+"""What queues hold, measured off a view."""
+
+import pytest
+
+from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.subclusters import ApplicationDocument
+from shim.federation.core.federation_view import FederationView
+from shim.queues.load_meter import LoadMeter
+from shim.testing.clock import FakeClock
+from shim.testing.reports import a_document, a_report
+
+EAST = SubClusterId("east")
+
+
+class CountsLooks(FederationView):
+    """A view that knows how often somebody went through its applications."""
+
+    looks = 0
+
+    def unfinished(self) -> list[ApplicationDocument]:
+        self.looks += 1
+        return super().unfinished()
+
+
+@pytest.fixture
+def view() -> CountsLooks:
+    view = CountsLooks((EAST,))
+    view.apply(a_report("east", polled_at_s=FakeClock().now_s(), applications=[a_document(1, "east")]))
+    return view
+
+
+def test_a_policy_without_queues_needs_no_look_at_applications(view):
+    load = LoadMeter(view, {}, FakeClock(), absent_after_s=60.0).measure(SharePolicy())
+    assert (load.capacity, dict(load.queues), view.looks) == (ResourceVector(8192, 8), {}, 0)
+
+
+def test_applications_are_counted_for_the_queues_of_a_policy(view):
+    policy = SharePolicy((FederatedQueue("root.default", weight=1),))
+    load = LoadMeter(view, {}, FakeClock(), absent_after_s=60.0).measure(policy)
+    assert (load.queues["root.default"].running, view.looks) == (1, 1)

@@ -1,0 +1,201 @@
+"""Preemption over several Heddles' lives: what one began the next goes on with, and takes no more than both may."""
+
+from collections import Counter
+from dataclasses import dataclass, field, replace
+
+import pytest
+
+from shim.domain.allocations import Grant
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.preemption import PreemptionStage
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.multicluster.core import AskedBackNow, Recall, Restrained, Spared, Standing, TakenBack
+from shim.multicluster.core.containers import Container, ContainerState
+from shim.ports.attempt_calls import Attempt
+from shim.queues.admission import WaitingRoom
+from shim.queues.core.entitle import ShareSettings
+from shim.queues.core.preemption_effects import PreemptionSettings
+from shim.queues.preemption import PreemptionService, PreemptionWorld
+from shim.queues.preemption_log import PreemptionLog
+from shim.testing.act_stores import InMemoryActStore
+from shim.testing.clock import FakeClock
+from shim.testing.reports import a_node_report, a_queue_report, a_report
+from shim.testing.state_stores import InMemoryStateStore
+
+EAST = SubClusterId("east")
+UNIT = ResourceVector(1024, 1)
+FULL = ResourceVector(8192, 8)
+DEV = ApplicationAttemptId(ApplicationId(1_700_000_000_000, 1), 1)
+BUDGET = 3
+POLICY = SharePolicy(
+    (
+        FederatedQueue("root.prod", weight=3),
+        FederatedQueue("root.dev", weight=1, preemptable=True, preempted_per_minute=BUDGET),
+    ),
+    version=1,
+)
+PATIENCE = PreemptionSettings(persist_s=2, grace_s=8, settle_s=2)
+NOTHING = ResourceVector()
+
+
+@dataclass
+class Borrower:
+    """Implements what preemption needs of `Span`: an attempt with all containers of a cluster; wants more of them."""
+
+    attempt: Attempt = field(default_factory=lambda: Attempt(DEV, EAST, "root.dev", "ada"))
+    held: list[int] = field(default_factory=lambda: list(range(2, 9)))
+    told: list[Recall] = field(default_factory=list)
+    is_known: bool = True
+    is_deaf: bool = False
+
+    @property
+    def standing(self) -> Standing:
+        containers = (
+            Container(ContainerId(DEV, number), EAST, ContainerState.GIVEN, None, self._grant(number))
+            for number in self.held
+        )
+        return Standing(tuple(containers) if self.is_known else (), UNIT, NOTHING, frozenset({EAST}))
+
+    def tell(self, event: Recall) -> None:
+        if self.is_deaf:
+            return
+        self.told.append(event)
+        if isinstance(event, TakenBack):
+            self.held = [number for number in self.held if ContainerId(DEV, number) not in event.containers]
+
+    def heard(self, kind: type[Recall]) -> list[int]:
+        """Numbers of the containers that it was told of in such words."""
+        return [name.number for each in self.told if isinstance(each, kind) for name in each.containers]  # type: ignore[attr-defined]
+
+    @staticmethod
+    def _grant(number: int) -> Grant:
+        return Grant(ContainerId(DEV, number), NodeId("n1", 1), 1, -1, UNIT)
+
+
+class Federation:
+    """A cluster of eight containers that `dev` has and of which `prod` wants six; Heddles come and go."""
+
+    def __init__(self) -> None:
+        self.clock = FakeClock(1000.0)
+        self.view = FederationView((EAST,), ViewSettings(late_after_s=5.0))
+        self.store = InMemoryActStore()
+        self.borrower = Borrower()
+        self.sequence = 0
+        self.start()
+
+    def start(self) -> None:
+        """A Heddle whose predecessor, if there was one, was killed."""
+        self.log = PreemptionLog(self.store)
+        room = WaitingRoom(
+            policy=lambda: POLICY,
+            view=self.view,
+            admissions={},
+            store=InMemoryStateStore(self.clock.now_s),
+            clock=self.clock,
+            groups_of=lambda _: frozenset(),
+            settings=ShareSettings(),
+        )
+        world = PreemptionWorld(lambda: POLICY, self.view, room, self.log, self.clock)
+        self.borrower.told.clear()
+        self.service = PreemptionService(world, lambda: [self.borrower], PATIENCE)  # type: ignore[list-item]
+
+    async def lives(self, seconds: int) -> None:
+        for _ in range(seconds):
+            await self.clock.advance(1.0)
+            self.sequence += 1
+            used = ResourceVector(1024 * (1 + len(self.borrower.held)), 1 + len(self.borrower.held))
+            queues = (
+                a_queue_report("root.prod", pending=ResourceVector(6144, 6), pending_containers=6),
+                a_queue_report("root.dev", used=used, pending=UNIT, pending_containers=1),
+            )
+            node = replace(a_node_report(), used=used)
+            at_s = self.clock.now_s()
+            self.view.apply(a_report("east", self.sequence, polled_at_s=at_s, queues=queues, used=used, nodes=(node,)))
+            await self.service.round()
+
+    async def done(self) -> list[PreemptionStage]:
+        return [act.stage for act in await self.log.of(DEV.application) if act.stage is not None]
+
+
+@pytest.fixture
+def federation() -> Federation:
+    return Federation()
+
+
+async def test_stages_go_on_where_they_were_and_the_deadline_stays(federation: Federation) -> None:
+    await federation.lives(4)
+    asked = federation.borrower.heard(AskedBackNow)
+    assert len(asked) == BUDGET
+    federation.start()
+    await federation.lives(1)
+    assert federation.borrower.heard(AskedBackNow) == asked, "its new ledger has to tell its master"
+    assert any(isinstance(each, Restrained) for each in federation.borrower.told)
+    done = await federation.done()
+    assert Counter(done) == {PreemptionStage.HELD_BACK: 1, PreemptionStage.ASKED: BUDGET}, "nothing twice"
+    await federation.lives(6)
+    assert federation.borrower.heard(TakenBack) == asked, "8 s after they were asked back, in either life"
+    assert federation.log.preempted("root.dev") == BUDGET
+
+
+async def test_a_restart_doubles_no_budget(federation: Federation) -> None:
+    await federation.lives(12)
+    assert (await federation.done()).count(PreemptionStage.RELEASED) == BUDGET
+    federation.start()
+    await federation.lives(45)
+    assert (await federation.done()).count(PreemptionStage.ASKED) == BUDGET
+    await federation.lives(15)
+    assert (await federation.done()).count(PreemptionStage.ASKED) > BUDGET, "the minute is over"
+
+
+async def test_what_was_written_down_and_not_done_is_done_by_the_next_heddle(federation: Federation) -> None:
+    await federation.lives(10)
+    federation.borrower.is_deaf = True  # as if Heddle died before it carried out anything
+    await federation.lives(1)
+    federation.borrower.is_deaf = False
+    assert (await federation.done()).count(PreemptionStage.RELEASED) == BUDGET
+    assert len(federation.borrower.held) == 7
+    federation.start()
+    await federation.lives(1)
+    assert len(federation.borrower.held) == 7 - BUDGET
+
+
+async def test_counts_and_reasons_are_told_on_and_of_those_that_are_gone_too(federation: Federation) -> None:
+    await federation.lives(12)
+    acts = list(await federation.log.of(DEV.application))
+    federation.start()
+    assert list(await federation.log.of(DEV.application)) == acts, "whether or not its master is back"
+    assert await federation.log.begin()
+    assert federation.log.preempted("root.dev") == BUDGET
+    assert list(await federation.log.of(ApplicationId(1, 99))) == []
+
+
+async def test_nothing_is_begun_while_nobody_can_tell_what_was_begun_before(federation: Federation) -> None:
+    federation.store.is_away = True
+    await federation.lives(20)
+    assert federation.borrower.told == []
+    federation.store.is_away = False
+    await federation.lives(4)
+    assert len(federation.borrower.heard(AskedBackNow)) == BUDGET
+
+
+async def test_acts_that_the_store_did_not_take_are_kept_when_it_is_back(federation: Federation) -> None:
+    await federation.lives(2)
+    federation.store.is_away = True
+    await federation.lives(3)
+    assert len(federation.borrower.heard(AskedBackNow)) == BUDGET, "what is known is acted on"
+    federation.store.is_away = False
+    await federation.lives(1)
+    assert (await federation.store.counts())["root.dev", PreemptionStage.ASKED] == BUDGET
+
+
+async def test_what_is_not_seen_for_a_minute_is_on_its_way_no_more(federation: Federation) -> None:
+    await federation.lives(4)
+    federation.borrower.is_known = False
+    federation.start()
+    await federation.lives(61)
+    federation.borrower.is_known = True
+    await federation.lives(1)
+    assert federation.borrower.heard(Spared) == []
+    assert len(federation.borrower.heard(AskedBackNow)) == BUDGET, "asked back anew, as there is a budget again"

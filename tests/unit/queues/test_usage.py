@@ -1,0 +1,143 @@
+"""What applications have used is written once, comes back, and is told to those who may know it."""
+
+import pytest
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.errors import BadRequestError
+from shim.federation.core.federation_view import Applied
+from shim.identity.service import Caller
+from shim.ports.usage_store import UsageQuestion, UsageTotal
+from shim.protocol.rest.usage import UsageForm
+from shim.queues.usage import UsageKeeping, UsageReports
+from shim.testing.builders import FEDERATION_TIMESTAMP_MS
+from shim.testing.federation import ScriptedFederation
+from shim.testing.reports import a_report
+from shim.testing.usage_stores import InMemoryUsageStore
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+ONE, TWO = ApplicationId(FEDERATION_TIMESTAMP_MS, 1), ApplicationId(FEDERATION_TIMESTAMP_MS, 2)
+PART = {"applicationTags": "heddle-span", "applicationType": "HEDDLE"}
+
+
+class Kept:
+    """A Heddle that keeps usage, over two ResourceManagers and a store that outlives it."""
+
+    def __init__(self):
+        self.federation = ScriptedFederation()
+        self.store = InMemoryUsageStore()
+        self.others = ""
+
+    async def start(self):
+        self.heddle = await self.federation.start()
+        view = self.heddle.view
+        self.keeping = UsageKeeping(
+            view, view.accounts, UsageForm(), self.store, self.federation.clock, lambda queue: queue != self.others
+        )
+        await self.keeping.restore()
+        return self
+
+    async def polls(self, after_s=2.0):
+        await self.federation.clock.advance(after_s)
+        await self.federation.wait_for(self.heddle.poll())
+        known = {each.summary.application_id: each for each in self.heddle.view.applications()}
+        report = a_report("east", 1, applications=known.values())
+        self.keeping.reported(report, Applied(is_new=True))
+        await self.keeping.turn()
+
+    def memory(self):
+        return {
+            (name.sequence, at): row.part.spent.get("memory_mib_s")
+            for (name, at), row in sorted(self.store.rows.items())
+        }
+
+
+@pytest.fixture
+async def kept():
+    return await Kept().start()
+
+
+async def test_an_application_is_written_when_it_is_seen_now_and_then_and_at_its_end_once(kept):
+    east = kept.federation["east"]
+    east.add_application(ONE, memorySeconds=10)
+    await kept.polls()
+    assert kept.memory() == {(1, "east"): 10}
+    assert kept.store.rows[ONE, EAST].ended_at_ms == 0
+    east.applications[ONE]["memorySeconds"] = 20
+    await kept.polls()
+    assert kept.memory() == {(1, "east"): 10}, "not at every poll"
+    await kept.polls(60.0)
+    assert kept.memory() == {(1, "east"): 20}
+    east.move(ONE, "FINISHED")
+    east.applications[ONE]["memorySeconds"] = 25
+    await kept.polls()
+    row = kept.store.rows[ONE, EAST]
+    assert (row.part.spent["memory_mib_s"], row.user, row.queue, row.is_home) == (25, "alice", "root.default", True)
+    assert row.ended_at_ms == east.applications[ONE]["finishedTime"]
+    writes = kept.store.writes
+    for _ in range(3):
+        await kept.polls(60.0)
+    assert kept.store.writes == writes
+
+
+async def test_all_parts_of_an_application_are_written_and_come_back(kept):
+    for name, told in (("east", {}), ("west", PART)):
+        kept.federation[name].add_application(ONE, memorySeconds=10, **told)
+        kept.federation[name].applications[ONE]["startedTime"] = 1_800_000_000_000
+    await kept.polls()
+    await kept.polls()
+    assert kept.memory() == {(1, "east"): 10, (1, "west"): 10}
+    kept.federation["east"].applications[ONE]["memorySeconds"] = 15
+    del kept.federation["west"].applications[ONE]  # it remembers so many of those that have ended, and no more
+    await kept.start()
+    await kept.polls()
+    document = kept.heddle.view.find(ONE)
+    assert b'"memorySeconds":25' in document.raw
+    assert [each.summary.application_id for each in kept.heddle.view.applications()] == [ONE]
+
+
+async def test_what_the_store_does_not_take_is_written_later(kept):
+    kept.federation["east"].add_application(ONE, "FINISHED")
+    kept.store.is_away = True
+    await kept.polls()
+    kept.store.is_away = False
+    await kept.keeping.turn()
+    assert kept.memory() == {(1, "east"): 1024}
+    kept.store.is_away = True
+    await kept.start()  # and without it a Heddle starts
+
+
+async def test_of_several_heddles_one_writes(kept):
+    kept.others = "root.default"
+    kept.federation["east"].add_application(ONE, "FINISHED")
+    kept.federation["east"].add_application(TWO, "FINISHED", queue="root.prod")
+    await kept.polls()
+    assert kept.memory() == {(2, "east"): 1024}
+
+
+def reports(store, now_s=2_000_000_000.0):
+    clock = ScriptedFederation().clock
+    clock.wall_s = now_s
+    return UsageReports(store, clock, lambda caller: caller.user == "queen")
+
+
+async def test_who_is_no_administrator_is_told_of_his_own(kept):
+    kept.federation["east"].add_application(ONE, "FINISHED", user="ada", startedTime=1_800_000_000_000)
+    kept.federation["east"].add_application(TWO, "FINISHED", user="bob", startedTime=1_800_000_000_000)
+    await kept.polls()
+    asked = reports(kept.store)
+    found, question, is_cut = await asked.totals(Caller("queen", "queen"), ["user"], None, None)
+    assert [each.group for each in found] == [("ada",), ("bob",)]
+    assert question == UsageQuestion(("user",), 0, 2_000_000_000_000, 2_000_000_000_000)
+    assert not is_cut
+    found, question, _ = await asked.totals(Caller("ada", "ada"), ["queue"], None, None)
+    assert found == [UsageTotal(("root.default",), 1, 1024, 1)]
+    assert question.user == "ada"
+    assert (await asked.totals(Caller("eve", "eve"), [], None, None))[0] == []
+
+
+@pytest.mark.parametrize(
+    ("by", "begin", "end"), [(["application"], None, None), (["user", "user"], None, None), (["queue"], 5, 4)]
+)
+async def test_a_question_that_is_none_is_refused(by, begin, end):
+    with pytest.raises(BadRequestError):
+        await reports(InMemoryUsageStore()).totals(Caller("queen", "queen"), by, begin, end)

@@ -1,0 +1,89 @@
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shim.scheduling.global_master.durations import DurationModel, log2_of
+
+LENGTHS_S = (1.0, 10.0, 100.0)
+
+
+def taught(*durations_s):
+    model = DurationModel()
+    for duration_s in durations_s:
+        model.observe(duration_s)
+    return model
+
+
+def expected(model, *, finished_s=(), running=0, elapsed_s=0.0):
+    logs = sum(map(log2_of, finished_s))
+    evidence = (len(finished_s), logs, running, elapsed_s)
+    return float(model.expected(*(np.array([float(value)]) for value in evidence))[0])
+
+
+def trial_work(model, n_tasks):
+    return float(model.trial_work(np.array([float(n_tasks)]))[0])
+
+
+def test_the_mean_of_what_was_seen_is_expected_of_a_job_whose_tasks_have_just_begun():
+    assert expected(taught(*LENGTHS_S * 100_000), running=1) == pytest.approx(37.0, rel=0.10)
+
+
+def test_who_has_run_longer_than_most_is_expected_to_be_of_the_long_ones():
+    model = taught(*LENGTHS_S * 100)
+    expectations = [expected(model, running=50, elapsed_s=elapsed_s) for elapsed_s in (0.0, 2.0, 20.0, 200.0)]
+    assert expectations == sorted(expectations)
+    assert expectations[2] == pytest.approx(100.0, rel=0.25)
+    assert expectations[3] > 150.0
+
+
+def test_many_running_tasks_say_more_than_one():
+    model = taught(*LENGTHS_S * 100)
+    assert expected(model, running=100, elapsed_s=5.0) > expected(model, running=1, elapsed_s=5.0)
+
+
+def test_an_ended_task_says_more_than_all_other_jobs():
+    model = taught(*LENGTHS_S * 100)
+    assert expected(model, finished_s=(10.0,)) == pytest.approx(10.0, rel=0.25)
+    assert expected(model, finished_s=(10.0, 11.0, 9.0)) == pytest.approx(10.0, rel=0.15)
+
+
+def test_an_ended_task_that_ran_as_none_before_is_believed():
+    model = taught(*LENGTHS_S * 100)
+    assert 1500.0 < expected(model, finished_s=(3000.0, 3000.0)) < 6000.0
+
+
+def test_a_trial_costs_less_than_the_whole_job_where_durations_differ():
+    model = taught(*LENGTHS_S)
+    # limit 1 s: the trial takes 37 s on average, and a third of the jobs go on, for 9 s; a third of them is completed
+    assert trial_work(model, 10) == pytest.approx(min(3 * (37 + 3), 1.5 * (37 + 33), 37 + 9 * 37), rel=0.01)
+    assert trial_work(model, 10) < 10 * 37.0
+
+
+def test_a_trial_of_equal_jobs_costs_the_whole_job():
+    assert trial_work(taught(5.0, 5.0), 40) == pytest.approx(200.0)
+
+
+def test_before_anything_was_learnt_somebody_has_to_begin():
+    assert trial_work(DurationModel(), 1000) <= 1.0
+
+
+@given(st.lists(st.floats(0.001, 1e6), min_size=1, max_size=20), st.integers(1, 3000), st.integers(1, 3000))
+def test_a_trial_is_never_dearer_than_the_job_and_grows_with_it(durations_s, fewer, more):
+    model = taught(*durations_s)
+    fewer, more = sorted((fewer, more))
+    work = trial_work(model, fewer)
+    assert work <= fewer * np.mean(durations_s) * 1.001
+    assert work <= trial_work(model, more) * 1.001
+
+
+def test_no_jobs_give_no_expectations():
+    none = np.zeros(0)
+    assert DurationModel().expected(none, none, none, none).shape == (0,)
+
+
+def test_durations_beyond_all_buckets_are_still_learnt():
+    model = taught(0.0, 1e12)
+    assert model.observed == 2
+    assert np.isfinite(expected(model, running=5, elapsed_s=1e13))
+    assert np.isfinite(expected(model, finished_s=(1e13, 0.0)))

@@ -1,0 +1,277 @@
+"""The Local Master by itself: one event in, these effects out."""
+
+import pytest
+
+from shim.domain.messages import (
+    Bid,
+    BidLine,
+    EndingKind,
+    InconsistencyKind,
+    Launch,
+    LaunchRequest,
+    Need,
+    Occasion,
+    Preemption,
+    ReportRequest,
+    TaskRef,
+)
+from shim.scheduling.local_master.events import (
+    GlobalMastersChanged,
+    HeartbeatDue,
+    MessageReceived,
+    NodeChanged,
+    NodeSpec,
+    SendReport,
+    StartTask,
+    StopTask,
+    TaskEnded,
+    Tick,
+)
+from shim.scheduling.local_master.machine import LocalMaster
+
+SLOT = Need((1,))
+
+
+class Conversation:
+    """A Local Master with four nodes of one slot, two for each of two Global Masters, and what it answered last."""
+
+    def __init__(self, *, offers):
+        self.master = LocalMaster(
+            "la", [NodeSpec((1,))] * 4, ("ga", "gb"), n_resources=1, offers_freed=offers, answer_within_s=5.0
+        )
+        self.sequences = {"ga": 0, "gb": 0}
+        self.reports = {}
+        for name in ("ga", "gb"):
+            self.hear(ReportRequest(name, 1))
+
+    def give(self, event):
+        effects = self.master.handle(event)
+        self.master.check_invariants()
+        self.reports = {effect.to: effect.report for effect in effects if isinstance(effect, SendReport)}
+        return [effect for effect in effects if not isinstance(effect, SendReport)]
+
+    def hear(self, message, at_s=0.0):
+        return self.give(MessageReceived(at_s, message))
+
+    def request(self, sender, *launches, incarnation=1, **content):
+        self.sequences[sender] += 1
+        content = {"heard_to": 0, "sequence": self.sequences[sender], "to_incarnation": 1} | content
+        return self.hear(LaunchRequest(sender, incarnation, launches=launches, **content))
+
+    def end(self, sender, number, at_s=1.0):
+        return self.give(TaskEnded(at_s, sender, number))
+
+
+def a_launch(number, node, **content):
+    return Launch(number, node, SLOT, TaskRef("job", number), **content)
+
+
+def a_bid(name, rank, version=1, count=1):
+    return Bid(name, 1, version, (BidLine((0, 0, rank), SLOT, count),))
+
+
+@pytest.fixture
+def talk():
+    return Conversation(offers=True)
+
+
+def test_the_first_answer_tells_everything(talk):
+    talk.hear(ReportRequest("ga", 1))
+    report = talk.reports["ga"]
+    assert report.is_full
+    assert report.occasion is Occasion.ANSWER
+    assert [state.free for state in report.nodes] == [(1,)] * 4
+    assert report.owners == ("ga", "ga", "gb", "gb")
+
+
+def test_a_launch_that_fits_starts_and_one_that_does_not_is_rejected_with_the_fresh_state(talk):
+    started = talk.request("ga", a_launch(1, 0), a_launch(2, 2))
+    assert started == [StartTask("ga", a_launch(1, 0)), StartTask("ga", a_launch(2, 2))]
+    assert talk.reports == {}
+    assert talk.request("gb", a_launch(1, 2), a_launch(2, 0), a_launch(3, 3)) == [StartTask("gb", a_launch(3, 3))]
+    report = talk.reports["gb"]
+    assert [(r.number, r.kind) for r in report.rejected] == [
+        (1, InconsistencyKind.INTERNAL),
+        (2, InconsistencyKind.EXTERNAL),
+    ]
+    assert {state.node: state.free for state in report.nodes} == {0: (0,), 2: (0,), 3: (0,)}
+    assert report.seen_to == 1
+
+
+def test_acceptance_is_answered_when_that_is_wanted(talk):
+    talk.request("ga", a_launch(1, 0), wants_verdict=True)
+    assert talk.reports["ga"].occasion is Occasion.VERDICT
+    assert talk.reports["ga"].rejected == ()
+
+
+def test_a_repeated_request_is_executed_once_and_answered_again(talk):
+    talk.request("ga", a_launch(1, 0), a_launch(2, 0))
+    assert talk.request("ga", a_launch(1, 0), a_launch(2, 0), sequence=1) == []
+    assert [rejection.number for rejection in talk.reports["ga"].rejected] == [2]
+
+
+def test_what_was_heard_is_not_said_again(talk):
+    talk.request("ga", a_launch(1, 0), a_launch(2, 0))
+    heard_to = talk.reports["ga"].sequence
+    talk.request("ga", sequence=1, heard_to=heard_to)
+    assert talk.reports["ga"].rejected == ()
+
+
+@pytest.mark.parametrize(
+    "content", [{"incarnation": 1}, {"incarnation": 2, "to_incarnation": 7}], ids=["old sender", "other receiver"]
+)
+def test_requests_of_or_for_another_life_are_dropped(talk, content):
+    talk.hear(ReportRequest("ga", 2))
+    assert talk.request("ga", a_launch(1, 0), **content) == []
+    assert talk.master.truth.running == {}
+
+
+def test_a_stranger_is_not_listened_to(talk):
+    assert talk.hear(ReportRequest("gx", 1)) == []
+    assert talk.reports == {}
+
+
+def test_a_freed_borrowed_slot_goes_back_to_the_knowledge_of_its_owner(talk):
+    talk.request("ga", a_launch(1, 3))
+    talk.end("ga", 1)
+    assert talk.reports["ga"].occasion is Occasion.COMPLETION
+    assert talk.reports["ga"].ended[0].ran_for_s == 1.0
+    assert talk.reports["gb"].occasion is Occasion.CHANGE
+    assert talk.reports["gb"].nodes[-1].free == (1,)
+
+
+def test_without_offers_only_the_launching_master_hears_of_a_freed_slot():
+    talk = Conversation(offers=False)
+    talk.request("ga", a_launch(1, 3))
+    talk.end("ga", 1)
+    assert list(talk.reports) == ["ga"]
+
+
+def test_a_freed_slot_is_kept_for_the_best_bidder_and_named_with_the_runner_up(talk):
+    talk.request("ga", *(a_launch(node + 1, node) for node in range(4)))
+    talk.hear(a_bid("ga", 7))
+    talk.hear(a_bid("gb", 3))
+    talk.end("ga", 1)
+    (offer,) = talk.reports["gb"].offers
+    assert (offer.node, offer.room, offer.runner_up) == (0, (1,), (0, 0, 7))
+    assert talk.reports["ga"].nodes[-1].free == (0,)
+    assert talk.request("gb", a_launch(1, 0, offer=offer.number)) == [
+        StartTask("gb", a_launch(1, 0, offer=offer.number))
+    ]
+
+
+def test_a_declined_offer_goes_to_the_next_bidder(talk):
+    talk.request("ga", *(a_launch(node + 1, node) for node in range(4)))
+    talk.hear(a_bid("ga", 7))
+    talk.hear(a_bid("gb", 3))
+    talk.end("ga", 1)
+    number = talk.reports["gb"].offers[0].number
+    talk.request("gb", declined=(number,), bid=Bid("gb", 1, 2, ()))
+    assert talk.reports["ga"].offers[0].node == 0
+
+
+def test_a_bid_draws_what_is_vacant_own_partition_first(talk):
+    talk.hear(a_bid("gb", 3, count=3))
+    assert [offer.node for offer in talk.reports["gb"].offers] == [2, 3, 0]
+
+
+def test_a_launch_that_meets_an_offer_of_its_node_uses_it(talk):
+    talk.hear(a_bid("ga", 3))
+    (offer,) = talk.reports["ga"].offers
+    assert len(talk.request("ga", a_launch(1, offer.node))) == 1
+
+
+def test_an_offer_that_nobody_answers_expires(talk):
+    talk.hear(a_bid("ga", 3))
+    talk.give(Tick(4.0))
+    assert talk.master.truth.free_of(0) == (0,)
+    talk.hear(Bid("ga", 1, 2, ()), at_s=4.0)
+    talk.give(Tick(6.0))
+    assert talk.master.truth.free_of(0) == (1,)
+
+
+def test_a_held_launch_starts_when_its_gang_is_complete(talk):
+    assert talk.request("ga", a_launch(1, 0, is_held=True), wants_verdict=True) == []
+    assert talk.master.truth.free_of(0) == (0,)
+    assert talk.request("ga", starts=(1,)) == [StartTask("ga", a_launch(1, 0, is_held=True))]
+
+
+def test_a_held_launch_is_given_up_when_it_is_cancelled_or_forgotten(talk):
+    talk.request("ga", a_launch(1, 0, is_held=True), a_launch(2, 1, is_held=True))
+    talk.request("ga", cancels=(1,))
+    assert talk.master.truth.free_of(0) == (1,)
+    talk.give(Tick(6.0))
+    assert talk.master.truth.free_of(1) == (1,)
+    assert [rejection.number for rejection in talk.reports["ga"].rejected] == [2]
+
+
+def test_a_new_life_of_a_global_master_adopts_what_runs_and_loses_what_was_held(talk):
+    talk.request("ga", a_launch(1, 0), a_launch(2, 1, is_held=True))
+    talk.hear(ReportRequest("ga", 2))
+    report = talk.reports["ga"]
+    assert [launch.number for launch in report.running] == [1]
+    assert report.nodes[1].free == (1,)
+
+
+def test_a_lost_node_loses_its_tasks_and_has_nothing_to_give_until_it_is_back(talk):
+    talk.request("ga", a_launch(1, 0))
+    talk.give(NodeChanged(2.0, 0, None))
+    assert talk.reports["ga"].ended[0].kind is EndingKind.LOST
+    assert talk.master.truth.free_of(0) == (0,)
+    talk.give(NodeChanged(3.0, 0, NodeSpec((2,), frozenset({"label:x"}))))
+    talk.give(HeartbeatDue(4.0))
+    assert talk.master.truth.free_of(0) == (2,)
+
+
+def test_a_heartbeat_tells_everybody_only_what_changed(talk):
+    talk.request("ga", a_launch(1, 0))
+    talk.give(HeartbeatDue(30.0))
+    assert {name: [state.node for state in report.nodes] for name, report in talk.reports.items()} == {
+        "ga": [0],
+        "gb": [0],
+    }
+    talk.give(HeartbeatDue(60.0))
+    assert [report.nodes for report in talk.reports.values()] == [(), ()]
+
+
+def test_preemption_takes_the_youngest_task_of_the_victim_and_offers_its_room(talk):
+    talk.request("ga", a_launch(1, 0, queue="greedy"))
+    talk.master.handle(Tick(1.0))
+    talk.hear(Bid("ga", 1, 1, ()), at_s=1.0)
+    talk.sequences["ga"] += 1
+    late = LaunchRequest("ga", 1, 1, 2, 0, launches=(a_launch(2, 1, queue="greedy"),))
+    talk.hear(late, at_s=1.0)
+    effects = talk.request("gb", preemptions=(Preemption("greedy", SLOT, (0, 0, 1)),))
+    assert effects == [StopTask("ga", 2, 1)]
+    assert talk.reports["ga"].ended[0].kind is EndingKind.PREEMPTED
+    assert talk.reports["gb"].offers[0].node == 1
+
+
+def test_preemption_of_a_queue_that_holds_nothing_is_not_done(talk):
+    assert talk.request("gb", preemptions=(Preemption("greedy", SLOT, (0, 0, 1)),)) == []
+
+
+def test_other_global_masters_divide_the_nodes_anew(talk):
+    talk.request("gb", a_launch(1, 3))
+    talk.give(GlobalMastersChanged(1.0, ("ga", "gc")))
+    assert talk.master.truth.owners == ("ga", "ga", "gc", "gc")
+    assert talk.reports["ga"].is_full
+    talk.end("gb", 1)
+    assert talk.master.truth.free_of(3) == (1,)
+
+
+def test_what_one_learns_the_others_hear_once(talk):
+    talk.request("ga", learnt=(3.0, 4.0))
+    talk.give(HeartbeatDue(30.0))
+    assert (talk.reports["gb"].learnt, talk.reports["ga"].learnt) == ((3.0, 4.0), ())
+    talk.give(HeartbeatDue(60.0))
+    assert talk.reports["gb"].learnt == ()
+
+
+def test_an_offer_that_was_answered_makes_room_for_the_next(talk):
+    talk.request("ga", *(a_launch(node + 1, node) for node in range(4)))
+    talk.hear(a_bid("gb", 3))
+    for place in range(3):
+        talk.end("ga", place + 1)
+        (offer,) = talk.reports["gb"].offers
+        talk.request("gb", a_launch(place + 1, offer.node, offer=offer.number), bid=a_bid("gb", 3, version=place + 2))

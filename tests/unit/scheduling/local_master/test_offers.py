@@ -1,0 +1,68 @@
+import pytest
+
+from shim.domain.messages import Bid, BidLine, Need
+from shim.scheduling.local_master.events import NodeSpec
+from shim.scheduling.local_master.offers import BidBook, Winner
+from shim.scheduling.local_master.verify import Truth
+
+SLOT = Need((1,))
+GPU = Need((1,), frozenset({"label:gpu"}))
+
+
+def a_bid(name, rank, need=SLOT, version=1, count=5, incarnation=1):
+    return Bid(name, incarnation, version, (BidLine((0, 0, rank), need, count),))
+
+
+def a_winner(global_master, key):
+    return Winner(global_master, key)
+
+
+@pytest.fixture
+def truth():
+    return Truth([NodeSpec((1,)), NodeSpec((1,), frozenset({"label:gpu"}))], ("ga", "gb"), 1)
+
+
+@pytest.mark.parametrize(
+    ("bids", "node", "released_by", "winner"),
+    [
+        ([], 0, None, None),
+        ([a_bid("ga", 5)], 1, None, a_winner("ga", None)),
+        ([a_bid("ga", 5), a_bid("gb", 3)], 0, None, a_winner("gb", (0, 0, 5))),
+        ([a_bid("gb", 5), a_bid("ga", 5)], 0, None, a_winner("ga", (0, 0, 5))),
+        ([a_bid("ga", 5), a_bid("gb", 5)], 1, None, a_winner("gb", (0, 0, 5))),
+        ([a_bid("gc", 5), a_bid("gd", 5)], 0, "gd", a_winner("gd", (0, 0, 5))),
+        ([a_bid("ga", 1, GPU), a_bid("gb", 9)], 0, None, a_winner("gb", None)),
+        ([a_bid("ga", 1, GPU), a_bid("gb", 9)], 1, None, a_winner("ga", (0, 0, 9))),
+    ],
+)
+def test_capacity_goes_where_it_is_needed_most_then_to_its_owner_then_back(truth, bids, node, released_by, winner):
+    book = BidBook()
+    for bid in bids:
+        book.place(bid)
+    assert book.best_for(truth, node, released_by) == winner
+
+
+def test_an_older_bid_never_replaces_a_newer_one(truth):
+    book = BidBook()
+    assert book.place(a_bid("ga", 5, version=2))
+    assert not book.place(a_bid("ga", 1, version=1))
+    assert book.best_for(truth, 0, None) == a_winner("ga", None)
+    assert book.place(Bid("ga", 2, 1, ()))
+    assert book.is_empty
+    assert book.version_of("ga") == 1
+
+
+def test_one_waiting_task_draws_one_offer(truth):
+    book = BidBook()
+    book.place(a_bid("ga", 1, count=1))
+    book.place(a_bid("gb", 2))
+    book.unanswered["ga"] = 1
+    assert book.best_for(truth, 0, None) == a_winner("gb", None)
+
+
+def test_who_went_away_wants_nothing():
+    book = BidBook()
+    book.place(a_bid("ga", 1))
+    book.forget("ga")
+    assert book.is_empty
+    assert book.version_of("ga") == 0

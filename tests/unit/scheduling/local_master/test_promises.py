@@ -1,0 +1,75 @@
+"""Rules of a book of promises one by one; all of them together are in tests/property/test_promises.py."""
+
+import pytest
+
+from shim.domain.ids import NodeId, SubClusterId
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal
+from shim.domain.queues import QueueReport, QueueState
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import NodeReport
+from shim.domain.verdicts import Verdict
+from shim.scheduling.local_master.promises import PromiseBook
+
+EAST = SubClusterId("east")
+PROD, DEV = "root.prod", "root.dev"
+
+
+def gib(count: int) -> ResourceVector:
+    return ResourceVector(1024 * count, count)
+
+
+def a_kind(size: int = 1, queue: str = PROD, label: str = "") -> ContainerKind:
+    return ContainerKind(queue, gib(size), label)
+
+
+def propose(book: PromiseBook, number: int, kind: ContainerKind, count: int) -> int:
+    return book.propose("gm", LaunchProposal(number, "a", kind, count), 2.0).accepted
+
+
+@pytest.fixture
+def book() -> PromiseBook:
+    """Two nodes with room for 8 containers each, one of them labelled, and queues that may have 4 more."""
+    made = PromiseBook(EAST, 30.0)
+    queues = {
+        path: QueueReport(
+            path=path,
+            state=QueueState.RUNNING,
+            is_leaf=True,
+            capacity=gib(4),
+            maximum=gib(6),
+            used=gib(2),
+            labels=("*",),
+        )
+        for path in (PROD, DEV)
+    }
+    nodes = (
+        NodeReport(NodeId("n1", 1), "/r", "RUNNING", gib(8), gib(0), ()),
+        NodeReport(NodeId("n2", 1), "/r", "RUNNING", gib(8), gib(0), ("gpu",)),
+    )
+    made.apply(nodes, queues, 1.0)
+    return made
+
+
+def test_what_was_promised_counts_against_the_queue_also_when_it_is_granted_and_no_report_shows_it(book):
+    assert book.room(a_kind()) == 4
+    assert propose(book, 1, a_kind(), 3) == 3
+    assert book.room(a_kind()) == 1
+    book.tell("gm", LaunchNews(1, honoured=3, withdrawn=0), 2.0)
+    assert book.open == 0
+    assert book.room(a_kind()) == 1, "granted, and in no report"
+    assert propose(book, 2, a_kind(), 3) == 1
+    assert book.room(a_kind(queue=DEV)) == 4, "another queue has its own limit"
+
+
+def test_what_is_promised_on_labelled_nodes_does_not_count_against_the_limit_of_the_others(book):
+    assert propose(book, 1, a_kind(2, label="gpu"), 3) == 3
+    assert book.room(a_kind()) == 4
+    book.tell("gm", LaunchNews(1, honoured=3, withdrawn=0), 2.0)
+    assert book.room(a_kind()) == 4
+
+
+def test_a_proposal_that_comes_after_its_news_is_not_promised(book):
+    book.tell("gm", LaunchNews(7, honoured=0, withdrawn=2), 2.0)
+    verdict = book.propose("gm", LaunchProposal(7, "a", a_kind(), 2), 2.0)
+    assert (verdict.verdict, verdict.accepted, book.open) == (Verdict.REJECTED, 0, 0)
+    assert book.room(a_kind()) == 4

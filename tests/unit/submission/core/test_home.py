@@ -1,0 +1,269 @@
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shim.domain.ids import SubClusterId
+from shim.domain.queues import QueueState
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import Admission, HaState
+from shim.federation.core.federation_view import FederationView, Placement, ViewSettings
+from shim.federation.core.queue_names import find_queue
+from shim.submission.core.home import choose_home
+from shim.testing.builders import a_submission
+from shim.testing.reports import a_document, a_node_report, a_queue_report, a_report
+
+EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
+NOW_S = 101.0
+
+
+def a_view(**reports):
+    """A view of the named sub-clusters; each value overrides fields of its report."""
+    view = FederationView(tuple(SubClusterId(name) for name in reports), ViewSettings(late_after_s=6.0))
+    for name, fields in reports.items():
+        if fields is not None:
+            view.apply(a_report(name, **fields))
+    return view
+
+
+def asked(**changes):
+    return a_submission(**({"resource": ResourceVector(1024, 1), "queue": "default"} | changes))
+
+
+def reason_of(view, submission, name, **more):
+    decision = choose_home(submission, view, more.pop("admissions", {}), more.pop("now_s", NOW_S), **more)
+    found = next(candidate for candidate in decision.candidates if candidate.subcluster == name)
+    return found.reason if found.score is None else None
+
+
+BAD = "east"
+REFUSALS = {
+    "never heard of": ({"east": None}, {}, "has not been heard of yet"),
+    "late": ({"east": {"polled_at_s": 60.0}}, {}, "last seen 41 s ago"),
+    "recovering": ({"east": {"ha_state": HaState.INITIALIZING}}, {}, "its ResourceManager is INITIALIZING"),
+    "standby": ({"east": {"ha_state": HaState.STANDBY}}, {}, "its ResourceManager is STANDBY"),
+    "no such queue": ({"east": {}}, {"queue": "ml"}, "has no queue ml"),
+    "stopped": ({"east": {"queues": (a_queue_report(state=QueueState.STOPPED),)}}, {}, "queue STOPPED"),
+    "a parent": ({"east": {"queues": (a_queue_report(is_leaf=False),)}}, {}, "queue root.default is a parent"),
+    "full": (
+        {"east": {"queues": (a_queue_report(applications=5, maximum_applications=5),)}},
+        {},
+        "queue root.default holds its limit of 5 applications",
+    ),
+    "no label": ({"east": {}}, {"label": "gpu"}, "has no node label gpu"),
+    "label not for the queue": (
+        {"east": {"labels": ("gpu",), "queues": (a_queue_report(labels=("ssd",)),)}},
+        {"label": "gpu"},
+        "queue root.default may not use node label gpu",
+    ),
+    "too large by configuration": (
+        {"east": {"maximum_allocation": ResourceVector(512, 4)}},
+        {},
+        "1024 MiB and 1 vcores is above its maximum allocation of 512 MiB and 4 vcores",
+    ),
+    "too large for every node": (
+        {"east": {"nodes": (a_node_report(total=ResourceVector(512, 1)),)}},
+        {},
+        "no node has room for 1024 MiB and 1 vcores",
+    ),
+    "too large for the labelled nodes": (
+        {
+            "east": {
+                "labels": ("gpu",),
+                "nodes": (a_node_report(), a_node_report("n2:1", ResourceVector(512, 1), labels=["gpu"])),
+            }
+        },
+        {"label": "gpu"},
+        "no node has room for 1024 MiB and 1 vcores",
+    ),
+    "queues not told": (
+        {"east": {"documents": {"info": b""}, "is_complete": False}},
+        {},
+        "its queues are not known yet",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", REFUSALS)
+def test_a_sub_cluster_that_may_not_have_it_says_why(case):
+    reports, changes, reason = REFUSALS[case]
+    view = a_view(**reports)
+    assert reason_of(view, asked(**changes), EAST) == reason
+    assert choose_home(asked(**changes), view, {}, NOW_S).home_subcluster is None
+
+
+@pytest.mark.parametrize(
+    ("queue", "path"),
+    [("default", "root.default"), ("root.default", "root.default"), ("", "root.default"), ("dev", "root.eng.dev")],
+)
+def test_a_queue_may_be_named_by_its_leaf_or_by_its_path(queue, path):
+    queues = (a_queue_report("root", is_leaf=False), a_queue_report(), a_queue_report("root.eng.dev"))
+    view = a_view(east={"queues": queues})
+    assert choose_home(asked(queue=queue), view, {}, NOW_S).home_subcluster == EAST
+    assert find_queue(view.look(EAST, NOW_S), queue or "default").path == path
+
+
+def test_a_fair_scheduler_makes_the_queues_that_it_lacks_but_not_below_a_leaf():
+    queues = (a_queue_report("root", is_leaf=False), a_queue_report("root.default"))
+    view = a_view(east={"scheduler": "fairScheduler", "queues": queues})
+    assert choose_home(asked(queue="new.one"), view, {}, NOW_S).home_subcluster == EAST
+    assert reason_of(view, asked(queue="root"), EAST) == "queue root is a parent"
+
+
+def test_a_fifo_scheduler_takes_every_queue():
+    view = a_view(east={"scheduler": "fifoScheduler", "queues": (a_queue_report("default"),)})
+    assert choose_home(asked(queue="whatever"), view, {}, NOW_S).home_subcluster == EAST
+
+
+def test_a_parent_that_makes_leaves_takes_a_leaf_that_is_not_there_yet():
+    parent = a_queue_report("root.auto", is_leaf=False, creates_children=True)
+    view = a_view(east={"queues": (a_queue_report(), parent)})
+    assert choose_home(asked(queue="root.auto.alice"), view, {}, NOW_S).home_subcluster == EAST
+    assert reason_of(view, asked(queue="root.default.alice"), EAST) == "has no queue root.default.alice"
+
+
+@pytest.mark.parametrize("admission", [Admission.CORDONED, Admission.DRAINING])
+def test_an_operators_word_counts(admission):
+    view = a_view(east={}, west={})
+    decision = choose_home(asked(), view, {EAST: admission}, NOW_S)
+    assert decision.home_subcluster == WEST
+    assert reason_of(view, asked(), EAST, admissions={EAST: admission}) == admission.value
+
+
+def test_one_that_rejected_it_is_out_of_the_question():
+    view = a_view(east={}, west={})
+    decision = choose_home(asked(), view, {}, NOW_S, excluded={EAST: "rejected it: no"})
+    assert decision.home_subcluster == WEST
+
+
+def test_one_whose_last_poll_failed_is_passed_over_though_its_report_is_young():
+    view = a_view(east={}, west={})
+    view.note_failure(EAST, "connection refused", at_s=100.5)
+    assert choose_home(asked(), view, {}, NOW_S).home_subcluster == WEST
+    assert reason_of(view, asked(), EAST) == "does not answer now (connection refused)"
+
+
+def test_an_unmanaged_application_master_needs_no_room():
+    view = a_view(east={"maximum_allocation": ResourceVector(512, 1)})
+    assert choose_home(asked(is_unmanaged=True), view, {}, NOW_S).home_subcluster == EAST
+
+
+def test_a_resource_type_that_a_sub_cluster_does_not_tell_of_is_not_held_against_it():
+    view = a_view(east={})
+    wants_gpu = asked(resource=ResourceVector(1024, 1, {"yarn.io/gpu": 1}))
+    assert choose_home(wants_gpu, view, {}, NOW_S).home_subcluster == EAST
+
+
+def test_one_without_nodes_gets_it_only_if_no_other_may():
+    empty = {"nodes": (), "capacity": ResourceVector()}
+    busy = {"used": ResourceVector(8192, 8), "queues": (a_queue_report(used=ResourceVector(8192, 8)),)}
+    assert choose_home(asked(), a_view(east=empty, west=busy), {}, NOW_S).home_subcluster == WEST
+    assert choose_home(asked(), a_view(east=empty), {}, NOW_S).home_subcluster == EAST
+
+
+def test_the_freer_one_gets_it_by_queue_and_by_cluster():
+    used = ResourceVector(4096, 4)
+    busy_cluster = {"used": used}
+    busy_queue = {"queues": (a_queue_report(used=used),)}
+    waiting = {"queues": (a_queue_report(pending=used),)}
+    for worse in (busy_cluster, busy_queue, waiting):
+        assert choose_home(asked(), a_view(east=worse, west={}), {}, NOW_S).home_subcluster == WEST
+
+
+def test_of_two_that_are_full_the_less_wanted_gets_it():
+    full = ResourceVector(4096, 4)
+    east = {"queues": (a_queue_report(used=full, pending=ResourceVector(40960, 40)),)}
+    west = {"queues": (a_queue_report(used=full, pending=ResourceVector(8192, 8)),)}
+    assert choose_home(asked(), a_view(east=east, west=west), {}, NOW_S).home_subcluster == WEST
+
+
+def test_one_with_room_for_its_master_gets_it_before_a_full_one_where_its_queue_has_nothing():
+    full = {"used": ResourceVector(8192, 8)}
+    busy = {"used": ResourceVector(6144, 6), "queues": (a_queue_report(used=ResourceVector(3072, 3)),)}
+    decision = choose_home(asked(), a_view(east=full, west=busy), {}, NOW_S)
+    assert decision.home_subcluster == WEST
+    assert decision.candidates[0].reason == "queue 100% free, cluster 0% free, it would wait there"
+    larger = asked(resource=ResourceVector(3072, 1))
+    assert choose_home(larger, a_view(east=full, west=busy), {}, NOW_S).home_subcluster == EAST, "it waits anyway"
+    unmanaged = asked(is_unmanaged=True)
+    assert choose_home(unmanaged, a_view(east=full, west=busy), {}, NOW_S).home_subcluster == EAST, "it needs no room"
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 8), st.integers(0, 4), st.integers(0, 12)), min_size=2, max_size=3),
+    st.integers(1, 4),
+)
+def test_nobody_waits_where_the_queue_is_within_its_guarantee_elsewhere_and_there_is_room(loads, master_gib):
+    """In GiB: of the cluster, of the queue, and what waits in the queue."""
+    reports = {
+        name: {
+            "used": ResourceVector(used * 1024, used),
+            "queues": (
+                a_queue_report(used=ResourceVector(mine * 1024, mine), pending=ResourceVector(pending * 1024, pending)),
+            ),
+        }
+        for name, (used, mine, pending) in zip(("east", "west", "north"), loads, strict=False)
+    }
+    home = choose_home(asked(resource=ResourceVector(master_gib * 1024, 1)), a_view(**reports), {}, NOW_S)
+    has_room = {name: used + pending + master_gib <= 8 for name, (used, _, pending) in zip(reports, loads, strict=True)}
+    is_within = {name: mine + pending <= 2 for name, (_, mine, pending) in zip(reports, loads, strict=True)}
+    if any(has_room[name] and is_within[name] for name in reports):
+        assert has_room[str(home.home_subcluster)]
+
+
+def test_equals_are_taken_in_the_configured_order():
+    assert choose_home(asked(), a_view(west={}, east={}), {}, NOW_S).home_subcluster == WEST
+    assert choose_home(asked(), a_view(east={}, west={}), {}, NOW_S).home_subcluster == EAST
+
+
+@given(st.integers(1, 30), st.sampled_from(["", "default", "root.default"]))
+def test_submissions_between_two_polls_spread_over_equals(count, queue):
+    view = a_view(east={}, west={}, north={})
+    homes = []
+    for _ in range(count):
+        submission = asked(queue=queue)
+        home = choose_home(submission, view, {}, NOW_S).home_subcluster
+        view.note_placed(home, Placement(submission.queue, submission.resource, NOW_S))
+        homes.append(home)
+    numbers = [homes.count(name) for name in (EAST, WEST, NORTH)]
+    assert max(numbers) - min(numbers) <= 1
+
+
+def test_submissions_spread_by_what_applications_take_there_on_average():
+    used = ResourceVector(4096, 4)
+    view = a_view(east={"used": used, "applications": [a_document(1, "east")]}, west={"used": used})
+    view.note_placed(EAST, Placement("default", ResourceVector(1, 1), NOW_S))
+    view.note_placed(WEST, Placement("default", ResourceVector(2, 1), NOW_S))
+    assert choose_home(asked(), view, {}, NOW_S).home_subcluster == WEST
+
+
+def test_the_reason_names_every_sub_cluster_when_none_may_have_it():
+    stopped = {"queues": (a_queue_report("root.ml", state=QueueState.STOPPED),)}
+    view = a_view(c1={"queues": (a_queue_report("root.ml"),)}, c2=stopped, c3={"polled_at_s": 60.0})
+    decision = choose_home(asked(queue="root.ml"), view, {SubClusterId("c1"): Admission.DRAINING}, NOW_S)
+    assert "in queue root.ml: c1 draining, c2 queue STOPPED, c3 has no queue root.ml." in decision.reason
+    assert not decision.is_lasting
+
+
+def test_the_reason_says_why_the_home_was_the_best():
+    decision = choose_home(asked(), a_view(east={}, west={}), {}, NOW_S)
+    assert decision.reason == "east (queue 100% free, cluster 100% free) was the best of 2"
+
+
+@pytest.mark.parametrize(
+    ("changes", "fields", "lasts"),
+    [
+        ({"queue": "nosuch"}, {}, True),
+        ({"resource": ResourceVector(10**6, 1)}, {}, True),
+        ({"queue": "nosuch"}, {"polled_at_s": 60.0}, True),
+        ({}, {"polled_at_s": 60.0}, False),
+        ({}, {"nodes": (a_node_report(total=ResourceVector(512, 1)),)}, False),
+    ],
+)
+def test_a_wrong_submission_is_told_from_an_unlucky_one(changes, fields, lasts):
+    decision = choose_home(asked(**changes), a_view(east=fields), {}, NOW_S)
+    assert decision.home_subcluster is None
+    assert decision.is_lasting is lasts
+
+
+def test_a_sub_cluster_that_was_never_heard_of_may_yet_have_the_queue():
+    assert not choose_home(asked(queue="nosuch"), a_view(east={}, west=None), {}, NOW_S).is_lasting

@@ -1,0 +1,146 @@
+from dataclasses import replace
+
+import pytest
+
+from shim.domain.ids import SubClusterId
+from shim.domain.verdicts import HomeVerdict, PlacedKind, Verdict
+from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.peers.verification import HomeVerification
+from shim.protocol.yarn import RPC_SUBMISSION
+from shim.submission.core.home import HomeSettings
+from shim.submission.homes import Homes, out_of_reach
+from shim.testing.builders import a_submission
+from shim.testing.clock import FakeClock
+from shim.testing.reports import a_report
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+
+
+class SaysInTurn:
+    """Local Masters that answer what they are told to, whoever is asked."""
+
+    def __init__(self, *verdicts):
+        self.verdicts = list(verdicts)
+        self.me = "gm-1"
+        self.asked = []
+        self.repairs = 0
+
+    async def verify(self, home, proposal):
+        self.asked.append((home, proposal.at_least))
+        said = self.verdicts.pop(0) if len(self.verdicts) > 1 else self.verdicts[0]
+        return replace(said, subcluster=home)
+
+    def repaired(self):
+        self.repairs += 1
+
+
+class Verify:
+    """The Local Masters of both sub-clusters, each with a view of its own that knows of everybody's placements."""
+
+    def __init__(self, clock):
+        self.me = "gm-1"
+        self.parts = {}
+        self.repairs = 0
+        for subcluster in (EAST, WEST):
+            own = FederationView((subcluster,), ViewSettings())
+            own.apply(a_report(subcluster, polled_at_s=clock.now_s()))
+            self.parts[subcluster] = HomeVerification(subcluster, own, clock)
+
+    async def verify(self, home, proposal):
+        return self.parts[home].verify(proposal)
+
+    def repaired(self):
+        self.repairs += 1
+
+
+ACCEPTS = HomeVerdict(EAST, Verdict.ACCEPTED, "room", 0.9, 0.1)
+REJECTS = HomeVerdict(EAST, Verdict.REJECTED, "filled", 0.1, 0.1, (PlacedKind("root.default", 1024, 1, 6),))
+FORBIDS = HomeVerdict(EAST, Verdict.REJECTED, "queue STOPPED", None, 0.1)
+SILENT = HomeVerdict(EAST, Verdict.UNVERIFIED, "says nothing")
+
+
+@pytest.fixture
+def clock():
+    return FakeClock()
+
+
+def homes_of(clock, local_masters, **settings):
+    view = FederationView((EAST, WEST), ViewSettings())
+    for subcluster in (EAST, WEST):
+        view.apply(a_report(subcluster, polled_at_s=clock.now_s()))
+    return Homes(view, clock, HomeSettings(**settings), {}, local_masters)
+
+
+def only_west_by_rpc(clock):
+    """East is known by its web services alone."""
+    return homes_of(clock, None, out_of_reach=out_of_reach({WEST: object()}))
+
+
+def wanted(number=1):
+    return a_submission(number, queue="root.default")
+
+
+async def test_an_accepted_proposal_is_the_home_and_says_so(clock):
+    masters = SaysInTurn(ACCEPTS)
+    decision = await homes_of(clock, masters).agree(wanted())
+    assert (decision.home_subcluster, [v.verdict for v in decision.verdicts]) == (EAST, [Verdict.ACCEPTED])
+    assert (masters.asked, decision.decided_by) == ([(EAST, 1.0)], "gm-1")
+
+
+async def test_a_rejection_corrects_the_view_and_another_home_is_chosen(clock):
+    masters = SaysInTurn(REJECTS, ACCEPTS)
+    decision = await homes_of(clock, masters).agree(wanted())
+    assert [v.subcluster for v in decision.verdicts] == [EAST, WEST]
+    assert (decision.home_subcluster, masters.repairs) == (WEST, 1)
+    (east, _) = decision.candidates
+    assert "6 on the way" in east.reason
+
+
+async def test_a_subcluster_that_may_not_have_it_is_not_proposed_again(clock):
+    masters = SaysInTurn(FORBIDS)
+    decision = await homes_of(clock, masters).agree(wanted())
+    assert [home for home, _ in masters.asked] == [EAST, WEST]
+    assert decision.home_subcluster is None
+    assert {candidate.reason for candidate in decision.candidates} == {"queue STOPPED"}
+
+
+async def test_where_all_are_filled_the_last_choice_is_taken_as_it_is(clock):
+    masters = SaysInTurn(REJECTS, REJECTS, REJECTS, ACCEPTS)
+    decision = await homes_of(clock, masters).agree(wanted())
+    assert decision.home_subcluster is not None
+    assert [at_least is None for _, at_least in masters.asked] == [False, False, False, True]
+
+
+async def test_local_masters_that_say_nothing_do_not_stand_in_the_way(clock):
+    masters = SaysInTurn(SILENT)
+    decision = await homes_of(clock, masters).agree(wanted())
+    assert (decision.home_subcluster, len(masters.asked)) == (EAST, 1)
+    assert decision.verdicts[0].reason == "says nothing"
+
+
+async def test_without_local_masters_elsewhere_the_choice_stands_alone(clock):
+    assert (await homes_of(clock, None).agree(wanted())).verdicts == ()
+
+
+async def test_two_that_do_not_know_of_each_other_fill_both_alike(clock):
+    masters = Verify(clock)
+    both = homes_of(clock, masters), homes_of(clock, masters)
+    chosen = [
+        (await homes.agree(wanted(2 * turn + i))).home_subcluster for turn in range(6) for i, homes in enumerate(both)
+    ]
+    assert chosen.count(EAST) == chosen.count(WEST) == 6
+    assert masters.repairs > 0
+
+
+def test_what_came_by_rpc_goes_where_rpc_goes(clock):
+    homes = only_west_by_rpc(clock)
+    by_rest, by_rpc = wanted(), replace(wanted(2), content_type=RPC_SUBMISSION)
+    assert homes.choose(by_rest).home_subcluster == EAST
+    decision = homes.choose(by_rpc)
+    assert decision.home_subcluster == WEST
+    assert decision.candidates[0].reason.startswith("has no client_rpc")
+
+
+def test_what_came_by_rpc_and_fits_nowhere_is_refused_by_who_understands_it(clock):
+    decision = only_west_by_rpc(clock).choose(replace(wanted(), queue="root.none", content_type=RPC_SUBMISSION))
+    assert (decision.home_subcluster, decision.is_lasting) == (WEST, True)

@@ -1,0 +1,243 @@
+"""A store that was restored from an old copy, over scripted ResourceManagers: nothing runs twice, nothing is hidden."""
+
+import pytest
+
+from shim.domain.applications import YarnApplicationState
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.submissions import NOWHERE, SubmissionRecord, SubmissionState
+from shim.errors import ConflictError, UnavailableError
+from shim.submission.service import Accepted
+from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
+from shim.testing.federation import ScriptedFederation, ScriptedHeddle
+from shim.testing.misbehaviours import IsNeverReached
+from shim.testing.resource_manager import AnswersProperly
+from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)
+INTENDED, SUBMITTED, LOST, WAITING = (
+    SubmissionState.INTENDED,
+    SubmissionState.SUBMITTED,
+    SubmissionState.LOST,
+    SubmissionState.WAITING,
+)
+
+
+@pytest.fixture
+async def store() -> InMemoryStateStore:
+    founded = InMemoryStateStore(now_s=lambda: FEDERATION_TIMESTAMP_MS / 1000)
+    await founded.begin_epoch([])
+    return founded
+
+
+@pytest.fixture
+def federation(store: InMemoryStateStore) -> ScriptedFederation:
+    made = ScriptedFederation(store=store, history=InMemoryHistoryStore(store))
+    store.now_s = made.clock.now_s
+    return made
+
+
+async def left_behind(federation: ScriptedFederation, **changes: object) -> SubmissionRecord:
+    """A record of the copy: INTENDED for east a minute ago."""
+    at_ms = int((federation.clock.now_s() - 60) * 1000)
+    values: dict[str, object] = {
+        "started_on_ms": federation["east"].started_on_ms,
+        "intended_at_ms": at_ms,
+    }
+    record = a_record(**(values | changes))  # type: ignore[arg-type]
+    await federation.store.insert_intent(record)
+    return record
+
+
+async def stands(federation: ScriptedFederation) -> SubmissionRecord:
+    record = await federation.store.find(AN_ID)
+    assert record is not None
+    return record
+
+
+async def repaired(federation: ScriptedFederation, heddle: ScriptedHeddle) -> None:
+    await heddle.poll()
+    await federation.wait_for(heddle.repair.repair_all())
+
+
+async def test_what_was_moved_in_the_lost_time_is_found_at_its_new_home(
+    federation: ScriptedFederation, store: InMemoryStateStore
+) -> None:
+    await left_behind(federation)
+    store.note_restored()
+    federation["west"].add_application(AN_ID)
+    heddle = await federation.start()
+    await repaired(federation, heddle)
+    assert federation.who_has(AN_ID) == [WEST]
+    assert (await stands(federation)).state is SUBMITTED
+    assert (await stands(federation)).home_subcluster == WEST
+
+
+async def test_nothing_is_sent_again_while_a_cluster_that_may_have_it_is_away(
+    federation: ScriptedFederation, store: InMemoryStateStore
+) -> None:
+    await left_behind(federation)
+    store.note_restored()
+    federation["west"].add_application(AN_ID)
+    federation["west"].behave(IsNeverReached())
+    heddle = await federation.start()
+    await repaired(federation, heddle)
+    assert federation["east"].submissions == {}
+    assert (await stands(federation)).state is INTENDED
+    federation["west"].behave(AnswersProperly())
+    await repaired(federation, heddle)
+    assert federation.who_has(AN_ID) == [WEST]
+    assert federation["east"].submissions == {}
+
+
+async def test_what_is_nowhere_is_sent_once_every_cluster_has_said_so(
+    federation: ScriptedFederation, store: InMemoryStateStore
+) -> None:
+    await left_behind(federation)
+    store.note_restored()
+    heddle = await federation.start()
+    await repaired(federation, heddle)
+    assert federation.who_has(AN_ID) == [EAST]
+
+
+async def test_a_restore_that_nobody_told_of_shows_by_what_a_cluster_lists(federation: ScriptedFederation) -> None:
+    await left_behind(federation)
+    federation["west"].add_application(AN_ID)
+    heddle = await federation.start()
+    assert heddle.lost_time is not None
+    assert heddle.lost_time.adopted == {AN_ID: WEST}
+    await repaired(federation, heddle)
+    assert federation.who_has(AN_ID) == [WEST]
+
+
+async def test_what_the_store_does_not_know_is_adopted_by_name_listed_and_routed(
+    federation: ScriptedFederation,
+) -> None:
+    federation["west"].add_application(AN_ID)
+    heddle = await federation.start()
+    assert heddle.lost_time is not None
+    assert heddle.lost_time.adopted == {AN_ID: WEST}
+    assert await heddle.routing.home_of(AN_ID) == WEST
+    assert [document.summary.application_id for document in heddle.view.applications()] == [AN_ID]
+
+
+async def test_a_cluster_that_was_silent_is_compared_when_it_is_back(federation: ScriptedFederation) -> None:
+    federation["west"].behave(IsNeverReached())
+    heddle = await federation.start()
+    assert heddle.lost_time is not None
+    federation["west"].behave(AnswersProperly())
+    federation["west"].add_application(AN_ID)
+    await heddle.poll()
+    await heddle.lost_time.round()
+    assert heddle.lost_time.adopted == {AN_ID: WEST}
+
+
+async def test_ids_of_others_are_no_sign_of_a_restore(federation: ScriptedFederation) -> None:
+    federation["west"].add_application(ApplicationId(FEDERATION_TIMESTAMP_MS + 5, 1))
+    heddle = await federation.start()
+    assert heddle.lost_time is not None
+    assert not heddle.lost_time.adopted
+    assert not heddle.lost_time.restored_at_ms
+
+
+async def test_a_client_that_repeats_a_submission_of_the_lost_time_has_its_application(
+    federation: ScriptedFederation, store: InMemoryStateStore
+) -> None:
+    heddle = await federation.start()
+    store.note_restored()
+    await federation.clock.advance(1.0)
+    federation["west"].add_application(AN_ID)
+    assert heddle.lost_time is not None
+    await heddle.lost_time.round()
+    taken = await federation.wait_for(heddle.submissions.submit(a_submission()))
+    assert taken == Accepted(WEST, is_delivered=True)
+    assert federation.who_has(AN_ID) == [WEST]
+
+
+async def test_a_client_that_uses_an_id_of_the_lost_time_waits_for_the_clusters_that_may_know_it(
+    federation: ScriptedFederation, store: InMemoryStateStore
+) -> None:
+    store.note_restored()
+    federation["west"].behave(IsNeverReached())
+    heddle = await federation.start()
+    with pytest.raises(UnavailableError, match="west cannot say now"):
+        await federation.wait_for(heddle.submissions.submit(a_submission()))
+    federation["west"].behave(AnswersProperly())
+    await heddle.poll()
+    await federation.wait_for(heddle.submissions.submit(a_submission()))
+    assert federation.who_has(AN_ID) == [EAST]
+
+
+async def test_an_id_that_heddle_did_not_issue_and_a_cluster_has_as_another_application_is_refused(
+    federation: ScriptedFederation,
+) -> None:
+    heddle = await federation.start()
+    made_up = ApplicationId(77, 1)
+    federation["west"].add_application(made_up, name="other")
+    with pytest.raises(ConflictError, match="name 'other' instead of 'job'"):
+        await federation.wait_for(heddle.submissions.submit(a_submission(application_id=made_up)))
+    assert federation.who_has(made_up) == [WEST]
+
+
+async def test_an_acknowledged_submission_whose_id_is_another_applications_fails_and_says_why(
+    federation: ScriptedFederation,
+) -> None:
+    await left_behind(federation)
+    federation["east"].add_application(AN_ID, name="other", user="bob")
+    heddle = await federation.start()
+    await repaired(federation, heddle)
+    record = await stands(federation)
+    assert record.state is LOST
+    assert "user 'bob' instead of 'alice'" in record.rejection
+    federation["east"].move(AN_ID, "FINISHED")
+    for seen in (heddle, await federation.start()):
+        await federation.clock.advance(1.0)
+        await seen.poll()
+        document = seen.view.find(AN_ID)
+        assert document is not None
+        assert document.summary.state is YarnApplicationState.FAILED
+        assert b"Submit it again under a new id" in document.raw
+
+
+async def test_one_that_its_home_took_for_a_repetition_is_not_told_the_others_success(
+    federation: ScriptedFederation,
+) -> None:
+    await left_behind(federation)
+    federation["east"].add_application(AN_ID, name="other")
+    federation["east"].move(AN_ID, "FINISHED")
+    await federation.store.settle(AN_ID, SUBMITTED)
+    heddle = await federation.start()
+    await federation.wait_for(heddle.reconciliation.sweep(EAST))
+    assert (await stands(federation)).state is LOST
+    document = heddle.view.find(AN_ID)
+    assert document is not None
+    assert document.summary.state is YarnApplicationState.FAILED
+
+
+async def test_one_that_waits_by_the_copy_and_was_started_since_is_not_started_again(
+    federation: ScriptedFederation, store: InMemoryStateStore
+) -> None:
+    waits = await left_behind(federation, state=WAITING, home=NOWHERE)
+    store.note_restored()
+    federation["west"].add_application(AN_ID)
+    heddle = await federation.start()
+    outcome = await federation.wait_for(heddle.submissions.start(waits))
+    assert outcome == Accepted(WEST, is_delivered=True)
+    assert federation.who_has(AN_ID) == [WEST]
+    assert (await stands(federation)).state is SUBMITTED
+
+
+async def test_one_that_waits_by_the_copy_waits_on_while_a_cluster_is_away(
+    federation: ScriptedFederation, store: InMemoryStateStore
+) -> None:
+    waits = await left_behind(federation, state=WAITING, home=NOWHERE)
+    store.note_restored()
+    federation["west"].behave(IsNeverReached())
+    heddle = await federation.start()
+    await federation.wait_for(heddle.submissions.start(waits))
+    assert federation.who_has(AN_ID) == []
+    assert (await stands(federation)).state is WAITING
+    federation["west"].behave(AnswersProperly())
+    await heddle.poll()
+    await federation.wait_for(heddle.submissions.start(waits))
+    assert federation.who_has(AN_ID) == [EAST]

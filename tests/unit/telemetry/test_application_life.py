@@ -1,0 +1,123 @@
+"""One application's life in the log, by its id; and clusters that change, said once."""
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+import pytest
+from structlog.testing import capture_logs
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.subclusters import Admission
+from shim.federation.cluster_events import ClusterEvents
+from shim.federation.core.federation_view import FederationView
+from shim.federation.inspection import ClusterStatus, SubClusterDescription
+from shim.telemetry.application_life import ApplicationLives
+from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
+from shim.testing.clock import FakeClock
+from shim.testing.federation import ScriptedFederation
+from shim.testing.misbehaviours import IsPaused, MisbehavesFor
+from shim.testing.reports import a_document, a_report
+from tests.support.scripted_door import ScriptedDoor
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+ONE = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)
+
+Lines = list[MutableMapping[str, Any]]
+
+
+@pytest.fixture
+def lines() -> Iterator[Lines]:
+    """What is logged."""
+    with capture_logs() as captured:
+        yield captured
+
+
+def of(lines: Lines, application: object) -> Lines:
+    return [line for line in lines if line.get("application_id") == str(application)]
+
+
+def events(lines: Lines, application: object) -> list[str]:
+    return [line["event"].removeprefix("application ") for line in of(lines, application)]
+
+
+async def test_a_submission_and_its_home_with_the_scores(lines: Lines) -> None:
+    heddle = await ScriptedFederation().start()
+    await heddle.submissions.submit(a_submission(1))
+    assert events(lines, ONE) == ["submitted", "home chosen"]
+    submitted, chosen = of(lines, ONE)
+    assert submitted["user"] == a_submission(1).user
+    assert (chosen["home"], chosen["scores"], chosen["reason"]) == ("east", {"east": 1.0, "west": 1.0}, "in order")
+    await heddle.submissions.submit(a_submission(1))
+    assert len(of(lines, ONE)) == 2, "a repetition is no second life"
+
+
+async def test_waiting_with_the_reason_and_how_long(lines: Lines) -> None:
+    door = ScriptedDoor(policy=SharePolicy((FederatedQueue("root.default", max_running=1),)))
+    await door.poll()
+    first, second = await door.submit(), await door.submit()
+    assert events(lines, second) == ["submitted", "waits"]
+    assert "root.default" in of(lines, second)[1]["reason"]
+    door.federation["east"].move(first, "FINISHED") if first in door.federation["east"].applications else (
+        door.federation["west"].move(first, "FINISHED")
+    )
+    await door.federation.clock.advance(30.0)
+    await door.poll()
+    await door.federation.wait_for(door.starting.round())
+    assert events(lines, second) == ["submitted", "waits", "home chosen"]
+    assert of(lines, second)[2]["waited_s"] >= 30.0
+
+
+async def test_a_repair_tells_the_old_home_and_why(lines: Lines) -> None:
+    federation = ScriptedFederation()
+    heddle = await federation.start()
+    federation["east"].behave(MisbehavesFor(IsPaused(), times=1, applies=lambda request: request.method == "POST"))
+    await federation.wait_for(heddle.submissions.submit(a_submission(1)))
+    await federation.clock.advance(30.0)
+    await federation.wait_for(heddle.poll())
+    await federation.wait_for(heddle.repair.repair_all())
+    assert events(lines, ONE) == ["submitted", "home chosen", "repaired"]
+    repaired = of(lines, ONE)[2]
+    assert (repaired["was"], repaired["reason"]) == ("east", "its home does not know it")
+
+
+def test_starts_and_ends_are_told_once_and_not_what_was_before(lines: Lines) -> None:
+    view, lives = FederationView((EAST, WEST)), ApplicationLives()
+
+    def reports(sequence: int, *states: str) -> None:
+        documents = [a_document(number, "east", state) for number, state in enumerate(states, start=1)]
+        report = a_report("east", sequence, polled_at_s=100.0 + sequence, applications=documents)
+        lives.reported(report, view.apply(report))
+
+    old, young = ApplicationId(1, 1), ApplicationId(1, 2)
+    reports(1, "RUNNING", "ACCEPTED", "FINISHED")
+    assert lines == []
+    reports(2, "RUNNING", "ACCEPTED", "FINISHED")
+    reports(3, "RUNNING", "RUNNING", "FINISHED")
+    reports(4, "RUNNING", "RUNNING", "FINISHED")
+    reports(5, "FINISHED", "KILLED", "FINISHED")
+    assert (events(lines, old), events(lines, young)) == (["ended"], ["started", "ended"])
+    assert of(lines, young)[1]["final_status"] == "KILLED"
+    lives.ended(young, EAST, "KILLED", "KILLED")
+    assert events(lines, young) == ["started", "ended"], "reconciliation notices it, too"
+
+
+def test_a_cluster_that_changes_is_an_event_said_once(lines: Lines) -> None:
+    states = iter(["NEW", "RUNNING", "RUNNING", "DRAINING", "LOST", "LOST", "RUNNING", "RETIRED"])
+
+    def statuses() -> list[ClusterStatus]:
+        return [
+            ClusterStatus(EAST, SubClusterDescription(()), next(states), Admission.OPEN, 1.0, "", "", 0, 0, "refused")
+        ]
+
+    watch = ClusterEvents(statuses, FakeClock())
+    for _ in range(8):
+        watch.look()
+    assert [(line["was"], line["state"], line["log_level"]) for line in lines] == [
+        ("NEW", "RUNNING", "info"),
+        ("RUNNING", "DRAINING", "info"),
+        ("DRAINING", "LOST", "warning"),
+        ("LOST", "RUNNING", "info"),
+        ("RUNNING", "RETIRED", "info"),
+    ]
+    assert lines[2]["reason"] == "refused"
