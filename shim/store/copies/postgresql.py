@@ -72,7 +72,7 @@ class PostgreSQLCopying:
         size = file.stat().st_size
         if dry_run:
             return Copied(str(file), self._shown, 0, "", size)
-        kept = f"before_restore_{int(time.time())}" if revision else ""
+        kept = f"before_restore_{time.time_ns()}" if revision else ""  # two restores within a second keep two stores
         self._write(partial(_move_tables, source="public", target=kept) if kept else _nothing)
         try:
             options = ("--no-owner", "--no-privileges", "--single-transaction")

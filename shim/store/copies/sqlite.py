@@ -58,7 +58,7 @@ class SQLiteCopying:
                 raise StoreHeldError(f"{self._store} exists: say --force to replace it; it is kept beside")
             if dry_run:
                 return told
-            kept = f"{self._store}.before-restore-{int(time.time())}"
+            kept = f"{self._store}.before-restore-{time.time_ns()}"
             with new_file(self._store, force=True) as written:
                 shutil.copyfile(file, written)
                 submissions = _prepared(written)
