@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from shim.config.loader.loader import VARIABLE_PREFIX, Config
-from shim.config.loader.tree import Key, is_table, item_type, key_of
+from shim.config.loader import VARIABLE_PREFIX, Config
+from shim.config.tree import Key, is_table, item_type, key_of
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 

@@ -6,7 +6,7 @@ from adapters.kerberos import KerberosLogin
 from shim.app.client_server import connect_rpc, open_door
 from shim.app.connections import SubCluster
 from shim.calls.admin import AdminCalls
-from shim.config.loader.sections import ServerConfig
+from shim.config.sections import ServerConfig
 from shim.domain.ids import SubClusterId
 from shim.identity.service import IdentityService
 from shim.ports.resource_manager_rpc import ResourceManagerRPC

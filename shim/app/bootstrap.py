@@ -26,7 +26,7 @@ from shim.app.peers import GlobalMaster, MasterWorld, open_global_master
 from shim.app.rest_server import serve_web
 from shim.app.scheduler_server import serve_masters
 from shim.app.use_cases import PollCounter, UseCases, World, assemble
-from shim.config.loader.loader import Config
+from shim.config.loader import Config
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.federation.cluster_events import ClusterEvents

@@ -9,7 +9,7 @@ from shim.app.connections import SubCluster
 from shim.app.host import connections_allowed
 from shim.app.listening import listening
 from shim.calls.client import CallSettings, ClientCalls
-from shim.config.loader.sections import ServerConfig
+from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
 from shim.identity.delegation_tokens import DelegationTokens

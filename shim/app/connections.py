@@ -7,7 +7,7 @@ from urllib.parse import urlsplit
 
 from adapters.yarn import RestResourceManager, RestSettings, SubClusterConfiguration, read_folder
 from adapters.yarn.node_addresses import node_url
-from shim.config.loader.sections import PollConfig, SubClusterConfig
+from shim.config.sections import PollConfig, SubClusterConfig
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError
 from shim.federation.inspection import SubClusterDescription

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 
 from adapters.kerberos import KerberosLogin, host_of_this_machine, open_acceptor, service_of, with_host
-from shim.config.loader.kerberos import KerberosConfig
+from shim.config.kerberos import KerberosConfig
 from shim.errors import ConfigError
 from shim.identity.principals import PrincipalRules
 from shim.protocol.hrpc import QualityOfProtection, SASLSession

@@ -8,7 +8,7 @@ import structlog
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, addresses_of
 from adapters.yarn.scheduler_login import TokenLogins
 from shim.app.connections import SubCluster
-from shim.config.loader.loader import Config
+from shim.config.loader import Config
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.domain.subclusters import Admission

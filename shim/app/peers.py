@@ -13,8 +13,8 @@ from adapters.peers import LinkListener, LinkSettings, WebSocketDialer
 from shim.app.connections import SubCluster, resolve
 from shim.app.host import SystemClock, read_secret
 from shim.app.listening import listening
-from shim.config.loader.loader import Config
-from shim.config.loader.sections import MastersConfig
+from shim.config.loader import Config
+from shim.config.sections import MastersConfig
 from shim.domain.addresses import join_address, split_address
 from shim.domain.ids import GlobalMasterId
 from shim.errors import ConfigError, InvariantViolationError

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
 from shim.app.host import groups_of
-from shim.config.loader.loader import Config
-from shim.config.loader.queues import parse_policy, policy_text
+from shim.config.loader import Config
+from shim.config.queues import parse_policy, policy_text
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import UNORDERED, ContainerOrder, SharePolicy
 from shim.domain.subclusters import Admission

@@ -7,8 +7,8 @@ import structlog
 from shim.app.host import connections_allowed, current_user, own_host_names
 from shim.app.listening import listening
 from shim.app.use_cases import UseCases, World
-from shim.config.loader.loader import is_loopback
-from shim.config.loader.sections import ServerConfig
+from shim.config.loader import is_loopback
+from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
 from shim.domain.submissions import HomeDecision, Submission
 from shim.federation.health import Health

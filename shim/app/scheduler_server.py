@@ -5,7 +5,7 @@ from collections.abc import Awaitable, Callable, Mapping
 from adapters.yarn.rm_rpc import addresses_of
 from shim.app.connections import SubCluster
 from shim.app.listening import listening
-from shim.config.loader.sections import ServerConfig
+from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.multicluster.attempts import Attempts, never_read

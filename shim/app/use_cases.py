@@ -9,7 +9,7 @@ from shim.app.kerberos import trouble_with
 from shim.app.peers import GlobalMaster
 from shim.app.queues import SharesOfQueues, open_shares
 from shim.calls.control import ControlService
-from shim.config.loader.loader import Config, is_loopback
+from shim.config.loader import Config, is_loopback
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import SubClusterReport
 from shim.errors import HeddleError

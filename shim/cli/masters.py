@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from shim.cli.front import ExitCode, fail
-from shim.config.loader.loader import Config, load
+from shim.config.loader import Config, load
 from shim.errors import ConfigError, HeddleError
 from shim.telemetry import configure_logs
 

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from shim.cli.front import ExitCode, fail
-from shim.config.loader.loader import Config, load
+from shim.config.loader import Config, load
 from shim.errors import ConfigError, HeddleError
 from shim.telemetry import configure_logs
 
@@ -75,7 +75,7 @@ def _told_of_policy(config: Config) -> list[str]:
     """Whether a policy that was applied holds instead of the file's queues; the store is only read."""
     import asyncio  # noqa: PLC0415 - the other verbs shall not wait for it
 
-    from shim.config.loader.queues import parse_policy, share_policy  # noqa: PLC0415 - see above
+    from shim.config.queues import parse_policy, share_policy  # noqa: PLC0415 - see above
     from shim.errors import StoreUnavailableError  # noqa: PLC0415 - see above
     from shim.queues.policies import RELEASED, policy_difference  # noqa: PLC0415 - see above
     from shim.store.looking import look_at_policy  # noqa: PLC0415 - see above

@@ -12,7 +12,7 @@ import typer
 from shim.cli.front import ExitCode, fail
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows
 from shim.cli.settings import DryRun
-from shim.config.loader.loader import Config, load
+from shim.config.loader import Config, load
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.errors import ConfigError, HeddleError
 

@@ -5,7 +5,7 @@
 from dataclasses import dataclass
 from pathlib import Path
 
-from shim.config.loader.tree import Key, key
+from shim.config.tree import Key, key
 
 __all__ = ["SERVICE_PRINCIPAL", "KerberosConfig"]
 

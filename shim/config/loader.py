@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shim.config.loader.kerberos import KerberosConfig
-from shim.config.loader.queues import MappingConfig, QueueConfig, check_queues
-from shim.config.loader.sections import (
+from shim.config.kerberos import KerberosConfig
+from shim.config.queues import MappingConfig, QueueConfig, check_queues
+from shim.config.sections import (
     HistoryConfig,
     LogConfig,
     MastersConfig,
@@ -28,7 +28,7 @@ from shim.config.loader.sections import (
     StoreConfig,
     SubClusterConfig,
 )
-from shim.config.loader.tree import Key, key, overlay, read, section
+from shim.config.tree import Key, key, overlay, read, section
 from shim.domain.addresses import split_address
 from shim.domain.users import USER_NAME
 from shim.errors import ConfigError

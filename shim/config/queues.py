@@ -13,7 +13,7 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 
-from shim.config.loader.tree import Key, Origin, key, read, section
+from shim.config.tree import Key, Origin, key, read, section
 from shim.domain.ids import SubClusterId
 from shim.domain.limits import TextKind, objection
 from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy, parent_of

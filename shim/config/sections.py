@@ -1,6 +1,6 @@
 """The sections of the configuration: every key with its default, what it may be, and what it means.
 
-Those about queues are in `shim.config.loader.queues`, as policies have them too.
+Those about queues are in `shim.config.queues`, as policies have them too.
 """
 
 # ruff: noqa: RUF009 - `key` and `section` describe a field, as dataclasses.field does
@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 
-from shim.config.loader.kerberos import SERVICE_PRINCIPAL, KerberosConfig
-from shim.config.loader.tree import Key, key, section
+from shim.config.kerberos import SERVICE_PRINCIPAL, KerberosConfig
+from shim.config.tree import Key, key, section
 from shim.domain.users import USER_NAME
 
 __all__ = [

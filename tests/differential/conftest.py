@@ -10,9 +10,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import pytest
-from shim.config.loader.loader import parse
 
 from shim.app.bootstrap import Heddle
+from shim.config.loader import parse
 from shim.lab import Lab, LabSpec
 from tests.support.raw_http import RawAnswer, RawRequest, exchange
 

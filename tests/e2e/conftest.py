@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 import pytest
 import structlog
-from shim.config.loader.loader import parse
 
 from shim.app.bootstrap import Heddle
+from shim.config.loader import parse
 from shim.lab import Lab
 from shim.lab.tidying import end_applications
 from shim.telemetry import configure_logs

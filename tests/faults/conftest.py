@@ -8,9 +8,9 @@ from typing import Any
 
 import aiohttp
 import pytest
-from shim.config.loader.loader import parse
 
 from shim.app.bootstrap import Heddle
+from shim.config.loader import parse
 from shim.lab import Lab, LabSpec
 from shim.lab.tidying import end_applications
 from tests.support.masters import Nursery

@@ -10,9 +10,9 @@ from typing import Any
 
 import aiohttp
 import pytest
-from shim.config.loader.loader import parse
 
 from shim.app.bootstrap import Heddle
+from shim.config.loader import parse
 from shim.lab import Lab
 from tests.faults.conftest import Client, Federation
 from tests.faults.test_matched_asks import AM

@@ -4,13 +4,13 @@ from contextlib import asynccontextmanager
 
 import httpx
 import pytest
-from shim.config.loader.loader import parse
 from typer.testing import CliRunner
 
 from adapters.kerberos import KerberosLogin
 from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
 from shim.app.bootstrap import Heddle
 from shim.cli.main import app
+from shim.config.loader import parse
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError, NeverReachedError
 from shim.ports.resource_manager_rpc import RPCCall

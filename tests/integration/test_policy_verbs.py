@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 import structlog
-from shim.config.loader.loader import parse
 from typer.testing import CliRunner
 
 from shim.app.bootstrap import Heddle
 from shim.cli.front import ExitCode
 from shim.cli.main import app
+from shim.config.loader import parse
 from shim.telemetry import configure_logs
 
 FIRST = '[[queue]]\nname = "root.prod"\nweight = 1\n'

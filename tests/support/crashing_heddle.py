@@ -13,9 +13,8 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from shim.config.loader.loader import load
-
 from shim.app.bootstrap import Heddle
+from shim.config.loader import load
 from shim.domain.ids import ApplicationId
 from shim.submission.crash_points import CrashPoint
 from shim.telemetry import configure_logs

@@ -4,28 +4,22 @@ import json
 from collections.abc import Collection, Sequence
 from typing import Any
 
-from shim.global_master.entitle import ShareSettings
-from shim.global_master.federation_view import FederationView
-from shim.global_master.home import HomeSettings
-from shim.services.administration import AdministrationService
-from shim.services.application_ids import ApplicationIds
-from shim.services.control import ControlService
-from shim.services.documents import DocumentReading
-from shim.services.health import Health
-from shim.services.heartbeats import HeartbeatSettings, LocalMaster
-from shim.services.homes import Homes
-from shim.services.identity import IdentityRules, IdentityService
-from shim.services.inspection import Inspection, SubClusterDescription
-from shim.services.reading import ApplicationReading, ReadingSettings
-from shim.services.repair import Repair
-from shim.services.routing import Routing
-from shim.services.starting import Starting
-from shim.services.submission import SubmissionService, SubmissionTools
-from shim.services.waiting_room import WaitingRoom
-
+from shim.calls.control import ControlService
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.errors import UnavailableError
+from shim.federation.administration import AdministrationService
+from shim.federation.core.federation_view import FederationView
+from shim.federation.documents import DocumentReading
+from shim.federation.health import Health
+from shim.federation.inspection import Inspection, SubClusterDescription
+from shim.federation.poller import HeartbeatSettings, LocalMaster
+from shim.federation.reading import ApplicationReading, ReadingSettings
+from shim.federation.routing import Routing
+from shim.identity.service import IdentityRules, IdentityService
+from shim.queues.admission import WaitingRoom
+from shim.queues.core.entitle import ShareSettings
+from shim.queues.starting import Starting
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.door import RestDoor
@@ -34,6 +28,11 @@ from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
 from shim.server.rest.site import Site
+from shim.submission.application_ids import ApplicationIds
+from shim.submission.core.home import HomeSettings
+from shim.submission.homes import Homes
+from shim.submission.repair import Repair
+from shim.submission.service import SubmissionService, SubmissionTools
 from shim.testing.federation import ScriptedFederation
 
 __all__ = ["ScriptedDoor", "body_of", "context"]

@@ -10,10 +10,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from shim.config.loader.loader import parse
-from shim.config.loader.sections import HistoryConfig
 
 from shim.app.bootstrap import Heddle
+from shim.config.loader import parse
+from shim.config.sections import HistoryConfig
 from shim.errors import ConfigError, InvariantViolationError, StoreUnavailableError
 from shim.federation.core.federation_view import ViewSettings
 from shim.server.rest.cache import CacheLimits

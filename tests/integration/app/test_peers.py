@@ -10,10 +10,10 @@ from pathlib import Path
 
 import httpx
 import pytest
-from shim.config.loader.loader import parse
 
 from shim.app.bootstrap import Heddle
 from shim.app.peers import LocalMasterProcess, default_name
+from shim.config.loader import parse
 from shim.errors import ConfigError
 
 ROOT = Path(__file__).resolve().parents[2]

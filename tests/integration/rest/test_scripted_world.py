@@ -1,8 +1,8 @@
 """Plain questions that hostile input does not have to be added to: none of them is an internal error."""
 
 import pytest
-from shim.services.identity import IdentityRules
 
+from shim.identity.service import IdentityRules
 from tests.support.scripted_door import BASE, ScriptedDoor
 
 

@@ -4,10 +4,10 @@ import json
 from types import MappingProxyType
 
 import pytest
-from shim.config.loader.loader import parse
-from shim.config.loader.queues import share_policy
 
 from shim.app.multicluster import SpanWorld, _keeps_containers, open_spans
+from shim.config.loader import parse
+from shim.config.queues import share_policy
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord, SubmissionState

@@ -5,8 +5,8 @@ from collections.abc import Callable
 from functools import cache
 
 import pytest
-from shim.config.loader.queues import parse_policy
 
+from shim.config.queues import parse_policy
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.errors import ConfigError

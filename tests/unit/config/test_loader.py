@@ -4,10 +4,10 @@ import dataclasses
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from shim.config.loader.loader import Config, is_loopback, load, parse
-from shim.config.loader.sections import SubClusterConfig
-from shim.config.loader.tree import overlay, read
 
+from shim.config.loader import Config, is_loopback, load, parse
+from shim.config.sections import SubClusterConfig
+from shim.config.tree import overlay, read
 from shim.errors import ConfigError
 
 LEAST = '[[subcluster]]\nid = "east"\nweb = "http://rm.east:8088"\n'

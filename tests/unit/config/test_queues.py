@@ -1,9 +1,9 @@
 """Policy files: read whole, or refused whole with line and reason."""
 
 import pytest
-from shim.config.loader.loader import parse
-from shim.config.loader.queues import parse_policy, policy_text
 
+from shim.config.loader import parse
+from shim.config.queues import parse_policy, policy_text
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy
 from shim.errors import ConfigError

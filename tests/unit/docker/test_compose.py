@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 import yaml
-from shim.config.loader.loader import parse
+
+from shim.config.loader import parse
 
 ROOT = Path(__file__).resolve().parents[3]
 DOCKER = ROOT / "docker"

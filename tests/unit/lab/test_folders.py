@@ -1,9 +1,9 @@
 import tomllib
 
 import pytest
-from shim.config.loader.loader import parse
 
 from shim.app.host import read_secret
+from shim.config.loader import parse
 from shim.errors import LabError
 from shim.lab.folders import SPANNING_QUEUE, claim_folder, clear_folder, heddle_toml, lock_of, write_heddle_toml
 from shim.lab.hadoop_conf import FrontAddresses

@@ -5,11 +5,11 @@ from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import suppress
 
 import pytest
-from shim.relay.asks import MOST_GROUPS, MOST_ROWS
-from tests.unit.services.test_spanning import APPLICATION, EAST, WEST, Master, World
+from tests.unit.multicluster.test_service import APPLICATION, EAST, WEST, Master, World
 
 from shim.domain.ids import ApplicationId
 from shim.errors import BadRequestError
+from shim.multicluster.core.asks import MOST_GROUPS, MOST_ROWS
 from shim.ports.resource_manager_rpc import RPCAnswer
 from shim.protocol.proto.messages import (
     AllocateRequestProto,

@@ -3,8 +3,8 @@
 import threading
 
 import pytest
-from shim.config.loader.queues import parse_policy
 
+from shim.config.queues import parse_policy
 from shim.domain.shares import SharePolicy
 from shim.errors import BadRequestError, ConflictError, NotFoundError
 from shim.queues.policies import PolicyService

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 from fastapi import FastAPI
-from shim.config.loader.queues import parse_policy
 
+from shim.config.queues import parse_policy
 from shim.domain.ids import SubClusterId
 from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError, NotAuthenticatedError
 from shim.federation.core.federation_view import FederationView
