@@ -47,6 +47,7 @@ Fields: TypeAlias = dict[str, Values]
 """Members of an object, or children of an element, in their order; what stands more than once is a list."""
 
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_.-]{0,199}", re.ASCII)
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 _HARMLESS = "{http://www.w3.org/2001/XMLSchema-instance}"
 _HARMLESS_ATTRIBUTES = frozenset({f"{_HARMLESS}schemaLocation", f"{_HARMLESS}noNamespaceSchemaLocation"})
 
@@ -77,7 +78,7 @@ def write_fields(fields: Mapping[str, Values], *, media_type: str, root: str) ->
         element = etree.Element(root)
         _fill(element, fields)
         return etree.tostring(element, xml_declaration=True, encoding="UTF-8")
-    return "".join(_json_of(fields)).encode("utf-8", "replace")
+    return "".join(_json_of(fields)).encode("utf-8")
 
 
 # ---------------------------------------------------------------------- JSON
@@ -97,9 +98,23 @@ def _read_json(body: bytes) -> Fields:
         )
     except (ValueError, RecursionError) as exc:
         _unreadable(str(exc))
+    if isinstance(value, dict) and _SURROGATE.search(body):
+        _check_surrogates(value)
     if value is None or isinstance(value, list):
         _unreadable('java.lang.NullPointerException: Cannot read field "name" because "pi" is null')
     return value if isinstance(value, dict) else {}  # a scalar is taken for a context without fields
+
+
+def _check_surrogates(fields: Fields) -> None:
+    """Refuse text that UTF-8 cannot write: Heddle would decide on another text than it sends.
+
+    Raises:
+        JavaError: 400, for half of a pair of surrogates.
+    """
+    try:
+        "".join(_json_of(fields)).encode("utf-8")
+    except UnicodeEncodeError:
+        _unreadable("half of a pair of surrogates in a text")
 
 
 def check_cost(body: bytes) -> None:

@@ -232,6 +232,8 @@ async def test_s23_trailers_are_none_of_the_headers():
         (b"GET /" + b"a" * 9000 + b" HTTP/1.1\r\nHost: a\r\n\r\n", (431,)),
         (b"GET /x HTTP/1.1\r\nHost: a\r\n" + b"X-A: b\r\n" * 2000 + b"\r\n", (431,)),
         (b"GET /x HTTP/1.1\r\nHost: a\r\nX-A: " + b"b" * 9000, (431,)),
+        (b"GET /x HTTP/1.1\r\nHost: a\r\n" + b"X-A: b\r\n" * 256 + b"\r\n", (431,)),
+        (b"GET /x HTTP/1.1\r\nHost: a\r\n" + b"X:\r\n" * 300 + b"\r\n", (431,)),
         (POST + b"Content-Length: 1001\r\n\r\n", (413,)),
         (
             POST + b"Transfer-Encoding: chunked\r\n\r\n" + (b"ff\r\n" + b"a" * 255 + b"\r\n") * 5,
@@ -245,6 +247,13 @@ async def test_s26_s27_versions_and_sizes_have_limits(sent, expected):
         answer = await exchange(server, sent)
     assert status(answer) in expected
     assert door.requests == []
+
+
+async def test_as_many_header_lines_as_there_may_be_are_taken():
+    door = EchoesRequests()
+    async with serving(door) as server:
+        answer = await exchange(server, b"GET /x HTTP/1.1\r\nHost: a\r\n" + b"X-A: b\r\n" * 255 + b"\r\n")
+    assert status(answer) == 200
 
 
 @pytest.mark.parametrize("around", [b"1;" + b"a" * 20_000, b"0\r\n" + b"X-A: b\r\n" * 3000])

@@ -112,6 +112,21 @@ def test_any_value_of_any_field_is_understood_or_refused_at_every_endpoint(row: 
         assert understand(understood.body, media_type=JSON, shape=shape) == understood
 
 
+@pytest.mark.parametrize("row", ROWS)
+@pytest.mark.parametrize("text", ["\\ud800", "a\\uDFFFb", "\\udc00\\ud800"])
+@pytest.mark.parametrize("form", ['"%s"', '["%s"]', '{"a":"%s"}', '{"a":["x","%s"]}'])
+def test_half_of_a_pair_of_surrogates_is_refused(row: str, text: str, form: str):
+    shape = SHAPES[row]
+    members = ",".join(f'"{name}":{form % text}' for name in (*shape.fields, "other"))
+    body = f'{{"{shape.json_root}":{{{members}}}}}' if shape.json_root else f"{{{members}}}"
+    with pytest.raises(JavaError):
+        understand(body.encode(), media_type=JSON, shape=shape)
+
+
+def test_a_whole_pair_of_surrogates_is_one_character():
+    assert read_fields(b'{"a":"\\ud83d\\ude00"}', media_type=JSON) == {"a": "\U0001f600"}
+
+
 def test_every_endpoint_that_takes_a_body_has_a_shape():
     assert {f"{row.method} {row.path}" for row in ENDPOINTS if row.takes_body} == set(SHAPES)
 
