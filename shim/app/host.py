@@ -4,6 +4,7 @@ import asyncio
 import gc
 import getpass
 import grp
+import os
 import pwd
 import resource
 import secrets
@@ -84,11 +85,12 @@ def groups_of(user: str) -> frozenset[str]:
     """The groups of a user on this machine; none for a user that it does not know."""
     try:
         primary = pwd.getpwnam(user).pw_gid
-    except KeyError:
+    except (KeyError, ValueError):  # a name with a zero byte, or that cannot be written, is nobody's
         return frozenset()
-    names = {group.gr_name for group in grp.getgrall() if user in group.gr_mem}
-    with suppress(KeyError):
-        names.add(grp.getgrgid(primary).gr_name)
+    names: set[str] = set()
+    for group in os.getgrouplist(user, primary):  # not every group there is, of which a directory may have many
+        with suppress(KeyError):
+            names.add(grp.getgrgid(group).gr_name)
     return frozenset(names)
 
 

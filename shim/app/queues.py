@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from shim.app.host import groups_of
+from shim.app.groups import group_directory
 from shim.config.loader import Config
 from shim.config.queues import parse_policy, policy_text
 from shim.domain.ids import SubClusterId
@@ -145,7 +145,7 @@ def open_shares(
         admissions=admissions,
         store=store,
         clock=clock,
-        groups_of=groups_of,
+        groups_of=group_directory(),
         settings=ShareSettings(ahead=config.shares.ahead, absent_after_s=config.shares.absent_after_s),
     )
     return SharesOfQueues(service, room, PreemptionLog(acts), config, view, store, clock)

@@ -4,7 +4,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from shim.app.connections import SubCluster
-from shim.app.host import current_user, groups_of, read_secret
+from shim.app.groups import group_directory
+from shim.app.host import current_user, read_secret
 from shim.app.kerberos import trouble_with
 from shim.app.peers import GlobalMaster
 from shim.app.queues import SharesOfQueues, open_shares
@@ -337,4 +338,6 @@ def _identity(world: World) -> IdentityService:
         },
         cookie_validity_s=security.cookie_validity_s,
     )
-    return IdentityService(rules, secret=read_secret(security.secret_file), clock=world.clock, groups_of=groups_of)
+    return IdentityService(
+        rules, secret=read_secret(security.secret_file), clock=world.clock, groups_of=group_directory()
+    )

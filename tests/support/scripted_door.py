@@ -1,7 +1,7 @@
 """The whole REST door over scripted ResourceManagers and a held clock: no socket, no process."""
 
 import json
-from collections.abc import Collection, Sequence
+from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
 from shim.calls.control import ControlService
@@ -59,6 +59,7 @@ class ScriptedDoor:
         policy: SharePolicy | None = None,
         kept: CacheLimits | None = None,
         guarded: Collection[str] = (),
+        groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
         self.federation = ScriptedFederation(names)
         clock, store, managers = self.federation.clock, self.federation.store, self.federation.managers
@@ -99,7 +100,8 @@ class ScriptedDoor:
         )
         self.health = Health(self.view, store, clock)
         self.exchanges: list[Exchange] = []
-        self.identity = IdentityService(rules or IdentityRules(allow_anonymous=True), secret=b"s" * 32, clock=clock)
+        believed = rules or IdentityRules(allow_anonymous=True)
+        self.identity = IdentityService(believed, secret=b"s" * 32, clock=clock, groups_of=groups_of)
         webs = {SubClusterId(name): f"http://rm.{name}:8088" for name in names}
         inspection = Inspection(
             view=self.view,

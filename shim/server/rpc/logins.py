@@ -10,7 +10,7 @@ import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from shim.errors import StoreError, UserError
+from shim.errors import StoreError, UnavailableError, UserError
 from shim.identity.delegation_tokens import DelegationTokenError, DelegationTokens
 from shim.identity.principals import PrincipalRules
 from shim.identity.service import Caller, IdentityService
@@ -125,6 +125,8 @@ class Logins:
             return Failure(JavaClass.ACCESS_CONTROL, str(exc), _UNAUTHORIZED)
         except UserError as exc:
             return Failure(JavaClass.AUTHORIZATION, str(exc), _UNAUTHORIZED)
+        except UnavailableError as exc:
+            return Failure(JavaClass.RETRIABLE, str(exc), _UNAUTHORIZED)
         if claim.asked_by:
             return replace(caller, real_user=claim.asked_by)
         return replace(caller, has_ticket=True) if claim.has_ticket else caller

@@ -2,7 +2,8 @@
 
 import pytest
 
-from shim.identity.service import IdentityRules
+from shim.errors import UnavailableError
+from shim.identity.service import IdentityRules, ProxyRule
 from tests.support.scripted_door import BASE, ScriptedDoor
 
 
@@ -15,3 +16,16 @@ async def test_plain_questions_are_answered(path, status):
     await door.poll()
     answer = await door.ask("GET", path)
     assert answer.status == status, answer.body
+
+
+@pytest.mark.parametrize("method", ["GET", "POST"])
+@pytest.mark.parametrize("path", [f"{BASE}/apps", f"{BASE}/info", "/heddle/v1/doctor", "/cluster"])
+async def test_who_cannot_be_judged_yet_is_asked_to_try_again(method, path):
+    def slow(user):
+        raise UnavailableError(f"the groups of {user} are not known yet")
+
+    rules = IdentityRules(proxy_users={"knox": ProxyRule(hosts=("*",), groups=("staff",))})
+    door = ScriptedDoor(rules=rules, groups_of=slow)
+    await door.poll()
+    answer = await door.ask(method, f"{path}?user.name=knox&doAs=ada")
+    assert answer.status in (405, 503) if method == "POST" else answer.status == 503, answer.body

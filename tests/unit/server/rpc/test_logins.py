@@ -2,6 +2,7 @@
 
 import pytest
 
+from shim.errors import UnavailableError
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.principals import PrincipalRules
 from shim.identity.service import Caller, IdentityRules, IdentityService, ProxyRule
@@ -112,3 +113,15 @@ def test_tokens_are_protected_as_tickets_are():
 
     assert offer.start is not None
     assert b'qop="auth-conf"' in offer.start().step(b"")
+
+
+def test_who_cannot_be_judged_yet_is_asked_to_try_again():
+    def slow(user):
+        raise UnavailableError(f"the groups of {user} are not known yet")
+
+    rules = IdentityRules(proxy_users={"oozie": ProxyRule(hosts=("*",), groups=("staff",))})
+    door = Logins(IdentityService(rules, secret=b"s" * 32, clock=FakeClock(), groups_of=slow), None, None)
+    context = ContextReceived("ada", "oozie", "protocol", AuthMethod.SIMPLE, "", CallerContext("CLI"), b"")
+    told = door.admit(context, "10.1.2.3")
+    assert isinstance(told, Failure)
+    assert told.java_class == JavaClass.RETRIABLE

@@ -1,0 +1,135 @@
+"""The groups of users on this machine, for callers on the event loop.
+
+To ask the machine may mean to ask a directory far away (NSS, with LDAP behind it), which may take long, or for ever. So
+threads ask, answers are kept, and a caller waits a little for its first one. Who cannot be told is told so: to take a
+user for one without groups would refuse what is allowed, or allow what a list of others forbids.
+"""
+
+import threading
+import time
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cache
+from queue import SimpleQueue
+
+from shim.app.host import groups_of
+from shim.errors import UnavailableError
+
+__all__ = ["GroupDirectory", "group_directory"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Known:
+    groups: frozenset[str]
+    at_s: float
+
+
+@dataclass(slots=True)
+class _Question:
+    user: str
+    is_answered: threading.Event = field(default_factory=threading.Event)
+
+
+class GroupDirectory:
+    """See the module. Call it with a user for the groups.
+
+    Args:
+        look_up: Asks the machine; called in threads.
+        now_s: A clock that never goes back.
+        fresh_s: For how long an answer is as good as a new one; after that it is used while it is asked for again.
+        stale_s: For how long at most.
+        wait_s: How long a caller, and with it the event loop, waits for an answer that was never had.
+        most_kept: Users; the one that was asked for longest ago goes first.
+        most_open: Questions under way or waiting.
+        threads: That ask.
+    """
+
+    def __init__(
+        self,
+        look_up: Callable[[str], frozenset[str]] = groups_of,
+        *,
+        now_s: Callable[[], float] = time.monotonic,
+        fresh_s: float = 60.0,
+        stale_s: float = 600.0,
+        wait_s: float = 0.02,
+        most_kept: int = 4096,
+        most_open: int = 64,
+        threads: int = 2,
+    ) -> None:
+        self._look_up = look_up
+        self._now_s = now_s
+        self._fresh_s, self._stale_s, self._wait_s = fresh_s, stale_s, wait_s
+        self._most_kept, self._most_open, self._most_threads = most_kept, most_open, threads
+        self._lock = threading.Lock()
+        self._known: OrderedDict[str, _Known] = OrderedDict()
+        self._open: dict[str, _Question] = {}
+        self._questions: SimpleQueue[_Question] = SimpleQueue()
+        self._threads = 0
+
+    def __len__(self) -> int:
+        """Users whose groups are kept."""
+        return len(self._known)
+
+    def __call__(self, user: str) -> frozenset[str]:
+        """The groups of a user; none for one that the machine does not know.
+
+        Raises:
+            UnavailableError: The machine has not told yet; it is asked.
+        """
+        known = self._find(user, self._fresh_s)
+        if known is not None:
+            return known
+        question, may_wait = self._ask(user)
+        known = self._find(user, self._stale_s)
+        if known is None and question is not None and may_wait and question.is_answered.wait(self._wait_s):
+            known = self._find(user, self._stale_s)
+        if known is None:
+            raise UnavailableError("the groups of the user are not known yet: this machine is slow to tell them")
+        return known
+
+    def _find(self, user: str, age_s: float) -> frozenset[str] | None:
+        with self._lock:
+            known = self._known.get(user)
+            if known is None or self._now_s() - known.at_s >= age_s:
+                return None
+            self._known.move_to_end(user)
+            return known.groups
+
+    def _ask(self, user: str) -> tuple[_Question | None, bool]:
+        """Have it asked for; the question, if there is room for one, and whether a thread is free for it."""
+        with self._lock:
+            if (question := self._open.get(user)) is not None:
+                return question, False  # whoever asked it first has waited
+            if len(self._open) >= self._most_open:
+                return None, False
+            question = self._open[user] = _Question(user)
+            is_thread_free = len(self._open) <= self._most_threads
+            is_short_of_threads = self._threads < min(len(self._open), self._most_threads)
+            self._threads += is_short_of_threads
+        self._questions.put(question)
+        if is_short_of_threads:  # of the kind that does not keep the process from ending: it may hang for ever
+            threading.Thread(target=self._work, name="heddle-groups", daemon=True).start()
+        return question, is_thread_free
+
+    def _work(self) -> None:
+        while True:
+            question = self._questions.get()
+            try:
+                groups: frozenset[str] | None = self._look_up(question.user)
+            except (OSError, RuntimeError):  # it cannot be told; whoever asks again has it asked again
+                groups = None
+            with self._lock:
+                del self._open[question.user]
+                if groups is not None:
+                    self._known[question.user] = _Known(groups, self._now_s())
+                    self._known.move_to_end(question.user)
+                while len(self._known) > self._most_kept:
+                    self._known.popitem(last=False)
+            question.is_answered.set()
+
+
+@cache
+def group_directory() -> GroupDirectory:
+    """The one of this process."""
+    return GroupDirectory()

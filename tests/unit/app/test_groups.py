@@ -1,0 +1,118 @@
+"""The groups of users: asked for in threads, kept, and never guessed."""
+
+import threading
+from collections import Counter
+from typing import Any
+
+import pytest
+
+from shim.app.groups import GroupDirectory
+from shim.app.host import current_user, groups_of
+from shim.errors import UnavailableError
+
+
+class Machine:
+    """Tells everybody's groups, or takes as long as it likes."""
+
+    def __init__(self) -> None:
+        self.asked: Counter[str] = Counter()
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+        self.fails = False
+        self.now_s = 0.0
+        self.groups = frozenset({"staff"})
+
+    def look_up(self, user: str) -> frozenset[str]:
+        self.asked[user] += 1
+        assert self.goes_on.wait(60)
+        if self.fails:
+            raise OSError("the directory is away")
+        return self.groups
+
+    def time(self) -> float:
+        return self.now_s
+
+
+@pytest.fixture
+def machine():
+    made = Machine()
+    yield made
+    made.goes_on.set()
+
+
+def directory_of(machine: Machine, **options: Any) -> GroupDirectory:
+    return GroupDirectory(machine.look_up, now_s=machine.time, **{"wait_s": 60.0, **options})
+
+
+def test_they_are_asked_for_once(machine):
+    directory = directory_of(machine)
+    assert [directory("ada") for _ in range(3)] == [{"staff"}] * 3
+    assert machine.asked == {"ada": 1}
+
+
+def test_what_is_old_is_used_while_it_is_asked_for_again(machine):
+    directory = directory_of(machine, fresh_s=10, stale_s=100)
+    directory("ada")
+    machine.goes_on.clear()
+    machine.now_s, machine.groups = 11.0, frozenset({"guests"})
+    assert [directory("ada") for _ in range(3)] == [{"staff"}] * 3
+    machine.goes_on.set()
+    while directory("ada") == {"staff"}:
+        pass
+    assert directory("ada") == {"guests"}
+    assert machine.asked == {"ada": 2}
+
+
+def test_who_cannot_be_told_is_not_taken_for_one_without_groups(machine):
+    machine.goes_on.clear()
+    directory = directory_of(machine, wait_s=0.001)
+    with pytest.raises(UnavailableError, match="not known yet"):
+        directory("ada")
+
+
+def test_what_is_too_old_is_not_used(machine):
+    directory = directory_of(machine, fresh_s=10, stale_s=100)
+    directory("ada")
+    machine.now_s, machine.fails = 101.0, True
+    with pytest.raises(UnavailableError):
+        directory("ada")
+
+
+def test_nobody_waits_where_no_thread_is_free(machine):
+    machine.goes_on.clear()
+    directory = directory_of(machine, wait_s=0.001, threads=2)
+    for user in ("a", "b"):
+        with pytest.raises(UnavailableError):
+            directory(user)
+    patient = directory_of(machine, threads=0)  # it would wait for a minute
+    with pytest.raises(UnavailableError):
+        patient("c")
+    with pytest.raises(UnavailableError):
+        directory("a")
+
+
+def test_questions_are_bounded(machine):
+    machine.goes_on.clear()
+    threads_before = threading.active_count()
+    directory = directory_of(machine, wait_s=0.001, most_open=5)
+    for number in range(100):
+        with pytest.raises(UnavailableError):
+            directory(f"u{number}")
+    assert len(directory._open) == 5
+    assert threading.active_count() <= threads_before + 2
+
+
+def test_what_is_kept_is_bounded(machine):
+    directory = directory_of(machine, most_kept=10)
+    for number in range(50):
+        directory(f"u{number}")
+    assert len(directory) == 10
+
+
+@pytest.mark.parametrize("user", ["nobody-has-this-name", "a\0b", "\ud800", "a" * 5000])
+def test_a_name_that_is_nobodys_has_no_groups(user):
+    assert groups_of(user) == frozenset()
+
+
+def test_this_user_has_groups():
+    assert GroupDirectory(wait_s=60.0)(current_user()) == groups_of(current_user()) != frozenset()
