@@ -358,6 +358,22 @@ def test_a_known_id_is_refused_to_another_user(federation_of_one: Pair):
     assert compare(request, rm, ours) == []
 
 
+@pytest.mark.parametrize("name", ["a%3Ab", "a%2Cb", "x" * 300])
+def test_a_name_that_no_account_system_has_is_refused(federation_of_one: Pair, name: str):
+    request = RawRequest("GET", f"{BASE}/info?user.name={name}")
+    rm, ours = federation_of_one.ask_both(request)
+    assert (rm.status, ours.status) == (200, 400)
+    assert compare(request, rm, ours) == []
+
+
+def test_a_field_that_stands_twice_is_refused(federation_of_one: Pair):
+    target = f"{APPS}/{federation_of_one.applications[0]}/state?user.name=alice"  # a killed one: nothing changes
+    request = RawRequest("PUT", target, JSON, b'{"state":"KILLED","state":"KILLED"}')
+    rm, ours = federation_of_one.ask_both(request)
+    assert (rm.status, ours.status) == (200, 400)
+    assert compare(request, rm, ours) == []
+
+
 def test_a_signal_is_refused_to_others(federation_of_one: Pair):
     container = federation_of_one.applications[4].replace("application", "container") + "_01_000001"
     target = f"{BASE}/containers/{container}/signal/OUTPUT_THREAD_DUMP"

@@ -153,7 +153,7 @@ def page_types(text: str) -> tuple[str, ...]:
         quality, kept = 1.0, [kind]
         for parameter in filter(None, parameters):
             name, equals, value = parameter.partition("=")
-            if name.strip().lower() == "q" and equals:
+            if name.strip() == "q" and equals:
                 quality = _number(value.strip())
             else:
                 kept.append(parameter)

@@ -20,6 +20,7 @@ from shim.server.rest.messages import Answer, Headers, Request
 __all__ = [
     "HTML",
     "PAGE_SECURITY",
+    "SAFETY",
     "TEXT",
     "AnswerWriter",
     "Document",
@@ -32,7 +33,7 @@ TEXT = "text/plain;charset=utf-8"
 _WORTH_A_THREAD = 64 * 1024
 """In bytes: to compress more takes longer than a millisecond, and zlib lets other threads run meanwhile."""
 _GZIP_LEVEL = 1  # a loopback or a rack away, speed counts for more than the last tenth of the size
-_SAFETY: Headers = (
+SAFETY: Headers = (
     ("X-Content-Type-Options", "nosniff"),
     ("X-FRAME-OPTIONS", "SAMEORIGIN"),
     ("X-XSS-Protection", "1; mode=block"),
@@ -134,7 +135,7 @@ class AnswerWriter:
             document.status,
             (
                 *self.opening(),
-                *_SAFETY,
+                *SAFETY,
                 *((("Set-Cookie", cookie),) if cookie else ()),
                 *((("Location", document.location),) if document.location else ()),
                 ("Content-Type", representation.value),
@@ -175,7 +176,7 @@ class AnswerWriter:
             (
                 *self.opening(),
                 ("Content-Type", "application/json"),
-                *_SAFETY,
+                *SAFETY,
                 *((("Set-Cookie", cookie),) if cookie else ()),
                 *extra,
             ),
@@ -189,7 +190,7 @@ class AnswerWriter:
         told: Headers = (("Set-Cookie", cookie),) if cookie else ()
         if failure.form in (FailureForm.XML, FailureForm.JSON, FailureForm.BARE_JSON):
             return self._unmapped(failure, told, extra)
-        headers: Headers = (_PRAGMA, *_SAFETY, *told, _JETTY_CACHING)
+        headers: Headers = (_PRAGMA, *SAFETY, *told, _JETTY_CACHING)
         if failure.form is FailureForm.EMPTY:
             return Answer(failure.status, (*headers, *extra))
         reason = _REASONS[failure.status]
@@ -210,20 +211,20 @@ class AnswerWriter:
                 members = {"exception": name, "message": None, "javaClassName": error.java_class}
                 body = json.dumps(members, separators=(",", ":")).encode()
         content = ("Content-Type", f"{failure.media_type};charset=null")
-        return Answer(failure.status, (*self.opening(), *_SAFETY, *told, _VARY, content, *extra), body)
+        return Answer(failure.status, (*self.opening(), *SAFETY, *told, _VARY, content, *extra), body)
 
     def page(self, body: str, *, status: int = 200, extra: Headers = (), content_type: str = HTML) -> Answer:
         """A page for browsers, or a text."""
-        headers = (*self.opening(), ("Content-Type", content_type), *_SAFETY, *PAGE_SECURITY, _VARY, *extra)
+        headers = (*self.opening(), ("Content-Type", content_type), *SAFETY, *PAGE_SECURITY, _VARY, *extra)
         return Answer(status, headers, body.encode("utf-8", "replace"))
 
     def raw(self, body: bytes, content_type: str, *, status: int = 200, extra: Headers = ()) -> Answer:
         """Bytes of any type."""
-        return Answer(status, (*self.opening(), ("Content-Type", content_type), *_SAFETY, _VARY, *extra), body)
+        return Answer(status, (*self.opening(), ("Content-Type", content_type), *SAFETY, _VARY, *extra), body)
 
     def redirect(self, location: str, *, extra: Headers = ()) -> Answer:
         """302."""
-        headers = (*self.opening(), ("Content-Type", TEXT), *_SAFETY, _VARY, ("Location", location), *extra)
+        headers = (*self.opening(), ("Content-Type", TEXT), *SAFETY, _VARY, ("Location", location), *extra)
         return Answer(302, headers)
 
     def no_such_path(self, path: str, *, extra: Headers = ()) -> Answer:
@@ -233,5 +234,5 @@ class AnswerWriter:
     def options(self, allow: str, description: bytes, *, extra: Headers = ()) -> Answer:
         """What methods a path takes."""
         content = "application/vnd.sun.wadl+xml;charset=utf-8" if description else TEXT
-        headers = (*self.opening(), ("Content-Type", content), *_SAFETY, ("Allow", allow), _VARY, *extra)
+        headers = (*self.opening(), ("Content-Type", content), *SAFETY, ("Allow", allow), _VARY, *extra)
         return Answer(200, headers, description)

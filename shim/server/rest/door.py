@@ -154,13 +154,14 @@ class RestDoor:
         began_s = self._backend.clock.monotonic_s()
         try:
             work = self._turns.watch(self._answer(request, story), lambda: f"REST {story.operation}")
-            answer = await zipped(await work, request)
+            answer = await work
         except HeddleError as exc:
             story.reason = str(exc)[:_LONGEST_REASON]
             answer = self._error(exc, request, story)
         except Exception as exc:  # noqa: BLE001 - the task's boundary: one request's bug must not end the connection
             story.reason = f"{type(exc).__name__}: {exc}"[:_LONGEST_REASON]
             answer = self._error(InvariantViolationError(story.reason), request, story)
+        answer = await zipped(answer, request)
         duration_s = self._backend.clock.monotonic_s() - began_s
         self._report(story.told(request.peer, answer.status, duration_s))
         return answer

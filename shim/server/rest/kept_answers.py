@@ -6,7 +6,7 @@ from shim.federation.freshness import instant
 from shim.protocol.rest.application_search import canonical_content
 from shim.protocol.rest.filters import trusted_skews
 from shim.protocol.rest.queries import Query
-from shim.server.rest.answers import AnswerWriter
+from shim.server.rest.answers import SAFETY, AnswerWriter
 from shim.server.rest.asgi import rendered_headers
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheKey, CacheLimits, Kept, ResponseCache, cache_key
@@ -63,7 +63,7 @@ class KeptAnswers:
         key = self._key(call.request, call.query)
         if outcome.part is None or outcome.document.status != _OK or key is None:
             return
-        opening = len(self._writer.opening())
+        opening = len(self._writer.opening()) + len(SAFETY)
         kept = Kept(
             part=outcome.part,
             version=version,
@@ -96,7 +96,7 @@ class KeptAnswers:
         """The same for whoever waited for his turn while it was made for another."""
         own: Headers = (("Heddle-As-Of", self._as_of(kept)), ("X-Request-Id", request_id))
         named: Headers = (("Set-Cookie", cookie),) if cookie is not None else ()
-        return Answer(_OK, (*self._writer.opening(), *own, *named, *kept.headers), kept.body)
+        return Answer(_OK, (*self._writer.opening(), *SAFETY, *own, *named, *kept.headers), kept.body)
 
     def _as_of(self, kept: Kept) -> str:
         as_of_s = self._backend.as_of_s(kept.part, kept.missing) if kept.as_of_s is None else kept.as_of_s
@@ -105,5 +105,5 @@ class KeptAnswers:
     def _dated_head(self) -> bytes:
         second = int(self._backend.clock.now_s())
         if self._head[0] != second:
-            self._head = (second, rendered_headers(self._writer.opening()))
+            self._head = (second, rendered_headers((*self._writer.opening(), *SAFETY)))
         return self._head[1]
