@@ -7,7 +7,7 @@ from typing import Final
 from aiohttp import ClientError, ClientWebSocketResponse, WSMsgType, web
 
 from shim.errors import MasterLinkError, RemoteProtocolError
-from shim.protocol.peers import MAX_FRAME_BYTES, Frame, decode_frame_untrusted, encode_frame
+from shim.protocol.peers import MAX_FRAME_BYTES, MAX_HANDSHAKE_BYTES, Frame, decode_frame_untrusted, encode_frame
 
 __all__ = ["PATH", "LinkSettings", "WebSocketLink"]
 
@@ -51,6 +51,7 @@ class WebSocketLink:
         self.address = address
         self._settings = settings
         self.peer = ""
+        """Who proved to be at the other end; empty during the handshake."""
 
     async def send(self, frame: Frame) -> None:
         """See `MasterLink`."""
@@ -74,7 +75,8 @@ class WebSocketLink:
             raise MasterLinkError(f"the link to {self._named()} is broken: {exc}") from exc
         match message.type:
             case WSMsgType.BINARY:
-                return decode_frame_untrusted(message.data)
+                most = MAX_FRAME_BYTES if self.peer else MAX_HANDSHAKE_BYTES
+                return decode_frame_untrusted(message.data, most=most)
             case WSMsgType.TEXT:
                 raise RemoteProtocolError("a text where a frame should be")
             case _:

@@ -23,6 +23,7 @@ from shim.federation.core.federation_view import FederationView
 from shim.federation.poller import HeartbeatListener
 from shim.peers.clock_offset import ClockOffset, shifted
 from shim.peers.correspondence import Correspondence
+from shim.peers.launch_batches import batches, fits
 from shim.peers.roster import Roster, local_master_role
 from shim.peers.verification import stripped
 from shim.ports.clock import Clock
@@ -264,6 +265,15 @@ class Following:
         self, subcluster: SubClusterId, proposals: Sequence[LaunchProposal], news: Sequence[LaunchNews]
     ) -> Sequence[LaunchVerdict]:
         """See `VerifiesLaunches`: a Local Master that says nothing stands in nobody's way."""
+        verdicts: list[LaunchVerdict] = []
+        for some, told in batches(proposals, news):
+            verdicts += await self._verify_some(subcluster, some, told)
+        too_large = [each for each in proposals if not fits(each)]
+        return (*verdicts, *_unverified(subcluster, too_large, "it names too many places"))
+
+    async def _verify_some(
+        self, subcluster: SubClusterId, proposals: Sequence[LaunchProposal], news: Sequence[LaunchNews]
+    ) -> Sequence[LaunchVerdict]:
         questions = self._followers[subcluster].questions
         if questions is None:
             return _unverified(subcluster, proposals, f"no link: {self._followers[subcluster].trouble}")

@@ -27,6 +27,8 @@ from shim.protocol.peers import (
     ChallengeFrame,
     Credentials,
     HelloFrame,
+    OutcomeFrame,
+    OutcomeKind,
     ProofFrame,
     ProposalFrame,
     ReportFollower,
@@ -201,6 +203,20 @@ async def test_a_text_is_no_frame():
         await socket.receive()
         await socket.send_str("hello")
         assert (await socket.receive(timeout=5)).type is aiohttp.WSMsgType.CLOSE
+
+
+@pytest.mark.parametrize("kind", ["headers", "challenge"])
+async def test_a_large_frame_of_who_has_proved_nothing_is_not_read(kind):
+    frames = {
+        "headers": OutcomeFrame(1, OutcomeKind.TAKEN, headers=(("", ""),) * 900),
+        "challenge": ProofFrame("gm/a", b"n" * 5000, b"p"),
+    }
+    async with listening(Accepts()) as listener, raw(listener) as socket:
+        await socket.receive()
+        await socket.send_bytes(encode_frame(frames[kind]) + b" " * 8000)
+        told = await socket.receive(timeout=5)
+    assert told.type is aiohttp.WSMsgType.CLOSE
+    assert "the limit is 4096" in str(told.extra)
 
 
 async def test_more_links_than_allowed_are_refused_until_one_ends():

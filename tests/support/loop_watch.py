@@ -55,6 +55,12 @@ class LoopWatch:
 
         return run
 
+    def measure(self, work: Callable[[], object]) -> None:
+        """Do some work that the loop would do in one turn."""
+        began_s = time.thread_time()
+        work()
+        self.note(time.thread_time() - began_s, work)
+
     def note(self, took_s: float, what: object) -> None:
         """A turn took this long."""
         if took_s > self.longest_s:

@@ -8,6 +8,8 @@ that carries them is the business of `adapters.peers`.
 from shim.protocol.peers.deltas import DeltaMismatchError, ReportDelta, apply_delta, delta_between
 from shim.protocol.peers.frames import (
     MAX_FRAME_BYTES,
+    MAX_HANDSHAKE_BYTES,
+    MAX_LAUNCHES,
     Answer,
     ChallengeFrame,
     DeltaFrame,
@@ -41,6 +43,8 @@ from shim.protocol.peers.streams import ReportFollower, ReportPublisher
 
 __all__ = [
     "MAX_FRAME_BYTES",
+    "MAX_HANDSHAKE_BYTES",
+    "MAX_LAUNCHES",
     "NONCE_BYTES",
     "Answer",
     "ChallengeFrame",

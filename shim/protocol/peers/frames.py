@@ -17,6 +17,7 @@ expects an answer has a number, which the answer repeats.
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from enum import Enum
+from typing import Annotated
 
 import msgspec
 
@@ -29,6 +30,8 @@ from shim.protocol.peers.deltas import ReportDelta
 
 __all__ = [
     "MAX_FRAME_BYTES",
+    "MAX_HANDSHAKE_BYTES",
+    "MAX_LAUNCHES",
     "Answer",
     "ChallengeFrame",
     "DeltaFrame",
@@ -51,6 +54,14 @@ __all__ = [
     "decode_frame_untrusted",
     "encode_frame",
 ]
+
+MAX_HANDSHAKE_BYTES = 4096
+"""Of a frame from who has proved nothing yet: names, random bytes and proofs."""
+
+MAX_LAUNCHES = 2000
+"""Most proposals, and most news, of one launch frame: they are judged in one turn of the event loop."""
+
+_MAX_HEADERS = 1000
 
 MAX_FRAME_BYTES = 256 * 1024 * 1024
 """10,000 nodes and 10,000 applications are some 40 MB; more than this is no report."""
@@ -190,8 +201,8 @@ class LaunchFrame(msgspec.Struct, frozen=True, tag="launch"):
     """
 
     number: int
-    proposals: tuple[LaunchProposal, ...]
-    news: tuple[LaunchNews, ...] = ()
+    proposals: Annotated[tuple[LaunchProposal, ...], msgspec.Meta(max_length=MAX_LAUNCHES)]
+    news: Annotated[tuple[LaunchNews, ...], msgspec.Meta(max_length=MAX_LAUNCHES)] = ()
     life: int = 0
 
 
@@ -199,7 +210,7 @@ class LaunchedFrame(msgspec.Struct, frozen=True, tag="launched"):
     """Local Master to Global Master: the answer to each proposal of a launch frame."""
 
     number: int
-    verdicts: tuple[LaunchVerdict, ...]
+    verdicts: Annotated[tuple[LaunchVerdict, ...], msgspec.Meta(max_length=MAX_LAUNCHES)]
 
 
 class SubmitFrame(msgspec.Struct, frozen=True, tag="submit"):
@@ -237,7 +248,7 @@ class OutcomeFrame(msgspec.Struct, frozen=True, tag="outcome"):
     home_subcluster: str = ""
     message: str = ""
     status: int = 0
-    headers: tuple[tuple[str, str], ...] = ()
+    headers: Annotated[tuple[tuple[str, str], ...], msgspec.Meta(max_length=_MAX_HEADERS)] = ()
     body: bytes = b""
 
 
@@ -272,14 +283,18 @@ def encode_frame(frame: Frame) -> bytes:
     return _ENCODER.encode(frame)
 
 
-def decode_frame_untrusted(data: bytes) -> Frame:
+def decode_frame_untrusted(data: bytes, *, most: int = MAX_FRAME_BYTES) -> Frame:
     """Read a frame.
+
+    Args:
+        data: As it came.
+        most: Largest that is read; `MAX_HANDSHAKE_BYTES` before the other end has proved who it is.
 
     Raises:
         RemoteProtocolError: If the bytes are no frame, or too many.
     """
-    if len(data) > MAX_FRAME_BYTES:
-        raise RemoteProtocolError(f"a frame of {len(data)} bytes; the limit is {MAX_FRAME_BYTES}")
+    if len(data) > most:
+        raise RemoteProtocolError(f"a frame of {len(data)} bytes; the limit is {most}")
     try:
         return _DECODER.decode(data)
     except (msgspec.DecodeError, RecursionError) as exc:
