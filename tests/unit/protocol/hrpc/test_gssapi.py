@@ -14,7 +14,7 @@ from shim.protocol.hrpc import (
     ServerConnection,
     UserIdentity,
 )
-from shim.protocol.hrpc.gssapi import GSSAPIClient, GSSAPIServer
+from shim.protocol.hrpc.gssapi import MAX_MESSAGE_BYTES, GSSAPIClient, GSSAPIServer
 from shim.testing.connection_pair import ConnectionPair
 
 AUTH, INTEGRITY, PRIVACY = QualityOfProtection
@@ -144,3 +144,24 @@ def test_a_connection_logs_in_and_calls_by_kerberos(quality):
 
     (received,) = (event for event in both.server_events if isinstance(event, CallReceived))
     assert received.call.payload_untrusted == b"payload"
+
+
+class CountingContext(LetterContext):
+    """Tells how much was opened."""
+
+    opened = 0
+
+    def unwrap(self, data, *, is_encrypted):
+        self.opened += len(data)
+        return super().unwrap(data, is_encrypted=is_encrypted)
+
+
+@pytest.mark.parametrize("quality", [INTEGRITY, PRIVACY])
+def test_a_message_that_is_too_large_is_not_opened(quality):
+    context = CountingContext(is_server=True)
+    server = GSSAPIServer(context, [quality])
+    authenticate(GSSAPIClient(LetterContext(is_server=False), [quality]), server)
+    context.opened = 0
+    with pytest.raises(SASLError, match="at most"):
+        next(server.unwrap_steps(b"c" * (MAX_MESSAGE_BYTES + 1)))
+    assert context.opened == 0
