@@ -115,9 +115,9 @@ def test_s25_numbers_that_json_does_not_have_are_refused(word):
         _decode(f'{{"application-id":"{ID}","resource":{{"memory":{word}}}}}'.encode())
 
 
-def test_s25_lone_surrogates_become_question_marks():
-    submission = _decode(f'{{"application-id":"{ID}","application-name":"a\\ud800"}}'.encode())
-    assert submission.name == "a?"
+def test_s25_lone_surrogates_are_refused():
+    with pytest.raises(JavaError, match="half of a pair of surrogates"):
+        _decode(f'{{"application-id":"{ID}","application-name":"a\\ud800"}}'.encode())
 
 
 @given(st.binary(max_size=300), st.sampled_from(READABLE))
