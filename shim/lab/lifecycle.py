@@ -207,6 +207,10 @@ class Lab:
         """Kill a daemon (SIGKILL), as a machine that loses power would."""
         self._signal(daemon, signal.SIGKILL, until=lambda state: state is None)
 
+    def stop(self, daemon: str) -> None:
+        """End a daemon as its administrator does (SIGTERM): a NodeManager unregisters itself."""
+        self._signal(daemon, signal.SIGTERM, until=lambda state: state is None)
+
     def start(self, daemon: str) -> None:
         """Start a daemon again that was killed, with its old state; does not wait until it is ready.
 

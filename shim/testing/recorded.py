@@ -1,6 +1,7 @@
-"""Exchanges with a real ResourceManager (Hadoop 3.4.2), recorded byte by byte, as an oracle for tests.
+"""Exchanges with real ResourceManagers, recorded byte by byte, as an oracle for tests.
 
-The records lie in `data/rm_rest_recorded` of the shared folder; `SOURCE.txt` beside them says how they were made.
+The recordings lie in `tests/recordings` of the repository, a folder for each version of Hadoop; `scripts/record_rm.py`
+makes them. An installed package does not have them.
 """
 
 import base64
@@ -8,11 +9,13 @@ import gzip
 import json
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import Any
 
-from shim.testing.shared import shared_folder
+__all__ = ["RECORDINGS", "RecordedExchange", "recorded_exchange", "recorded_exchanges"]
 
-__all__ = ["RecordedExchange", "recorded_exchange", "recorded_exchanges"]
+RECORDINGS = Path(__file__).resolve().parents[2] / "tests" / "recordings"
+"""The recordings, and the table of requests from which they are made."""
 
 Headers = tuple[tuple[str, str], ...]
 
@@ -69,18 +72,22 @@ class RecordedExchange:
 
 
 @cache
-def recorded_exchanges() -> dict[str, RecordedExchange]:
-    """Every exchange by `group/name`, in the order in which they were made within a group.
+def recorded_exchanges(version: str = "3.4.2") -> dict[str, RecordedExchange]:
+    """Every exchange with a version of Hadoop by `group/name`, in the order in which they were made within a group.
 
     Raises:
-        FileNotFoundError: If the shared folder is not there; the message says how to name it.
+        FileNotFoundError: If there are none of this version.
     """
-    records: dict[str, Any] = {}
-    for file in sorted((shared_folder() / "data" / "rm_rest_recorded").glob("*.jsonl")):
-        for line in file.read_text(encoding="utf-8").splitlines():
-            record = json.loads(line)
-            records[f"{file.stem}/{record['name']}"] = record
-    return {name: _exchange(name, record, records) for name, record in records.items()}
+    files = sorted((RECORDINGS / version).glob("*.jsonl.gz"))
+    if not files:
+        raise FileNotFoundError(f"no recordings in {RECORDINGS / version}: make them with scripts/record_rm.py")
+    found: dict[str, RecordedExchange] = {}
+    for file in files:
+        group = file.name.partition(".")[0]
+        for record in map(json.loads, gzip.decompress(file.read_bytes()).splitlines()):
+            exchange = _exchange(f"{group}/{record['name']}", record)
+            found[exchange.name] = exchange
+    return found
 
 
 def recorded_exchange(name: str) -> RecordedExchange:
@@ -88,7 +95,7 @@ def recorded_exchange(name: str) -> RecordedExchange:
     return recorded_exchanges()[name]
 
 
-def _exchange(name: str, record: Any, records: dict[str, Any]) -> RecordedExchange:
+def _exchange(name: str, record: Any) -> RecordedExchange:
     request, response = record["request"], record["response"]
     return RecordedExchange(
         name=name,
@@ -96,23 +103,17 @@ def _exchange(name: str, record: Any, records: dict[str, Any]) -> RecordedExchan
         method=request["method"],
         target=request["path"],
         request_headers=_headers(request),
-        request_body=_body(request, records),
-        status=response.get("status"),
-        reason=response.get("reason") or "",
+        request_body=_body(request),
+        status=response["status"],
+        reason=response["reason"],
         headers=_headers(response),
-        body=_body(response, records),
+        body=_body(response),
     )
 
 
 def _headers(part: Any) -> Headers:
-    return tuple((key, value) for key, value in part.get("headers") or ())
+    return tuple((key, value) for key, value in part["headers"])
 
 
-def _body(part: Any, records: dict[str, Any]) -> bytes:
-    if "body_ref" in part:
-        return _body(records[part["body_ref"]]["response"], records)
-    if "body_gz_b64" in part:
-        return gzip.decompress(base64.b64decode(part["body_gz_b64"]))
-    if "body_b64" in part:
-        return base64.b64decode(part["body_b64"])
-    return (part.get("body") or "").encode()
+def _body(part: Any) -> bytes:
+    return base64.b64decode(part["body_b64"]) if "body_b64" in part else part.get("body", "").encode()

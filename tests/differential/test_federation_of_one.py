@@ -52,7 +52,7 @@ _LEFT_OUT = re.compile(
 _MOST_MOVES = 30
 _MORE_THAN_A_POLL_S = 1.0
 _RECORDED_ID = re.compile(r"application_\d+_(\d+)")
-_RECORDED_NODE = re.compile(r"localhost(:|%3A)35\d{3}")
+_RECORDED_NODE = re.compile(r"127\.0\.\d+\.\d+(:|%3A)\d{5}")
 
 
 def compare(request: RawRequest, rm: RawAnswer, ours: RawAnswer) -> list[str]:
