@@ -35,7 +35,10 @@ test: setup ## Everything: check, real clusters, containers
 	@rm -rf $(logs)
 	status=0
 	$(MAKE) --keep-going --no-print-directory check figures lab-tests containers || status=$$?
-	for log in $(logs)/*.log; do printf '%-14s %s\n' "$$(basename "$$log" .log)" "$$(tail -n 1 "$$log")"; done
+	for log in $(logs)/*.log; do
+		printf '%-14s %s\n' "$$(basename "$$log" .log)" "$$(tail -n 1 "$$log")"
+		grep '^not run: ' "$$log" || true
+	done
 	exit $$status
 
 check: lint types layers unit ## What needs no cluster: lint, types, layers, unit tests

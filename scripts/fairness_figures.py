@@ -4,7 +4,7 @@
     python scripts/fairness_figures.py alibaba    a day of batch jobs on machines with cores and memory
     python scripts/fairness_figures.py queues     four queues with shares over three Global Masters, by heartbeat
 
-The data is found as the tests find it: HEDDLE_SHARED, or ../shared beside the repository. Every figure is a mean over
+HEDDLE_DATA names the folder of the data: docs/evaluation.md says where it comes from. Every figure is a mean over
 three seeds.
 """
 
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable
 from shim.simulation.dag_results import COLUMNS, rows
 from shim.simulation.dag_runs import ORDERINGS, DagSettings, make_runs, open_workloads, plan_runs
 from shim.simulation.queue_shares import MEGHA_QUEUES, ShareSetting, run_queue_shares
-from shim.testing.shared import shared_folder
+from shim.testing.public_data import data_folder
 
 SEEDS = range(3)
 _SETTLED_S = 240.0
@@ -32,7 +32,7 @@ def _table(*heads: str) -> None:
 
 def _graphs(data: str, *heads: str) -> None:
     """Every ordering on everything in a folder of data: what `heddle simulate dag` prints, as a table of docs."""
-    workloads = open_workloads([shared_folder() / "data" / data], DagSettings())
+    workloads = open_workloads([data_folder() / data], DagSettings())
     outcomes = make_runs(plan_runs(workloads, tuple(ORDERINGS), SEEDS))
     columns = [key for heading, key in COLUMNS if heading in heads]
     _table(*heads)

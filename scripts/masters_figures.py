@@ -6,7 +6,7 @@
     python scripts/masters_figures.py allocation    allocation times by cluster size and number of masters (Megha, VI)
     python scripts/masters_figures.py speed         a match, a batch of placements, a large federation
 
-The traces are found as the tests find them: HEDDLE_SHARED, or ../shared beside the repository. A second argument is a
+HEDDLE_DATA names the folder of the traces: docs/evaluation.md says where they come from. A second argument is a
 part of the rows' names: only those are run.
 """
 
@@ -42,7 +42,7 @@ from shim.simulation.masters import Faults, Masters
 from shim.simulation.results import Outcome, Summary
 from shim.simulation.run import Run, Setting
 from shim.simulation.traces import Workload, fixed_jobs, read_trace, workload_of
-from shim.testing.shared import shared_folder
+from shim.testing.public_data import data_folder
 
 TRACES = (("YH1_sub", 4000), ("YH1_sub", 6000), ("synthetic_FB_sub_2000jobs", 5000))
 RECIPES = {"megha": MEGHA, "heddle": HEDDLE, "heddle, estimates": HEDDLE_ESTIMATES}
@@ -58,7 +58,7 @@ def _heading(cells: Sequence[str]) -> None:
 
 
 def _trace(name: str) -> Workload:
-    return read_trace(shared_folder() / "data" / "jobs" / f"{name}.tr")
+    return read_trace(data_folder() / "jobs" / f"{name}.tr")
 
 
 def _run(recipe: Recipe, workload: Workload, setting: Setting, faults: Faults | None = None) -> tuple[Outcome, float]:

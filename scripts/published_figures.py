@@ -6,7 +6,7 @@
     python scripts/published_figures.py constraints   placement constraints
 
 A number after the table's name is how many seeds each stochastic policy is run with; 1 if there is none.
-The traces are found as the tests find them: HEDDLE_SHARED, or ../shared beside the repository.
+HEDDLE_DATA names the folder of the traces: docs/evaluation.md says where they come from.
 """
 
 import statistics
@@ -20,7 +20,7 @@ from shim.simulation.omega_conflicts import conflict_fraction, contended_workloa
 from shim.simulation.run import Setting
 from shim.simulation.sweep import Experiment, simulate
 from shim.simulation.traces import fixed_jobs, read_trace
-from shim.testing.shared import shared_folder
+from shim.testing.public_data import data_folder
 
 TRACES = (("YH1_sub", 4000), ("YH1_sub", 6000), ("synthetic_FB_sub_2000jobs", 5000))
 MEASURED_DELAY_S = {
@@ -77,7 +77,7 @@ def _cell(values: Sequence[float], measured: float, digits: int) -> str:
 def traces(seeds: Sequence[int]) -> None:
     """Mean job delay on the traces, seconds."""
     _heading(["policy", *(f"{name}, {n_workers:,} workers" for name, n_workers in TRACES)])
-    workloads = {name: read_trace(shared_folder() / "data" / "jobs" / f"{name}.tr") for name, _ in TRACES}
+    workloads = {name: read_trace(data_folder() / "jobs" / f"{name}.tr") for name, _ in TRACES}
     for policy, measured in MEASURED_DELAY_S.items():
         cells = [policy]
         for (name, n_workers), figure in zip(TRACES, measured, strict=True):
@@ -123,7 +123,7 @@ def omega(seeds: Sequence[int]) -> None:
 
 def constraints(seeds: Sequence[int]) -> None:
     """Job delay with placement constraints, seconds."""
-    folder = shared_folder() / "data" / "megha_constraints"
+    folder = data_folder() / "megha_constraints"
     files = ("megha_config_G5L5S10000_C.json.gz", "syn250_first200jobs.task_constraints_seed42.csv.gz")
     required = read_constraints([folder / name for name in files])
     workload = apply_constraints(read_trace(folder / "syn250_first200jobs.tr"), required)

@@ -2,18 +2,59 @@
 
 import importlib.util
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 
 from shim.lab import Lab, LabSpec
 from shim.testing.postgresql import LocalPostgreSQL, PostgreSQLMissingError
+from shim.testing.public_data import DATA_VARIABLE, has_data
 from tests.support.kdc import KDCMissingError, LocalKDC
 
 settings.register_profile("heddle", deadline=None, print_blob=True)  # how long an example takes depends on the machine
 settings.load_profile("heddle")
+
+
+NOT_RUN = pytest.StashKey[dict[str, int]]()
+"""How many tests of each file were left out because the public traces are not there."""
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Nothing is left out yet."""
+    config.stash[NOT_RUN] = {}
+
+
+@pytest.hookimpl(trylast=True)  # after -m and -k: what they leave out is not asked for
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the figures on public traces where there are none; the summary says so."""
+    left_out = [] if has_data() else [item for item in items if item.get_closest_marker("data")]
+    if not left_out:
+        return
+    items[:] = [item for item in items if not item.get_closest_marker("data")]
+    config.hook.pytest_deselected(items=left_out)
+    counted = Counter(item.nodeid.partition("::")[0] for item in left_out)
+    config.stash[NOT_RUN] = dict(counted)
+    if hasattr(config, "workeroutput"):  # a process of xdist: the one that prints the summary collects nothing
+        config.workeroutput["not_run"] = dict(counted)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any) -> None:
+    """Take what a process of xdist has left out; each leaves out the same."""
+    node.config.stash[NOT_RUN] |= getattr(node, "workeroutput", {}).get("not_run", {})
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter, config: pytest.Config) -> None:
+    """Say which figures were not run."""
+    if left_out := config.stash[NOT_RUN]:
+        files = ", ".join(f"{file}: {count}" for file, count in sorted(left_out.items()))
+        terminalreporter.write_line(
+            f"not run: {sum(left_out.values())} figures on public traces, as {DATA_VARIABLE} names no folder ({files})"
+        )
 
 
 @pytest.fixture(scope="session")

@@ -3,6 +3,7 @@
 The full tables are made by `scripts/masters_figures.py` and `heddle simulate`.
 """
 
+import statistics
 from dataclasses import replace
 from functools import cache
 
@@ -12,27 +13,44 @@ from scripts.masters_figures import ABLATIONS, mixed_jobs
 from shim.scheduling.policies import HEDDLE, MEGHA
 from shim.simulation.constraints import apply_constraints, read_constraints
 from shim.simulation.engine import seeded
+from shim.simulation.generated import FACEBOOK, generated_constraints, generated_jobs
 from shim.simulation.masters import Faults, Masters
 from shim.simulation.results import Summary
 from shim.simulation.run import Run, Setting
 from shim.simulation.sweep import Experiment, simulate
 from shim.simulation.traces import fixed_jobs, read_trace
-from shim.testing.shared import shared_folder
+from shim.testing.public_data import data_folder
 
-DATA = "data"
-
-
-@cache
-def a_trace(name, first_jobs):
-    return read_trace(shared_folder() / DATA / "jobs" / f"{name}.tr", first_jobs=first_jobs)
+SEEDS = (1, 2, 3, 4)
 
 
 @cache
-def mean_delay_s(policy, *, uses_estimates=False):
-    """The first 45 jobs of Facebook's trace on 250 workers: far more load than slots for most of the time."""
-    trace = a_trace("synthetic_FB_sub_2000jobs", 45)
-    outcome = simulate(Experiment(policy, Setting(n_workers=250, uses_estimates=uses_estimates)), trace)
-    return outcome.delay().mean
+def delays_s(name, *, uses_estimates=False):
+    """Mean delay of each seed: jobs like Facebook's on 250 workers, half as much work again as these can do.
+
+    A name is a policy's, or an ablation's.
+    """
+    setting = Setting(n_workers=250, uses_estimates=uses_estimates)
+    found = []
+    for seed in SEEDS:
+        load = generated_jobs(seeded(seed, "facebook"), FACEBOOK, n_jobs=60, load=1.5, n_slots=250)
+        outcome = (
+            outcome_of(ABLATIONS[name], load, setting)
+            if name in ABLATIONS and name != "heddle"
+            else simulate(Experiment(name, setting), load)
+        )
+        found.append(outcome.delay().mean)
+    return found
+
+
+def times_longer(slow, fast, **of_fast):
+    """How many times longer jobs wait: the geometric mean over seeds.
+
+    One seed can turn an order round: of seeds 1 to 7, one each has jobs wait 0.94 times as long under
+    `central-fewest-tasks` as under `heddle`, and 0.90 times without trials.
+    """
+    pairs = zip(delays_s(slow), delays_s(fast, **of_fast), strict=True)
+    return statistics.geometric_mean(slow_s / fast_s for slow_s, fast_s in pairs)
 
 
 def outcome_of(recipe, workload, setting, faults=None):
@@ -40,33 +58,44 @@ def outcome_of(recipe, workload, setting, faults=None):
 
 
 def test_heddle_does_better_than_megha_and_than_a_central_scheduler_without_durations():
-    assert mean_delay_s("heddle") < mean_delay_s("megha")
-    assert mean_delay_s("heddle") < 0.90 * mean_delay_s("central-fewest-tasks")
+    assert times_longer("megha", "heddle") > 1.5
+    assert times_longer("central-fewest-tasks", "heddle") > 1.2
 
 
 def test_with_estimates_heddle_comes_near_a_central_scheduler_that_knows_everything():
-    assert mean_delay_s("heddle", uses_estimates=True) < 1.10 * mean_delay_s("central-srpt")
+    assert times_longer("central-srpt", "heddle", uses_estimates=True) > 1 / 1.15
 
 
-@pytest.mark.parametrize("name", ["no offers", "no learnt durations", "no trials"])
-def test_each_idea_is_worth_something(name):
-    setting = Setting(n_workers=250)
-    without = outcome_of(ABLATIONS[name], a_trace("synthetic_FB_sub_2000jobs", 45), setting).delay().mean
-    assert without > 1.2 * mean_delay_s("heddle")
-
-
-def test_heddle_holds_nearly_all_of_yahoos_delay_as_low_as_the_table_says():
-    delay = simulate(Experiment("heddle", Setting(n_workers=6000)), a_trace("YH1_sub", 600)).delay()
-    assert delay.mean == pytest.approx(6.04, rel=0.03)
+@pytest.mark.parametrize(("name", "least"), [("no offers", 1.5), ("no learnt durations", 1.2), ("no trials", 1.1)])
+def test_each_idea_is_worth_something(name, least):
+    assert times_longer(name, "heddle") > least
 
 
 def test_megha_orders_its_queues():
-    assert mean_delay_s("megha") < mean_delay_s("central-fifo")
+    assert times_longer("central-fifo", "megha") > 1.1
 
 
+@pytest.mark.data
+def test_heddle_holds_nearly_all_of_yahoos_delay_as_low_as_the_table_says():
+    trace = read_trace(data_folder() / "jobs" / "YH1_sub.tr", first_jobs=600)
+    delay = simulate(Experiment("heddle", Setting(n_workers=6000)), trace).delay()
+    assert delay.mean == pytest.approx(6.04, rel=0.03)
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+@pytest.mark.parametrize("policy", ["megha", "heddle"])
+def test_constrained_tasks_hardly_wait_where_there_is_room(policy, seed):
+    load = generated_jobs(seeded(seed, "facebook"), FACEBOOK, n_jobs=30, load=0.5, n_slots=2000)
+    required = generated_constraints(seeded(seed, "constraints"), load, n_workers=2000)
+    setting = Setting(n_workers=2000, n_gms=5, n_lms=5, worker_constraints=required.workers, seed=seed)
+    delay = simulate(Experiment(policy, setting), apply_constraints(load, required)).delay()
+    assert delay.p99 <= 8 * setting.hop_s
+
+
+@pytest.mark.data
 @pytest.mark.parametrize("policy", ["megha", "heddle"])
 def test_constrained_tasks_hardly_wait_on_many_workers(policy):
-    folder = shared_folder() / DATA / "megha_constraints"
+    folder = data_folder() / "megha_constraints"
     required = read_constraints(
         [folder / "megha_config_G5L5S10000_C.json.gz", folder / "syn250_first200jobs.task_constraints_seed42.csv.gz"]
     )
