@@ -136,7 +136,12 @@ class RestDoor:
         endpoint = match.endpoints.get(request.method) if match is not None else None
         if match is None or endpoint is None or not self._operations.is_at_hand(endpoint.operation, match.parameters):
             return None
-        made = completed(self._made(request))
+        try:
+            if parse_query(request.query).first("cluster") is not None:
+                return None  # one sub-cluster's own answer is never at hand
+            made = completed(self._made(request))
+        except Exception:  # noqa: BLE001 - refused, or in need of a task: the request is answered anew, by one
+            return None
         return None if made is None else (rendered_answer(made),)
 
     # -- answers that have to be made --------------------------------------------------------------------------------
@@ -158,7 +163,9 @@ class RestDoor:
         except HeddleError as exc:
             story.reason = str(exc)[:_LONGEST_REASON]
             answer = self._error(exc, request, story)
-        except Exception as exc:  # noqa: BLE001 - the task's boundary: one request's bug must not end the connection
+        except Exception as exc:  # the task's boundary: one request's bug must not end the connection
+            if asyncio.current_task() is None:
+                raise  # begun without a task, see `_made_at_once`
             story.reason = f"{type(exc).__name__}: {exc}"[:_LONGEST_REASON]
             answer = self._error(InvariantViolationError(story.reason), request, story)
         answer = await zipped(answer, request)

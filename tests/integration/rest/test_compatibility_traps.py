@@ -1,5 +1,6 @@
 """The traps that clients of a ResourceManager set, T1 to T21, each with its test."""
 
+import asyncio
 import json
 import sys
 
@@ -805,3 +806,13 @@ async def test_a_change_of_labels_is_told_to_all_or_to_none(door):
     assert told() == []
     await door.ask("POST", f"{BASE}/add-node-labels?cluster=east", body=body, content_type="application/json")
     assert told() == ["east"]
+
+
+@pytest.mark.parametrize("query", ["cluster=east", "%63luster=east", "user.name=alice&cluster=west"])
+async def test_what_another_cluster_has_to_be_asked_for_is_not_answered_without_a_task(door, query):
+    request = Request("GET", f"{BASE}/metrics", query, (("host", "front:8088"),), b"", "127.0.0.1")
+    found = asyncio.get_running_loop().create_future()
+    # as a connection calls it: in a callback, where no task is
+    asyncio.get_running_loop().call_soon(lambda: found.set_result(door.door.answer_at_once(request)))
+    assert await found is None
+    assert (await door.door.answer(request)).status == 200
