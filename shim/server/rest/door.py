@@ -136,11 +136,11 @@ class RestDoor:
         endpoint = match.endpoints.get(request.method) if match is not None else None
         if match is None or endpoint is None or not self._operations.is_at_hand(endpoint.operation, match.parameters):
             return None
+        if _names_cluster(request):
+            return None  # one sub-cluster's own answer is never at hand
         try:
-            if parse_query(request.query).first("cluster") is not None:
-                return None  # one sub-cluster's own answer is never at hand
             made = completed(self._made(request))
-        except Exception:  # noqa: BLE001 - refused, or in need of a task: the request is answered anew, by one
+        except Exception:  # noqa: BLE001 - time limits need a task: the request is answered anew, by one
             return None
         return None if made is None else (rendered_answer(made),)
 
@@ -334,3 +334,10 @@ class RestDoor:
     @staticmethod
     def _missing_header(freshness: Freshness) -> Headers:
         return (("Heddle-Missing", ", ".join(freshness.missing)),) if freshness.missing else ()
+
+
+def _names_cluster(request: Request) -> bool:
+    try:
+        return parse_query(request.query).first("cluster") is not None
+    except HeddleError:
+        return False  # refused at once
