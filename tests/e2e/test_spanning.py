@@ -126,7 +126,7 @@ def test_the_account_of_an_application_is_that_of_all_clusters_while_it_runs_and
         spanned.waits_for_places(2)
         for name in ("runningContainers", "allocatedMB", "allocatedVCores"):
             until(lambda name=name: told(heddle, spanned)[name] == at_all(lab, spanned, name) > 1, name)
-        assert told(heddle, spanned)["runningContainers"] == 7, "the master and its six commands"
+        until(lambda: told(heddle, spanned)["runningContainers"] == 7, "the master and its six commands")
         seen = [told(heddle, spanned)["memorySeconds"] for _ in range(20)]
         assert seen == sorted(seen)
         assert "Aggregate Resource Allocation" in client.yarn("application", "-status", spanned.application)
