@@ -16,7 +16,7 @@ from shim.multicluster.core.splitter import AskSplitter, Demand, Room
 
 __all__ = ["MOST_GROUPS", "MOST_ROWS", "AskBook", "AskGroup"]
 
-MOST_GROUPS = 1000
+MOST_GROUPS = 500
 """Most groups of one attempt: all are split anew at each call and beat, in one turn of the event loop."""
 MOST_ROWS = 8000
 """Most rows of one attempt, over all calls: as many hosts and racks as a large cluster has."""

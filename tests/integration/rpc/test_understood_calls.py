@@ -9,7 +9,12 @@ from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, Attempt
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall, RPCRefusal
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.proto import APPLICATION_MASTER
-from shim.protocol.proto.messages import AllocateResponseProto, FinishApplicationMasterResponseProto
+from shim.protocol.proto.messages import (
+    AllocateRequestProto,
+    AllocateResponseProto,
+    FinishApplicationMasterResponseProto,
+    ResourceRequestProto,
+)
 from tests.integration.rpc.masters import EAST, Counts, a_door, a_master, a_scheduler, attempt
 from tests.integration.rpc.test_scheduler_door import LOST, until
 
@@ -104,6 +109,34 @@ ERRORS = {
     "something that passes": (NoUsableSubClusterError("not now"), JavaClass.RETRIABLE, "not now"),
     "a bug": (RuntimeError("the secret story"), JavaClass.YARN, "allocate failed inside Heddle; its log tells why"),
 }
+
+
+HOSTILE = {
+    "too many bytes": (
+        AllocateRequestProto(ask=[ResourceRequestProto(resource_name="h" * 2**20)]),
+        "1048576 are taken",
+    ),
+    "too many items": (AllocateRequestProto(ask=[ResourceRequestProto()] * 30_001), "more than 30000 items"),
+}
+
+
+@pytest.mark.parametrize(("request_of_master", "text"), HOSTILE.values(), ids=HOSTILE)
+async def test_a_call_that_is_too_large_is_refused_before_it_is_read_and_the_connection_goes_on(
+    request_of_master, text
+):
+    desk = Desk()
+    async with (
+        a_scheduler(SPANNING) as scheduler,
+        a_door(scheduler.port, desk=desk) as door,
+        a_master(door, scheduler.tokens[SPANNING]) as master,
+    ):
+        await master.register()
+        desk.instead = raises(AssertionError("it was read"))
+        refusal = (await master.call(ALLOCATE, request_of_master)).refusal
+        assert refusal is not None
+        assert text in refusal.message
+        desk.instead = None
+        assert (await master.allocate()).refusal is None
 
 
 @pytest.mark.parametrize(("error", "java_class", "text"), ERRORS.values(), ids=ERRORS)
