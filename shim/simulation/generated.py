@@ -79,7 +79,7 @@ def _drawn_job(rng: random.Random, shape: Shape) -> tuple[tuple[float, ...], flo
     # the mean of exp(N(m, s)) is exp(m + s^2 / 2): the factor's mean is 1
     factor_ln = -(shape.spread**2) / 2
     durations = tuple(
-        max(1.0, math.floor(mean_s * rng.lognormvariate(factor_ln, shape.spread))) for _ in range(n_tasks)
+        float(max(1, math.floor(mean_s * rng.lognormvariate(factor_ln, shape.spread)))) for _ in range(n_tasks)
     )
     return durations, sum(durations) / n_tasks
 
@@ -159,7 +159,7 @@ def _resource_stages(rng: random.Random) -> tuple[ResourceStage, ...]:
         ResourceStage(
             max(1, round(scale * rng.lognormvariate(2.0, 1.0))),
             _needs(rng, index),
-            max(1.0, round(rng.lognormvariate(2.5, 1.0))),
+            float(max(1, round(rng.lognormvariate(2.5, 1.0)))),
             (rng.choice((0.5, 1.0, 2.0)) / 96.0, rng.uniform(0.1, 2.0) / 100.0),
         )
         for index in stages
