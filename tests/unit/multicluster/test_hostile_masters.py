@@ -24,7 +24,7 @@ from shim.protocol.proto.messages import (
     UpdateContainerRequestProto,
 )
 from tests.support.loop_watch import LoopWatch, machine_factor
-from tests.unit.multicluster.test_service import APPLICATION, EAST, WEST, Master, World
+from tests.unit.multicluster.test_service import APPLICATION, EAST, FIRST, WEST, Master, World
 
 LIMIT_S = 0.05
 ROOM = 2.0  # for the collector of garbage
@@ -164,6 +164,14 @@ async def test_numbers_at_the_ends_of_their_types_are_taken(world, master, stran
     assert (await say(master, asks([row(count=0)]))).refusal is None
 
 
+async def test_less_than_nothing_asks_for_nothing(world, master):
+    assert (await say(master, asks([row(count=3), row(place="east-1", count=-2)]))).refusal is None
+    heard = world.clusters[EAST].heard
+    assert heard is not None
+    assert {ask.resource_name for ask in heard.ask} == {"*"}
+    assert all(ask.num_containers > 0 for ask in heard.ask)
+
+
 async def test_kept_asks_are_bounded_over_many_calls(master):
     per_call = 500
     told = 0
@@ -199,6 +207,9 @@ async def test_response_ids_out_of_order_are_refused_and_harm_nothing(world, mas
     again = world.log_in()
     answer = await again.calls.allocate(AllocateRequestProto(response_id=response_id).SerializeToString())
     assert answer.refusal is not None
+    kept = await world.store.find_attempt(FIRST)
+    assert kept is not None
+    assert 0 <= kept.home_response_id <= INT32, "it goes into the store, and into a message"
     await again.register()
     assert (await say(again, AllocateRequestProto())).refusal is None
 
