@@ -89,7 +89,7 @@ DIFFERENCES: tuple[Difference, ...] = (
     Difference(
         "ids of the federation",
         "issues ids that begin with its own start",
-        "issues ids that begin with the federation's time stamp",
+        "issues ids that begin with the time stamp of its own process",
         "newest is largest, whichever cluster an application runs on",
         _all(Aspect.BODY),
         lambda request, rm, _: _path(request).endswith("/new-application") and rm.status == 200,
