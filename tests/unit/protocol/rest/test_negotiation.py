@@ -133,6 +133,7 @@ def test_a_header_is_read_with_the_leniency_of_jersey(accept, chosen):
         ("*/*,,text/plain", 400, FailureForm.HTML_PAGE, "text/html"),
         ("text/html;q=0.5, application/json;q=3", 400, FailureForm.JSON_PAGE, "application/json"),
         ("text/html;q=0, text/plain;q=7", 400, FailureForm.TEXT_PAGE, "text/plain"),
+        ('text/plain;q="0.4"', 500, FailureForm.TEXT_PAGE, "text/plain"),
         ("application/", 400, FailureForm.EMPTY, ""),
         ("application/ json", 400, FailureForm.EMPTY, ""),
         ("application/json(comment)", 400, FailureForm.EMPTY, ""),
