@@ -154,7 +154,7 @@ def page_types(text: str) -> tuple[str, ...]:
         for parameter in filter(None, parameters):
             name, equals, value = parameter.partition("=")
             if name.strip() == "q" and equals:
-                quality = _number(value.strip().strip('"'))
+                quality = _number(re.sub(r'\A"(.*)"\Z', r"\1", value.strip()))
             else:
                 kept.append(parameter)
         if quality and kept[0]:
