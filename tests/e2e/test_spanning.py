@@ -121,7 +121,7 @@ def test_the_account_of_an_application_is_that_of_all_clusters_while_it_runs_and
     site.write_text(site.read_text().replace("<value>$HADOOP_CONF_DIR,", f"<value>{client.folder},"))
     jar = client.jar("hadoop-yarn-applications-distributedshell")
     command = [_SHELL, "-jar", jar, "-shell_command", "sleep", "-shell_args", "600", "-num_containers", "6"]
-    with client.running(*command, user="edsger") as running:
+    with client.running(*command, user="grete") as running:
         spanned = Spanned.of(lab, heddle, running.stdout)
         spanned.waits_for_places(2)
         for name in ("runningContainers", "allocatedMB", "allocatedVCores"):
@@ -130,12 +130,12 @@ def test_the_account_of_an_application_is_that_of_all_clusters_while_it_runs_and
         seen = [told(heddle, spanned)["memorySeconds"] for _ in range(20)]
         assert seen == sorted(seen)
         assert "Aggregate Resource Allocation" in client.yarn("application", "-status", spanned.application)
-        kill(heddle, spanned, user="edsger")
+        kill(heddle, spanned, user="grete")
         spanned.has_ended_everywhere()
     until(lambda: account(told(heddle, spanned)) == everywhere(lab, spanned), "the sum of what both say")
     both = everywhere(lab, spanned)
     assert min(spent_at(lab, spanned, name)["memorySeconds"] for name in lab.clusters) > 0
-    (listed,) = [app for app in heddle.ask("apps?user=edsger")["apps"]["app"] if app["id"] == spanned.application]
+    (listed,) = [app for app in heddle.ask("apps?user=grete")["apps"]["app"] if app["id"] == spanned.application]
     assert account(listed) == both
     assert listed["runningContainers"] == -1
     aggregate = (
@@ -144,9 +144,9 @@ def test_the_account_of_an_application_is_that_of_all_clusters_while_it_runs_and
     assert aggregate in client.yarn("application", "-status", spanned.application)
 
     def used() -> dict[str, int]:
-        url = f"{heddle.url}/heddle/v1/usage?by=user,cluster&user.name=edsger"
+        url = f"{heddle.url}/heddle/v1/usage?by=user,cluster&user.name=grete"
         rows = httpx.get(url, trust_env=False).json()["usage"]
-        assert {row["user"] for row in rows} <= {"edsger"}
+        assert {row["user"] for row in rows} <= {"grete"}
         return {row["cluster"]: row["memory_mib_s"] for row in rows}
 
     by_cluster = {name: spent_at(lab, spanned, name)["memorySeconds"] for name in lab.clusters}
