@@ -7,15 +7,13 @@ applications share would let one of them be acknowledged and never run.
 from collections.abc import Iterable
 
 from shim.domain.applications import ApplicationSummary
-from shim.domain.submissions import Submission
+from shim.domain.submissions import DEFAULT_TYPE, Submission, type_as_shown
 
 __all__ = ["DISPUTED", "differences", "disputed_reason"]
 
 DISPUTED = "Acknowledged and never run"
 """How the reason of a submission begins whose id belongs to another application."""
 
-_TYPE_LENGTH = 20  # YarnConfiguration.APPLICATION_TYPE_LENGTH: a ResourceManager cuts longer ones off
-_DEFAULT_TYPE = "YARN"
 _DEFAULT_QUEUE = "default"
 
 
@@ -50,7 +48,7 @@ def disputed_reason(seen: ApplicationSummary, found: tuple[str, ...]) -> str:
 
 
 def _types(asked: str, there: str) -> tuple[str, str]:
-    return ("", "") if asked in ("", _DEFAULT_TYPE) else (asked[:_TYPE_LENGTH], there[:_TYPE_LENGTH])
+    return ("", "") if asked in ("", DEFAULT_TYPE) else (type_as_shown(asked), type_as_shown(there))
 
 
 def _tags(tags: Iterable[str]) -> str:

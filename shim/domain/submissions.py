@@ -8,6 +8,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.verdicts import HomeVerdict
 
 __all__ = [
+    "DEFAULT_TYPE",
     "NOWHERE",
     "Candidate",
     "HomeDecision",
@@ -17,8 +18,14 @@ __all__ = [
     "SubmissionStanding",
     "SubmissionState",
     "Waited",
+    "type_as_shown",
 ]
 
+
+DEFAULT_TYPE = "YARN"
+"""The type of an application whose submission names none; source: `YarnConfiguration.DEFAULT_APPLICATION_TYPE`."""
+
+_LONGEST_TYPE = 20  # YarnConfiguration.APPLICATION_TYPE_LENGTH: a ResourceManager cuts longer ones off
 
 NOWHERE = SubClusterId("")
 """The home of an application that waits for its queue's turn."""
@@ -68,7 +75,7 @@ class Submission:
     is_unmanaged: bool
     body: bytes
     content_type: str
-    application_type: str = "YARN"
+    application_type: str = DEFAULT_TYPE
     tags: tuple[str, ...] = ()
 
 
@@ -192,3 +199,8 @@ class SubmissionRecord:
             intended_at_ms=self.intended_at_ms,
             intent_id=self.intent_id,
         )
+
+
+def type_as_shown(asked: str) -> str:
+    """An application's type as a ResourceManager will show it: cut, and the default where none was asked for."""
+    return asked[:_LONGEST_TYPE] or DEFAULT_TYPE

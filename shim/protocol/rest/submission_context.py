@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
-from shim.domain.submissions import Submission
+from shim.domain.submissions import Submission, type_as_shown
 from shim.protocol.rest.bodies import Fields, Values, read_fields, write_fields
 from shim.protocol.rest.body_shapes import SHAPES, Understood, understand
 from shim.protocol.rest.errors import JavaError
@@ -18,7 +18,6 @@ from shim.protocol.rest.errors import JavaError
 __all__ = ["decode_submission", "keeps_containers", "submission_of", "with_queue"]
 
 _SHAPE = SHAPES["POST /apps"]
-_LONGEST_TYPE = 20  # characters, `YarnConfiguration.APPLICATION_TYPE_LENGTH`
 _KEEPS = "keep-containers-across-application-attempts"
 
 
@@ -58,7 +57,7 @@ def submission_of(context: Understood, *, user: str) -> Submission:
         is_unmanaged=fields.get("unmanaged-AM") is True,
         body=context.body,
         content_type=context.media_type,
-        application_type=context.text("application-type")[:_LONGEST_TYPE] or "YARN",
+        application_type=type_as_shown(context.text("application-type")),
         tags=_tags(fields),
     )
 

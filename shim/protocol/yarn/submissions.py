@@ -4,7 +4,7 @@ Source: `ClientRMService.submitApplication`, `RMAppManager.createAndPopulateNewR
 """
 
 from shim.domain.resources import ResourceVector
-from shim.domain.submissions import Submission
+from shim.domain.submissions import Submission, type_as_shown
 from shim.errors import BadRequestError
 from shim.protocol.hrpc.envelopes import text_of
 from shim.protocol.proto.messages import (
@@ -20,7 +20,6 @@ RPC_SUBMISSION = "application/x-hadoop-rpc"
 """Content type of a body that is a serialized `SubmitApplicationRequestProto`: its home gets it over RPC."""
 
 _ANY = "*"
-_LONGEST_TYPE = 20  # YarnConfiguration.APPLICATION_TYPE_LENGTH: a ResourceManager cuts longer ones off
 
 
 def decode_submission(request_untrusted: SubmitApplicationRequestProto, payload: bytes, *, user: str) -> Submission:
@@ -49,7 +48,7 @@ def decode_submission(request_untrusted: SubmitApplicationRequestProto, payload:
         is_unmanaged=context.unmanaged_am,
         body=payload,
         content_type=RPC_SUBMISSION,
-        application_type=text_of(context.applicationType)[:_LONGEST_TYPE] or "YARN",
+        application_type=type_as_shown(text_of(context.applicationType)),
         tags=tuple(sorted({text_of(tag).lower() for tag in context.applicationTags})),
     )
 

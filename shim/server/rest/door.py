@@ -158,8 +158,7 @@ class RestDoor:
         story = Story(self._new_request_id(), self._told_request_id(request))
         began_s = self._backend.clock.monotonic_s()
         try:
-            work = self._turns.watch(self._answer(request, story), lambda: f"REST {story.operation}")
-            answer = await work
+            answer = await self._turns.watch(self._answer(request, story), lambda: f"REST {story.operation}")
         except HeddleError as exc:
             story.reason = str(exc)[:_LONGEST_REASON]
             answer = self._error(exc, request, story)
