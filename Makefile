@@ -11,10 +11,11 @@ logs := .heddle/logs
 code := shim adapters fairness tests scripts
 lock_flags := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
 
-# what a test run prints is kept, so that `make test` can end with all of its summary lines
+parts := lint types layers unit figures lab-tests containers
+
+# failed tests are kept by name, so that `make test` can end with all of them
 define pytest
-mkdir -p $(logs)
-$(python) -m pytest --color=yes -m '$(2)' $(3) 2>&1 | tee $(logs)/$(1).log
+$(python) -m pytest --color=yes -p tests.support.failure_log --failure-log $(logs)/$(1).failures -m '$(2)' $(3)
 endef
 
 .PHONY: help setup up down test check fmt lint types layers unit figures lab-tests containers test-versions bench lock
@@ -31,15 +32,14 @@ up: setup ## Start two YARN clusters and Heddle, run real work through them, and
 down: ## End what `make up` left running
 	@$(heddle) demo down
 
-test: setup ## Everything: check, real clusters, containers
+test: setup ## Everything: check, real clusters, containers; ends with each part and each failed test
 	@rm -rf $(logs)
-	status=0
-	$(MAKE) --keep-going --no-print-directory check figures lab-tests containers || status=$$?
-	for log in $(logs)/*.log; do
-		printf '%-14s %s\n' "$$(basename "$$log" .log)" "$$(tail -n 1 "$$log")"
-		grep '^not run: ' "$$log" || true
+	mkdir -p $(logs)
+	failed=
+	for part in $(parts); do
+		$(MAKE) --no-print-directory $$part 2>&1 | tee $(logs)/$$part.log || failed="$$failed $$part"
 	done
-	exit $$status
+	$(python) -m scripts.run_summary --logs $(logs) --failed "$$failed" $(parts)
 
 check: lint types layers unit ## What needs no cluster: lint, types, layers, unit tests
 
