@@ -8,7 +8,7 @@ export PATH := $(CURDIR)/.venv/bin:$(PATH)
 python := .venv/bin/python
 heddle := .venv/bin/heddle
 logs := .heddle/logs
-code := shim adapters fairness tests scripts
+code := shim adapters fairness altruism tests scripts
 lock_flags := --universal --python-version 3.11 --generate-hashes --no-emit-index-url --no-annotate --no-header --quiet
 
 parts := lint types layers unit figures lab-tests containers

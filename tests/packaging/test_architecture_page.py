@@ -8,7 +8,7 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
 PAGE = (ROOT / "docs" / "architecture.md").read_text("utf-8")
-ROOMS = re.findall(r"^\| `((?:shim|adapters|fairness)[\w/]*)` \|", PAGE, re.MULTILINE)
+ROOMS = re.findall(r"^\| `((?:shim|adapters|fairness|altruism)[\w/]*)` \|", PAGE, re.MULTILINE)
 HOPS = re.findall(r"`([\w/]+\.py)` `(\w+)`", PAGE)
 ANSWERS = re.findall(r"^\| \.\.\. .* \| `([\w/]+\.py)` \|$", PAGE, re.MULTILINE)
 BESIDE = {"shim/protocol", "shim/testing", "shim/__pycache__"}

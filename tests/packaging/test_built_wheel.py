@@ -11,7 +11,7 @@ import pytest
 import shim
 
 ROOT = Path(__file__).resolve().parents[2]
-NAMES = {"shim", "adapters", "fairness"}
+NAMES = {"shim", "adapters", "fairness", "altruism"}
 
 
 def run(*command, cwd=ROOT):

@@ -11,7 +11,7 @@ RECORDS = sorted(DECISIONS.glob("[0-9]*.md"))
 PAGES = [ROOT / "docs" / "contributing.md", DECISIONS / "README.md", *RECORDS]
 TEXTS = {page: page.read_text("utf-8") for page in PAGES}
 
-NAMED = re.compile(r"`((?:shim|adapters|fairness|tests|scripts|docs|docker|\.ci)/[\w./-]+)`")
+NAMED = re.compile(r"`((?:shim|adapters|fairness|altruism|tests|scripts|docs|docker|\.ci)/[\w./-]+)`")
 BEHIND = re.compile(r"`([\w./]+\.py)`\s+`(\w+)`")
 BEFORE = re.compile(r"`(\w+)`\s+(?:in|of)\s+`([\w./]+\.py)`")
 TARGET = re.compile(r"\]\(([^)\s:]+)\)")

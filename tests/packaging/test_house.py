@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PACKAGES = ("shim", "adapters", "fairness")
+PACKAGES = ("shim", "adapters", "fairness", "altruism")
 MOST_LINES = 500
 UNFINISHED = re.compile(
     r"\b(TODO|FIXME|XXX|HACK)\b|\bfor now\b|\bplaceholder\b|NotImplementedError\(\"?later", re.IGNORECASE

@@ -1,0 +1,64 @@
+"""Right-justification: the same packing with every task as late as it can be.
+
+The technique is that of project scheduling under limited resources (forward-backward improvement); here it bounds how
+much a job can put off without ending later, also where the reversed packing of Carbyne is longer than the forward one.
+"""
+
+from collections import defaultdict
+
+import numpy as np
+
+from altruism.graph import Progress, StageGraph
+from altruism.packing import Packing
+from altruism.profile import RoomProfile
+from fairness.arrays import FloatArray
+
+__all__ = ["justify_right"]
+
+
+def justify_right(
+    graph: StageGraph, progress: Progress, share: FloatArray, packing: Packing, *, makespan: float | None = None
+) -> Packing:
+    """Move every task of a feasible packing to its latest start.
+
+    Tasks are moved by descending end. A task can always stay where it was: whatever ends later has only moved right,
+    so what is used on the task's own interval has only fallen. A group is split where only a part of it can move.
+
+    Parameters
+    ----------
+    graph, progress, share
+        As of `pack_forward`.
+    packing : Packing
+        What `pack_forward` gave.
+    makespan : float, optional
+        Seconds from now until the job has to have ended, if later than the packing does.
+
+    Returns
+    -------
+    Packing
+        No start is earlier than in `packing`; ends by the same makespan, or the one given.
+    """
+    end = packing.makespan if makespan is None else max(makespan, packing.makespan)
+    room = RoomProfile(share)
+    for stage, count, rest in zip(progress.run_stage, progress.run_count, progress.run_rest, strict=True):
+        room.reserve(0.0, float(rest), count * graph.demand[stage])
+    bound = np.full(graph.n_stages, end)  # when the tasks of a stage have to have ended: before its first child starts
+    placed: dict[tuple[float, int], int] = defaultdict(int)
+    parents, position = graph.parents(), {stage: index for index, stage in enumerate(graph.order)}
+    durations = graph.duration.tolist()
+
+    def latest_end_first(group: tuple[float, int, int]) -> tuple[float, int]:
+        start, stage, _ = group
+        return -(start + durations[stage]), -position[stage]  # a child before its parent where both end together
+
+    for earliest, stage, count in sorted(packing.groups(), key=latest_end_first):
+        demand, duration, left = graph.demand[stage], durations[stage], count
+        latest = float(bound[stage]) - duration
+        while left:
+            start = room.latest_start(demand, duration, latest, earliest)
+            fit = left if start <= earliest else min(left, room.fits(start, start + duration, demand))
+            room.reserve(start, start + duration, fit * demand)
+            placed[start, stage] += fit
+            left, latest = left - fit, start
+            bound[parents[stage]] = np.minimum(bound[parents[stage]], start)
+    return Packing.of(end, [(start, stage, count) for (start, stage), count in placed.items()])

@@ -1,0 +1,199 @@
+"""Leftover shared out: what jobs put off is lent to others, for as long as nobody's plan needs it back.
+
+Source: Carbyne, section 3.2.3, with one rule more. Tasks are not preempted, so leftover that goes to a long task is not
+there when its owner's barrier opens: the theorem of the paper assumes that it is. `strict` lends only what stays free
+during the whole of the borrower's task.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from enum import Enum
+
+import numpy as np
+
+from altruism.graph import EPSILON, Progress, StageGraph
+from altruism.packing import Packer, alignment
+from altruism.plan import JobPlan
+from altruism.profile import RoomProfile
+from fairness.arrays import FloatArray, IntArray
+
+__all__ = ["LeftoverOrder", "PlannedJob", "adopt_plans", "due_tasks", "room_over_time", "share_out"]
+
+
+class LeftoverOrder(Enum):
+    """Who gets leftover first."""
+
+    SHORTEST_REMAINING = "srtf"
+    """The job nearest its end; of its stages the one that packs best."""
+    PACKING = "packing"
+    """The stage that packs best; of equals that of the job nearest its end."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class PlannedJob:
+    """A job with its plan in force.
+
+    Attributes
+    ----------
+    graph, progress
+        The job now.
+    plan : JobPlan
+        When what waits has to start.
+    """
+
+    graph: StageGraph
+    progress: Progress
+    plan: JobPlan
+
+    def runnable(self) -> list[int]:
+        """Stages whose tasks may start: all parents have ended."""
+        unfinished = self.progress.unfinished()
+        blocked = (self.graph.needs & (unfinished > 0)[None, :]).any(axis=1)
+        return np.flatnonzero((self.progress.waiting > 0) & ~blocked).tolist()
+
+
+def due_tasks(job: PlannedJob, now_s: float, *, lead_s: float = 0.0) -> IntArray:
+    """Tasks of each stage to be asked for as DEFAULT, of shape (n_stages,): due by the plan, and runnable."""
+    due = np.minimum(job.plan.must(now_s, job.graph.n_stages, lead_s=lead_s), job.progress.waiting)
+    runnable = np.zeros(job.graph.n_stages, dtype=np.bool_)
+    runnable[job.runnable()] = True
+    return np.where(runnable, due, 0)
+
+
+def room_over_time(
+    jobs: Sequence[PlannedJob], capacity: FloatArray, now_s: float, *, strict: bool = True, lead_s: float = 0.0
+) -> RoomProfile:
+    """What is free from now on: the capacity less what runs and what is planned.
+
+    Parameters
+    ----------
+    jobs : sequence of PlannedJob
+        Every job that uses the capacity.
+    capacity : float64 array of shape (n_resources,)
+        In the unit of the demands.
+    now_s : float
+        The time; the profile counts from it.
+    strict : bool
+        Whether plans of the future count; else only what has to start now.
+    lead_s : float
+        Seconds from an ask to the start of a task.
+    """
+    room = RoomProfile(capacity)
+    for job in jobs:
+        demand, running = job.graph.demand, job.progress
+        for stage, count, rest in zip(running.run_stage, running.run_count, running.run_rest, strict=True):
+            room.reserve(0.0, float(rest), count * demand[stage])
+        for start_s, stage, count in job.plan.groups():
+            start = max(0.0, start_s - now_s)
+            if strict or start <= lead_s + EPSILON:
+                room.reserve(start, start + float(job.graph.duration[stage]), count * demand[stage])
+    return room
+
+
+def adopt_plans(
+    jobs: Sequence[PlannedJob], proposals: Sequence[JobPlan], capacity: FloatArray, now_s: float
+) -> list[PlannedJob]:
+    """Replace plans where the new one fits beside what runs and what all others have planned.
+
+    A plan within a job's share need not fit: tasks of others that run on leftover hold room beyond their shares, and
+    were admitted beside the plans in force. Where the old plans do not fit either (estimates were wrong), a new one
+    must not make it worse.
+
+    Parameters
+    ----------
+    jobs : sequence of PlannedJob
+        The jobs with their plans in force, less what was launched.
+    proposals : sequence of JobPlan
+        A new plan for each.
+    capacity, now_s
+        As of `room_over_time`.
+    """
+    room, adopted = room_over_time(jobs, capacity, now_s), list[PlannedJob]()
+    for job, proposal in zip(jobs, proposals, strict=True):
+        before = np.minimum(room.steps()[1].min(axis=0), 0.0)
+        _reserve_plan(room, job.graph, job.plan, now_s, sign=-1)
+        _reserve_plan(room, job.graph, proposal, now_s, sign=1)
+        if (room.steps()[1].min(axis=0) >= before - EPSILON).all():
+            adopted.append(PlannedJob(job.graph, job.progress, proposal))
+            continue
+        _reserve_plan(room, job.graph, proposal, now_s, sign=-1)
+        _reserve_plan(room, job.graph, job.plan, now_s, sign=1)
+        adopted.append(job)
+    return adopted
+
+
+def _reserve_plan(room: RoomProfile, graph: StageGraph, plan: JobPlan, now_s: float, *, sign: int) -> None:
+    for start_s, stage, count in plan.groups():
+        start = max(0.0, start_s - now_s)
+        room.reserve(start, start + float(graph.duration[stage]), sign * count * graph.demand[stage])
+
+
+def share_out(
+    jobs: Sequence[PlannedJob],
+    capacity: FloatArray,
+    now_s: float,
+    *,
+    order: LeftoverOrder = LeftoverOrder.SHORTEST_REMAINING,
+    strict: bool = True,
+    score: Packer = alignment,
+    lead_s: float = 0.0,
+) -> list[IntArray]:
+    """Lend what is left over now.
+
+    Parameters
+    ----------
+    jobs, capacity, now_s, strict, lead_s
+        As of `room_over_time`.
+    order : LeftoverOrder
+        Who is first.
+    score : Packer
+        How well a task packs.
+
+    Returns
+    -------
+    list of int64 arrays of shape (n_stages,), one for each job
+        Tasks that start on leftover, beyond those of `due_tasks`: asked for as ALTRUISTIC.
+    """
+    room = room_over_time(jobs, capacity, now_s, strict=strict, lead_s=lead_s)
+    work = [job.progress.remaining_work(job.graph) for job in jobs]
+    lenders = [_Lender(job, now_s, lead_s, strict=strict) for job in jobs]
+    rows = [(number, stage) for number, job in enumerate(jobs) for stage in job.runnable()]
+    while rows:
+        free = room.lowest(0.0, EPSILON)
+
+        def rank(row: tuple[int, int], free: FloatArray = free) -> tuple[float, float, int, int]:
+            number, stage = row
+            fit, left = -score(jobs[number].graph.demand[stage], free), work[number]
+            first, second = (left, fit) if order is LeftoverOrder.SHORTEST_REMAINING else (fit, left)
+            return first, second, number, stage
+
+        number, stage = best = min(rows, key=rank)
+        lenders[number].lend(stage, room)
+        rows.remove(best)
+    return [lender.granted for lender in lenders]
+
+
+class _Lender:
+    """Lets tasks of one job start before their planned time."""
+
+    def __init__(self, job: PlannedJob, now_s: float, lead_s: float, *, strict: bool) -> None:
+        self.granted = np.zeros(job.graph.n_stages, dtype=np.int64)
+        self._graph, self._strict = job.graph, strict
+        later = [(start_s - now_s, stage, count) for start_s, stage, count in job.plan.groups()]
+        self._later = [group for group in later if group[0] > lead_s + EPSILON]
+
+    def lend(self, stage: int, room: RoomProfile) -> None:
+        """Start as many tasks of a stage now as there is room for, those planned last first."""
+        demand, duration = self._graph.demand[stage], float(self._graph.duration[stage])
+        for start, of_stage, count in reversed(self._later):
+            if of_stage != stage:
+                continue
+            for _ in range(count):
+                if self._strict:
+                    room.reserve(start, start + duration, -demand)
+                if room.fits(0.0, duration, demand) < 1:
+                    if self._strict:
+                        room.reserve(start, start + duration, demand)
+                    return
+                room.reserve(0.0, duration, demand)
+                self.granted[stage] += 1

@@ -1,0 +1,235 @@
+"""Properties of the kernels over random graphs; the oracles look at one task at a time."""
+
+import numpy as np
+import pytest
+from hypothesis import assume, example, given, settings
+from hypothesis import strategies as st
+
+from altruism import (
+    LeftoverOrder,
+    PlannedJob,
+    Progress,
+    RoomProfile,
+    StageGraph,
+    drf_shares,
+    due_tasks,
+    justify_right,
+    pack_backward,
+    pack_forward,
+    plan_job,
+    room_over_time,
+    share_out,
+)
+from tests.unit.altruism.aggregate_cluster import AggregateCluster, growing_shares, static_shares
+from tests.unit.altruism.oracles import (
+    intervals,
+    is_greedy,
+    latest_starts,
+    least_room,
+    precedence_is_kept,
+    usage_is_within,
+)
+from tests.unit.altruism.strategies import jobs_with_capacity, stage_graphs
+
+SHARE = np.array([0.5, 0.5])
+
+
+@st.composite
+def jobs_under_way(draw):
+    """A job of which some tasks run: of stages whose parents have not begun to wait, within the share."""
+    graph = draw(stage_graphs(n_resources=2, largest=0.5))
+    waiting, free = graph.tasks.copy(), SHARE.copy()
+    rows = []
+    for stage in graph.order:
+        is_root = not graph.needs[stage].any()
+        count = draw(st.integers(0, int(waiting[stage]))) if is_root else 0
+        for _ in range(count):
+            if (graph.demand[stage] <= free).all():
+                free -= graph.demand[stage]
+                waiting[stage] -= 1
+                rows.append((stage, 1, draw(st.integers(1, 8)) / 2))
+    stages, counts, rests = ([row[at] for row in rows] for at in range(3))
+    return graph, Progress.of(waiting, stages, counts, rests)
+
+
+@given(jobs_under_way())
+def test_forward_packing_is_feasible(job):
+    graph, progress = job
+    packing = pack_forward(graph, progress, SHARE)
+    tasks = intervals(graph, progress, packing)
+    assert usage_is_within(SHARE, tasks)
+    assert precedence_is_kept(graph, tasks)
+    assert np.bincount(packing.stage, packing.count, graph.n_stages).tolist() == progress.waiting.tolist()
+    assert packing.makespan == pytest.approx(max((end for _, end, *_ in tasks), default=0.0))
+
+
+@given(stage_graphs(n_resources=2, largest=0.5))
+def test_forward_packing_leaves_nothing_waiting_that_fits(graph):
+    assert is_greedy(graph, SHARE, pack_forward(graph, Progress.at_start(graph), SHARE))
+
+
+@given(jobs_under_way())
+def test_justification_is_feasible_ends_when_the_packing_did_and_starts_nothing_earlier(job):
+    graph, progress = job
+    packing = pack_forward(graph, progress, SHARE)
+    late = justify_right(graph, progress, SHARE, packing)
+    tasks = intervals(graph, progress, late)
+    assert usage_is_within(SHARE, tasks)
+    assert precedence_is_kept(graph, tasks)
+    assert max((end for _, end, *_ in tasks), default=0.0) <= packing.makespan + 1e-6
+    for stage in range(graph.n_stages):
+        starts = [
+            np.repeat(each.start[each.stage == stage], each.count[each.stage == stage]) for each in (packing, late)
+        ]
+        assert (np.sort(starts[1]) >= np.sort(starts[0]) - 1e-6).all()
+
+
+@given(stage_graphs(n_resources=2, largest=0.5))
+def test_after_justification_no_single_task_could_start_later(graph):
+    packing = pack_forward(graph, Progress.at_start(graph), SHARE)
+    late = justify_right(graph, Progress.at_start(graph), SHARE, packing)
+    assert latest_starts(graph, SHARE, packing.makespan, late) is None
+
+
+@given(jobs_under_way())
+def test_reversed_packing_is_feasible_or_refused(job):
+    graph, progress = job
+    makespan = pack_forward(graph, progress, SHARE).makespan
+    late = pack_backward(graph, progress, SHARE, makespan)
+    assume(late is not None)
+    tasks = intervals(graph, progress, late)
+    assert usage_is_within(SHARE, tasks)
+    assert precedence_is_kept(graph, tasks)
+    assert max((end for _, end, *_ in tasks), default=0.0) <= makespan + 1e-6
+
+
+@given(jobs_under_way(), st.booleans())
+def test_what_is_due_fits_into_the_share_and_a_job_that_does_not_yield_is_due_at_once(job, yields):
+    graph, progress = job
+    plan = plan_job(graph, progress, SHARE, 3.0, yields=yields)
+    due = due_tasks(PlannedJob(graph, progress, plan), 3.0)
+    assert (due @ graph.demand + progress.held(graph) <= SHARE + 1e-6).all()
+    if not yields:
+        assert due.tolist() == pack_forward(graph, progress, SHARE).starting_by(0.0, graph.n_stages).tolist()
+
+
+@given(jobs_under_way(), st.sampled_from([0.5, 3.0, 10.0]))
+def test_durations_scale_the_plan(job, factor):
+    graph, progress = job
+    slower = StageGraph.of(graph.needs, graph.tasks, graph.demand, graph.duration * factor)
+    later = Progress.of(progress.waiting, progress.run_stage, progress.run_count, progress.run_rest * factor)
+    plan, scaled = plan_job(graph, progress, SHARE, 0.0), plan_job(slower, later, SHARE, 0.0)
+    assert scaled.ends_by_s == pytest.approx(plan.ends_by_s * factor)
+    np.testing.assert_allclose(scaled.packing.start, plan.packing.start * factor, atol=1e-6)
+
+
+@given(jobs_under_way())
+def test_the_same_job_has_the_same_plan_and_is_left_as_it_was(job):
+    graph, progress = job
+    before = [array.copy() for array in (graph.needs, graph.tasks, graph.demand, graph.duration, progress.waiting)]
+    first, second = (plan_job(graph, progress, SHARE, 0.0).groups() for _ in range(2))
+    assert first == second
+    for array, copy in zip(
+        (graph.needs, graph.tasks, graph.demand, graph.duration, progress.waiting), before, strict=True
+    ):
+        np.testing.assert_array_equal(array, copy)
+
+
+@given(jobs_with_capacity(), st.sampled_from(LeftoverOrder), st.booleans())
+def test_what_is_due_and_lent_fits_now_and_in_strict_mode_beside_all_plans(drawn, order, strict):
+    graphs, ones = drawn
+    capacity = np.array(ones)
+    jobs = [
+        PlannedJob(
+            graph, Progress.at_start(graph), plan_job(graph, Progress.at_start(graph), capacity / len(graphs), 0.0)
+        )
+        for graph in graphs
+    ]
+    lent = share_out(jobs, capacity, 0.0, order=order, strict=strict)
+    starts = [due_tasks(job, 0.0) + more for job, more in zip(jobs, lent, strict=True)]
+    assert all((count <= job.progress.waiting).all() for count, job in zip(starts, jobs, strict=True))
+    assert (sum(count @ job.graph.demand for count, job in zip(starts, jobs, strict=True)) <= capacity + 1e-6).all()
+    if not strict:
+        return
+    after = [
+        PlannedJob(
+            job.graph,
+            Progress.of(
+                job.progress.waiting - count, np.flatnonzero(count), count[count > 0], job.graph.duration[count > 0]
+            ),
+            job.plan.without_launched(job.progress.waiting - count, 0.0),
+        )
+        for count, job in zip(starts, jobs, strict=True)
+    ]
+    _, free = room_over_time(after, capacity, 0.0).steps()
+    assert (free >= -1e-6).all()
+
+
+@given(jobs_with_capacity())
+@settings(max_examples=25)
+def test_the_order_of_the_jobs_changes_nothing(drawn):
+    graphs, capacity = drawn
+    work = [Progress.at_start(graph).remaining_work(graph) for graph in graphs]
+    assume(len({round(each, 6) for each in work}) == len(work))
+    forward = AggregateCluster(graphs, capacity, static_shares(capacity, len(graphs))).run()
+    backward = AggregateCluster(graphs[::-1], capacity, static_shares(capacity, len(graphs))).run()
+    assert forward == pytest.approx(backward[::-1])
+
+
+def _graph(needs, tasks, demand, duration):
+    edges = np.zeros((len(tasks), len(tasks)), dtype=bool)
+    for child, parent in needs:
+        edges[child, parent] = True
+    return StageGraph.of(edges, tasks, demand, duration)
+
+
+A_NEW_PLAN_IN_THE_WAY = (
+    [
+        _graph([], [1], [[0.005, 0.005]], [1]),
+        _graph([(2, 0), (2, 1)], [1, 5, 1], [[0.005, 0.195], [0.005, 0.0125], [0.005, 0.005]], [6, 5, 1]),
+        _graph([], [2, 4, 1], [[0.005, 0.06], [0.005, 0.1025], [0.005, 0.21]], [2, 2, 2]),
+        _graph([(1, 0)], [1, 1], [[0.005, 0.005], [0.005, 0.005]], [1, 1]),
+    ],
+    [1.0, 1.0],
+)
+"""With growing shares, a plan that is taken without looking at what others run on leftover makes its job late."""
+
+
+@pytest.mark.parametrize("kind", ["static", "growing", "drf"])
+@example(drawn=A_NEW_PLAN_IN_THE_WAY)
+@given(drawn=jobs_with_capacity())
+@settings(max_examples=60)
+def test_no_job_ends_later_than_with_its_share_alone(kind, drawn):
+    """The claim, against T_k: the end by the job's first share alone, not against work-conserving DRF."""
+    graphs, capacity = drawn
+    total, alone = np.array(capacity), []
+    by_drf = drf_shares([graph.mean_demand() for graph in graphs], total)
+    if kind == "drf":
+        for graph, share in zip(graphs, by_drf, strict=True):
+            assume((graph.demand <= share + 1e-9).all())
+    for graph, share in zip(graphs, by_drf if kind == "drf" else [total / len(graphs)] * len(graphs), strict=True):
+        alone.append(pack_forward(graph, Progress.at_start(graph), share).makespan)
+    shares = {
+        "static": static_shares(capacity, len(graphs)),
+        "growing": growing_shares(capacity),
+        "drf": lambda live: list(drf_shares([run.graph.mean_demand() for run in live], total)),
+    }[kind]
+    ended = AggregateCluster(graphs, capacity, shares).run()
+    assert all(end <= bound + 1e-6 for end, bound in zip(ended, alone, strict=True)), (ended, alone)
+
+
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 20), st.integers(1, 10), st.integers(-3, 3)).map(lambda each: [x / 2 for x in each]),
+        max_size=8,
+    ),
+    st.integers(0, 24),
+    st.integers(1, 12),
+)
+def test_a_room_profile_is_the_capacity_less_every_reservation(reservations, begin, length):
+    room, tasks = RoomProfile(np.array([5.0])), []
+    for start, seconds, amount in reservations:
+        room.reserve(start, start + seconds, np.array([amount]))
+        tasks.append((start, start + seconds, np.array([amount]), 0))
+    begin, end = begin / 2, (begin + length) / 2
+    np.testing.assert_allclose(room.lowest(begin, end), least_room([5.0], tasks, begin, end))
