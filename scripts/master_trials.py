@@ -1,6 +1,6 @@
 """Kill Global and Local Masters over real clusters, again and again: `python scripts/master_trials.py --kills 60`.
 
-Two Global Masters take submissions for two queues, each at the door of either; two Local Masters of each cluster are
+Two Global Masters take submissions for two queues, each at the server of either; two Local Masters of each cluster are
 up. In each trial one Global Master dies by SIGKILL while it takes submissions, now and then a Local Master with it,
 and both are started again when the queues have moved. In the end every application is looked for on the clusters.
 Needs PostgreSQL's binaries; exit code 1 if something was lost or doubled.

@@ -78,7 +78,7 @@ class UserError(HeddleError):
     """The caller's mistake.
 
     Attributes:
-        http_status: Status code at the REST door.
+        http_status: Status code at the REST server.
         java_class: Fully qualified class that a ResourceManager would name; its last part is the short name.
     """
 

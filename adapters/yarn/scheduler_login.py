@@ -1,4 +1,4 @@
-"""Logins of Heddle's own ApplicationMasters: a connection to the scheduler door, authenticated by token."""
+"""Logins of Heddle's own ApplicationMasters: a connection to the scheduler server, authenticated by token."""
 
 import secrets
 from collections.abc import Mapping

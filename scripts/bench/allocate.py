@@ -60,11 +60,11 @@ def allocate(folder: Path, base_port: int, effort: Effort, say: Say) -> Iterator
         confs = {id_: cluster.conf_dir for id_, cluster in lab.clusters.items()}
         spanning = f"root.{_SPANNING}"
         with HeddleProcess(
-            folder / "heddle", port=base_port + 930, subclusters=confs, doors=True, spanning=spanning
+            folder / "heddle", port=base_port + 930, subclusters=confs, servers=True, spanning=spanning
         ) as heddle:
             east = next(iter(lab.clusters.values()))
             seconds = effort.rounds * effort.seconds * _LONGER
-            masters = uvloop.run(_drive(_Doors(east, proxy_port, heddle), folder, seconds, say))
+            masters = uvloop.run(_drive(_SchedulerLogins(east, proxy_port, heddle), folder, seconds, say))
     return _table(masters)
 
 
@@ -80,7 +80,7 @@ def _overrides(proxy_port: int) -> Mapping[str, Mapping[str, str]]:
 
 
 @dataclass(frozen=True, slots=True)
-class _Doors:
+class _SchedulerLogins:
     """Where masters log in."""
 
     east: Cluster
@@ -108,9 +108,9 @@ async def _masters(way: str, address: str, tokens: Sequence[TokenSecret]) -> lis
     return masters
 
 
-async def _drive(doors: _Doors, folder: Path, seconds: float, say: Say) -> list[_Master]:
+async def _drive(servers: _SchedulerLogins, folder: Path, seconds: float, say: Say) -> list[_Master]:
     say(f"logging in {_MASTERS} masters of each kind")
-    masters = await doors.log_in(folder)
+    masters = await servers.log_in(folder)
     await _beat(masters, _SETTLES_S)
     for master in masters:
         master.times_s.clear()

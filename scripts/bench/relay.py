@@ -1,10 +1,10 @@
-"""What the scheduler door adds to an allocate call of five hundred ApplicationMasters, and what each costs in memory.
+"""What the scheduler server adds to an allocate call of five hundred ApplicationMasters, and what each costs in memory.
 
-Each of them is logged in twice, directly at a scripted scheduler and through the door, and calls by turns: one call
-here, one there. Both latencies come from the same seconds of the same machine, and their difference is what the door
-adds. The door has a process and a core of its own; scheduler and masters share the other cores.
+Each of them is logged in twice, directly at a scripted scheduler and through the server, and calls by turns: one call
+here, one there. Both latencies come from the same seconds of the same machine, and their difference is what the server
+adds. The server has a process and a core of its own; scheduler and masters share the other cores.
 
-Memory of a session is that of the door's process with all masters logged in, less that before the first came.
+Memory of a session is that of the server's process with all masters logged in, less that before the first came.
 """
 
 import asyncio
@@ -22,11 +22,11 @@ from scripts.bench.load import percentile
 from scripts.bench.relay_fleets import Fleet, PassingFleet, SpanningFleet, Voice
 from scripts.bench.relay_processes import (
     Serve,
-    passing_door,
     passing_scheduler,
+    passing_server,
     raise_limits,
-    spanning_door,
     spanning_scheduler,
+    spanning_server,
     started,
 )
 from scripts.bench.report import figure_table, short
@@ -46,12 +46,12 @@ class _Kind:
 
     fleet: Callable[[], Fleet]
     scheduler: Serve
-    door: Serve
+    server: Serve
 
 
 _KINDS = {
-    "passed on, ten asks and 2.4 KB of answer": _Kind(PassingFleet, passing_scheduler, passing_door),
-    "spanning, with four containers elsewhere": _Kind(SpanningFleet, spanning_scheduler, spanning_door),
+    "passed on, ten asks and 2.4 KB of answer": _Kind(PassingFleet, passing_scheduler, passing_server),
+    "spanning, with four containers elsewhere": _Kind(SpanningFleet, spanning_scheduler, spanning_server),
 }
 
 
@@ -84,7 +84,7 @@ def relay(effort: Effort, say: Say) -> Iterator[str]:
 
 @contextmanager
 def _cores() -> Iterator[tuple[Collection[int], Collection[int]]]:
-    """The door's core, and those of all others, this process among them."""
+    """The server's core, and those of all others, this process among them."""
     all_ = os.sched_getaffinity(0)
     own, *rest = sorted(all_)
     os.sched_setaffinity(0, rest or {own})
@@ -95,17 +95,17 @@ def _cores() -> Iterator[tuple[Collection[int], Collection[int]]]:
 
 
 def _measure(kind: _Kind, seconds: float, own: Collection[int], others: Collection[int], say: Say) -> tuple[str, ...]:
-    with started(kind.scheduler, others, _MASTERS) as scheduler, started(kind.door, own, scheduler.port) as door:
-        before_kib, _ = door.usage()
+    with started(kind.scheduler, others, _MASTERS) as scheduler, started(kind.server, own, scheduler.port) as server:
+        before_kib, _ = server.usage()
         usages: list[tuple[float, float]] = []
         latencies = uvloop.run(
-            _drive(scheduler.address, door.address, kind.fleet(), seconds, lambda: usages.append(door.usage()))
+            _drive(scheduler.address, server.address, kind.fleet(), seconds, lambda: usages.append(server.usage()))
         )
     (_, began_s), (after_kib, ended_s) = usages
     calls = len(latencies.relayed_s)
     costs = (1e6 * (ended_s - began_s) / calls, (after_kib - before_kib) / _MASTERS, calls / seconds)
     figures = (*latencies.figures(), *map(short, costs))
-    say(f"{kind.door.__name__}: {figures[3]} ms added to the p99, {figures[5]} KiB for each master")
+    say(f"{kind.server.__name__}: {figures[3]} ms added to the p99, {figures[5]} KiB for each master")
     return figures
 
 

@@ -179,7 +179,7 @@ class _SameAgain:
 
 
 class PassingFleet:
-    """For a scheduler that answers everything alike, and a door that only passes on."""
+    """For a scheduler that answers everything alike, and a server that only passes on."""
 
     async def begin(self, number: int, direct: str, relayed: str) -> tuple[Voice, Voice]:
         """Both logins are the same master's."""
@@ -188,7 +188,7 @@ class PassingFleet:
 
 
 class SpanningFleet:
-    """For a scheduler that wants calls in their order, and a door that understands them."""
+    """For a scheduler that wants calls in their order, and a server that understands them."""
 
     async def begin(self, number: int, direct: str, relayed: str) -> tuple[Voice, Voice]:
         """Each login is a master of its own; the relayed one holds containers elsewhere."""

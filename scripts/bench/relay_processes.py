@@ -1,4 +1,4 @@
-"""The processes of `scripts.bench.relay`: scripted schedulers, and scheduler doors before them."""
+"""The processes of `scripts.bench.relay`: scripted schedulers, and scheduler servers before them."""
 
 import asyncio
 import multiprocessing
@@ -26,14 +26,14 @@ from shim.multicluster.session_worker import SpanSettings
 from shim.multicluster.sessions import SpanTools
 from shim.multicluster.splitters import SpanMatching
 from shim.multicluster.unmanaged import UnmanagedMasters
-from shim.ports.attempt_calls import Attempt, AttemptDesk
+from shim.ports.attempt_calls import Attempt, AttemptService
 from shim.protocol.hrpc import Call, Failure
 from shim.protocol.proto.messages import AllocateRequestProto
 from shim.server.rpc import RPCServer
-from shim.server.rpc.connection_roll import RollLimits
+from shim.server.rpc.am_connections import AMConnectionLimits
 from shim.server.rpc.home_dialler import HomeDialler
 from shim.server.rpc.scheduler_connection import SchedulerLimits
-from shim.server.rpc.scheduler_door import SchedulerDoor
+from shim.server.rpc.scheduler_server import SchedulerServer
 from shim.telemetry import configure_logs
 from shim.telemetry.relay import RelayMetrics
 from shim.testing.scheduler import ScriptedScheduler, token_for
@@ -42,11 +42,11 @@ from shim.testing.span_stores import InMemorySpanStore
 
 __all__ = [
     "Process",
-    "passing_door",
     "passing_scheduler",
+    "passing_server",
     "raise_limits",
-    "spanning_door",
     "spanning_scheduler",
+    "spanning_server",
     "started",
 ]
 
@@ -135,14 +135,14 @@ def spanning_scheduler(pipe: Connection, cores: Collection[int], count: int) -> 
     _serve(pipe, cores, lambda: _scheduler(_KeepsOrder(), 2 * count))
 
 
-def passing_door(pipe: Connection, cores: Collection[int], port: int) -> None:
+def passing_server(pipe: Connection, cores: Collection[int], port: int) -> None:
     """What is measured: nothing spans."""
-    _serve(pipe, cores, lambda: _door(_OneHome(spans=False), port, None))
+    _serve(pipe, cores, lambda: _server(_OneHome(spans=False), port, None))
 
 
-def spanning_door(pipe: Connection, cores: Collection[int], port: int) -> None:
+def spanning_server(pipe: Connection, cores: Collection[int], port: int) -> None:
     """What is measured: every attempt spans to a scripted cluster, whose work in this process counts too."""
-    _serve(pipe, cores, lambda: _door(_OneHome(spans=True), port, _desk()))
+    _serve(pipe, cores, lambda: _server(_OneHome(spans=True), port, _service()))
 
 
 class Process:
@@ -214,17 +214,17 @@ async def _scheduler(behaviour: ScriptedScheduler, count: int) -> int:
     return server.port
 
 
-async def _door(homes: _OneHome, port: int, desk: AttemptDesk | None) -> int:
+async def _server(homes: _OneHome, port: int, service: AttemptService | None) -> int:
     dialler = HomeDialler({_HOME: (("127.0.0.1", port),)})
-    limits = SchedulerLimits(roll=RollLimits(most_entering_of_one=4096, most_entering=4096))
+    limits = SchedulerLimits(connections=AMConnectionLimits(most_entering_of_one=4096, most_entering=4096))
     metrics = RelayMetrics(CollectorRegistry())
-    door = SchedulerDoor(homes, dialler, metrics, host="127.0.0.1", port=0, limits=limits, desk=desk)
-    await door.start()
-    _KEPT.append(door)
-    return int(door.address.rpartition(":")[2])
+    server = SchedulerServer(homes, dialler, metrics, host="127.0.0.1", port=0, limits=limits, service=service)
+    await server.start()
+    _KEPT.append(server)
+    return int(server.address.rpartition(":")[2])
 
 
-def _desk() -> Spanning:
+def _service() -> Spanning:
     far = SpanCluster(_FAR, _EPOCH, may_grant=1 << 20)
     clusters, store, clock = {_FAR: far}, InMemorySpanStore(), SystemClock()
 

@@ -1,7 +1,7 @@
-"""Speed of the RPC doors on one core: `python -m scripts.bench.rpc`.
+"""Speed of the RPC servers on one core: `python -m scripts.bench.rpc`.
 
-Three figures: small calls a second through a real door over loopback, with the client in a process of its own; allocate
-messages of 8 KB decoded (and encoded) a second; and what one call costs the automata alone, without sockets.
+Three figures: small calls a second through a real server over loopback, with the client in a process of its own;
+allocate messages of 8 KB decoded (and encoded) a second; and what one call costs the automata alone, without sockets.
 CPU time is told beside wall time: it is the one to trust on a machine that does other things too.
 """
 
@@ -42,14 +42,14 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn import application_message, resource_message
 from shim.server.rpc import RPCServer
-from shim.server.rpc.exchanges import RPCExchange
+from shim.server.rpc.answered_calls import AnsweredCall
 
 _IN_FLIGHT = 64
 _ASKS = 100
 
 
-class NumberDoor:
-    """Issues application ids from a counter: the least that a method can do, through everything that a door does."""
+class NumberService:
+    """Issues application ids from a counter: the least that a method can do, through everything that a server does."""
 
     def __init__(self) -> None:
         self._number = 0
@@ -78,7 +78,7 @@ class NumberDoor:
         answer = GetNewApplicationResponseProto(application_id=application_id, maximumCapability=self._limit)
         return answer.SerializeToString()
 
-    def tell(self, exchange: RPCExchange) -> None:
+    def tell(self, exchange: AnsweredCall) -> None:
         """Nobody counts."""
 
 
@@ -144,7 +144,7 @@ def _serve(ends: Connection, port_end: Connection) -> None:
     """The server's process: tell the port, serve until told to end, tell the CPU time."""
 
     async def main() -> None:
-        server = RPCServer(NumberDoor(), host="127.0.0.1", port=0)
+        server = RPCServer(NumberService(), host="127.0.0.1", port=0)
         await server.start()
         port_end.send(server.port)
         loop = asyncio.get_running_loop()
@@ -173,8 +173,8 @@ async def _call(port: int, seconds: float, in_flight: int) -> tuple[int, float]:
     return count, wall
 
 
-def measure_door(seconds: float, in_flight: int) -> dict[str, float]:
-    """Small calls a second through a door in another process, by its CPU time and by the clock."""
+def measure_server(seconds: float, in_flight: int) -> dict[str, float]:
+    """Small calls a second through a server in another process, by its CPU time and by the clock."""
     here, there = multiprocessing.Pipe()
     port_here, port_there = multiprocessing.Pipe()
     process = multiprocessing.Process(target=_serve, args=(there, port_there), daemon=True)
@@ -201,7 +201,7 @@ def main() -> None:
     load = os.getloadavg()[0]
     print(f"load average {load:.1f} on {os.cpu_count()} cores")
     figures = measure_decoding(arguments.seconds)
-    figures |= measure_door(arguments.seconds, 1) | measure_door(arguments.seconds, _IN_FLIGHT)
+    figures |= measure_server(arguments.seconds, 1) | measure_server(arguments.seconds, _IN_FLIGHT)
     for name, value in figures.items():
         print(f"{name:55} {value:12,.0f}")
 

@@ -107,7 +107,7 @@ def a_stage(folder: Path, base_port: int, say: Say) -> Iterator[Stage]:
         with JavaRouter(lab, folder / "router", base_port=base_port + 900) as router:
             confs = {id_: cluster.conf_dir for id_, cluster in lab.clusters.items()}
             say("starting Heddle")
-            with HeddleProcess(folder / "heddle", port=heddle_port, subclusters=confs, doors=True) as heddle:
+            with HeddleProcess(folder / "heddle", port=heddle_port, subclusters=confs, servers=True) as heddle:
                 stage = _stage(lab, managers, router, heddle)
                 stage.fill(FEW)
                 yield stage

@@ -26,10 +26,10 @@ class HeddleProcess:
 
     Args:
         folder: For its configuration, store and log; made anew.
-        port: Where it serves REST; with `doors`, clients are served at the next one and ApplicationMasters at the one
+        port: Where it serves REST; with `servers`, clients are served at the next one and ApplicationMasters at the one
             after that.
         subclusters: Where each is, by id: its Hadoop configuration folder, or the web address of its ResourceManager.
-        doors: Whether it serves Hadoop RPC too.
+        servers: Whether it serves Hadoop RPC too.
         spanning: Name of a queue whose applications span, if one does.
     """
 
@@ -39,13 +39,13 @@ class HeddleProcess:
         *,
         port: int,
         subclusters: Mapping[str, Path | str],
-        doors: bool = False,
+        servers: bool = False,
         spanning: str = "",
     ) -> None:
         self._folder = folder
         self.front = self.front_at(port)
         self.url = f"http://{self.front.rest}"
-        self._config = _configuration(self.front, subclusters, doors=doors, spanning=spanning)
+        self._config = _configuration(self.front, subclusters, servers=servers, spanning=spanning)
         self._process: subprocess.Popen[bytes] | None = None
 
     @staticmethod
@@ -103,10 +103,12 @@ class HeddleProcess:
                 self._process.wait()
 
 
-def _configuration(front: FrontAddresses, subclusters: Mapping[str, Path | str], *, doors: bool, spanning: str) -> str:
+def _configuration(
+    front: FrontAddresses, subclusters: Mapping[str, Path | str], *, servers: bool, spanning: str
+) -> str:
     lines = ["[server]", f'rest = "{front.rest}"', 'admin_rpc = ""']
-    lines += [f'client_rpc = "{front.client_rpc}"', f'scheduler_rpc = "{front.scheduler_rpc}"'] if doors else []
-    lines += [] if doors else ['client_rpc = ""', 'scheduler_rpc = ""']
+    lines += [f'client_rpc = "{front.client_rpc}"', f'scheduler_rpc = "{front.scheduler_rpc}"'] if servers else []
+    lines += [] if servers else ['client_rpc = ""', 'scheduler_rpc = ""']
     lines += ["[security]", "allow_anonymous = true"]
     lines += ["[[queue]]", f'name = "{spanning}"', "span = true"] if spanning else []
     for id_, where in subclusters.items():

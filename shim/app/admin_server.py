@@ -1,9 +1,9 @@
-"""The admin door put together: the sub-clusters' admin addresses, the calls, the listening socket."""
+"""The admin RPC server put together: the sub-clusters' admin addresses, the calls, the listening socket."""
 
 from collections.abc import Mapping
 
 from adapters.kerberos import KerberosLogin
-from shim.app.client_server import connect_rpc, open_door
+from shim.app.client_server import connect_rpc, open_service
 from shim.app.connections import SubCluster
 from shim.calls.admin import AdminCalls
 from shim.config.sections import ServerConfig
@@ -11,8 +11,8 @@ from shim.domain.ids import SubClusterId
 from shim.identity.service import IdentityService
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
-from shim.server.rpc import AdminDoor, KerberosDoor, RPCServer
-from shim.server.rpc.exchanges import Witness
+from shim.server.rpc import AdminService, RPCServer, TicketLogin
+from shim.server.rpc.answered_calls import CallObserver
 
 __all__ = ["connect_admins", "serve_admins"]
 
@@ -20,9 +20,9 @@ __all__ = ["connect_admins", "serve_admins"]
 def connect_admins(
     subclusters: Mapping[SubClusterId, SubCluster], login: KerberosLogin | None = None
 ) -> dict[SubClusterId, ResourceManagerRPC]:
-    """The admin doors of those ResourceManagers whose admin address is known; nothing is opened yet."""
-    doors = {id_: connect_rpc(each, each.description.admin_rpc, login) for id_, each in subclusters.items()}
-    return {id_: door for id_, door in doors.items() if door is not None}
+    """The admin RPC servers of those ResourceManagers whose admin address is known; nothing is opened yet."""
+    services = {id_: connect_rpc(each, each.description.admin_rpc, login) for id_, each in subclusters.items()}
+    return {id_: service for id_, service in services.items() if service is not None}
 
 
 async def serve_admins(
@@ -31,18 +31,18 @@ async def serve_admins(
     identity: IdentityService,
     rpcs: Mapping[SubClusterId, ResourceManagerRPC],
     *,
-    kerberos: KerberosDoor | None = None,
-    witness: Witness,
+    kerberos: TicketLogin | None = None,
+    observer: CallObserver,
 ) -> RPCServer | None:
-    """Open the admin door; None if it is switched off, or no sub-cluster's admin address is known.
+    """Open the admin RPC server; None if it is switched off, or no sub-cluster's admin address is known.
 
     Args:
         server: Where to listen.
-        backend: The use cases of the REST door.
+        backend: The use cases of the REST server.
         identity: Who may act for whom.
-        rpcs: The sub-clusters' admin doors.
+        rpcs: The sub-clusters' admin RPC servers.
         kerberos: How operators log in by ticket; None where names are believed.
-        witness: Told of every answer.
+        observer: Told of every answer.
 
     Raises:
         ConfigError: If the address cannot be listened on.
@@ -50,5 +50,5 @@ async def serve_admins(
     if not server.admin_rpc or not rpcs:
         return None
     calls = AdminCalls(rpcs=rpcs, view=backend.view, documents=backend.documents, clock=backend.clock)
-    door = AdminDoor(calls, identity, witness, kerberos)
-    return await open_door(door, server.admin_rpc, "admin_rpc", "clients alone, not operators' tools")
+    service = AdminService(calls, identity, observer, kerberos)
+    return await open_service(service, server.admin_rpc, "admin_rpc", "clients alone, not operators' tools")

@@ -40,13 +40,13 @@ from shim.multicluster.attempts import never_read
 from shim.peers.roster import global_master_role
 from shim.ports.clock import Clock
 from shim.protocol.rest.usage import UsageForm
-from shim.server.peers import MastersCollector, MatchingCollector, PassedOnWitness
+from shim.server.peers import ForwardedAuditObserver, MastersCollector, MatchingCollector
 from shim.server.rest import RestServer
 from shim.server.rest.inspection_shown import cluster_gauges
-from shim.server.rest.witness import Witness
-from shim.server.rpc import KerberosDoor, RPCServer
-from shim.server.rpc.scheduler_door import SchedulerDoor
-from shim.server.rpc.witness import AdminWitness, ClientWitness
+from shim.server.rest.observer import RequestObserver
+from shim.server.rpc import RPCServer, TicketLogin
+from shim.server.rpc.observers import AdminObserver, ClientObserver
+from shim.server.rpc.scheduler_server import SchedulerServer
 from shim.store import open_state_store
 from shim.submission.crash_points import CrashPoints, nothing_happens
 from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges
@@ -84,11 +84,11 @@ class Heddle:
         self._server: RestServer | None = None
         self._clients: RPCServer | None = None
         self._admins: RPCServer | None = None
-        self._masters: SchedulerDoor | None = None
+        self._masters: SchedulerServer | None = None
         self._health: Health | None = None
         self._failed: asyncio.Future[None] | None = None
         self._login: KerberosLogin | None = None
-        self._kerberos: KerberosDoor | None = None
+        self._kerberos: TicketLogin | None = None
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -114,17 +114,17 @@ class Heddle:
 
     @property
     def client_rpc(self) -> str | None:
-        """`host:port` where Hadoop clients connect; None if no such door is open."""
+        """`host:port` where Hadoop clients connect; None if no such server is open."""
         return None if self._clients is None else self._clients.address
 
     @property
     def scheduler_rpc(self) -> str | None:
-        """`host:port` where ApplicationMasters connect; None if no such door is open."""
+        """`host:port` where ApplicationMasters connect; None if no such server is open."""
         return None if self._masters is None else self._masters.address
 
     @property
     def admin_rpc(self) -> str | None:
-        """`host:port` where operators' tools connect; None if no such door is open."""
+        """`host:port` where operators' tools connect; None if no such server is open."""
         return None if self._admins is None else self._admins.address
 
     async def run(self, *, announce: Callable[[str], None]) -> None:
@@ -199,13 +199,17 @@ class Heddle:
         await self._start_background(use_cases, stack)
         home_of = world.view.home_of
         self._health = Health(world.view, world.store, clock)
-        self._server = await serve_web(world, use_cases, Witness(metrics, audit, home_of), metrics, self._health)
+        self._server = await serve_web(
+            world, use_cases, RequestObserver(metrics, audit, home_of), metrics, self._health
+        )
         stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
         started = f"{int(clock.now_s() * 1000):x}"
-        client_witness = ClientWitness(metrics, audit, home_of, request_prefix=f"c{started}")
-        await self._open_client_door(world, use_cases, client_witness, stack)
-        await self._open_scheduler_door(world, use_cases, master, stack)
-        await self._open_admin_door(world, use_cases, AdminWitness(metrics, audit, request_prefix=f"a{started}"), stack)
+        client_observer = ClientObserver(metrics, audit, home_of, request_prefix=f"c{started}")
+        await self._open_client_server(world, use_cases, client_observer, stack)
+        await self._open_scheduler_server(world, use_cases, master, stack)
+        await self._open_admin_server(
+            world, use_cases, AdminObserver(metrics, audit, request_prefix=f"a{started}"), stack
+        )
 
     async def _open_world(self, metrics: Metrics, stack: AsyncExitStack) -> World:
         """Connections to the sub-clusters and the store, and the view, in which nothing is yet."""
@@ -269,7 +273,7 @@ class Heddle:
             MasterWorld(world.config, world.view, world.leases, world.clock),
             stack,
             listeners=(PollCounter(world.metrics),),
-            witness=PassedOnWitness(audit, global_master_role(name)),
+            observer=ForwardedAuditObserver(audit, global_master_role(name)),
         )
         world.metrics.register(MastersCollector(master.overview.now))
         with suppress(StoreError):  # tried again, for ever
@@ -277,8 +281,8 @@ class Heddle:
         self._run_beside("ownership", master.ownership.run, stack)
         return master
 
-    async def _open_client_door(
-        self, world: World, use_cases: UseCases, witness: ClientWitness, stack: AsyncExitStack
+    async def _open_client_server(
+        self, world: World, use_cases: UseCases, observer: ClientObserver, stack: AsyncExitStack
     ) -> None:
         server = world.config.server
         self._clients = await serve_clients(
@@ -293,49 +297,51 @@ class Heddle:
                 needs_ticket=self._kerberos is not None,
             ),
             kerberos=self._kerberos,
-            witness=witness,
+            observer=observer,
             guarded=frozenset(id_ for id_, each in world.subclusters.items() if each.is_guarded),
         )
         if self._clients is not None:
             stack.push_async_callback(self._clients.stop, grace_s=server.shutdown_s)
 
-    async def _open_scheduler_door(
+    async def _open_scheduler_server(
         self, world: World, use_cases: UseCases, master: GlobalMaster | None, stack: AsyncExitStack
     ) -> None:
         config = world.config
         spans = await open_spans(_span_world(world, use_cases))
-        use_cases.administration.listen(spans.desk.look_again)
+        use_cases.administration.listen(spans.service.look_again)
         stack.push_async_callback(use_cases.matching.close)
         stack.push_async_callback(use_cases.asks.close)
         self._run_beside("decisions on asks", use_cases.asks.run, stack)
-        stack.push_async_callback(spans.desk.close)
+        stack.push_async_callback(spans.service.close)
         self._run_beside("spans", spans.watch.run, stack)
         self._masters = await serve_masters(
             config.server,
             world.subclusters,
             use_cases.backend,
-            witness=world.metrics.relay,
-            desk=spans.desk,
+            observer=world.metrics.relay,
+            service=spans.service,
             read=use_cases.shares.read,
-            was_read=never_read if config.security.secret_file is None else spans.desk.was_read,
-            owner_door=master.doors.door_of if master is not None else lambda _queue: "",
+            was_read=never_read if config.security.secret_file is None else spans.service.was_read,
+            owner_address=master.addresses.address_of if master is not None else lambda _queue: "",
         )
         if self._masters is None:
             return
         stack.push_async_callback(self._masters.stop)
-        preemption = use_cases.shares.preemption(spans.desk)
+        preemption = use_cases.shares.preemption(spans.service)
         self._run_beside("preemption", preemption.run, stack)
         if master is not None:
-            self._run_beside("doors", partial(master.doors.run, master.door_address(self._masters.address)), stack)
+            self._run_beside(
+                "doors", partial(master.addresses.run, master.server_address(self._masters.address)), stack
+            )
 
-    async def _open_admin_door(
-        self, world: World, use_cases: UseCases, witness: AdminWitness, stack: AsyncExitStack
+    async def _open_admin_server(
+        self, world: World, use_cases: UseCases, observer: AdminObserver, stack: AsyncExitStack
     ) -> None:
         server, rpcs = world.config.server, connect_admins(world.subclusters, self._login)
         for rpc in rpcs.values():
             stack.push_async_callback(rpc.close)
         self._admins = await serve_admins(
-            server, use_cases.backend, use_cases.identity, rpcs, kerberos=self._kerberos, witness=witness
+            server, use_cases.backend, use_cases.identity, rpcs, kerberos=self._kerberos, observer=observer
         )
         if self._admins is not None:
             stack.push_async_callback(self._admins.stop, grace_s=server.shutdown_s)

@@ -1,9 +1,9 @@
-"""The client door put together: the sub-clusters' RPC addresses, the use cases, the listening socket."""
+"""The client RPC server put together: the sub-clusters' RPC addresses, the use cases, the listening socket."""
 
 from collections.abc import Mapping, Sequence
 
 from adapters.kerberos import KerberosLogin
-from adapters.yarn.rm_doors import BothDoors
+from adapters.yarn.rm_dual import DualResourceManager
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from shim.app.connections import SubCluster
 from shim.app.host import connections_allowed
@@ -17,20 +17,20 @@ from shim.identity.service import IdentityService
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
-from shim.server.rpc import ClientDoor, ClientUseCases, KerberosDoor, RPCDoor, RPCLimits, RPCServer
+from shim.server.rpc import ClientService, ClientUseCases, RPCLimits, RPCServer, RPCService, TicketLogin
+from shim.server.rpc.answered_calls import CallObserver
 from shim.server.rpc.connection import LoginJudge
-from shim.server.rpc.exchanges import Witness
 from shim.server.rpc.kept_answers import KeptAnswers
 
-__all__ = ["connect_rpc", "open_door", "serve_clients", "with_rpc"]
+__all__ = ["connect_rpc", "open_service", "serve_clients", "with_rpc"]
 
 
 def connect_rpc(subcluster: SubCluster, listed: Sequence[str], login: KerberosLogin | None = None) -> YarnRPC | None:
-    """An RPC door of a sub-cluster's ResourceManager, nothing opened yet; None if its address is not known.
+    """An RPC server of a sub-cluster's ResourceManager, nothing opened yet; None if its address is not known.
 
     Args:
         subcluster: Whose it is.
-        listed: Where the ResourceManagers have that door, `host:port`.
+        listed: Where the ResourceManagers have that server, `host:port`.
         login: How Heddle gets tickets, for those that ask for them.
     """
     addresses = addresses_of(listed)
@@ -47,8 +47,8 @@ def connect_rpc(subcluster: SubCluster, listed: Sequence[str], login: KerberosLo
 
 
 def with_rpc(rest: ResourceManager, rpc: ResourceManagerRPC | None) -> ResourceManager:
-    """Both doors of a ResourceManager as one, or the web services alone."""
-    return rest if rpc is None else BothDoors(rest, rpc)
+    """Both servers of a ResourceManager as one, or the web services alone."""
+    return rest if rpc is None else DualResourceManager(rest, rpc)
 
 
 async def serve_clients(
@@ -58,20 +58,20 @@ async def serve_clients(
     rpcs: Mapping[SubClusterId, ResourceManagerRPC],
     *,
     tokens: DelegationTokens,
-    kerberos: KerberosDoor | None = None,
-    witness: Witness = lambda _: None,
+    kerberos: TicketLogin | None = None,
+    observer: CallObserver = lambda _: None,
     guarded: frozenset[SubClusterId] = frozenset(),
 ) -> RPCServer | None:
-    """Open the client door; None if it is switched off, or no sub-cluster's client RPC address is known.
+    """Open the client RPC server; None if it is switched off, or no sub-cluster's client RPC address is known.
 
     Args:
         server: Where to listen.
-        backend: The use cases of the REST door.
+        backend: The use cases of the REST server.
         identity: Who may act for whom.
-        rpcs: The sub-clusters' RPC doors.
+        rpcs: The sub-clusters' RPC servers.
         tokens: Heddle's delegation tokens.
         kerberos: How clients log in by ticket; None where names are believed.
-        witness: Told of every answer.
+        observer: Told of every answer.
         guarded: Sub-clusters with access lists.
 
     Raises:
@@ -99,17 +99,17 @@ async def serve_clients(
         max_submission_bytes=server.max_body_bytes,
         kerberos=kerberos,
     )
-    door = ClientDoor(use_cases, witness)
-    return await open_door(door, server.client_rpc, "client_rpc", "the web services alone", judge=door.logins)
+    service = ClientService(use_cases, observer)
+    return await open_service(service, server.client_rpc, "client_rpc", "the web services alone", judge=service.logins)
 
 
-async def open_door(
-    door: RPCDoor, address: str, key: str, without: str, *, judge: LoginJudge | None = None
+async def open_service(
+    service: RPCService, address: str, key: str, without: str, *, judge: LoginJudge | None = None
 ) -> RPCServer:
     """Listen.
 
     Args:
-        door: What answers.
+        service: What answers.
         address: `host:port`.
         key: Name of the address in `[server]`.
         without: What Heddle serves if that key is empty.
@@ -121,7 +121,7 @@ async def open_door(
     host, port = split_address(address)
     most = connections_allowed(RPCLimits().max_connections)
     limits = RPCLimits(max_connections=most, max_of_address=most // 2)
-    server = RPCServer(door, host=host, port=port, limits=limits, judge=judge)
+    server = RPCServer(service, host=host, port=port, limits=limits, judge=judge)
     advice = f'Is a ResourceManager or another Heddle there? {key} = "" serves {without}'
     with listening(address, f"server.{key}", advice):
         await server.start()

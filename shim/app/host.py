@@ -57,9 +57,9 @@ def allow_many_connections() -> None:
 
 
 def connections_allowed(wanted: int) -> int:
-    """How many connections one door may have: a quarter of the files that may be open, if that is less.
+    """How many connections one server may have: a quarter of the files that may be open, if that is less.
 
-    Doors, ResourceManagers and the store share them; where none is left, nobody can be talked to.
+    Servers, ResourceManagers and the store share them; where none is left, nobody can be talked to.
     """
     allowed, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return wanted if allowed == resource.RLIM_INFINITY else min(wanted, allowed // 4)

@@ -1,4 +1,4 @@
-"""Kerberos put together: from `[security.kerberos]` to what the doors of Hadoop RPC offer."""
+"""Kerberos put together: from `[security.kerberos]` to what the servers of Hadoop RPC offer."""
 
 from collections.abc import Mapping
 
@@ -8,7 +8,7 @@ from shim.errors import ConfigError
 from shim.identity.principals import PrincipalRules
 from shim.protocol.hrpc import QualityOfProtection, SASLSession
 from shim.protocol.hrpc.gssapi import GSSAPIServer
-from shim.server.rpc import KerberosDoor
+from shim.server.rpc import TicketLogin
 
 __all__ = ["open_kerberos", "open_login", "trouble_with"]
 
@@ -19,7 +19,7 @@ _QUALITIES: Mapping[str, QualityOfProtection] = {
 }
 
 
-def open_kerberos(config: KerberosConfig) -> KerberosDoor | None:
+def open_kerberos(config: KerberosConfig) -> TicketLogin | None:
     """How clients log in by ticket; None where names are believed.
 
     Raises:
@@ -37,7 +37,7 @@ def open_kerberos(config: KerberosConfig) -> KerberosDoor | None:
     def start() -> SASLSession:
         return GSSAPIServer(acceptor.context(), qualities)
 
-    return KerberosDoor(
+    return TicketLogin(
         service=service,
         host=host,
         start=start,

@@ -1,4 +1,4 @@
-"""What every door says when its address cannot be listened on."""
+"""What every server says when its address cannot be listened on."""
 
 import os
 from collections.abc import Iterator

@@ -56,9 +56,9 @@ class SpanWorld:
 
 @dataclass(frozen=True, slots=True)
 class Spans:
-    """The desk for ApplicationMasters, and the watch over what they have elsewhere."""
+    """The service for ApplicationMasters, and the watch over what they have elsewhere."""
 
-    desk: Spanning
+    service: Spanning
     watch: SpanWatch
 
 
@@ -76,7 +76,7 @@ async def open_spans(world: SpanWorld) -> Spans:
         for name in epochs.homes_only:
             _log.warning("has no yarn.resourcemanager.epoch: a home, and no place to span to", subcluster=name)
     masters = UnmanagedMasters(world.rpcs, _logins(world), world.spans, clock)
-    desk = Spanning(
+    service = Spanning(
         SpanTools(
             masters=masters,
             store=world.spans,
@@ -88,7 +88,7 @@ async def open_spans(world: SpanWorld) -> Spans:
             at_home=HomeContainers(world.rpcs, clock).of,
         )
     )
-    return Spans(desk, SpanWatch(desk, masters, world.spans, view, world.managers, epochs, clock))
+    return Spans(service, SpanWatch(service, masters, world.spans, view, world.managers, epochs, clock))
 
 
 def _refuse_clashes(epochs: Epochs) -> None:

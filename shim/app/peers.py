@@ -22,13 +22,13 @@ from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.core.queue_names import find_queue
 from shim.federation.poller import HeartbeatListener, HeartbeatSettings
 from shim.federation.polling import PollSettings
-from shim.peers.addresses import SchedulerDoors
+from shim.peers.addresses import SchedulerAddresses
 from shim.peers.following import Following, FollowingSettings
 from shim.peers.leadership import LeaseKeeper
 from shim.peers.local import LocalMasterSettings, StandingLocalMaster
 from shim.peers.overview import MastersOverview, PassedOnCounts
 from shim.peers.ownership import Owner, OwnershipSettings, QueueOwnership
-from shim.peers.passing_on import PassedOn, PassingOn, SubmissionDesk
+from shim.peers.passing_on import ForwardedSubmissionService, PassedOn, PassingOn
 from shim.peers.roster import Roster, global_master_role, local_master_role
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore
@@ -70,7 +70,7 @@ class GlobalMaster:
         ownership: Its leases; to be run.
         following: Keeps the view, in the place of polls.
         overview: How this one sees all masters.
-        doors: Tells where this one takes ApplicationMasters; to be run with that address.
+        addresses: Tells where this one takes ApplicationMasters; to be run with that address.
     """
 
     def __init__(
@@ -81,29 +81,29 @@ class GlobalMaster:
         dialer: MasterDialer,
         *,
         listeners: tuple[HeartbeatListener, ...] = (),
-        witness: Callable[[PassedOn], None] = lambda _: None,
+        observer: Callable[[PassedOn], None] = lambda _: None,
     ) -> None:
         masters, view, clock = world.config.masters, world.view, world.clock
         self.name, self.address, self.roster = GlobalMasterId(name), address, Roster()
         self._dialer = dialer
         self._queue_of = _QueueNames(view, clock)
         self._counts = PassedOnCounts(global_master_role(name))
-        self._witness = witness
+        self._observer = observer
         following = FollowingSettings(verify_within_s=masters.verify_within_s)
         self.following = Following(self.name, view, dialer, self.roster, clock, following, listeners=listeners)
         holder = f"{name}-{os.urandom(8).hex()}"
         mine = OwnershipSettings(self.name, holder, address, masters.lease_s)
         self.ownership = QueueOwnership(world.leases, self.roster, lambda: _queues(view, clock), clock, mine)
         self.overview = MastersOverview(self.ownership, self.roster, self.following, self._counts, clock)
-        self.doors = SchedulerDoors(
+        self.addresses = SchedulerAddresses(
             world.leases, self.roster, self.owner_of, clock, me=self.name, lease_s=masters.lease_s
         )
-        self._desk: SubmissionDesk | None = None
+        self._service: ForwardedSubmissionService | None = None
 
     def pass_on(self, local: TakesSubmissions, listing: Listing, *, answer_within_s: float) -> PassingOn:
         """Have submissions taken where their queues are owned, and take those of others from now on."""
         me = global_master_role(self.name)
-        self._desk = SubmissionDesk(local, me=me, witness=self._tell)
+        self._service = ForwardedSubmissionService(local, me=me, observer=self._tell)
         return PassingOn(
             local,
             me=me,
@@ -111,27 +111,27 @@ class GlobalMaster:
             owner_of=self.owner_of,
             dialer=self._dialer,
             answer_within_s=answer_within_s,
-            witness=self._tell,
+            observer=self._tell,
         )
 
     def owner_of(self, queue: str) -> Owner | None:
         """Who owns the queue that a submission names; None if nobody knows."""
         return self.ownership.owner_of(self._queue_of(queue))
 
-    def door_address(self, bound: str) -> str:
-        """How others reach a door of this process that is bound to `host:port`: by the host that masters are told."""
+    def server_address(self, bound: str) -> str:
+        """How others reach a server of this process that is bound to `host:port`: by the host that masters are told."""
         return join_address(split_address(self.address)[0], split_address(bound)[1])
 
     async def accept(self, link: MasterLink) -> None:
         """Serve a link that another master made."""
-        if self._desk is None:
+        if self._service is None:
             await link.close("not ready yet")
             return
-        await self._desk.serve(link)
+        await self._service.serve(link)
 
     def _tell(self, passed: PassedOn) -> None:
         self._counts.tell(passed)
-        self._witness(passed)
+        self._observer(passed)
 
 
 async def open_global_master(
@@ -140,7 +140,7 @@ async def open_global_master(
     stack: AsyncExitStack,
     *,
     listeners: tuple[HeartbeatListener, ...] = (),
-    witness: Callable[[PassedOn], None] = lambda _: None,
+    observer: Callable[[PassedOn], None] = lambda _: None,
 ) -> GlobalMaster:
     """Listen for other masters, and put a Global Master together; nothing runs by itself yet.
 
@@ -149,7 +149,7 @@ async def open_global_master(
         world: What it stands on.
         stack: Ends what is opened.
         listeners: Told of every report and failure.
-        witness: Told of what is passed on, and taken from others.
+        observer: Told of what is passed on, and taken from others.
 
     Raises:
         ConfigError: There is no secret, or the address cannot be listened on.
@@ -166,7 +166,7 @@ async def open_global_master(
     dialer = WebSocketDialer(credentials, settings)
     stack.push_async_callback(dialer.close)
     # nobody dials an address that no lease tells yet
-    made.append(GlobalMaster(name, where.told, world, dialer, listeners=listeners, witness=witness))
+    made.append(GlobalMaster(name, where.told, world, dialer, listeners=listeners, observer=observer))
     return made[0]
 
 

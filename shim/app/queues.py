@@ -77,11 +77,11 @@ class SharesOfQueues:
         """The policy that holds."""
         return self.policies.current
 
-    def preemption(self, desk: Spanning) -> PreemptionService:
+    def preemption(self, service: Spanning) -> PreemptionService:
         """Who holds asks back and asks containers back.
 
         Args:
-            desk: Knows the attempts whose calls are read.
+            service: Knows the attempts whose calls are read.
         """
         shares, poll = self._config.shares, self._config.poll
         return PreemptionService(
@@ -93,7 +93,7 @@ class SharesOfQueues:
                 clock=self._clock,
                 interval_s=shares.interval_s,
             ),
-            lambda: desk.spans,
+            lambda: service.spans,
             PreemptionSettings(
                 persist_s=shares.preempt_after_s,
                 grace_s=shares.preempt_grace_s,

@@ -14,15 +14,15 @@ from shim.domain.submissions import HomeDecision, Submission
 from shim.federation.health import Health
 from shim.server.rest import ConnectionLimits, RestServer
 from shim.server.rest.cache import CacheLimits
-from shim.server.rest.door import RestDoor
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.host_names import HostNames
+from shim.server.rest.observer import RequestObserver
 from shim.server.rest.operations import Operations
 from shim.server.rest.retirement_api import RetirementAPI
+from shim.server.rest.service import RestService
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
 from shim.server.rest.usage_api import UsageAPI
-from shim.server.rest.witness import Witness
 from shim.submission.core.home import HomeSettings, choose_home
 from shim.telemetry import Metrics
 
@@ -32,14 +32,14 @@ _log = structlog.get_logger("heddle")
 
 
 async def serve_web(
-    world: World, use_cases: UseCases, witness: Witness, metrics: Metrics, health: Health
+    world: World, use_cases: UseCases, observer: RequestObserver, metrics: Metrics, health: Health
 ) -> RestServer:
-    """Open the REST door.
+    """Open the REST server.
 
     Args:
         world: Where to listen, and the clusters behind it.
         use_cases: What it answers with.
-        witness: Told of every answer.
+        observer: Told of every answer.
         metrics: What `/metrics` shows.
         health: What `/ready` tells.
 
@@ -58,7 +58,7 @@ async def serve_web(
         max_of_address=most // 2,
     )
     front = RestServer(
-        _door(world, use_cases, witness, metrics, health), host=host, port=port, limits=limits, names=_names(server)
+        _service(world, use_cases, observer, metrics, health), host=host, port=port, limits=limits, names=_names(server)
     )
     with listening(server.rest, "server.rest", "Is another Heddle or ResourceManager there?"):
         await front.start()
@@ -72,7 +72,9 @@ def _names(server: ServerConfig) -> HostNames:
     return HostNames((*server.host_names, bound.strip("[]"), *own_host_names()))
 
 
-def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics, health: Health) -> RestDoor:
+def _service(
+    world: World, use_cases: UseCases, observer: RequestObserver, metrics: Metrics, health: Health
+) -> RestService:
     server = world.config.server
 
     def preview(submission: Submission) -> HomeDecision:
@@ -103,12 +105,12 @@ def _door(world: World, use_cases: UseCases, witness: Witness, metrics: Metrics,
         api=api,
         webs={id_: each.description.web[0] for id_, each in world.subclusters.items()},
     )
-    return RestDoor(
+    return RestService(
         use_cases.backend,
         use_cases.identity,
         Operations(use_cases.backend, login_user=current_user(), staleness_s=server.staleness_s),
         site,
-        report=witness.tell,
+        report=observer.tell,
         request_prefix=f"{int(world.clock.now_s() * 1000):x}",
         is_shared=not any(each.is_guarded for each in world.subclusters.values()),
         max_body_bytes=server.max_body_bytes,

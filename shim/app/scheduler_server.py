@@ -1,4 +1,4 @@
-"""The scheduler door put together: the homes' scheduler addresses, the use cases, the listening socket."""
+"""The scheduler server put together: the homes' scheduler addresses, the use cases, the listening socket."""
 
 from collections.abc import Awaitable, Callable, Mapping
 
@@ -9,11 +9,11 @@ from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.multicluster.attempts import Attempts, never_read
-from shim.ports.attempt_calls import AttemptDesk
+from shim.ports.attempt_calls import AttemptService
 from shim.server.rest.backend import Backend
 from shim.server.rpc.home_dialler import HomeDialler
-from shim.server.rpc.scheduler_connection import SchedulerWitness
-from shim.server.rpc.scheduler_door import SchedulerDoor
+from shim.server.rpc.scheduler_connection import RelayObserver
+from shim.server.rpc.scheduler_server import SchedulerServer
 
 __all__ = ["serve_masters"]
 
@@ -23,23 +23,23 @@ async def serve_masters(
     subclusters: Mapping[SubClusterId, SubCluster],
     backend: Backend,
     *,
-    witness: SchedulerWitness,
-    desk: AttemptDesk | None = None,
+    observer: RelayObserver,
+    service: AttemptService | None = None,
     read: Callable[[], Mapping[str, Mapping[SubClusterId, str]]] = dict,
     was_read: Callable[[ApplicationAttemptId], Awaitable[bool]] = never_read,
-    owner_door: Callable[[str], str] = lambda _queue: "",
-) -> SchedulerDoor | None:
-    """Open the scheduler door; None if it is switched off, or no sub-cluster's scheduler address is known.
+    owner_address: Callable[[str], str] = lambda _queue: "",
+) -> SchedulerServer | None:
+    """Open the scheduler server; None if it is switched off, or no sub-cluster's scheduler address is known.
 
     Args:
         server: Where to listen.
         subclusters: The homes.
-        backend: The use cases of the REST door.
-        witness: Counts.
-        desk: Who understands the calls of applications in queues that span; None: all pass through.
+        backend: The use cases of the REST server.
+        observer: Counts.
+        service: Who understands the calls of applications in queues that span; None: all pass through.
         read: Queues whose ApplicationMasters' calls are read at this moment, each with its other names.
         was_read: Whether those of an attempt were read before, and therefore still are.
-        owner_door: `host:port` where the Heddle that owns a queue takes ApplicationMasters; empty if it is this one.
+        owner_address: `host:port` where the Heddle that owns a queue takes ApplicationMasters; empty if it is this one.
 
     Raises:
         ConfigError: If the address cannot be listened on.
@@ -58,17 +58,17 @@ async def serve_masters(
     )
 
     def elsewhere(queue: str) -> tuple[str, int] | None:
-        address = owner_door(queue)
+        address = owner_address(queue)
         return split_address(address) if address else None
 
     host, port = split_address(server.scheduler_rpc)
-    door = SchedulerDoor(
-        attempts, HomeDialler(addresses), witness, host=host, port=port, desk=desk, owner_door=elsewhere
+    listener = SchedulerServer(
+        attempts, HomeDialler(addresses), observer, host=host, port=port, service=service, owner_address=elsewhere
     )
     advice = (
         'Is a ResourceManager or another Heddle there? scheduler_rpc = "" serves clients alone: '
         "ApplicationMasters then need their home's address"
     )
     with listening(server.scheduler_rpc, "server.scheduler_rpc", advice):
-        await door.start()
-    return door
+        await listener.start()
+    return listener

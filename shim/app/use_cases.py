@@ -30,7 +30,7 @@ from shim.multicluster.core.matching import MatchSettings
 from shim.multicluster.splitters import SpanMatching
 from shim.peers.container_order import ContainerOrders
 from shim.peers.following import Following
-from shim.peers.launches import LaunchDesk
+from shim.peers.launches import LaunchService
 from shim.peers.overview import MastersOverview
 from shim.ports.act_store import ActStore
 from shim.ports.ask_store import AskStore
@@ -66,7 +66,7 @@ from shim.telemetry.repair import RepairCollector
 __all__ = ["PollCounter", "UseCases", "World", "assemble"]
 
 _ANY = "*"
-_DOORS = ("client_rpc", "scheduler_rpc", "admin_rpc")
+_SERVERS = ("client_rpc", "scheduler_rpc", "admin_rpc")
 
 
 _SHARE_OF_HOMES = 0.9
@@ -222,7 +222,7 @@ def _backend(
     room: WaitingRoom,
     global_master: GlobalMaster | None,
 ) -> Backend:
-    """What the doors call."""
+    """What the servers call."""
     view, managers, store, clock = world.view, world.managers, world.store, world.clock
     within_s = reading.answer_within_s
     takes_submissions: TakesSubmissions = submissions
@@ -262,11 +262,11 @@ def _matching(
     """How asks of spanning applications find their sub-clusters."""
     span = world.config.span
     has_masters = span.placement == "heddle"
-    desk = LaunchDesk(world.view, world.clock, span.promise_s, following) if has_masters else None
-    if desk is not None:
-        heartbeats.listen(desk)
+    service = LaunchService(world.view, world.clock, span.promise_s, following) if has_masters else None
+    if service is not None:
+        heartbeats.listen(service)
     orders = ContainerOrders(shares.container_order, world.clock, span.overtaken_s, world.view)
-    return SpanMatching(desk, MatchSettings(span.patience, span.oldest_view_s), orders)
+    return SpanMatching(service, MatchSettings(span.patience, span.oldest_view_s), orders)
 
 
 def _decider(global_master: GlobalMaster | None) -> Callable[[str], bool]:
@@ -304,8 +304,8 @@ def _inspection(world: World, administration: AdministrationService, shares: Sha
         settings=InspectionSettings(
             tuple(wildcards),
             allows_anonymous=security.allow_anonymous,
-            scheduler_door=world.config.server.scheduler_rpc,
-            doors=tuple(door for door in _DOORS if getattr(world.config.server, door)),
+            scheduler_server=world.config.server.scheduler_rpc,
+            servers=tuple(server for server in _SERVERS if getattr(world.config.server, server)),
             policy=lambda: shares.policy().queues,
             spanning=lambda: tuple(queue.path for queue in shares.policy().spanning),
             kerberos=lambda: _kerberos(world.config),

@@ -44,7 +44,7 @@ class AdminCalls:
     """Makes calls on behalf of operators.
 
     Args:
-        rpcs: The admin doors of the ResourceManagers.
+        rpcs: The admin RPC servers of the ResourceManagers.
         view: The sub-clusters and their nodes.
         documents: Told what to read anew after a change.
     """

@@ -16,7 +16,7 @@ SERVICE_PRINCIPAL = rf"{_NAME}/{_NAME}@{_NAME}"
 
 @dataclass(frozen=True, slots=True)
 class KerberosConfig:
-    """Kerberos at the doors of Hadoop RPC for clients and operators. Needs the extra `kerberos`."""
+    """Kerberos at the servers of Hadoop RPC for clients and operators. Needs the extra `kerberos`."""
 
     principal: str = key(
         "",

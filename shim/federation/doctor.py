@@ -69,7 +69,7 @@ class SubClusterFacts:
         is_retired: Whether an operator has declared it dead.
         is_back: Whether its ResourceManager answers all the same.
         life: When its ResourceManager started, and its nodes: two that say the same are one. None if not known.
-        lacking: Addresses that nobody has told, of those that Heddle's own doors lead to: `client_rpc`, ...
+        lacking: Addresses that nobody has told, of those that Heddle's own servers lead to: `client_rpc`, ...
         proxy_user: Heddle's own user, if it acts for others by `doAs` there; else empty.
         manager_settings: Of its ResourceManager; None if they could not be read.
         node_settings: Of one of its NodeManagers; None if they could not be read.
@@ -92,7 +92,7 @@ class SubClusterFacts:
 
 @dataclass(frozen=True, slots=True)
 class KerberosFacts:
-    """What is known of Kerberos at the doors of Hadoop RPC.
+    """What is known of Kerberos at the servers of Hadoop RPC.
 
     Attributes:
         principal: As configured.
@@ -115,7 +115,7 @@ class FederationFacts:
         store_trouble: Why the store cannot be used; empty if it can.
         wildcard_proxy_users: Users of Heddle's own configuration that may act for anybody from anywhere.
         allows_anonymous: Whether changing calls may come without a user.
-        scheduler_door: Where Heddle takes ApplicationMasters; empty if it does not.
+        scheduler_server: Where Heddle takes ApplicationMasters; empty if it does not.
         spanning: Queues whose applications may hold containers of several sub-clusters.
         policy: Queues that the configuration, or the policy that holds, names.
         kerberos: None where names are believed.
@@ -127,7 +127,7 @@ class FederationFacts:
     store_trouble: str = ""
     wildcard_proxy_users: tuple[str, ...] = ()
     allows_anonymous: bool = False
-    scheduler_door: str = ""
+    scheduler_server: str = ""
     spanning: tuple[str, ...] = ()
     policy: Sequence[FederatedQueue] = ()
     kerberos: KerberosFacts | None = None
@@ -162,11 +162,11 @@ def _reachability(facts: FederationFacts) -> Iterator[Finding]:
 
 
 def _addresses(facts: FederationFacts) -> Iterator[Finding]:
-    """A sub-cluster of web services alone: what comes in at a door of Hadoop RPC cannot go on to it."""
+    """A sub-cluster of web services alone: what comes in at a server of Hadoop RPC cannot go on to it."""
     for each in facts.subclusters:
         if each.lacking and not each.is_retired:
             message = f"it has no {', '.join(each.lacking)}: what comes by Hadoop RPC cannot go there"
-            advice = f'set conf, or each of them, in its [[subcluster]]; or server.{each.lacking[0]} = "" for no door'
+            advice = f'set conf, or each of them, in its [[subcluster]]; or server.{each.lacking[0]} = "" for no server'
             yield Finding("addresses", Level.WARNING, each.id, message, advice)
 
 
@@ -281,8 +281,8 @@ def _scheduler_address(facts: FederationFacts, setting: Setting | None) -> tuple
         return Level.WARNING, message, f"take <final> from {_SCHEDULER} in yarn-site.xml of its nodes"
     if setting.is_final:
         return Level.OK, f"ApplicationMasters use {setting.value}, whatever their submitters say", ""
-    if facts.scheduler_door:
-        message = f"ApplicationMasters use their submitters' value (Heddle's is {facts.scheduler_door}), "
+    if facts.scheduler_server:
+        message = f"ApplicationMasters use their submitters' value (Heddle's is {facts.scheduler_server}), "
         return Level.OK, f"{message}or {setting.value} without one", ""
     message = f"{_SCHEDULER} is {setting.value} on its nodes, but not final: the submitter's value goes first"
     return Level.WARNING, message, f"set server.scheduler_rpc, or mark {_SCHEDULER} final in yarn-site.xml of its nodes"

@@ -105,14 +105,14 @@ class InspectionSettings:
     """What the checks need to know of Heddle's own configuration.
 
     Attributes:
-        doors: Which of `client_rpc`, `scheduler_rpc` and `admin_rpc` Heddle has.
+        servers: Which of `client_rpc`, `scheduler_rpc` and `admin_rpc` Heddle has.
         answer_within_s: For each daemon that is asked for its settings.
     """
 
     wildcard_proxy_users: tuple[str, ...] = ()
     allows_anonymous: bool = False
-    scheduler_door: str = ""
-    doors: tuple[str, ...] = ()
+    scheduler_server: str = ""
+    servers: tuple[str, ...] = ()
     spanning: Callable[[], tuple[str, ...]] = tuple
     policy: Callable[[], Sequence[FederatedQueue]] = tuple
     kerberos: Callable[[], KerberosFacts | None] = lambda: None
@@ -173,7 +173,7 @@ class Inspection:
                 store_trouble=await self._store_trouble(),
                 wildcard_proxy_users=self.settings.wildcard_proxy_users,
                 allows_anonymous=self.settings.allows_anonymous,
-                scheduler_door=self.settings.scheduler_door,
+                scheduler_server=self.settings.scheduler_server,
                 spanning=self.settings.spanning(),
                 policy=self.settings.policy(),
                 kerberos=self.settings.kerberos(),
@@ -227,7 +227,7 @@ class Inspection:
             version=seen.version,
             clock_skew_s=seen.clock_skew_s,
             queues=frozenset(path for path, queue in seen.queues.items() if queue.is_leaf),
-            lacking=tuple(door for door in self.settings.doors if not getattr(description, door)),
+            lacking=tuple(server for server in self.settings.servers if not getattr(description, server)),
             proxy_user=description.proxy_user,
             manager_settings=manager,
             node_settings=node,

@@ -1,6 +1,6 @@
 """Real YARN clusters as processes of this machine: for trying Heddle out, for its tests and for its benchmarks.
 
-Nothing here knows Heddle's services or doors; a lab is what they are pointed at.
+Nothing here knows Heddle's services or servers; a lab is what they are pointed at.
 """
 
 from shim.lab.boot import BootStep, Watcher

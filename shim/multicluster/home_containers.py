@@ -25,7 +25,7 @@ class HomeContainers:
     """Asks until it is told.
 
     Args:
-        rpcs: The client doors of the homes.
+        rpcs: The client RPC servers of the homes.
         clock: For waiting.
         retry_s: From one question without an answer to the next.
         answer_within_s: For one call.

@@ -1,4 +1,4 @@
-"""Applications that hold containers of several sub-clusters: the desk at which their masters' calls arrive."""
+"""Applications that hold containers of several sub-clusters: the service at which their masters' calls arrive."""
 
 from collections.abc import Sequence
 
@@ -17,7 +17,7 @@ _log = structlog.get_logger("heddle.span")
 
 
 class Spanning:
-    """Implements `AttemptDesk`."""
+    """Implements `AttemptService`."""
 
     def __init__(self, tools: SpanTools) -> None:
         self._tools = tools

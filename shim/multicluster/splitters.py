@@ -11,7 +11,7 @@ from shim.multicluster.core import AskSplitter, CapacitySplitter
 from shim.multicluster.core.launch_groups import AskDecision
 from shim.multicluster.core.matching import MatchingSplitter, MatchSettings
 from shim.peers.container_order import ContainerOrders
-from shim.peers.launches import AttemptLaunches, LaunchDesk
+from shim.peers.launches import AttemptLaunches, LaunchService
 from shim.ports.attempt_calls import Attempt
 
 __all__ = ["MatchingStatus", "SpanMatching"]
@@ -45,13 +45,15 @@ class SpanMatching:
     """The matching of every attempt, with its decisions.
 
     Args:
-        desk: Where matches are verified.
+        service: Where matches are verified.
         settings: How asks are matched.
-        orders: Who of a queue has containers first; without it or a desk, asks are split by free capacity alone.
+        orders: Who of a queue has containers first; without it or a service, asks are split by free capacity alone.
     """
 
-    def __init__(self, desk: LaunchDesk | None, settings: MatchSettings, orders: ContainerOrders | None = None) -> None:
-        self._desk = desk
+    def __init__(
+        self, service: LaunchService | None, settings: MatchSettings, orders: ContainerOrders | None = None
+    ) -> None:
+        self._service = service
         self._orders = orders
         self._settings = settings
         self._splitters: OrderedDict[ApplicationId, MatchingSplitter] = OrderedDict()
@@ -67,7 +69,7 @@ class SpanMatching:
             queue_at: What a sub-cluster calls its queue.
             changed: Called when its asks are to be split again.
         """
-        if self._desk is None or self._orders is None:
+        if self._service is None or self._orders is None:
             return CapacitySplitter(self._settings.patience)
         made: list[MatchingSplitter] = []
 
@@ -77,7 +79,7 @@ class SpanMatching:
                 changed()
 
         turn = self._orders.turn_of(attempt)
-        launches = AttemptLaunches(self._desk, str(attempt.id), queue_at, judge, turn)
+        launches = AttemptLaunches(self._service, str(attempt.id), queue_at, judge, turn)
         made.append(MatchingSplitter(launches, self._settings))
         self._remember(attempt.id.application, made[0])
         return made[0]
@@ -95,16 +97,16 @@ class SpanMatching:
         """How matching went so far."""
         live, before = self._splitters.values(), self._before
         return MatchingStatus(
-            verdicts={} if self._desk is None else dict(self._desk.verdicts),
+            verdicts={} if self._service is None else dict(self._service.verdicts),
             repairs=before.repairs + sum(each.repairs for each in live),
             fallbacks=before.fallbacks + sum(each.fallbacks for each in live),
-            promised={} if self._desk is None else self._desk.open_promises(),
+            promised={} if self._service is None else self._service.open_promises(),
         )
 
     async def close(self) -> None:
         """Say nothing more."""
-        if self._desk is not None:
-            await self._desk.close()
+        if self._service is not None:
+            await self._service.close()
 
     def _remember(self, application: ApplicationId, splitter: MatchingSplitter) -> None:
         """Its counts outlive it."""

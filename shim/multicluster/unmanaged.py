@@ -76,8 +76,8 @@ class UnmanagedMasters:
     """Starts, registers and ends masters.
 
     Args:
-        rpcs: The sub-clusters' client doors.
-        logins: Their scheduler doors.
+        rpcs: The sub-clusters' client RPC servers.
+        logins: Their scheduler servers.
         store: Keeps tokens.
         clock: For waiting.
         settings: Patience.

@@ -8,18 +8,18 @@ import structlog
 from shim.domain.ids import GlobalMasterId
 from shim.errors import StoreError
 from shim.peers.ownership import Owner
-from shim.peers.roster import Roster, door_role
+from shim.peers.roster import Roster, server_role
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore
 
-__all__ = ["SchedulerDoors"]
+__all__ = ["SchedulerAddresses"]
 
 _ROUNDS_A_LEASE = 4
 _log = structlog.get_logger("heddle.masters")
 
 
-class SchedulerDoors:
-    """Tells the others of the own door, and of theirs whoever asks.
+class SchedulerAddresses:
+    """Tells the others of the own server, and of theirs whoever asks.
 
     Args:
         store: Where leases are.
@@ -48,16 +48,16 @@ class SchedulerDoors:
         self._lease_s = lease_s
         self._holder = f"{me}-door-{os.urandom(8).hex()}"
 
-    def door_of(self, queue: str) -> str:
-        """`host:port` of the scheduler door of another Global Master that owns a queue; empty if there is none."""
+    def address_of(self, queue: str) -> str:
+        """`host:port` of the scheduler server of another Global Master that owns a queue; empty if there is none."""
         owner = self._owner_of(queue)
         if owner is None or owner.is_me:
             return ""
-        lease = self._roster.door(owner.master)
+        lease = self._roster.server(owner.master)
         return "" if lease is None or not self._roster.is_live(lease, self._clock.monotonic_s()) else lease.address
 
     async def run(self, address: str) -> None:
-        """Tell where the own door is, until cancelled.
+        """Tell where the own server is, until cancelled.
 
         Args:
             address: `host:port`, as the others reach it.
@@ -72,16 +72,16 @@ class SchedulerDoors:
     async def _tell(self, address: str) -> None:
         try:
             told = await self._store.acquire(
-                door_role(self._me), holder=self._holder, address=address, for_s=self._lease_s
+                server_role(self._me), holder=self._holder, address=address, for_s=self._lease_s
             )
         except StoreError as exc:
-            _log.warning("the scheduler door's lease could not be prolonged", reason=str(exc))
+            _log.warning("the scheduler server's lease could not be prolonged", reason=str(exc))
             return
         if told is None:
-            _log.info("the scheduler door of an earlier life of this Global Master is still told of", name=self._me)
+            _log.info("the scheduler server of an earlier life of this Global Master is still told of", name=self._me)
 
     async def _give_back(self) -> None:
         try:
             await self._store.release_all(holder=self._holder)
         except StoreError as exc:
-            _log.warning("the scheduler door's lease is not returned: it ends by itself", reason=str(exc))
+            _log.warning("the scheduler server's lease is not returned: it ends by itself", reason=str(exc))

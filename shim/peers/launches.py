@@ -24,7 +24,7 @@ from shim.peers.container_order import AttemptTurn
 from shim.ports.clock import Clock
 from shim.scheduling.local_master.promises import Kinds, PromiseBook
 
-__all__ = ["AttemptLaunches", "LaunchDesk", "LaunchVerification", "VerifiesLaunches"]
+__all__ = ["AttemptLaunches", "LaunchService", "LaunchVerification", "VerifiesLaunches"]
 
 _ME = "me"
 _NUMBERS_A_MS = 1 << 16
@@ -100,7 +100,7 @@ class _Outgoing:
     news: dict[int, LaunchNews] = field(default_factory=dict)
 
 
-class LaunchDesk:
+class LaunchService:
     """Every attempt's proposals.
 
     Args:
@@ -211,7 +211,7 @@ class AttemptLaunches:
     """Implements `Launches` for one attempt.
 
     Args:
-        desk: Of all attempts.
+        service: Of all attempts.
         holder: The attempt, for people.
         queue_at: What a sub-cluster calls the attempt's queue; None if it has no such queue.
         judge: Given verdicts that were not there at once.
@@ -220,13 +220,13 @@ class AttemptLaunches:
 
     def __init__(
         self,
-        desk: LaunchDesk,
+        service: LaunchService,
         holder: str,
         queue_at: Callable[[SubClusterId], str | None],
         judge: Callable[[Sequence[LaunchVerdict]], None],
         turn: AttemptTurn,
     ) -> None:
-        self._desk = desk
+        self._service = service
         self._holder = holder
         self._queue_at = queue_at
         self._judge = judge
@@ -239,7 +239,7 @@ class AttemptLaunches:
         for each in self._turn.before(subcluster):
             if each.count:  # what is promised is no room anyway
                 counts[ContainerKind(self._queue(subcluster), each.resource, each.label, each.places)] += each.count
-        return self._desk.room(subcluster, self._kind(subcluster, key, places), tuple(counts.items()))
+        return self._service.room(subcluster, self._kind(subcluster, key, places), tuple(counts.items()))
 
     @property
     def is_ordered(self) -> bool:
@@ -273,11 +273,11 @@ class AttemptLaunches:
 
     def took(self, subcluster: SubClusterId, key: AskKey) -> None:
         """See `Launches`."""
-        self._desk.took(subcluster, self._holder, self._kind(subcluster, key, ()))
+        self._service.took(subcluster, self._holder, self._kind(subcluster, key, ()))
 
     def lost(self, subcluster: SubClusterId, number: int) -> int:
         """See `Launches`."""
-        return self._desk.lost(subcluster, number)
+        return self._service.lost(subcluster, number)
 
     def leave(self) -> None:
         """See `Launches`."""
@@ -287,11 +287,11 @@ class AttemptLaunches:
         self, subcluster: SubClusterId, key: AskKey, count: int, places: tuple[str, ...] = ()
     ) -> tuple[int, LaunchVerdict | None]:
         """See `Launches`."""
-        return self._desk.propose(subcluster, self._holder, self._kind(subcluster, key, places), count, self._judge)
+        return self._service.propose(subcluster, self._holder, self._kind(subcluster, key, places), count, self._judge)
 
     def tell(self, subcluster: SubClusterId, number: int, *, honoured: int, withdrawn: int) -> None:
         """See `Launches`."""
-        self._desk.tell(subcluster, LaunchNews(number, honoured, withdrawn))
+        self._service.tell(subcluster, LaunchNews(number, honoured, withdrawn))
 
     def _kind(self, subcluster: SubClusterId, key: AskKey, places: tuple[str, ...]) -> ContainerKind:
         return ContainerKind(self._queue(subcluster), key.resource, key.label, places)

@@ -19,7 +19,7 @@ from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.poller import HeartbeatListener, HeartbeatSettings, LocalMaster
 from shim.peers.launches import LaunchVerification
 from shim.peers.leadership import LeaseKeeper
-from shim.peers.reporting import ReportDesk
+from shim.peers.reporting import ReportService
 from shim.peers.verification import HomeVerification
 from shim.ports.clock import Clock
 from shim.ports.master_links import MasterLink
@@ -49,7 +49,7 @@ class LocalMasterSettings:
 class _Life:
     """What lives as long as the role is held."""
 
-    desk: ReportDesk
+    service: ReportService
     polling: "asyncio.Task[None]"
     links: "set[asyncio.Task[None]]"
 
@@ -92,7 +92,7 @@ class StandingLocalMaster:
     @property
     def followers(self) -> tuple[str, ...]:
         """The Global Masters that it serves."""
-        return () if self._life is None else self._life.desk.followers
+        return () if self._life is None else self._life.service.followers
 
     async def run(self) -> None:
         """Stand by, act when the role is gained, until cancelled."""
@@ -109,7 +109,7 @@ class StandingLocalMaster:
         if life is None:
             await link.close(f"another Local Master of {self.subcluster} is active")
             return
-        serving = asyncio.ensure_future(life.desk.serve(link))
+        serving = asyncio.ensure_future(life.service.serve(link))
         life.links.add(serving)
         try:
             await serving
@@ -127,18 +127,18 @@ class StandingLocalMaster:
         verification = HomeVerification(subcluster, view, self._clock)
         launches = LaunchVerification(subcluster, view, self._clock, self._settings.promise_s)
         life = f"{self._life_of_process}-{fence}"
-        desk = ReportDesk(subcluster, life, verification.verify, self._clock, launches.verify)
+        service = ReportService(subcluster, life, verification.verify, self._clock, launches.verify)
         master = LocalMaster(
             self._manager,
             view,
             self._clock,
             self._settings.heartbeats,
-            (desk, launches, *self._listeners),
+            (service, launches, *self._listeners),
             incarnation=fence,
         )
         rng = Random()  # noqa: S311 - spreads polls, protects nothing
         polling = asyncio.create_task(master.run(rng), name=f"polling-{subcluster}")
-        self._life = _Life(desk, polling, set())
+        self._life = _Life(service, polling, set())
         _log.info("active", subcluster=subcluster, fence=fence)
 
     async def _end(self) -> None:

@@ -31,7 +31,7 @@ from shim.ports.resource_manager import RestAnswer
 from shim.protocol.peers import OutcomeFrame, OutcomeKind, SubmitFrame
 from shim.submission.service import Accepted, Listing, Rejected, TakesSubmissions
 
-__all__ = ["PassedOn", "PassingOn", "SubmissionDesk"]
+__all__ = ["ForwardedSubmissionService", "PassedOn", "PassingOn"]
 
 _AT_ONCE = 64
 _log = structlog.get_logger("heddle.masters")
@@ -66,7 +66,7 @@ class PassedOn:
     address: str = ""
 
 
-Witness = Callable[[PassedOn], None]
+ForwardingObserver = Callable[[PassedOn], None]
 
 
 @dataclass(slots=True)
@@ -88,7 +88,7 @@ class PassingOn:
         owner_of: Who owns the queue of a submission; None if nobody knows.
         dialer: Makes links to the others.
         answer_within_s: How long an owner is waited for.
-        witness: Told of everything that was passed on, or could not be.
+        observer: Told of everything that was passed on, or could not be.
     """
 
     def __init__(
@@ -100,7 +100,7 @@ class PassingOn:
         owner_of: Callable[[str], Owner | None],
         dialer: MasterDialer,
         answer_within_s: float,
-        witness: Witness = lambda _: None,
+        observer: ForwardingObserver = lambda _: None,
     ) -> None:
         self._local = local
         self._me = me
@@ -108,7 +108,7 @@ class PassingOn:
         self._owner_of = owner_of
         self._dialer = dialer
         self._answer_within_s = answer_within_s
-        self._witness = witness
+        self._observer = observer
         self._peers: dict[str, _Peer] = {}
         self._dialling: dict[str, asyncio.Lock] = {}
 
@@ -163,7 +163,7 @@ class PassingOn:
             return made
 
     def _tell(self, submission: Submission, owner: Owner, outcome: OutcomeFrame | None, reason: str) -> None:
-        self._witness(
+        self._observer(
             PassedOn(
                 number=0 if outcome is None else outcome.number,
                 sender=self._me,
@@ -178,19 +178,19 @@ class PassingOn:
         )
 
 
-class SubmissionDesk:
+class ForwardedSubmissionService:
     """Takes submissions that other Global Masters pass on; never passes them on again.
 
     Args:
         local: What takes them.
         me: Role of this Global Master, `gm/<id>`.
-        witness: Told of each.
+        observer: Told of each.
     """
 
-    def __init__(self, local: TakesSubmissions, *, me: str, witness: Witness = lambda _: None) -> None:
+    def __init__(self, local: TakesSubmissions, *, me: str, observer: ForwardingObserver = lambda _: None) -> None:
         self._local = local
         self._me = me
-        self._witness = witness
+        self._observer = observer
 
     async def serve(self, link: MasterLink) -> None:
         """Serve one Global Master until its link ends.
@@ -214,7 +214,7 @@ class SubmissionDesk:
 
     async def _take(self, link: MasterLink, frame: SubmitFrame) -> None:
         outcome = await self._outcome(frame)
-        self._witness(
+        self._observer(
             PassedOn(
                 number=frame.number,
                 sender=link.peer,

@@ -31,7 +31,7 @@ from shim.protocol.peers import (
     encode_frame,
 )
 
-__all__ = ["ReportDesk", "VerifyLaunches"]
+__all__ = ["ReportService", "VerifyLaunches"]
 
 VerifyLaunches = Callable[[str, Sequence[LaunchProposal], Sequence[LaunchNews]], tuple[LaunchVerdict, ...]]
 
@@ -57,7 +57,7 @@ class _Follower:
             self.waiting.put_nowait(None)
 
 
-class ReportDesk:
+class ReportService:
     """Serves Global Masters in one life of a Local Master; a listener of its heartbeats.
 
     Args:

@@ -5,9 +5,9 @@ from collections.abc import Mapping, Sequence
 from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.leases import Lease
 
-__all__ = ["Roster", "door_role", "global_master_role", "local_master_role", "queue_role", "role_prefix"]
+__all__ = ["Roster", "global_master_role", "local_master_role", "queue_role", "role_prefix", "server_role"]
 
-_GLOBAL, _LOCAL, _QUEUE, _DOOR = "gm/", "lm/", "queue/", "door/"
+_GLOBAL, _LOCAL, _QUEUE, _SERVER = "gm/", "lm/", "queue/", "door/"
 
 
 def global_master_role(name: str) -> str:
@@ -25,9 +25,9 @@ def queue_role(path: str) -> str:
     return f"{_QUEUE}{path}"
 
 
-def door_role(name: str) -> str:
+def server_role(name: str) -> str:
     """The lease that tells where a Global Master takes ApplicationMasters."""
-    return f"{_DOOR}{name}"
+    return f"{_SERVER}{name}"
 
 
 def role_prefix(name: str) -> str:
@@ -60,9 +60,9 @@ class Roster:
         """The lease of a sub-cluster's Local Master as last read, live or not: without the store the last one holds."""
         return self._leases.get(local_master_role(subcluster))
 
-    def door(self, master: GlobalMasterId) -> Lease | None:
+    def server(self, master: GlobalMasterId) -> Lease | None:
         """Where a Global Master takes ApplicationMasters, as last read, live or not."""
-        return self._leases.get(door_role(master))
+        return self._leases.get(server_role(master))
 
     def living(self, now_s: float) -> dict[GlobalMasterId, Lease]:
         """The Global Masters whose lease has not ended."""

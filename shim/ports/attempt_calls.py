@@ -1,7 +1,7 @@
-"""Between the scheduler door and whoever understands what an ApplicationMaster asks (spanning, placement).
+"""Between the scheduler server and the service that reads an ApplicationMaster's calls (spanning, placement).
 
-The door logs the ApplicationMaster in at its home and passes bytes on. Calls of an attempt that may hold containers of
-several sub-clusters go to `AttemptCalls` instead, which uses the attempt's own login at the home through `HomeSession`.
+The server logs the ApplicationMaster in at its home and passes bytes on. Calls of an attempt with containers in several
+sub-clusters go to `AttemptCalls` instead, which uses the attempt's own login at the home through `HomeSession`.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from typing import Protocol
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.ports.resource_manager_rpc import RPCAnswer
 
-__all__ = ["ALLOCATE", "FINISH", "REGISTER", "Attempt", "AttemptCalls", "AttemptDesk", "HomeSession"]
+__all__ = ["ALLOCATE", "FINISH", "REGISTER", "Attempt", "AttemptCalls", "AttemptService", "HomeSession"]
 
 REGISTER = "registerApplicationMaster"
 ALLOCATE = "allocate"
@@ -84,7 +84,7 @@ class AttemptCalls(Protocol):
         ...
 
 
-class AttemptDesk(Protocol):
+class AttemptService(Protocol):
     """Takes over the calls of attempts that may span sub-clusters."""
 
     def enter(self, attempt: Attempt, home: HomeSession) -> AttemptCalls:

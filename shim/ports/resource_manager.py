@@ -1,4 +1,4 @@
-"""The door of one sub-cluster: its ResourceManager's web services."""
+"""The server of one sub-cluster: its ResourceManager's web services."""
 
 from dataclasses import dataclass
 from typing import Protocol

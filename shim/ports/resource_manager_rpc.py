@@ -1,4 +1,4 @@
-"""The RPC door of one sub-cluster's ResourceManager, as far as services need it: calls go through as bytes."""
+"""The RPC server of one sub-cluster's ResourceManager, as far as services need it: calls go through as bytes."""
 
 from dataclasses import dataclass
 from typing import Protocol

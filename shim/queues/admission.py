@@ -38,7 +38,7 @@ from shim.telemetry.application_life import LifeEvent, tell
 __all__ = ["Kills", "WaitingRoom"]
 
 _MOST_LOOKED_AT = 1000  # of each queue in one round; entitlement does not change by more
-_MOST_AT_THE_DOOR = 100
+_MOST_AT_THE_SERVER = 100
 _MOST_TOLD = 1000
 _STARTED = (SubmissionState.INTENDED, SubmissionState.SUBMITTED)
 
@@ -145,7 +145,7 @@ class WaitingRoom:
             return self.latest.reasons.get(queue.path, f"others wait in queue {queue.path}")
         mine = applicant_of(submission, queue, since_ms=int(self._clock.now_s() * 1000))
         load = self._meter.current(self._policy())
-        others = self._applicants(_MOST_AT_THE_DOOR)
+        others = self._applicants(_MOST_AT_THE_SERVER)
         outcome = decide_starts(self._policy(), load.copy(), [*others, mine], self._settings)
         if submission.application_id not in outcome.starters:
             return outcome.reasons.get(queue.path, f"queue {queue.path} is at a limit")

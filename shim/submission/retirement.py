@@ -94,7 +94,7 @@ class RetirementService:
         submissions: Knows what this process is submitting just now.
         repair: Writes intents, and sends for them.
         administration: Keeps the words.
-        managers: The sub-clusters' doors, without the fence.
+        managers: The sub-clusters' servers, without the fence.
         spans: Where ApplicationMasters of Heddle's own are kept, to be ended.
     """
 

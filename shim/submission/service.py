@@ -135,7 +135,7 @@ class Rejected:
 
 
 class TakesSubmissions(Protocol):
-    """Where doors bring submissions."""
+    """Where servers bring submissions."""
 
     async def submit(self, submission: Submission, *, accept: str = "application/json") -> Accepted | Rejected:
         """Take a submission, or hand on its home's refusal; see `SubmissionService.submit`."""

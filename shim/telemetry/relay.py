@@ -1,4 +1,4 @@
-"""Metrics of the scheduler door: ApplicationMasters that are logged in, what they call, what Heddle adds to it."""
+"""Metrics of the scheduler server: ApplicationMasters that are logged in, what they call, what Heddle adds to it."""
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 

@@ -1,4 +1,4 @@
-"""The admin doors of ResourceManagers that do as they are told, and remember what they were told."""
+"""The admin RPC servers of ResourceManagers that do as they are told, and remember what they were told."""
 
 from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError

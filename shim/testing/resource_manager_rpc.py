@@ -1,4 +1,4 @@
-"""The RPC door of a `ScriptedResourceManager`: the same applications, the same misbehaviour.
+"""The RPC server of a `ScriptedResourceManager`: the same applications, the same misbehaviour.
 
 Every call becomes the request of the web services that means the same. Limits: the methods of `_METHODS`, and of
 reports the fields that tests look at. As with a ResourceManager, the owner of a live application that YARN does not

@@ -1,4 +1,4 @@
-"""A scheduler door of a ResourceManager, scripted: believes tokens, keeps YARN's order of calls, misbehaves on demand.
+"""A ResourceManager's scheduler, scripted: it trusts tokens, keeps YARN's order of calls, misbehaves on demand.
 
 Limits: `allocate` grants nothing, and knows no time; answers are as short as the protocol allows unless a test asks for
 more.
@@ -33,7 +33,7 @@ from shim.protocol.proto.messages import (
     ResourceProto,
 )
 from shim.protocol.yarn import application_message, attempt_of_token
-from shim.server.rpc.exchanges import RPCExchange
+from shim.server.rpc.answered_calls import AnsweredCall
 
 __all__ = ["MasterCall", "ScriptedScheduler", "token_for"]
 
@@ -56,7 +56,7 @@ class MasterCall:
 
 @dataclass
 class ScriptedScheduler:
-    """Implements `RPCDoor`; serve it with `RPCServer`.
+    """Implements `RPCService`; serve it with `RPCServer`.
 
     Attributes:
         tokens: Those that it issued.
@@ -77,10 +77,10 @@ class ScriptedScheduler:
         self.may_answer.set()
 
     def offers(self) -> Sequence[Offer]:
-        """Tokens alone, as a scheduler's door."""
+        """Tokens alone, as a scheduler's server."""
         return (Offer(AuthMethod.TOKEN, "", "default", self._session),)
 
-    def admit(self, context: ContextReceived, address: str) -> Caller | Failure:  # noqa: ARG002 - the door's signature
+    def admit(self, context: ContextReceived, address: str) -> Caller | Failure:  # noqa: ARG002 - the server's signature
         """Whoever has a token."""
         return Caller(str(attempt_of_token(base64.b64decode(context.identity))), "")
 
@@ -97,7 +97,7 @@ class ScriptedScheduler:
         await self.may_answer.wait()
         return self._answer(ApplicationAttemptId.parse(caller.user), call)
 
-    def tell(self, exchange: RPCExchange) -> None:
+    def tell(self, exchange: AnsweredCall) -> None:
         """Nobody asks."""
 
     def called(self, attempt: ApplicationAttemptId) -> list[str]:

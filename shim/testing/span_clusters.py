@@ -1,4 +1,4 @@
-"""ResourceManagers for applications that span, scripted: YARN's order of calls at both doors, grants on the spot.
+"""ResourceManagers for applications that span, scripted: YARN's order of calls at both servers, grants on the spot.
 
 Limits: one attempt an application, no queues, no time; each ask is granted in the answer to it, as far
 as `may_grant` allows.

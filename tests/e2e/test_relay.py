@@ -1,4 +1,4 @@
-"""Stock clients with both addresses naming Heddle: their ApplicationMasters speak through its scheduler door."""
+"""Stock clients with both addresses naming Heddle: their ApplicationMasters speak through its scheduler server."""
 
 import re
 from collections import Counter

@@ -111,7 +111,7 @@ async def test_a_wrong_password_is_refused_in_the_words_of_a_resource_manager(la
     assert "Mismatched response" in answer.refusal.message
 
 
-async def test_names_are_not_believed_at_the_schedulers_door(lab):
+async def test_names_are_not_believed_at_the_schedulers_server(lab):
     master = YarnRPC(target(lab.cluster("east").scheduler_rpc))
 
     try:

@@ -55,7 +55,7 @@ level = "warning"
 
 @asynccontextmanager
 async def a_federation(lab: Lab, folder: Path, order: str) -> AsyncIterator[tuple[Federation, str]]:
-    """A Heddle whose queue has its containers in an order, and the address of its door for ApplicationMasters."""
+    """A Heddle whose queue has its containers in an order, and the address of its server for ApplicationMasters."""
     secret = folder / "secret"
     secret.write_text(secrets.token_hex(32))
     secret.chmod(0o600)
@@ -76,7 +76,7 @@ async def a_federation(lab: Lab, folder: Path, order: str) -> AsyncIterator[tupl
         yield Federation(lab, Client(session, heddle.url), managers, store), heddle.scheduler_rpc
 
 
-async def begin(federation: Federation, door: str) -> tuple[str, AM]:
+async def begin(federation: Federation, server: str) -> tuple[str, AM]:
     """An application, with its ApplicationMaster registered."""
     client = federation.heddle
     assert (await client.submit()).status == 202
@@ -87,7 +87,7 @@ async def begin(federation: Federation, door: str) -> tuple[str, AM]:
 
     await until(has_a_home)
     (home,) = await federation.homes(application)
-    am = AM(rpc_to(door, await token_of(federation.lab, home, application)))
+    am = AM(rpc_to(server, await token_of(federation.lab, home, application)))
     await am.register()
     return application, am
 
@@ -107,8 +107,8 @@ async def room_of(federation: Federation) -> int:
 
 
 async def test_what_comes_free_goes_to_whom_the_order_says(fault_lab: Lab, tmp_path: Path) -> None:
-    async with a_federation(fault_lab, tmp_path, "fifo") as (federation, door):
-        (large_id, large), (small_id, small) = [await begin(federation, door) for _ in range(2)]
+    async with a_federation(fault_lab, tmp_path, "fifo") as (federation, server):
+        (large_id, large), (small_id, small) = [await begin(federation, server) for _ in range(2)]
         room = await room_of(federation)
         await large.want(room + _BEYOND)
 
@@ -137,8 +137,8 @@ async def test_what_comes_free_goes_to_whom_the_order_says(fault_lab: Lab, tmp_p
 
 async def test_whose_containers_are_short_goes_first_once_that_is_known(fault_lab: Lab, tmp_path: Path) -> None:
     """By its age and by its numbers the other one would go first."""
-    async with a_federation(fault_lab, tmp_path, "learnt-work") as (federation, door):
-        (long_id, long), (short_id, short) = [await begin(federation, door) for _ in range(2)]
+    async with a_federation(fault_lab, tmp_path, "learnt-work") as (federation, server):
+        (long_id, long), (short_id, short) = [await begin(federation, server) for _ in range(2)]
         room = await room_of(federation)
 
         async def both_call() -> None:

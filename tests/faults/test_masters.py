@@ -79,7 +79,7 @@ async def test_two_fill_two_clusters_at_once_and_nothing_is_lost_or_doubled(mast
     await masters.kill_applications(one)
 
 
-async def test_a_submission_at_the_wrong_door_is_passed_on_and_answered_alike(masters: Masters) -> None:
+async def test_a_submission_at_the_wrong_server_is_passed_on_and_answered_alike(masters: Masters) -> None:
     one, two = await started(masters, names_that_share(QUEUES))
     assert await masters.submit(one, QUEUES[1]) == 202
     (application_id,) = masters.acknowledged

@@ -25,7 +25,7 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn.allocations import read_allocate_answer
 from tests.faults.test_masters import QUEUES, started
-from tests.faults.test_passing_on import DOOR, rpc_to, token_of
+from tests.faults.test_passing_on import SERVER, rpc_to, token_of
 from tests.support.masters import Master, Masters, Nursery, fresh_database, masters_over, names_that_share, told, until
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
@@ -41,7 +41,7 @@ _MOST_ROUNDS = 12
 
 @pytest.fixture
 async def masters(nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path) -> AsyncIterator[Masters]:
-    """Masters with scheduler doors, and two queues that span."""
+    """Masters with scheduler servers, and two queues that span."""
     store = await fresh_database(postgres_url, "matched_asks")
     poll = "interval_s = 1.0\nlate_after_s = 300"
     async with masters_over(nursery, tmp_path, store, fault_lab, poll=poll, spanning=_SPANNING) as prepared:
@@ -132,7 +132,7 @@ def _message(container: ContainerId) -> ContainerIdProto:
 
 
 async def begin(masters: Masters, lab: Lab, gm: Master, queue: str) -> AM:
-    """An application of a queue, with its ApplicationMaster at the door of the queue's owner."""
+    """An application of a queue, with its ApplicationMaster at the server of the queue's owner."""
     assert await masters.submit(gm, queue) == 202
     application = masters.acknowledged[-1]
 
@@ -141,9 +141,9 @@ async def begin(masters: Masters, lab: Lab, gm: Master, queue: str) -> AM:
 
     await until(has_a_home)
     (home,) = await masters.homes(application)
-    door = DOOR.search(told(gm))
-    assert door is not None
-    am = AM(rpc_to(door[1], await token_of(lab, home, application)))
+    server = SERVER.search(told(gm))
+    assert server is not None
+    am = AM(rpc_to(server[1], await token_of(lab, home, application)))
     await am.register()
     return am
 

@@ -29,13 +29,13 @@ from tests.support.spans import SPANNING
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
-DOOR = re.compile(r"ApplicationMasters connect to (\S+) ")
+SERVER = re.compile(r"ApplicationMasters connect to (\S+) ")
 _REGISTERED = re.compile(r'heddle_am_calls_total\{method="registerApplicationMaster",subcluster="\w+"\} ([0-9.]+)')
 
 
 @pytest.fixture
 async def masters(nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path) -> AsyncIterator[Masters]:
-    """Masters with scheduler doors, and a queue that spans."""
+    """Masters with scheduler servers, and a queue that spans."""
     store = await fresh_database(postgres_url, "passing_on")
     async with masters_over(nursery, tmp_path, store, fault_lab, spanning=SPANNING) as prepared:
         yield prepared
@@ -83,9 +83,9 @@ async def test_an_application_master_that_comes_to_another_than_the_owner_is_pas
     (application,) = masters.acknowledged
     (home,) = (await masters.everything_runs_once()).values()
     token = await token_of(fault_lab, home, application)
-    door = DOOR.search(told(other))
-    assert door is not None
-    master = rpc_to(door[1], token)
+    server = SERVER.search(told(other))
+    assert server is not None
+    master = rpc_to(server[1], token)
 
     register = RegisterApplicationMasterRequestProto(host="nowhere", rpc_port=0).SerializeToString()
     registered = await master.call(RPCCall(APPLICATION_MASTER.name, "registerApplicationMaster", register, ""))

@@ -22,7 +22,7 @@ from shim.multicluster.core import Demand, Room
 from shim.multicluster.core.matching import MatchSettings
 from shim.multicluster.splitters import SpanMatching
 from shim.peers.container_order import ContainerOrders
-from shim.peers.launches import LaunchDesk
+from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_queue_report, a_report
@@ -126,7 +126,7 @@ class World:
         self.view = FederationView((EAST, WEST))
         self.managers = {name: ResourceManager(name, most if name == EAST else 99) for name in (EAST, WEST)}
         orders = ContainerOrders(lambda _: order, self.clock, OVERTAKEN_S, self.view)
-        self.matching = SpanMatching(LaunchDesk(self.view, self.clock, 30.0), MatchSettings(patience), orders)
+        self.matching = SpanMatching(LaunchService(self.view, self.clock, 30.0), MatchSettings(patience), orders)
         self.grants_every = grants_every
         self.opens_for = opens_for
         self.applications = applications

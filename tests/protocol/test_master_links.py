@@ -20,7 +20,7 @@ from shim.errors import MasterLinkError, RemoteProtocolError
 from shim.federation.core.federation_view import Applied, FederationView, ViewSettings
 from shim.peers.following import Following, FollowingSettings
 from shim.peers.launches import LaunchVerification
-from shim.peers.reporting import ReportDesk
+from shim.peers.reporting import ReportService
 from shim.peers.roster import Roster
 from shim.peers.verification import HomeVerification, stripped
 from shim.protocol.peers import (
@@ -284,21 +284,21 @@ async def test_an_end_that_answers_no_ping_counts_as_gone():
 
 
 class LocalMasterDouble:
-    """A report desk whose polls the test makes up."""
+    """A report service whose polls the test makes up."""
 
     def __init__(self):
         self.clock = SystemClock()
         self.view = FederationView((EAST,), ViewSettings(late_after_s=60))
         launches = LaunchVerification(EAST, self.view, self.clock, lasts_s=30)
         homes = HomeVerification(EAST, self.view, self.clock)
-        self.desk = ReportDesk(EAST, "life", homes.verify, self.clock, launches.verify)
+        self.service = ReportService(EAST, "life", homes.verify, self.clock, launches.verify)
         self.sequence = 0
 
     def poll(self, **fields):
         self.sequence += 1
         report = a_report("east", self.sequence, polled_at_s=self.clock.now_s(), incarnation=1, **fields)
         self.view.apply(report)
-        self.desk.reported(report, Applied(is_new=True))
+        self.service.reported(report, Applied(is_new=True))
 
 
 @pytest.fixture
@@ -309,7 +309,7 @@ def local_master():
 async def test_who_does_not_read_loses_deltas_gets_a_whole_report_later_and_holds_up_nobody(local_master):
     patient = replace(SETTINGS, silent_after_s=60.0, send_within_s=60.0)
     async with (
-        listening(local_master.desk.serve, settings=patient) as listener,
+        listening(local_master.service.serve, settings=patient) as listener,
         Proxy(listener.address) as proxy,
         dialling(settings=patient) as dialer,
     ):
@@ -317,7 +317,7 @@ async def test_who_does_not_read_loses_deltas_gets_a_whole_report_later_and_hold
         await slow.send(HelloFrame("slow"))
         quick = await dialer.dial(listener.address, expected="lm/east")
         await quick.send(HelloFrame("quick"))
-        await until(lambda: len(local_master.desk.followers) == 2)
+        await until(lambda: len(local_master.service.followers) == 2)
         proxy.freeze()
         polls = 200
         reader, seen = ReportFollower("quick"), []
@@ -325,7 +325,7 @@ async def test_who_does_not_read_loses_deltas_gets_a_whole_report_later_and_hold
             local_master.poll(documents={"nodes": os.urandom(200_000)}, used=ResourceVector(turn, 1))
             seen += reader.receive(await quick.receive())
         assert [report.sequence for report in seen] == list(range(1, polls + 1))
-        waiting = [follower.waiting.qsize() for follower in local_master.desk._followers]
+        waiting = [follower.waiting.qsize() for follower in local_master.service._followers]
         assert max(waiting) <= 16
         proxy.thaw()
         follower, told = ReportFollower("slow"), []
@@ -344,18 +344,18 @@ async def test_who_does_not_read_loses_deltas_gets_a_whole_report_later_and_hold
 async def test_who_takes_nothing_for_too_long_is_let_go(local_master):
     patient = replace(SETTINGS, silent_after_s=60.0, send_within_s=0.2)
     async with (
-        listening(local_master.desk.serve, settings=patient) as listener,
+        listening(local_master.service.serve, settings=patient) as listener,
         Proxy(listener.address) as proxy,
         dialling(settings=patient) as dialer,
     ):
         link = await dialer.dial(proxy.address, expected="lm/east")
         await link.send(HelloFrame("slow"))
-        await until(lambda: local_master.desk.followers)
+        await until(lambda: local_master.service.followers)
         proxy.freeze()
 
         def is_gone():
             local_master.poll(documents={"nodes": os.urandom(500_000)})
-            return not local_master.desk.followers
+            return not local_master.service.followers
 
         await until(is_gone)
         proxy.thaw()
@@ -364,7 +364,7 @@ async def test_who_takes_nothing_for_too_long_is_let_go(local_master):
 
 async def test_a_flood_of_proposals_is_answered_one_by_one_in_order(local_master):
     local_master.poll()
-    async with listening(local_master.desk.serve) as listener, dialling() as dialer:
+    async with listening(local_master.service.serve) as listener, dialling() as dialer:
         link = await dialer.dial(listener.address, expected="lm/east")
         await link.send(HelloFrame("a", "life", 1))
         numbers = range(1, 501)
@@ -382,15 +382,15 @@ async def test_a_flood_of_proposals_is_answered_one_by_one_in_order(local_master
 )
 async def test_frames_of_the_wrong_kind_end_the_link(local_master, frame):
     if frame is VerdictFrame:
-        frame = VerdictFrame(1, local_master.desk._verify(HomeProposal(a_submission(1))))
+        frame = VerdictFrame(1, local_master.service._verify(HomeProposal(a_submission(1))))
     local_master.poll()
-    async with listening(local_master.desk.serve) as listener, dialling() as dialer:
+    async with listening(local_master.service.serve) as listener, dialling() as dialer:
         link = await dialer.dial(listener.address, expected="lm/east")
         await link.send(HelloFrame("a", "life", 1))
         await link.send(frame)
         with pytest.raises(MasterLinkError, match="nothing that a Local Master is told"):
             await link.receive()
-        assert local_master.desk.followers == ()
+        assert local_master.service.followers == ()
 
 
 async def test_a_proxy_that_is_closed_to_one_global_master_leaves_the_other_alone(local_master):
@@ -408,7 +408,7 @@ async def test_a_proxy_that_is_closed_to_one_global_master_leaves_the_other_alon
         return view.look(EAST, local_master.clock.now_s()).age_s
 
     async with (
-        listening(local_master.desk.serve) as listener,
+        listening(local_master.service.serve) as listener,
         Proxy(listener.address) as proxy,
         dialling() as one,
         dialling() as two,
@@ -418,7 +418,7 @@ async def test_a_proxy_that_is_closed_to_one_global_master_leaves_the_other_alon
         near_following.start()
         far_following.start()
         local_master.poll()
-        await until(lambda: len(local_master.desk.followers) == 2)
+        await until(lambda: len(local_master.service.followers) == 2)
         local_master.poll()
         await until(lambda: age(far) < 60)
         await proxy.cut()
@@ -435,7 +435,7 @@ async def test_a_proxy_that_is_closed_to_one_global_master_leaves_the_other_alon
         await far_following.stop()
 
 
-async def test_remote_errors_of_the_desk_are_told_to_the_other_end():
+async def test_remote_errors_of_the_service_are_told_to_the_other_end():
     async def refuses(link):
         raise RemoteProtocolError("because")
 

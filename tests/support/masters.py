@@ -286,7 +286,7 @@ async def masters_over(
         store: URL of the store that they share.
         lab: Whose clusters.
         poll: Lines of that section of the configuration.
-        spanning: Sections for queues that span; with any, Global Masters have a door for ApplicationMasters.
+        spanning: Sections for queues that span; with any, Global Masters have a server for ApplicationMasters.
     """
     configuration = folder / "heddle.toml"
     configuration.write_text(_configuration(folder, store, lab, poll, spanning))

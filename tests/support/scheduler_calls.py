@@ -1,4 +1,4 @@
-"""What ApplicationMasters have called at Heddle's scheduler door, as its metrics tell."""
+"""What ApplicationMasters have called at Heddle's scheduler server, as its metrics tell."""
 
 import re
 from collections import Counter

@@ -21,7 +21,7 @@ __all__ = ["SecureResourceManager"]
 
 _START_S = 240.0
 _OPTIONS = ("-Xmx384m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Djava.net.preferIPv4Stack=true")
-_DOORS = ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
+_SERVERS = ("address", "scheduler.address", "resource-tracker.address", "admin.address", "webapp.address")
 
 
 class SecureResourceManager:
@@ -47,7 +47,7 @@ class SecureResourceManager:
         self._jars = like.jars
         self._krb5_conf = kdc.krb5_conf
         self._process: subprocess.Popen[bytes] | None = None
-        addresses = dict(zip(_DOORS, free_addresses(len(_DOORS)), strict=True))
+        addresses = dict(zip(_SERVERS, free_addresses(len(_SERVERS)), strict=True))
         self._web = addresses["webapp.address"]
         shutil.copytree(like.conf_dir, self.conf_dir)
         proxy = f"hadoop.proxyuser.{front}"
@@ -62,7 +62,7 @@ class SecureResourceManager:
         self._add(
             "yarn-site.xml",
             {
-                **{f"yarn.resourcemanager.{door}": address for door, address in addresses.items()},
+                **{f"yarn.resourcemanager.{server}": address for server, address in addresses.items()},
                 "yarn.resourcemanager.principal": principal,
                 "yarn.resourcemanager.keytab": str(keytab),
                 "yarn.resourcemanager.recovery.enabled": "false",

@@ -226,14 +226,14 @@ def _start(lab: Lab, http: httpx.Client, backlogs: Backlogs, plan: Plan, queue: 
     until(is_there, f"{queue} runs on {cluster}", within_s=_STARTS_WITHIN_S)
 
 
-def _submit_backlogs(plan: Plan, doors: Mapping[str, Backlogs]) -> None:
+def _submit_backlogs(plan: Plan, servers: Mapping[str, Backlogs]) -> None:
     """First some that are submitted quickly, of both: what a queue wants while no other does is no share."""
     head = plan.first.shells
     for queue in STARTS:
-        _submit(doors[queue], plan, queue, Jobs(head, 0))
+        _submit(servers[queue], plan, queue, Jobs(head, 0))
     for queue in STARTS:
         jobs = plan.backlog[queue]
-        _submit(doors[queue], plan, queue, Jobs(jobs.shells - head, jobs.maps))
+        _submit(servers[queue], plan, queue, Jobs(jobs.shells - head, jobs.maps))
 
 
 def _submit(backlogs: Backlogs, plan: Plan, queue: str, jobs: Jobs, gate: Path | None = None) -> None:

@@ -35,7 +35,7 @@ def by_token(token: TokenProto) -> Login:
 
 @asynccontextmanager
 async def calling(address: str, login: Login | None) -> AsyncIterator[Callable[..., Awaitable[Any]]]:
-    """A client of a door: asks as a user, and has the answer or the refusal; without a login by name."""
+    """A client of a server: asks as a user, and has the answer or the refusal; without a login by name."""
     initiator = None if login is None else lambda: SASLInitiator(login)
     rpc = YarnRPC(RPCTarget(SubClusterId("heddle"), addresses_of([address])), initiator=initiator)
 

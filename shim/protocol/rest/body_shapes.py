@@ -17,7 +17,7 @@ from shim.protocol.rest.bodies import Fields, Value, Values, read_fields, write_
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.ordered_json import NumberText
 
-__all__ = ["SHAPES", "BodyShape", "Understood", "understand"]
+__all__ = ["SHAPES", "BodyShape", "UnderstoodBody", "understand"]
 
 Reader: TypeAlias = Callable[[str], "str | NumberText | bool | None"]
 """From the text of a field to its understood value; None leaves the field out."""
@@ -58,7 +58,7 @@ class BodyShape:
 
 
 @dataclass(frozen=True, slots=True)
-class Understood:
+class UnderstoodBody:
     """A body as it was understood.
 
     Attributes:
@@ -77,7 +77,7 @@ class Understood:
         return value if isinstance(value, str) else ""
 
 
-def understand(body: bytes, *, media_type: str, shape: BodyShape) -> Understood:
+def understand(body: bytes, *, media_type: str, shape: BodyShape) -> UnderstoodBody:
     """Read a body and write it anew.
 
     Args:
@@ -94,7 +94,7 @@ def understand(body: bytes, *, media_type: str, shape: BodyShape) -> Understood:
     fields = _shaped(read, known)
     written = write_fields(fields, media_type=media_type, root=shape.xml_root)
     inner = fields.get(shape.json_root, {}) if shape.json_root and not is_xml else fields
-    return Understood(inner if isinstance(inner, dict) else {}, written, media_type)
+    return UnderstoodBody(inner if isinstance(inner, dict) else {}, written, media_type)
 
 
 def _shaped(fields: Fields, shape: Shape) -> Fields:

@@ -12,7 +12,7 @@ from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import Submission, type_as_shown
 from shim.protocol.rest.bodies import Fields, Values, read_fields, write_fields
-from shim.protocol.rest.body_shapes import SHAPES, Understood, understand
+from shim.protocol.rest.body_shapes import SHAPES, UnderstoodBody, understand
 from shim.protocol.rest.errors import JavaError
 
 __all__ = ["decode_submission", "keeps_containers", "submission_of", "with_queue"]
@@ -35,7 +35,7 @@ def decode_submission(body: bytes, *, media_type: str, user: str) -> Submission:
     return submission_of(understand(body, media_type=media_type, shape=_SHAPE), user=user)
 
 
-def submission_of(context: Understood, *, user: str) -> Submission:
+def submission_of(context: UnderstoodBody, *, user: str) -> Submission:
     """The submission that a context says.
 
     Raises:

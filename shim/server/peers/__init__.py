@@ -2,6 +2,6 @@
 
 from shim.server.peers.collector import MastersCollector
 from shim.server.peers.matching import MatchingCollector
-from shim.server.peers.witness import PassedOnWitness
+from shim.server.peers.observer import ForwardedAuditObserver
 
-__all__ = ["MastersCollector", "MatchingCollector", "PassedOnWitness"]
+__all__ = ["ForwardedAuditObserver", "MastersCollector", "MatchingCollector"]

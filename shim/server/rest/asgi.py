@@ -1,4 +1,4 @@
-"""The ASGI application around the door: reads a request whole, so that nothing behind it waits for a slow client."""
+"""The ASGI application around the server: reads a request whole, so that nothing behind it waits for a slow client."""
 
 from collections.abc import Awaitable, Callable, Coroutine, Iterable, MutableMapping, Sequence
 from functools import lru_cache
@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeVar, cast
 from shim.server.rest.messages import Answer, Headers, Request
 
 __all__ = [
-    "Door",
+    "RequestHandler",
     "application",
     "completed",
     "has_body",
@@ -41,7 +41,7 @@ class _Spelt(bytes):
         return self
 
 
-class Door(Protocol):
+class RequestHandler(Protocol):
     """What answers."""
 
     def answer_at_once(self, request: Request) -> Sequence[bytes] | None:
@@ -53,15 +53,15 @@ class Door(Protocol):
         ...
 
 
-def application(door: Door) -> _Application:
-    """The ASGI application that hands every request to a door."""
+def application(handler: RequestHandler) -> _Application:
+    """The ASGI application that hands every request to a server."""
 
     async def answer(scope: Any, receive: _Receive, send: _Send) -> None:
         body = b"" if scope["method"] == "GET" and not has_body(scope["headers"]) else await _read(receive)
         if body is None:
             return
         request = request_of(scope, body)
-        made = await door.answer(request)
+        made = await handler.answer(request)
         told = b"" if request.method == "HEAD" else made.body
         headers = [*raw_headers(made), (b"Content-Length", b"%d" % len(told))]
         await send({"type": "http.response.start", "status": made.status, "headers": headers})

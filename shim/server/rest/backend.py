@@ -1,4 +1,4 @@
-"""What stands behind the door: the use cases, and the view that they keep."""
+"""What stands behind the server: the use cases, and the view that they keep."""
 
 import asyncio
 from collections.abc import Collection, Coroutine, Mapping

@@ -19,7 +19,7 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from shim.errors import InvariantViolationError
-from shim.server.guests import ByteBudget, GuestBook
+from shim.server.connection_registry import ByteBudget, ConnectionRegistry
 from shim.server.rest.asgi import has_body, request_of
 from shim.server.rest.host_names import HostNames
 from shim.server.rest.messages import Request
@@ -60,7 +60,7 @@ class ConnectionLimits:
 
 
 class Reception:
-    """What all connections of the door share.
+    """What all connections of the server share.
 
     Args:
         limits: What clients may take.
@@ -68,7 +68,7 @@ class Reception:
         names: Under which names the server may be asked for.
 
     Attributes:
-        guests: Who is here.
+        connections: Who is here.
         held: What is kept for them.
     """
 
@@ -81,7 +81,9 @@ class Reception:
         self.limits = limits
         self.names = names
         self.answer_at_once = answer_at_once
-        self.guests: GuestBook[GuardedProtocol] = GuestBook(limits.max_connections, limits.max_of_address)
+        self.connections: ConnectionRegistry[GuardedProtocol] = ConnectionRegistry(
+            limits.max_connections, limits.max_of_address
+        )
         self.held = ByteBudget(limits.max_held_bytes)
 
 
@@ -129,7 +131,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override] # as uvicorn has it
         """Greet a client; another may have to go."""
         super().connection_made(transport)
-        self._reception.guests.enter(self, self.client[0] if self.client else "")
+        self._reception.connections.enter(self, self.client[0] if self.client else "")
         self._arm()
 
     def turn_out(self) -> None:
@@ -139,7 +141,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the client; a request under way is not for anybody any more, but is not cancelled half-way."""
         self._disarm()
-        self._reception.guests.leave(self)
+        self._reception.connections.leave(self)
         self._reception.held.hold(self, 0)
         super().connection_lost(exc)
 
@@ -157,7 +159,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Parse what came; refuse what breaks HTTP or the limits."""
         if self.transport.is_closing():
             return
-        self._reception.guests.heard_of(self)
+        self._reception.connections.heard_of(self)
         if self._is_in_head:
             self._head_bytes += len(data)
         else:

@@ -1,4 +1,4 @@
-"""Every endpoint of a ResourceManager, and how Heddle answers it. The door reads this table; it has no other list.
+"""Every endpoint of a ResourceManager, and how Heddle answers it. The server reads this table; it has no other list.
 
 Four ways: OWN (Heddle knows), ROUTE (the answer of the one sub-cluster that has what the key names), MERGE (one
 document from those of all sub-clusters), SPREAD (a change that every sub-cluster is told). Any read is carried,

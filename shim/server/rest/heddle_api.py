@@ -13,7 +13,7 @@
     GET   usage                           what applications have used: see `usage_api`
     GET   openapi.json                    this list, for programs
 
-JSON only; names with underscores, times and ages in seconds. A FastAPI application; the door identifies the caller,
+JSON only; names with underscores, times and ages in seconds. A FastAPI application; the server identifies the caller,
 makes error bodies of what is raised here, and adds the headers that all of its answers have.
 """
 
@@ -106,7 +106,7 @@ _ApplicationName = Annotated[str, Path(max_length=64)]
 
 
 class HeddleAPI:
-    """Answers Heddle's own endpoints; raises what the door makes error bodies of.
+    """Answers Heddle's own endpoints; raises what the server makes error bodies of.
 
     Args:
         backend: Use cases on applications.

@@ -1,4 +1,4 @@
-"""Asking an ASGI application without a socket: the door has read the request and will write the answer."""
+"""Asking an ASGI application without a socket: the server has read the request and will write the answer."""
 
 from collections.abc import Mapping, MutableMapping
 from typing import Any

@@ -1,4 +1,4 @@
-"""A request and an answer, as the connection hands them to the door and takes them back."""
+"""A request and an answer, as the connection hands them to the server and takes them back."""
 
 from dataclasses import dataclass
 

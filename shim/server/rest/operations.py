@@ -15,7 +15,7 @@ from shim.federation.documents import PartRead
 from shim.federation.freshness import Freshness
 from shim.identity.service import Caller
 from shim.ports.resource_manager import RestAnswer
-from shim.protocol.rest.body_shapes import Understood
+from shim.protocol.rest.body_shapes import UnderstoodBody
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.filters import parse_deselects, parse_node_states
 from shim.protocol.rest.identifiers import path_application
@@ -75,7 +75,7 @@ class Call:
     query: Query
     caller: Caller
     given: Mapping[str, str]
-    body: Understood | None = None
+    body: UnderstoodBody | None = None
 
 
 @dataclass(frozen=True, slots=True)

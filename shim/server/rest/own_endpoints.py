@@ -19,7 +19,7 @@ def _identified(request: HTTPRequest) -> Caller:
 
 
 Asker = Annotated[Caller, Depends(_identified)]
-"""Whom the door has identified."""
+"""Whom the server has identified."""
 
 ClusterName = Annotated[str, Path(max_length=63)]
 """The id of a sub-cluster, as far as its form tells."""

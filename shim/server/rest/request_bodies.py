@@ -3,7 +3,7 @@
 from dataclasses import replace
 from urllib.parse import parse_qsl, urlencode
 
-from shim.protocol.rest.body_shapes import SHAPES, Understood, understand
+from shim.protocol.rest.body_shapes import SHAPES, UnderstoodBody, understand
 from shim.server.rest.endpoints import Endpoint
 from shim.server.rest.messages import Request
 
@@ -18,7 +18,7 @@ _ABOUT_THE_BODY = ("content-type", "content-encoding")
 _MOST_FORM_BYTES, _MOST_FIELDS = 1024, 16
 
 
-def understood(request: Request, endpoint: Endpoint) -> tuple[Request, Understood | None]:
+def understood(request: Request, endpoint: Endpoint) -> tuple[Request, UnderstoodBody | None]:
     """The request with the body that was understood; without any where the endpoint reads none.
 
     Args:

@@ -20,7 +20,7 @@ __all__ = ["RetirementAPI"]
 
 @dataclass(frozen=True, slots=True)
 class RetirementAPI:
-    """Answers the endpoints of retirement; raises what the door makes error bodies of."""
+    """Answers the endpoints of retirement; raises what the server makes error bodies of."""
 
     retirement: RetirementService
     identity: IdentityService

@@ -12,7 +12,7 @@ from shim.federation.core.federation_view import Part
 from shim.federation.freshness import Freshness
 from shim.identity.service import Caller, IdentityService
 from shim.ports.resource_manager import RestAnswer, RestRequest
-from shim.protocol.rest.body_shapes import Understood
+from shim.protocol.rest.body_shapes import UnderstoodBody
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.identifiers import (
     path_application,
@@ -303,7 +303,7 @@ class Routes:
             application_id = path_application(call.parameters["application"])
             await self._backend.control.check_move(application_id, queue, user=call.caller.user)
 
-    async def _check_reservation(self, body: Understood, subcluster: SubClusterId, caller: Caller) -> None:
+    async def _check_reservation(self, body: UnderstoodBody, subcluster: SubClusterId, caller: Caller) -> None:
         """Refuse to change a reservation of a queue that the caller may not submit to.
 
         Raises:

@@ -1,4 +1,4 @@
-"""The listening socket of the REST door: uvicorn inside a running event loop."""
+"""The listening socket of the REST server: uvicorn inside a running event loop."""
 
 import asyncio
 import contextlib
@@ -11,7 +11,7 @@ from typing import Any, cast
 import uvicorn
 
 from shim.domain.addresses import join_address
-from shim.server.rest.asgi import Door, application
+from shim.server.rest.asgi import RequestHandler, application
 from shim.server.rest.connection import ConnectionLimits, GuardedProtocol, Reception
 from shim.server.rest.host_names import HostNames
 
@@ -39,10 +39,10 @@ class _EmbeddedServer(uvicorn.Server):
 
 
 class RestServer:
-    """Serves a door on one address.
+    """Serves a server on one address.
 
     Args:
-        door: What answers.
+        handler: What answers.
         host: Address to bind.
         port: 0 takes a free one.
         limits: What one client may take.
@@ -51,17 +51,17 @@ class RestServer:
 
     def __init__(
         self,
-        door: Door,
+        handler: RequestHandler,
         *,
         host: str,
         port: int,
         limits: ConnectionLimits | None = None,
         names: HostNames | None = None,
     ) -> None:
-        self._door = door
+        self._handler = handler
         self._host, self._port = host, port
         self._limits = limits or ConnectionLimits()
-        self._reception = Reception(self._limits, door.answer_at_once, names or HostNames("*"))
+        self._reception = Reception(self._limits, handler.answer_at_once, names or HostNames("*"))
         self._server: _EmbeddedServer | None = None
         self._serving: asyncio.Task[None] | None = None
 
@@ -73,7 +73,7 @@ class RestServer:
     @property
     def connections(self) -> int:
         """How many clients are connected."""
-        return len(self._reception.guests)
+        return len(self._reception.connections)
 
     @property
     def url(self) -> str:
@@ -90,13 +90,13 @@ class RestServer:
         listening = socket.create_server((self._host, self._port), family=family, backlog=_BACKLOG)
         self._port = listening.getsockname()[1]
         self._server = _EmbeddedServer(self._config())
-        self._serving = asyncio.create_task(self._server.serve([listening]), name="rest-door")
+        self._serving = asyncio.create_task(self._server.serve([listening]), name="rest-server")
         await self._server.listens.wait()
 
     def _config(self) -> uvicorn.Config:
         protocol = partial(GuardedProtocol, reception=self._reception)
         return uvicorn.Config(
-            application(self._door),
+            application(self._handler),
             http=cast("Any", protocol),  # called as a class is
             ws="none",
             lifespan="off",

@@ -54,7 +54,7 @@ class _Sent(msgspec.Struct, forbid_unknown_fields=True):
 
 @dataclass(frozen=True, slots=True)
 class SharesAPI:
-    """Answers the endpoints of shares; raises what the door makes error bodies of."""
+    """Answers the endpoints of shares; raises what the server makes error bodies of."""
 
     room: WaitingRoom
     policies: PolicyService

@@ -1,4 +1,4 @@
-"""The table of the admin door: every method of ResourceManagerAdministrationProtocol and HAServiceProtocol.
+"""The table of the admin RPC server: every method of ResourceManagerAdministrationProtocol and HAServiceProtocol.
 
 Five ways:
 

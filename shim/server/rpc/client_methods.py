@@ -1,6 +1,6 @@
-"""The table of the client door: every method of ApplicationClientProtocol, and the way it is answered.
+"""The table of the client RPC server: every method of ApplicationClientProtocol, and the way it is answered.
 
-Four ways, the same as at the REST door:
+Four ways, the same as at the REST server:
 
     OWN     Heddle answers: ids, submissions
     ROUTE   the sub-cluster that the request belongs to, named by a key; all where an attempt has containers
@@ -54,7 +54,7 @@ class Row:
         field: The request's field that holds the key, or tells what is changed.
         writes: Whether it changes something: then it is never sent twice, and what Heddle shows is fetched again.
         unknown: Exception for an application that nobody knows.
-        owners: Whether it is for the application's owner and Heddle's admins alone, as at the REST door.
+        owners: Whether it is for the application's owner and Heddle's admins alone, as at the REST server.
         moves_to: The request's field that names the queue to which the application is moved.
         tells: What of the sub-clusters an answer tells that is kept until that changes; None keeps none.
         is_personal: Whether that depends on who asks.

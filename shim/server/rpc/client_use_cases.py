@@ -1,4 +1,4 @@
-"""What stands behind the client door."""
+"""What stands behind the client RPC server."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ from shim.domain.resources import ResourceVector
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.service import IdentityService
 from shim.server.rpc.kept_answers import KeptAnswers
-from shim.server.rpc.logins import KerberosDoor
+from shim.server.rpc.logins import TicketLogin
 from shim.submission.application_ids import ApplicationIds
 from shim.submission.service import TakesSubmissions
 
@@ -34,4 +34,4 @@ class ClientUseCases:
     kept: KeptAnswers
     maximum_allocation: Callable[[], ResourceVector]
     max_submission_bytes: int = 1024 * 1024
-    kerberos: KerberosDoor | None = None
+    kerberos: TicketLogin | None = None

@@ -1,4 +1,4 @@
-"""One client connection of an RPC door: bytes to the automaton, its events to the door, answers back.
+"""One client connection of an RPC server: bytes to the automaton, its events to the server, answers back.
 
 Answers that are ready are queued at once, without a task; everything that is queued in one turn of the event loop is
 written together. A connection is not closed for being idle, as long as there is room: Hadoop's clients take that for a
@@ -28,11 +28,11 @@ from shim.protocol.hrpc import (
     ServerEvent,
 )
 from shim.protocol.hrpc.headers import SASL_CALL_ID
-from shim.server.guests import ByteBudget, GuestBook
-from shim.server.rpc.exchanges import RPCExchange
+from shim.server.connection_registry import ByteBudget, ConnectionRegistry
+from shim.server.rpc.answered_calls import AnsweredCall
 from shim.telemetry.slow_turns import SlowTurns
 
-__all__ = ["LoginJudge", "RPCConnection", "RPCDoor", "RPCLimits", "Reception"]
+__all__ = ["LoginJudge", "RPCConnection", "RPCLimits", "RPCService", "Reception"]
 
 _TURNS = SlowTurns()  # there is one event loop
 _LOG = structlog.get_logger("heddle.rpc")
@@ -43,7 +43,7 @@ _WRAPPED_PER_TURN = 1 * _MIB
 """The same of answers that a security layer has to protect, in bytes."""
 _NO_JUDGE = Failure(JavaClass.ACCESS_CONTROL, "nobody can judge this login", RPCErrorCode.UNAUTHORIZED)
 _WORTH_COUNTING = 64 * 1024
-"""Bytes below which nobody asks what a connection makes the door keep; and above which answers are written at once."""
+"""Bytes below which kept memory is not counted for a connection, and above which answers are written at once."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ class RPCLimits:
     max_held_bytes: int = 512 * _MIB
 
 
-class RPCDoor(Protocol):
+class RPCService(Protocol):
     """What answers."""
 
     def offers(self) -> Sequence[Offer]:
@@ -87,7 +87,7 @@ class RPCDoor(Protocol):
         """The answer; raises only for what is a bug."""
         ...
 
-    def tell(self, exchange: RPCExchange) -> None:
+    def tell(self, exchange: AnsweredCall) -> None:
         """Take note of an answer that was given."""
         ...
 
@@ -105,18 +105,20 @@ class LoginJudge(Protocol):
 
 
 class Reception:
-    """What all connections of a door share.
+    """What all connections of a server share.
 
     Attributes:
-        guests: Who is here.
+        connections: Who is here.
         held: What is kept for them.
     """
 
-    def __init__(self, door: RPCDoor, limits: RPCLimits, judge: LoginJudge | None = None) -> None:
-        self.door = door
+    def __init__(self, service: RPCService, limits: RPCLimits, judge: LoginJudge | None = None) -> None:
+        self.service = service
         self.judge = judge
         self.limits = limits
-        self.guests: GuestBook[RPCConnection] = GuestBook(limits.max_connections, limits.max_of_address)
+        self.connections: ConnectionRegistry[RPCConnection] = ConnectionRegistry(
+            limits.max_connections, limits.max_of_address
+        )
         self.held = ByteBudget(limits.max_held_bytes)
 
 
@@ -124,13 +126,13 @@ class RPCConnection(asyncio.Protocol):
     """Serves one client."""
 
     def __init__(self, reception: Reception) -> None:
-        door, limits = reception.door, reception.limits
-        self._door = door
+        service, limits = reception.service, reception.limits
+        self._service = service
         self._limits = limits
         self._reception = reception
         self._loop = asyncio.get_running_loop()
         self._connection = ServerConnection(
-            door.offers(), max_frame_bytes=limits.max_frame_bytes, frames_per_turn=_FRAMES_PER_TURN
+            service.offers(), max_frame_bytes=limits.max_frame_bytes, frames_per_turn=_FRAMES_PER_TURN
         )
         self._transport: asyncio.Transport | None = None
         self._peer = ""
@@ -154,13 +156,13 @@ class RPCConnection(asyncio.Protocol):
         self._transport = cast("asyncio.Transport", transport)  # uvloop has classes of its own
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if isinstance(peer, tuple) else ""
-        self._reception.guests.enter(self, self._peer)
+        self._reception.connections.enter(self, self._peer)
         self._set_up = self._loop.call_later(self._limits.set_up_s, self._transport.abort)
 
     def connection_lost(self, exc: Exception | None) -> None:  # noqa: ARG002 - the protocol's signature
         """Forget the client; calls under way run to their end, as a ResourceManager's do."""
         self._transport = None
-        self._reception.guests.leave(self)
+        self._reception.connections.leave(self)
         self._reception.held.hold(self, 0)
         self._end_set_up()
         self._events.clear()
@@ -182,7 +184,7 @@ class RPCConnection(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Hand what was read to the automaton, and its events on."""
-        self._reception.guests.heard_of(self)
+        self._reception.connections.heard_of(self)
         self._events.extend(self._connection.receive(data))
         self._work()
         self._weigh()
@@ -248,10 +250,10 @@ class RPCConnection(asyncio.Protocol):
                 if self._transport is not None:
                     self._transport.close()
             case _:
-                """Pings and the door's own negotiation need nothing."""
+                """Pings and the server's own negotiation need nothing."""
 
     def _admit(self, context: ContextReceived) -> None:
-        admitted = self._door.admit(context, self._peer)
+        admitted = self._service.admit(context, self._peer)
         if isinstance(admitted, Failure):
             self._connection.refuse(admitted)
             self._take(ConnectionEnded(admitted, str(admitted)))
@@ -290,11 +292,11 @@ class RPCConnection(asyncio.Protocol):
         if caller is None:
             return  # the context was refused: what came behind it is for nobody
         began_s = self._loop.time()
-        ready = self._door.answer_at_once(call, caller)
+        ready = self._service.answer_at_once(call, caller)
         if ready is not None:
             self._queue(call, ready)
             if not isinstance(ready, Failure):  # such a one names no method that could be counted
-                self._door.tell(RPCExchange(call, caller, self._peer, None, self._loop.time() - began_s))
+                self._service.tell(AnsweredCall(call, caller, self._peer, None, self._loop.time() - began_s))
             return
         self._start(self._run(call, caller))
         self._pace()
@@ -312,12 +314,12 @@ class RPCConnection(asyncio.Protocol):
     async def _run(self, call: Call, caller: Caller) -> None:
         began_s = self._loop.time()
         try:
-            answer = await _TURNS.watch(self._door.answer(call, caller), lambda: f"RPC {call.method}")
+            answer = await _TURNS.watch(self._service.answer(call, caller), lambda: f"RPC {call.method}")
         except Exception:  # noqa: BLE001 - a task's boundary: one call's bug must not end the connection
             _LOG.exception("rpc call failed", method=call.method, user=caller.user, peer=self._peer)
             answer = Failure(JavaClass.YARN, f"{call.method} failed inside Heddle; its log tells why")
         failure = answer if isinstance(answer, Failure) else None
-        self._door.tell(RPCExchange(call, caller, self._peer, failure, self._loop.time() - began_s))
+        self._service.tell(AnsweredCall(call, caller, self._peer, failure, self._loop.time() - began_s))
         while self._is_slow and self._transport is not None:
             await self._takes_answers.wait()  # written now, it would be one more copy of what may be kept for all
         self._queue(call, answer)

@@ -1,4 +1,4 @@
-"""The transport from the scheduler door to an attempt's home."""
+"""The transport from the scheduler server to an attempt's home."""
 
 import asyncio
 import socket

@@ -1,4 +1,4 @@
-"""Who may come in at a door of Hadoop RPC: tickets and tokens that Heddle issued are checked, names are believed.
+"""Who may come in at a server of Hadoop RPC: tickets and tokens that Heddle issued are checked, names are believed.
 
 Names are not believed where Kerberos is on, unless that is configured.
 
@@ -29,7 +29,7 @@ from shim.protocol.hrpc import (
 )
 from shim.protocol.hrpc.digest_md5 import NONCE_BYTES, DigestMD5Server
 
-__all__ = ["KerberosDoor", "Logins", "TicketRequiredError"]
+__all__ = ["Logins", "TicketLogin", "TicketRequiredError"]
 
 _UNAUTHORIZED = RPCErrorCode.UNAUTHORIZED
 
@@ -39,7 +39,7 @@ class TicketRequiredError(UserError):
 
 
 @dataclass(frozen=True, slots=True)
-class KerberosDoor:
+class TicketLogin:
     """How clients log in by ticket.
 
     Attributes:
@@ -78,11 +78,11 @@ class _MismatchError(UserError):
 
 
 class Logins:
-    """Names the callers of a door.
+    """Names the callers of a server.
 
     Args:
         identity: Who may act for whom.
-        tokens: Heddle's delegation tokens; None at a door that takes none.
+        tokens: Heddle's delegation tokens; None at a server that takes none.
         kerberos: How clients log in by ticket; None where names are believed.
     """
 
@@ -90,7 +90,7 @@ class Logins:
         self,
         identity: IdentityService,
         tokens: DelegationTokens | None = None,
-        kerberos: KerberosDoor | None = None,
+        kerberos: TicketLogin | None = None,
     ) -> None:
         self._identity = identity
         self._tokens = tokens

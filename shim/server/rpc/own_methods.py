@@ -58,7 +58,7 @@ class OwnMethods:
     """One coroutine for each row of the table that is OWN.
 
     Args:
-        use_cases: What stands behind the door.
+        use_cases: What stands behind the server.
 
     Attributes:
         table: The coroutines by the methods' names.

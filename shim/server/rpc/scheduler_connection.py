@@ -11,18 +11,25 @@ import structlog
 
 from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.errors import HeddleError, NotFoundError, RemoteProtocolError
-from shim.ports.attempt_calls import Attempt, AttemptDesk
+from shim.ports.attempt_calls import Attempt, AttemptService
 from shim.protocol.hrpc import ConnectionEnded, Failure, JavaClass, QualityOfProtection, RPCErrorCode
 from shim.protocol.hrpc.digest_md5 import NONCE_BYTES
 from shim.protocol.hrpc.login_relay import LoggedIn, LoginEvent, LoginRelay, LoginStage, Named, Offered
 from shim.protocol.proto import APPLICATION_MASTER
 from shim.protocol.yarn import attempt_of_token
-from shim.server.rpc.connection_roll import ConnectionRoll, RollLimits
+from shim.server.rpc.am_connections import AMConnectionLimits, AMConnectionRegistry
 from shim.server.rpc.home_dialler import Address, HomeDialler
 from shim.server.rpc.home_link import HomeLink, kept_alive
-from shim.server.rpc.scheduler_traffic import OwnLogin, PassThrough, SessionMeter, Traffic, UnderstoodCalls, Wrapped
+from shim.server.rpc.scheduler_traffic import (
+    InterceptingRelay,
+    OwnLogin,
+    SessionMeter,
+    Traffic,
+    TransparentRelay,
+    Wrapped,
+)
 
-__all__ = ["AttemptFinder", "MasterConnection", "SchedulerLimits", "SchedulerWitness", "Switchboard"]
+__all__ = ["AttemptFinder", "MasterConnection", "RelayContext", "RelayObserver", "SchedulerLimits"]
 
 _LOG = structlog.get_logger("heddle.relay")
 _MIB = 1024 * 1024
@@ -34,13 +41,13 @@ class SchedulerLimits:
     """What ApplicationMasters may take.
 
     Attributes:
-        roll: How many may be here.
+        connections: How many may be here.
         max_frame_bytes: Largest call of an attempt whose calls are understood; other bytes are not kept.
         set_up_s: A connection that has not logged in by then is cut.
         offer_s: A home that has taken a connection and does not begin the login by then is left for the next one.
     """
 
-    roll: RollLimits = field(default_factory=RollLimits)
+    connections: AMConnectionLimits = field(default_factory=AMConnectionLimits)
     max_frame_bytes: int = 16 * _MIB
     set_up_s: float = 30.0
     offer_s: float = 3.0
@@ -59,8 +66,8 @@ class AttemptFinder(Protocol):
         ...
 
 
-class SchedulerWitness(Protocol):
-    """Counts what goes through the door."""
+class RelayObserver(Protocol):
+    """Counts what goes through the server."""
 
     def session(self, subcluster: SubClusterId) -> SessionMeter:
         """An ApplicationMaster has logged in at its home."""
@@ -68,36 +75,36 @@ class SchedulerWitness(Protocol):
 
 
 @dataclass(frozen=True, slots=True)
-class Switchboard:
-    """What every connection of the door needs.
+class RelayContext:
+    """What every connection of the server needs.
 
     Attributes:
-        desk: Who understands the calls of attempts that may span sub-clusters; None: all pass through.
-        owner_door: Where the Heddle that owns a queue takes ApplicationMasters; None if it is this one, or nobody
+        service: Who understands the calls of attempts that may span sub-clusters; None: all pass through.
+        owner_address: Where the Heddle that owns a queue takes ApplicationMasters; None if it is this one, or nobody
             knows.
     """
 
     attempts: AttemptFinder
     dialler: HomeDialler
-    witness: SchedulerWitness
-    roll: ConnectionRoll
+    observer: RelayObserver
+    connections: AMConnectionRegistry
     limits: SchedulerLimits
-    desk: AttemptDesk | None = None
-    owner_door: Callable[[str], Address | None] = lambda _queue: None
+    service: AttemptService | None = None
+    owner_address: Callable[[str], Address | None] = lambda _queue: None
 
 
 class MasterConnection(asyncio.Protocol):
     """Serves one ApplicationMaster."""
 
-    def __init__(self, board: Switchboard) -> None:
-        self._board = board
+    def __init__(self, context: RelayContext) -> None:
+        self._context = context
         self._loop = asyncio.get_running_loop()
         nonce = base64.b64encode(os.urandom(NONCE_BYTES)).decode()
         self._login: LoginRelay | None = LoginRelay(
             APPLICATION_MASTER.name,
             nonce,
             os.urandom(_CLIENT_ID_BYTES),
-            max_frame_bytes=board.limits.max_frame_bytes,
+            max_frame_bytes=context.limits.max_frame_bytes,
         )
         self._transport: asyncio.Transport | None = None
         self._peer = ""
@@ -117,8 +124,8 @@ class MasterConnection(asyncio.Protocol):
         self._transport = kept_alive(transport)
         peer = transport.get_extra_info("peername")
         self._peer = peer[0] if isinstance(peer, tuple) else ""
-        self._set_up = self._loop.call_later(self._board.limits.set_up_s, self.turn_out)
-        self._board.roll.enter(self, self._peer)
+        self._set_up = self._loop.call_later(self._context.limits.set_up_s, self.turn_out)
+        self._context.connections.enter(self, self._peer)
 
     def data_received(self, data: bytes) -> None:
         """Pass it on, or go on with the login."""
@@ -236,8 +243,8 @@ class MasterConnection(asyncio.Protocol):
         """Find the attempt's home and begin the login there."""
         try:
             attempt_id = attempt_of_token(identifier_untrusted)
-            self._attempt = await self._board.attempts.find(attempt_id)
-            async with asyncio.timeout(self._board.dialler.patience_s):
+            self._attempt = await self._context.attempts.find(attempt_id)
+            async with asyncio.timeout(self._context.dialler.patience_s):
                 await self._reach(login, self._attempt)
         except RemoteProtocolError:
             self._refuse(login, "Can't de-serialize tokenIdentifier")
@@ -246,15 +253,15 @@ class MasterConnection(asyncio.Protocol):
         except (HeddleError, TimeoutError) as exc:
             _LOG.warning("an ApplicationMaster cannot be brought to its home now", peer=self._peer, reason=str(exc))
             self.close()
-        except Exception:  # noqa: BLE001 - a task's boundary: a bug ends the connection, not the door
+        except Exception:  # noqa: BLE001 - a task's boundary: a bug ends the connection, not the server
             _LOG.exception("bringing an ApplicationMaster to its home failed", peer=self._peer)
             self.close()
 
     async def _reach(self, login: LoginRelay, attempt: Attempt) -> None:
         """Connect until somebody has begun the login: a ResourceManager that hangs, or was active, is left."""
-        dialler, home = self._board.dialler, attempt.home_subcluster
+        dialler, home = self._context.dialler, attempt.home_subcluster
         while self._transport is not None:
-            owner = self._owner_door(login, attempt)
+            owner = self._owner_address(login, attempt)
             if owner is None:
                 link: HomeLink | None = await dialler.dial(home, lambda: HomeLink(self))
             else:
@@ -268,11 +275,11 @@ class MasterConnection(asyncio.Protocol):
             else:
                 await dialler.pause()
 
-    def _owner_door(self, login: LoginRelay, attempt: Attempt) -> Address | None:
+    def _owner_address(self, login: LoginRelay, attempt: Attempt) -> Address | None:
         """Where the attempt's calls are understood, if that is elsewhere; what was passed on once is so no further."""
         if login.was_passed_on or not attempt.is_read:
             return None
-        return self._board.owner_door(attempt.queue)
+        return self._context.owner_address(attempt.queue)
 
     async def _offers(self, login: LoginRelay, link: HomeLink, *, is_relay: bool) -> bool:
         """Whether whoever was connected to begins the login in time."""
@@ -280,7 +287,7 @@ class MasterConnection(asyncio.Protocol):
         login.connect(is_relay=is_relay)
         self.to_home(login.above.data_to_send())
         try:
-            async with asyncio.timeout(self._board.limits.offer_s):
+            async with asyncio.timeout(self._context.limits.offer_s):
                 return await link.has_answered
         except TimeoutError:
             _LOG.info("somebody takes connections and says nothing", peer=self._peer)
@@ -292,7 +299,7 @@ class MasterConnection(asyncio.Protocol):
 
     def _begin(self, login: LoginRelay, quality: QualityOfProtection) -> None:
         attempt = self._attempt
-        if attempt is None or not self._board.roll.settle(self, attempt.id):
+        if attempt is None or not self._context.connections.settle(self, attempt.id):
             _LOG.warning("too many ApplicationMasters", peer=self._peer)
             self.close()
             return
@@ -304,9 +311,9 @@ class MasterConnection(asyncio.Protocol):
         _LOG.debug("an ApplicationMaster logged in", attempt=str(attempt.id), home=attempt.home_subcluster)
 
     def _traffic_of(self, attempt: Attempt, login: LoginRelay, quality: QualityOfProtection) -> Traffic:
-        board = self._board
-        meter = board.witness.session(attempt.home_subcluster)
-        is_read = board.desk is not None and not self._is_passed_on and attempt.is_read
+        context = self._context
+        meter = context.observer.session(attempt.home_subcluster)
+        is_read = context.service is not None and not self._is_passed_on and attempt.is_read
         if quality.has_layer:
             if is_read:
                 _LOG.warning(
@@ -315,15 +322,15 @@ class MasterConnection(asyncio.Protocol):
                     quality=quality.value,
                 )
             return Wrapped(self, meter)
-        if board.desk is None or not is_read:
-            return PassThrough(self, meter)
+        if context.service is None or not is_read:
+            return TransparentRelay(self, meter)
         own = OwnLogin(login.above, attempt.home_subcluster, self.to_home)
-        return UnderstoodCalls(self, login.below, own, board.desk.enter(attempt, own), meter)
+        return InterceptingRelay(self, login.below, own, context.service.enter(attempt, own), meter)
 
     # -- end -----------------------------------------------------------------------------------------------------------
 
     def _end(self) -> None:
-        self._board.roll.leave(self)
+        self._context.connections.leave(self)
         if self._set_up is not None:
             self._set_up.cancel()
         if self._work is not None:

@@ -32,7 +32,7 @@ from shim.protocol.hrpc import (
 from shim.protocol.hrpc.call_scanner import CallScanner
 from shim.protocol.proto import APPLICATION_MASTER
 
-__all__ = ["Ends", "OwnLogin", "PassThrough", "SessionMeter", "Traffic", "UnderstoodCalls", "Wrapped"]
+__all__ = ["Ends", "InterceptingRelay", "OwnLogin", "SessionMeter", "Traffic", "TransparentRelay", "Wrapped"]
 
 _LOG = structlog.get_logger("heddle.relay")
 _PROTOCOLS = {APPLICATION_MASTER.name: APPLICATION_MASTER}
@@ -93,7 +93,7 @@ class Traffic(Protocol):
         ...
 
 
-class PassThrough:
+class TransparentRelay:
     """Every byte as it came; calls are counted by the way."""
 
     __slots__ = ("_ends", "_meter", "_scanner")
@@ -123,7 +123,7 @@ class PassThrough:
         self._meter.left()
 
 
-class Wrapped(PassThrough):
+class Wrapped(TransparentRelay):
     """The same where a security layer hides the calls."""
 
     __slots__ = ()
@@ -202,7 +202,7 @@ class OwnLogin:
                 waiting.set_exception(NoAnswerError(self._home, "the connection broke during a call"))
 
 
-class UnderstoodCalls:
+class InterceptingRelay:
     """Each call goes to `AttemptCalls`, one after the other; answers go back under the call's own id.
 
     Args:

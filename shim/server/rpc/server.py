@@ -1,9 +1,9 @@
-"""The listening socket of an RPC door."""
+"""The listening socket of an RPC server."""
 
 import asyncio
 
 from shim.domain.addresses import join_address
-from shim.server.rpc.connection import LoginJudge, Reception, RPCConnection, RPCDoor, RPCLimits
+from shim.server.rpc.connection import LoginJudge, Reception, RPCConnection, RPCLimits, RPCService
 
 __all__ = ["RPCServer"]
 
@@ -11,10 +11,10 @@ _BACKLOG = 1024
 
 
 class RPCServer:
-    """Serves a door on one address.
+    """Serves a server on one address.
 
     Args:
-        door: What answers.
+        service: What answers.
         host: Address to bind.
         port: 0 takes a free one.
         limits: What one client may take.
@@ -23,7 +23,7 @@ class RPCServer:
 
     def __init__(
         self,
-        door: RPCDoor,
+        service: RPCService,
         *,
         host: str,
         port: int,
@@ -31,8 +31,8 @@ class RPCServer:
         judge: LoginJudge | None = None,
     ) -> None:
         self._host, self._port = host, port
-        self._reception = Reception(door, limits or RPCLimits(), judge)
-        self._connections = self._reception.guests
+        self._reception = Reception(service, limits or RPCLimits(), judge)
+        self._connections = self._reception.connections
         self._server: asyncio.Server | None = None
 
     @property

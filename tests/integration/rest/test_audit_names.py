@@ -8,7 +8,7 @@ from shim.identity.service import IdentityRules
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rpc.admin_methods import ADMIN_METHODS
 from shim.server.rpc.client_methods import CLIENT_METHODS
-from tests.support.scripted_door import BASE, ScriptedDoor
+from tests.support.scripted_server import BASE, ScriptedServer
 
 _FORM = re.compile(r"[a-z]+\.[a-z-]+")
 _CHANGES = {
@@ -56,9 +56,9 @@ def test_a_change_has_the_same_name_over_rest_and_rpc(path: str, method: str) ->
         ("POST", "/nosuch", ""),
     ],
 )
-async def test_the_door_tells_the_name(method: str, target: str, name: str) -> None:
-    door = ScriptedDoor(rules=IdentityRules(admins=("queen",)))
-    await door.poll()
+async def test_the_server_tells_the_name(method: str, target: str, name: str) -> None:
+    server = ScriptedServer(rules=IdentityRules(admins=("queen",)))
+    await server.poll()
     mark = "&" if "?" in target else "?"
-    await door.ask(method, f"{target}{mark}user.name=queen", body=b"{}", content_type="application/json")
-    assert (door.exchanges[-1].audit, door.exchanges[-1].is_change) == (name, True)
+    await server.ask(method, f"{target}{mark}user.name=queen", body=b"{}", content_type="application/json")
+    assert (server.exchanges[-1].audit, server.exchanges[-1].is_change) == (name, True)

@@ -51,9 +51,9 @@ class EchoesRequests:
 
 @contextlib.asynccontextmanager
 async def serving(
-    door: EchoesRequests, limits: ConnectionLimits = LIMITS, names: HostNames | None = None
+    handler: EchoesRequests, limits: ConnectionLimits = LIMITS, names: HostNames | None = None
 ) -> AsyncIterator[RestServer]:
-    server = RestServer(door, host="127.0.0.1", port=0, limits=limits, names=names)
+    server = RestServer(handler, host="127.0.0.1", port=0, limits=limits, names=names)
     await server.start()
     try:
         yield server
@@ -90,30 +90,30 @@ async def test_a_request_is_answered_and_an_idle_connection_closed():
 
 
 async def test_a_request_in_single_bytes_is_one_request():
-    door = EchoesRequests()
-    async with serving(door) as server:
+    handler = EchoesRequests()
+    async with serving(handler) as server:
         await exchange(server, *(bytes([byte]) for byte in GET))
-    assert [request.raw_path for request in door.requests] == ["/x"]
+    assert [request.raw_path for request in handler.requests] == ["/x"]
 
 
 async def test_pipelined_requests_are_answered_in_order():
-    door = EchoesRequests()
+    handler = EchoesRequests()
     asked = b"".join(b"GET /%d HTTP/1.1\r\nHost: a\r\n\r\n" % number for number in range(20))
-    async with serving(door) as server:
+    async with serving(handler) as server:
         answer = await exchange(server, asked)
-    assert [request.raw_path for request in door.requests] == [f"/{number}" for number in range(20)]
+    assert [request.raw_path for request in handler.requests] == [f"/{number}" for number in range(20)]
     assert [line for line in answer.split(b"\r\n") if line.startswith(b"X-Path")] == [
         b"X-Path: /%d" % number for number in range(20)
     ]
 
 
 async def test_a_ready_answer_waits_for_the_one_before_it():
-    door = EchoesRequests()
+    handler = EchoesRequests()
     ready = GET.replace(b"/x", b"/ready")
-    async with serving(door) as server:
+    async with serving(handler) as server:
         asking = asyncio.create_task(exchange(server, GET.replace(b"/x", b"/slow"), ready, ready))
-        await door.asked.wait()
-        door.go.set()
+        await handler.asked.wait()
+        handler.go.set()
         answer = await asking
     assert answer.index(b"X-Path: /slow") < answer.index(b"GET ") < answer.index(b"ready")
     assert answer.count(b"200 OK") == 3
@@ -130,11 +130,11 @@ async def test_a_ready_answer_waits_for_the_one_before_it():
     ],
 )
 async def test_a_change_without_a_body_may_be_answered_at_once(head, body, is_ready):
-    door = EchoesRequests()
+    handler = EchoesRequests()
     asked = b"POST /ready HTTP/1.1\r\nHost: a\r\n" + head + b"\r\n" + body
-    async with serving(door) as server:
+    async with serving(handler) as server:
         answer = await exchange(server, asked)
-    (request,) = door.requests
+    (request,) = handler.requests
     assert request.method == "POST"
     assert (b"X-Ready: yes" in answer) == is_ready
     assert answer.count(b"200 OK") == 1
@@ -165,12 +165,12 @@ SMUGGLING = {
 
 @pytest.mark.parametrize("sent", SMUGGLING.values(), ids=SMUGGLING)
 async def test_s23_what_two_servers_could_read_differently_is_refused(sent):
-    door = EchoesRequests()
-    async with serving(door) as server:
+    handler = EchoesRequests()
+    async with serving(handler) as server:
         answer = await exchange(server, sent + GET.replace(b"/x", b"/smuggled"))
     assert status(answer) in (400, 413)
     assert b"connection: close" in answer.lower()
-    assert not any(request.raw_path == "/smuggled" for request in door.requests)
+    assert not any(request.raw_path == "/smuggled" for request in handler.requests)
     assert answer.count(b"HTTP/1.1") == 1
 
 
@@ -189,9 +189,9 @@ NEXT = GET.replace(b"/x", b"/next")
 )
 async def test_s23_a_body_behind_an_offer_of_another_protocol_is_no_request(framing, body, is_cut):
     """Java's HTTP client offers HTTP/2 with its first request, whatever that carries."""
-    door = EchoesRequests()
+    handler = EchoesRequests()
     head, last = POST + OFFER + framing + b"\r\n", b"GET /last HTTP/1.1\r\nHost: a\r\nConnection: close\r\n\r\n"
-    async with serving(door) as server:
+    async with serving(handler) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(head if is_cut else head + body + last)
         if is_cut:
@@ -199,26 +199,26 @@ async def test_s23_a_body_behind_an_offer_of_another_protocol_is_no_request(fram
             writer.write(body + last)
         answer = await asyncio.wait_for(reader.read(), 10)
         writer.close()
-    assert [(request.raw_path, request.body) for request in door.requests] == [("/x", NEXT), ("/last", b"")]
+    assert [(request.raw_path, request.body) for request in handler.requests] == [("/x", NEXT), ("/last", b"")]
     assert answer.count(b"200 OK") == 2
 
 
 async def test_an_offer_of_another_protocol_without_a_body_is_not_taken_up():
-    door = EchoesRequests()
-    async with serving(door) as server:
+    handler = EchoesRequests()
+    async with serving(handler) as server:
         answer = await exchange(server, GET[:-2] + OFFER + b"\r\n" + NEXT)
         closed = await exchange(server, GET[:-2] + OFFER.replace(b"Upgrade,", b"Upgrade, close,") + b"\r\n" + NEXT)
-    assert [request.raw_path for request in door.requests] == ["/x", "/next", "/x"]
+    assert [request.raw_path for request in handler.requests] == ["/x", "/next", "/x"]
     assert b"connection: close" not in answer.lower()
     assert b"connection: close" in closed.lower()
 
 
 async def test_s23_trailers_are_none_of_the_headers():
-    door = EchoesRequests()
+    handler = EchoesRequests()
     sent = POST + b"Transfer-Encoding: chunked\r\n\r\n1\r\na\r\n0\r\nCookie: hadoop.auth=x\r\n\r\n"
-    async with serving(door) as server:
+    async with serving(handler) as server:
         assert status(await exchange(server, sent)) == 200
-    (request,) = door.requests
+    (request,) = handler.requests
     assert request.body == b"a"
     assert request.header("cookie") is None
 
@@ -242,24 +242,24 @@ async def test_s23_trailers_are_none_of_the_headers():
     ],
 )
 async def test_s26_s27_versions_and_sizes_have_limits(sent, expected):
-    door = EchoesRequests()
-    async with serving(door) as server:
+    handler = EchoesRequests()
+    async with serving(handler) as server:
         answer = await exchange(server, sent)
     assert status(answer) in expected
-    assert door.requests == []
+    assert handler.requests == []
 
 
 async def test_as_many_header_lines_as_there_may_be_are_taken():
-    door = EchoesRequests()
-    async with serving(door) as server:
+    handler = EchoesRequests()
+    async with serving(handler) as server:
         answer = await exchange(server, b"GET /x HTTP/1.1\r\nHost: a\r\n" + b"X-A: b\r\n" * 255 + b"\r\n")
     assert status(answer) == 200
 
 
 @pytest.mark.parametrize("around", [b"1;" + b"a" * 20_000, b"0\r\n" + b"X-A: b\r\n" * 3000])
 async def test_s27_what_stands_around_a_body_has_a_limit(around):
-    door = EchoesRequests()
-    async with serving(door, replace(LIMITS, request_timeout_s=60.0)) as server:
+    handler = EchoesRequests()
+    async with serving(handler, replace(LIMITS, request_timeout_s=60.0)) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(POST + b"Transfer-Encoding: chunked\r\n\r\n")
         await asyncio.sleep(0.1)  # what comes with the head counts as head
@@ -267,29 +267,29 @@ async def test_s27_what_stands_around_a_body_has_a_limit(around):
         answer = await asyncio.wait_for(reader.readline(), 10)
         writer.close()
     assert status(answer) == 431
-    assert door.requests == []
+    assert handler.requests == []
 
 
 async def test_chunked_bodies_are_joined():
-    door = EchoesRequests()
+    handler = EchoesRequests()
     sent = POST + b"Transfer-Encoding: chunked\r\n\r\n2\r\nab\r\n3\r\ncde\r\n0\r\n\r\n"
-    async with serving(door) as server:
+    async with serving(handler) as server:
         await exchange(server, sent)
-    assert [request.body for request in door.requests] == [b"abcde"]
+    assert [request.body for request in handler.requests] == [b"abcde"]
 
 
 @pytest.mark.parametrize("sent", [b"", b"GET /x HTT", POST + b"Content-Length: 5\r\n\r\nab"])
 async def test_s27_a_request_that_does_not_end_is_cut_off(sent):
-    door = EchoesRequests()
-    async with serving(door) as server:
+    handler = EchoesRequests()
+    async with serving(handler) as server:
         answer = await exchange(server, sent)
     assert answer == b""
-    assert door.requests == []
+    assert handler.requests == []
 
 
 async def test_s27_a_byte_now_and_then_does_not_keep_a_connection_open():
-    door = EchoesRequests()
-    async with serving(door) as server:
+    handler = EchoesRequests()
+    async with serving(handler) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(b"GET /x HTTP/1.1\r\nHost: a\r\n")
 
@@ -305,7 +305,7 @@ async def test_s27_a_byte_now_and_then_does_not_keep_a_connection_open():
             assert await asyncio.wait_for(reader.read(), 5) == b""
         dripping.cancel()
         writer.close()
-    assert door.requests == []
+    assert handler.requests == []
 
 
 async def answered(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> bool:
@@ -341,9 +341,9 @@ async def test_s27_a_flood_from_one_address_leaves_room_for_others():
 
 
 async def test_s27_answers_that_are_not_taken_are_kept_only_up_to_a_limit():
-    door = EchoesRequests()
-    door.large = bytes(16_000_000)
-    async with serving(door, replace(LIMITS, max_held_bytes=25_000_000, keep_alive_s=60.0)) as server:
+    handler = EchoesRequests()
+    handler.large = bytes(16_000_000)
+    async with serving(handler, replace(LIMITS, max_held_bytes=25_000_000, keep_alive_s=60.0)) as server:
         idle = [await asyncio.open_connection("127.0.0.1", server.port, limit=1024) for _ in range(6)]
         for _, writer in idle:
             writer.transport.pause_reading()
@@ -385,10 +385,10 @@ async def test_http_1_0_is_answered_and_closed():
 
 
 async def test_absolute_targets_and_fragments_are_paths():
-    door = EchoesRequests()
-    async with serving(door) as server:
+    handler = EchoesRequests()
+    async with serving(handler) as server:
         await exchange(server, b"GET http://a/ws/v1?q=1#f HTTP/1.1\r\nHost: a\r\n\r\n")
-    assert [(request.raw_path, request.query) for request in door.requests] == [("/ws/v1", "q=1")]
+    assert [(request.raw_path, request.query) for request in handler.requests] == [("/ws/v1", "q=1")]
 
 
 async def test_head_has_no_body():
@@ -398,14 +398,14 @@ async def test_head_has_no_body():
 
 
 async def test_stopping_lets_a_request_end():
-    door = EchoesRequests()
-    server = RestServer(door, host="127.0.0.1", port=0, limits=LIMITS)
+    handler = EchoesRequests()
+    server = RestServer(handler, host="127.0.0.1", port=0, limits=LIMITS)
     await server.start()
     asking = asyncio.create_task(exchange(server, GET.replace(b"/x", b"/slow")))
-    await door.asked.wait()
+    await handler.asked.wait()
     stopping = asyncio.create_task(server.stop(grace_s=5.0))
     await asyncio.sleep(0)
-    door.go.set()
+    handler.go.set()
     await stopping
     answer = await asking
     assert answer.startswith(b"HTTP/1.1 200 OK")
@@ -420,11 +420,11 @@ async def test_a_header_value_cannot_forge_another():
 @pytest.mark.parametrize("path", [b"/x", b"/ready"])  # an answer that is kept would leak as well
 @pytest.mark.parametrize("offer", [b"", b"Connection: Upgrade\r\nUpgrade: h2c\r\n"])
 async def test_a_rebound_name_gets_no_answer(path: bytes, offer: bytes):
-    door = EchoesRequests()
-    async with serving(door, names=HostNames(["heddle.example.org"])) as server:
+    handler = EchoesRequests()
+    async with serving(handler, names=HostNames(["heddle.example.org"])) as server:
         head = b"GET " + path + b" HTTP/1.1\r\n" + offer
         refused = await exchange(server, head + b"Host: attacker.example:8088\r\n\r\n")
         assert refused.startswith(b"HTTP/1.1 421 Misdirected Request\r\n")
-        assert door.requests == []
+        assert handler.requests == []
         answered = await exchange(server, head + b"Host: heddle.example.org:8088\r\nConnection: close\r\n\r\n")
         assert answered.startswith(b"HTTP/1.1 200 OK\r\n")

@@ -7,7 +7,7 @@ import pytest
 from shim.domain.ids import ApplicationId
 from shim.identity.service import IdentityRules, ProxyRule
 from shim.server.rest.endpoints import BASE, ENDPOINTS, Endpoint
-from tests.support.scripted_door import ScriptedDoor, body_of
+from tests.support.scripted_server import ScriptedServer, body_of
 
 OLD = ApplicationId(1_600_000_000_000, 7)
 CHANGES = [each for each in ENDPOINTS if each.method != "GET"]
@@ -21,15 +21,15 @@ def target(endpoint: Endpoint) -> str:
 
 @pytest.mark.parametrize("row", CHANGES, ids=lambda row: f"{row.method} {row.path}")
 async def test_s1_no_row_is_changed_by_nobody(row: Endpoint):
-    door = ScriptedDoor(rules=IdentityRules())
-    door.federation["east"].add_application(OLD, "RUNNING")
-    await door.poll()
-    asked = {name: len(door.federation[name].taken) for name in ("east", "west")}
-    answer = await door.ask(row.method, target(row), body=b'{"state":"KILLED"}', content_type="application/json")
+    server = ScriptedServer(rules=IdentityRules())
+    server.federation["east"].add_application(OLD, "RUNNING")
+    await server.poll()
+    asked = {name: len(server.federation[name].taken) for name in ("east", "west")}
+    answer = await server.ask(row.method, target(row), body=b'{"state":"KILLED"}', content_type="application/json")
     assert answer.status == 401
     assert body_of(answer)["RemoteException"]["exception"] == "AuthorizationException"
-    assert {name: len(door.federation[name].taken) for name in asked} == asked, "nobody behind was asked"
-    (told,) = door.exchanges
+    assert {name: len(server.federation[name].taken) for name in asked} == asked, "nobody behind was asked"
+    (told,) = server.exchanges
     assert told.is_change
     assert told.status == 401
 
@@ -40,19 +40,19 @@ OPERATORS = [row for row in CHANGES if row.operates] + [row for row in ENDPOINTS
 
 @pytest.mark.parametrize("row", OPERATORS, ids=lambda row: f"{row.method} {row.path}")
 async def test_a_proxy_user_for_everybody_operates_no_resource_manager_as_somebody_else(row: Endpoint):
-    door = ScriptedDoor(rules=WILDCARD)
-    await door.poll()
-    asked = {name: len(door.federation[name].taken) for name in ("east", "west")}
+    server = ScriptedServer(rules=WILDCARD)
+    await server.poll()
+    asked = {name: len(server.federation[name].taken) for name in ("east", "west")}
     path = f"{target(row)}?user.name=knox&doAs=yarn&cluster=east"
-    answer = await door.ask(row.method, path, body=b"{}", content_type="application/json")
+    answer = await server.ask(row.method, path, body=b"{}", content_type="application/json")
     assert (answer.status, body_of(answer)["RemoteException"]["exception"]) == (403, "AuthorizationException")
-    assert {name: len(door.federation[name].taken) for name in asked} == asked
+    assert {name: len(server.federation[name].taken) for name in asked} == asked
 
 
 @pytest.mark.parametrize("verb", ["cordon", "drain", "undrain"])
 async def test_a_proxy_user_for_everybody_does_not_operate_heddle(verb: str):
-    door = ScriptedDoor(rules=WILDCARD)
-    answer = await door.ask("POST", f"/heddle/v1/clusters/east/{verb}?user.name=knox&doAs=root")
+    server = ScriptedServer(rules=WILDCARD)
+    answer = await server.ask("POST", f"/heddle/v1/clusters/east/{verb}?user.name=knox&doAs=root")
     assert answer.status == 403
 
 

@@ -16,7 +16,7 @@ from shim.server.rest.endpoints import ENDPOINTS
 from shim.server.rest.messages import Request
 from tests.support.hostile import BODIES, HEADERS, QUERIES, SEGMENTS, VALUES, XML, ZIPPED
 from tests.support.loop_watch import LoopWatch, machine_factor
-from tests.support.scripted_door import BASE, ScriptedDoor
+from tests.support.scripted_server import BASE, ScriptedServer
 
 LIMIT_S = 0.05
 ROOM = 2.0  # for the collector of garbage, which may come at any time
@@ -78,46 +78,46 @@ INPUTS = tuple(inputs())
 
 
 @pytest.fixture
-async def door() -> ScriptedDoor:
-    made = ScriptedDoor(rules=IdentityRules(allow_anonymous=True, admins=("*",)))
+async def server() -> ScriptedServer:
+    made = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("*",)))
     await made.poll()
     for _ in range(5):
         await made.submit()
     return made
 
 
-async def test_no_request_holds_the_loop(door: ScriptedDoor) -> None:
-    known = str(door.view.applications()[0].summary.application_id)
+async def test_no_request_holds_the_loop(server: ScriptedServer) -> None:
+    known = str(server.view.applications()[0].summary.application_id)
     findings = []
     requests = []
-    for number, (method, path) in enumerate(targets(door)):
+    for number, (method, path) in enumerate(targets(server)):
         for turn, hostile in enumerate(INPUTS):
             if (number + turn) % EACH == 0 or (method, path) in MOST_USED:
                 requests.append((f"{method} {path}: {hostile.name}", request_of(method, path, hostile, known)))
     with LoopWatch() as watch:
         for name, request in requests:
-            held_s = await held_by(door, request, watch)
+            held_s = await held_by(server, request, watch)
             if held_s > LIMIT_S * ROOM * machine_factor():
-                again_s = await held_by(door, request, watch)  # the collector does not come twice
+                again_s = await held_by(server, request, watch)  # the collector does not come twice
                 if again_s > LIMIT_S * machine_factor():
                     findings.append(f"{name}: {held_s:.3f} s, then {again_s:.3f} s")
     assert not findings
 
 
-async def held_by(door: ScriptedDoor, request: Request, watch: LoopWatch) -> float:
+async def held_by(server: ScriptedServer, request: Request, watch: LoopWatch) -> float:
     began_s = time.thread_time()
-    ready: Sequence[bytes] | None = None if request.body else door.door.answer_at_once(request)
+    ready: Sequence[bytes] | None = None if request.body else server.server.answer_at_once(request)
     at_once_s = time.thread_time() - began_s
     watch.reset()
     if ready is None:
-        await asyncio.wait_for(door.door.answer(request), timeout=60)
+        await asyncio.wait_for(server.server.answer(request), timeout=60)
     return max(at_once_s, watch.longest_s)
 
 
-def targets(door: ScriptedDoor) -> list[tuple[str, str]]:
+def targets(server: ScriptedServer) -> list[tuple[str, str]]:
     """Every endpoint, by its method and the pattern of its path."""
     rows = [(each.method, BASE + each.path) for each in ENDPOINTS]
-    own = [(each.method, f"/heddle/v1/{each.path}") for each in door.api.endpoints]
+    own = [(each.method, f"/heddle/v1/{each.path}") for each in server.api.endpoints]
     return [*rows, *own, *(("GET", page) for page in PAGES)]
 
 

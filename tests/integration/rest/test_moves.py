@@ -9,7 +9,7 @@ from shim.domain.ids import ApplicationId
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.identity.service import IdentityRules
 from shim.server.rest.messages import Answer
-from tests.support.scripted_door import BASE, ScriptedDoor, body_of
+from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 APP = ApplicationId(1_600_000_000_000, 7)
 LISTED = SharePolicy((FederatedQueue("root.prod", submit=("alice",)), FederatedQueue("root.dev")))
@@ -23,15 +23,15 @@ BODIES = {
 }
 
 
-async def a_door(policy: SharePolicy) -> ScriptedDoor:
-    door = ScriptedDoor(policy=policy, rules=IdentityRules(admins=("queen",)))
-    door.federation["east"].add_application(APP, "RUNNING")
-    await door.poll()
-    return door
+async def a_server(policy: SharePolicy) -> ScriptedServer:
+    server = ScriptedServer(policy=policy, rules=IdentityRules(admins=("queen",)))
+    server.federation["east"].add_application(APP, "RUNNING")
+    await server.poll()
+    return server
 
 
-async def move(door: ScriptedDoor, user: str, body: bytes, content_type: str) -> Answer:
-    return await door.ask("PUT", f"{BASE}/apps/{APP}/queue?user.name={user}", body=body, content_type=content_type)
+async def move(server: ScriptedServer, user: str, body: bytes, content_type: str) -> Answer:
+    return await server.ask("PUT", f"{BASE}/apps/{APP}/queue?user.name={user}", body=body, content_type=content_type)
 
 
 def read_anew(body: bytes) -> str:
@@ -46,23 +46,26 @@ def read_anew(body: bytes) -> str:
     return element.text or ""
 
 
-def sent(door: ScriptedDoor) -> list[bytes]:
+def sent(server: ScriptedServer) -> list[bytes]:
     return [
-        request.body for name in ("east", "west") for request in door.federation[name].taken if request.method == "PUT"
+        request.body
+        for name in ("east", "west")
+        for request in server.federation[name].taken
+        if request.method == "PUT"
     ]
 
 
 @pytest.mark.parametrize(("body", "content_type"), BODIES.values(), ids=BODIES)
 async def test_s13_who_is_not_listed_is_refused_however_it_is_written(body: bytes, content_type: str):
-    door = await a_door(LISTED)
-    answer = await move(door, "mallory", body, content_type)
+    server = await a_server(LISTED)
+    answer = await move(server, "mallory", body, content_type)
     assert answer.status == 403
     assert "mallory does not have permission to submit" in body_of(answer)["RemoteException"]["message"]
-    assert sent(door) == []
+    assert sent(server) == []
     for user in ("alice", "queen"):
-        await move(door, user, body, content_type)
-    assert {read_anew(each) for each in sent(door)} == {"prod"}
-    assert len(sent(door)) == 2
+        await move(server, user, body, content_type)
+    assert {read_anew(each) for each in sent(server)} == {"prod"}
+    assert len(sent(server)) == 2
 
 
 TWISTED = {
@@ -98,24 +101,26 @@ TWISTED = {
 async def test_s13_what_two_parsers_could_read_differently_is_refused(
     policy: SharePolicy, body: bytes, content_type: str
 ):
-    door = await a_door(policy)
+    server = await a_server(policy)
     for user in ("alice", "mallory", "queen"):
-        answer = await move(door, user, body, content_type)
+        answer = await move(server, user, body, content_type)
         assert answer.status == 400
         assert "RemoteException" in body_of(answer)
-    assert sent(door) == []
+    assert sent(server) == []
 
 
 @pytest.mark.parametrize("body", [b"", b"{", b"{}", b'{"appqueue":{"queue":"prod"}}', b"[]", b'{"queue":null}'])
 async def test_s13_what_names_no_queue_goes_nowhere(body: bytes):
-    door = await a_door(LISTED)
-    assert (await move(door, "mallory", body, "application/json")).status == 400
-    assert sent(door) == []
+    server = await a_server(LISTED)
+    assert (await move(server, "mallory", body, "application/json")).status == 400
+    assert sent(server) == []
 
 
 async def test_without_lists_a_move_says_what_was_understood():
-    door = await a_door(SharePolicy((FederatedQueue("root.prod"),)))
-    await move(door, "mallory", b'{ "queue" : "\\u0070rod" , "more":1, "none":null}', "application/json;charset=utf-8")
-    assert sent(door) == [b'{"queue":"prod","more":1}']
-    request = next(each for each in door.federation["east"].taken if each.method == "PUT")
+    server = await a_server(SharePolicy((FederatedQueue("root.prod"),)))
+    await move(
+        server, "mallory", b'{ "queue" : "\\u0070rod" , "more":1, "none":null}', "application/json;charset=utf-8"
+    )
+    assert sent(server) == [b'{"queue":"prod","more":1}']
+    request = next(each for each in server.federation["east"].taken if each.method == "PUT")
     assert dict(request.headers)["content-type"] == "application/json"

@@ -8,7 +8,7 @@ from shim.federation.inspection import ClusterStatus, SubClusterDescription
 from shim.identity.service import IdentityRules
 from shim.ports.span_store import SpanSession
 from shim.server.rest.inspection_shown import cluster_gauges
-from tests.support.scripted_door import ScriptedDoor, body_of
+from tests.support.scripted_server import ScriptedServer, body_of
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ONE = ApplicationId(1_700_000_000_000, 1)
@@ -16,46 +16,46 @@ CLUSTERS = "/heddle/v1/clusters"
 
 
 @pytest.fixture
-async def door() -> ScriptedDoor:
-    opened = ScriptedDoor(rules=IdentityRules(allow_anonymous=True, admins=("queen",)))
+async def server() -> ScriptedServer:
+    opened = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("queen",)))
     await opened.poll()
     return opened
 
 
-async def test_a_drain_tells_containers_of_applications_of_other_homes(door: ScriptedDoor) -> None:
-    door.federation["west"].add_application(ONE)
-    await door.poll()
-    await door.spans.save_session(SpanSession(ONE, EAST, WEST, "ada"))
-    await door.spans.give(ONE, EAST, [ContainerId(ApplicationAttemptId(ONE, 1), 7)], "1")
-    would = body_of(await door.ask("POST", f"{CLUSTERS}/east/drain?user.name=queen&dryRun=true"))
+async def test_a_drain_tells_containers_of_applications_of_other_homes(server: ScriptedServer) -> None:
+    server.federation["west"].add_application(ONE)
+    await server.poll()
+    await server.spans.save_session(SpanSession(ONE, EAST, WEST, "ada"))
+    await server.spans.give(ONE, EAST, [ContainerId(ApplicationAttemptId(ONE, 1), 7)], "1")
+    would = body_of(await server.ask("POST", f"{CLUSTERS}/east/drain?user.name=queen&dryRun=true"))
     assert (would["still_running"], would["spanning"]) == ([str(ONE)], {str(ONE): 1})
-    assert door.administration.current == {}
-    told = body_of(await door.ask("POST", f"{CLUSTERS}/east/drain?user.name=queen"))
+    assert server.administration.current == {}
+    told = body_of(await server.ask("POST", f"{CLUSTERS}/east/drain?user.name=queen"))
     assert (told["was"], told["admission"], told["still_running"]) == ("open", "draining", [str(ONE)])
-    drainage = body_of(await door.ask("GET", f"{CLUSTERS}/east/drainage?user.name=queen"))
+    drainage = body_of(await server.ask("GET", f"{CLUSTERS}/east/drainage?user.name=queen"))
     assert (drainage["is_drained"], drainage["spanning"]) == (False, {str(ONE): 1})
-    await door.spans.remove_session(ONE, EAST)
-    assert body_of(await door.ask("GET", f"{CLUSTERS}/east/drainage?user.name=queen"))["is_drained"]
+    await server.spans.remove_session(ONE, EAST)
+    assert body_of(await server.ask("GET", f"{CLUSTERS}/east/drainage?user.name=queen"))["is_drained"]
 
 
-async def test_what_still_runs_is_told_to_operators(door: ScriptedDoor) -> None:
-    assert (await door.ask("GET", f"{CLUSTERS}/east/drainage?user.name=eve")).status == 403
-    assert (await door.ask("GET", f"{CLUSTERS}/north/drainage?user.name=queen")).status == 404
-    door.spans.is_away = True
-    assert (await door.ask("GET", f"{CLUSTERS}/east/drainage?user.name=queen")).status == 503
+async def test_what_still_runs_is_told_to_operators(server: ScriptedServer) -> None:
+    assert (await server.ask("GET", f"{CLUSTERS}/east/drainage?user.name=eve")).status == 403
+    assert (await server.ask("GET", f"{CLUSTERS}/north/drainage?user.name=queen")).status == 404
+    server.spans.is_away = True
+    assert (await server.ask("GET", f"{CLUSTERS}/east/drainage?user.name=queen")).status == 503
 
 
-async def test_a_retired_cluster_is_in_no_sum(door: ScriptedDoor) -> None:
-    before = body_of(await door.get("/metrics"))["clusterMetrics"]
+async def test_a_retired_cluster_is_in_no_sum(server: ScriptedServer) -> None:
+    before = body_of(await server.get("/metrics"))["clusterMetrics"]
     assert (before["totalMB"], before["activeNodes"]) == (16384, 2)
-    assert len(body_of(await door.get("/nodes"))["nodes"]["node"]) == 2
-    await door.administration.declare(EAST, is_dead=True, by="queen")
-    after = body_of(await door.get("/metrics"))["clusterMetrics"]
+    assert len(body_of(await server.get("/nodes"))["nodes"]["node"]) == 2
+    await server.administration.declare(EAST, is_dead=True, by="queen")
+    after = body_of(await server.get("/metrics"))["clusterMetrics"]
     assert (after["totalMB"], after["activeNodes"]) == (8192, 1)
-    assert [node["id"] for node in body_of(await door.get("/nodes"))["nodes"]["node"]] == ["west-n1:45454"]
-    rows = body_of(await door.ask("GET", CLUSTERS))["clusters"]
+    assert [node["id"] for node in body_of(await server.get("/nodes"))["nodes"]["node"]] == ["west-n1:45454"]
+    rows = body_of(await server.ask("GET", CLUSTERS))["clusters"]
     assert [(row["id"], row["state"], row["nodes"]) for row in rows] == [("east", "RETIRED", 0), ("west", "RUNNING", 1)]
-    queues = body_of(await door.ask("GET", "/heddle/v1/queues"))["queues"]
+    queues = body_of(await server.ask("GET", "/heddle/v1/queues"))["queues"]
     assert {part["cluster"] for queue in queues for part in queue["parts"]} == {"west"}
 
 

@@ -10,7 +10,7 @@ from shim.federation.health import Health
 from shim.identity.service import IdentityRules
 from shim.testing.federation import ScriptedFederation
 from shim.testing.state_stores import SwitchableStore
-from tests.support.scripted_door import ScriptedDoor, body_of
+from tests.support.scripted_server import ScriptedServer, body_of
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ONE = ApplicationId(1_700_000_000_000, 1)
@@ -18,8 +18,8 @@ CONTAINER = "container_e07_1700000000000_0001_01_000002"
 
 
 @pytest.fixture
-async def door() -> ScriptedDoor:
-    opened = ScriptedDoor(rules=IdentityRules(allow_anonymous=True, admins=("queen",)))
+async def server() -> ScriptedServer:
+    opened = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("queen",)))
     opened.federation["west"].add_application(ONE, "RUNNING", name="a running one")
     opened.federation["west"].add_application(ApplicationId(1_700_000_000_000, 2), "KILLED", name="a killed one")
     await opened.poll()
@@ -51,8 +51,8 @@ async def door() -> ScriptedDoor:
         ("/errors-and-warnings", "http://rm.east:8088/cluster/errors-and-warnings"),
     ],
 )
-async def test_a_page_of_a_resource_manager_answers(door: ScriptedDoor, path: str, shows: str) -> None:
-    page = await door.ask("GET", f"/cluster{path}")
+async def test_a_page_of_a_resource_manager_answers(server: ScriptedServer, path: str, shows: str) -> None:
+    page = await server.ask("GET", f"/cluster{path}")
     assert page.status == 200
     assert shows in page.body.decode()
 
@@ -66,8 +66,8 @@ async def test_a_page_of_a_resource_manager_answers(door: ScriptedDoor, path: st
         ("/queue/prod", "root.default"),
     ],
 )
-async def test_a_page_shows_what_it_was_asked_for_alone(door: ScriptedDoor, path: str, hides: str) -> None:
-    assert hides not in (await door.ask("GET", f"/cluster{path}")).body.decode()
+async def test_a_page_shows_what_it_was_asked_for_alone(server: ScriptedServer, path: str, hides: str) -> None:
+    assert hides not in (await server.ask("GET", f"/cluster{path}")).body.decode()
 
 
 @pytest.mark.parametrize(
@@ -79,8 +79,8 @@ async def test_a_page_shows_what_it_was_asked_for_alone(door: ScriptedDoor, path
         ("logaggregationstatus", str(ONE)),
     ],
 )
-async def test_what_one_resource_manager_knows_is_at_its_own_page(door: ScriptedDoor, page: str, name: str) -> None:
-    answer = await door.ask("GET", f"/cluster/{page}/{name}")
+async def test_what_one_resource_manager_knows_is_at_its_own_page(server: ScriptedServer, page: str, name: str) -> None:
+    answer = await server.ask("GET", f"/cluster/{page}/{name}")
     assert answer.status == 302
     assert dict(answer.headers)["Location"] == f"http://rm.west:8088/cluster/{page}/{name}"
 
@@ -99,18 +99,18 @@ async def test_what_one_resource_manager_knows_is_at_its_own_page(door: Scripted
         ("/apps.html", 404),
     ],
 )
-async def test_what_is_no_page_is_refused(door: ScriptedDoor, path: str, status: int) -> None:
-    answer = await door.ask("GET", f"/cluster{path}")
+async def test_what_is_no_page_is_refused(server: ScriptedServer, path: str, status: int) -> None:
+    answer = await server.ask("GET", f"/cluster{path}")
     assert answer.status == status
     assert b"<b>" not in answer.body.replace(b"<b>Heddle</b>", b"")
-    assert (await door.ask("POST", f"/cluster{path}")).status in (403, 404)
+    assert (await server.ask("POST", f"/cluster{path}")).status in (403, 404)
 
 
 @pytest.mark.parametrize("admission", [Admission.CORDONED, Admission.DRAINING, Admission.RETIRED])
-async def test_the_page_of_clusters_tells_what_operators_said(door: ScriptedDoor, admission: Admission) -> None:
-    await door.federation.store.set_admission(EAST, admission, by="queen")
-    await door.administration.refresh()
-    page = (await door.ask("GET", "/cluster/cluster")).body.decode()
+async def test_the_page_of_clusters_tells_what_operators_said(server: ScriptedServer, admission: Admission) -> None:
+    await server.federation.store.set_admission(EAST, admission, by="queen")
+    await server.administration.refresh()
+    page = (await server.ask("GET", "/cluster/cluster")).body.decode()
     assert f'<td class="{admission.name}">{admission.name}</td>' in page
     assert '<td class="RUNNING">RUNNING</td>' in page
 
@@ -118,23 +118,23 @@ async def test_the_page_of_clusters_tells_what_operators_said(door: ScriptedDoor
 # -- for balancers -----------------------------------------------------------------------------------------------------
 
 
-async def test_a_process_that_answers_lives(door: ScriptedDoor) -> None:
-    door.health.is_ending = True
-    answer = await door.ask("GET", "/healthz")
+async def test_a_process_that_answers_lives(server: ScriptedServer) -> None:
+    server.health.is_ending = True
+    answer = await server.ask("GET", "/healthz")
     assert (answer.status, answer.body) == (200, b"ok\n")
-    assert (await door.ask("HEAD", "/healthz")).status == 200
+    assert (await server.ask("HEAD", "/healthz")).status == 200
 
 
-async def test_ready_is_who_has_polled_and_can_use_the_store(door: ScriptedDoor) -> None:
-    answer = await door.ask("GET", "/ready")
+async def test_ready_is_who_has_polled_and_can_use_the_store(server: ScriptedServer) -> None:
+    answer = await server.ask("GET", "/ready")
     assert (answer.status, body_of(answer)) == (200, {"ready": True, "reasons": []})
-    door.health.is_ending = True
-    answer = await door.ask("GET", "/ready")
+    server.health.is_ending = True
+    answer = await server.ask("GET", "/ready")
     assert (answer.status, body_of(answer)) == (503, {"ready": False, "reasons": ["this process is ending"]})
 
 
 async def test_not_ready_is_who_has_not_polled_every_cluster() -> None:
-    fresh = ScriptedDoor()
+    fresh = ScriptedServer()
     told = body_of(await fresh.ask("GET", "/ready"))
     assert told["reasons"] == ["not polled yet: east, west"]
     await fresh.poll()
@@ -147,7 +147,7 @@ async def test_one_cluster_that_is_never_heard_of_keeps_nobody_out_for_ever() ->
     health = Health(heddle.view, federation.store, federation.clock)
     heddle.view.retire([EAST])
     assert (await health.readiness()).is_ready, "a retired cluster is not waited for"
-    unheard = ScriptedDoor()
+    unheard = ScriptedServer()
     unheard.view.note_failure(WEST, "refused", at_s=0.0)
     assert body_of(await unheard.ask("GET", "/ready"))["reasons"] == ["not polled yet: east"]
 

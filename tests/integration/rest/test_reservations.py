@@ -8,22 +8,22 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.identity.service import IdentityRules
 from shim.ports.resource_manager import RestRequest
 from shim.server.rest.messages import Answer
-from tests.support.scripted_door import BASE, ScriptedDoor, body_of
+from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 LISTED = SharePolicy((FederatedQueue("root.prod", submit=("alice",)), FederatedQueue("root.dev")))
 IN_PROD, IN_DEV = "reservation_5_0001", "reservation_5_0002"
 
 
-async def a_door(policy: SharePolicy = LISTED) -> ScriptedDoor:
-    door = ScriptedDoor(policy=policy, rules=IdentityRules(admins=("queen",)))
+async def a_server(policy: SharePolicy = LISTED) -> ScriptedServer:
+    server = ScriptedServer(policy=policy, rules=IdentityRules(admins=("queen",)))
     for name in ("east", "west"):
-        door.federation[name].reservations = {IN_PROD: "prod", IN_DEV: "dev"}
-    await door.poll()
-    return door
+        server.federation[name].reservations = {IN_PROD: "prod", IN_DEV: "dev"}
+    await server.poll()
+    return server
 
 
-async def ask(door: ScriptedDoor, verb: str, user: str, **fields: str) -> Answer:
-    return await door.ask(
+async def ask(server: ScriptedServer, verb: str, user: str, **fields: str) -> Answer:
+    return await server.ask(
         "POST",
         f"{BASE}/reservation/{verb}?user.name={user}",
         body=json.dumps({name.replace("_", "-"): value for name, value in fields.items()}).encode(),
@@ -31,60 +31,60 @@ async def ask(door: ScriptedDoor, verb: str, user: str, **fields: str) -> Answer
     )
 
 
-def changes(door: ScriptedDoor) -> list[RestRequest]:
-    return [one for name in ("east", "west") for one in door.federation[name].taken if one.method == "POST"]
+def changes(server: ScriptedServer) -> list[RestRequest]:
+    return [one for name in ("east", "west") for one in server.federation[name].taken if one.method == "POST"]
 
 
 @pytest.mark.parametrize("queue", ["prod", "root.prod"])
 async def test_who_is_not_listed_reserves_nothing_there(queue: str):
-    door = await a_door()
-    answer = await ask(door, "submit", "mallory", queue=queue, reservation_id=IN_DEV)
+    server = await a_server()
+    answer = await ask(server, "submit", "mallory", queue=queue, reservation_id=IN_DEV)
     assert answer.status == 403
     assert "mallory does not have permission to reserve in queue root.prod" in answer.body.decode()
-    assert changes(door) == []
+    assert changes(server) == []
     for user in ("alice", "queen"):
-        assert (await ask(door, "submit", user, queue=queue, reservation_id=IN_DEV)).status != 403
-    assert [json.loads(each.body)["queue"] for each in changes(door)] == [queue] * 2
+        assert (await ask(server, "submit", user, queue=queue, reservation_id=IN_DEV)).status != 403
+    assert [json.loads(each.body)["queue"] for each in changes(server)] == [queue] * 2
 
 
 @pytest.mark.parametrize("verb", ["update", "delete", "submit"])
 async def test_a_reservation_that_names_no_queue_is_looked_for_in_those_that_are_closed(verb: str):
-    door = await a_door()
-    answer = await ask(door, verb, "mallory", reservation_id=IN_PROD)
+    server = await a_server()
+    answer = await ask(server, verb, "mallory", reservation_id=IN_PROD)
     assert answer.status == 403
     assert IN_PROD in body_of(answer)["RemoteException"]["message"]
-    assert changes(door) == []
-    assert (await ask(door, verb, "mallory", reservation_id=IN_DEV)).status != 403
-    assert (await ask(door, verb, "alice", reservation_id=IN_PROD)).status != 403
-    assert len(changes(door)) == 2
+    assert changes(server) == []
+    assert (await ask(server, verb, "mallory", reservation_id=IN_DEV)).status != 403
+    assert (await ask(server, verb, "alice", reservation_id=IN_PROD)).status != 403
+    assert len(changes(server)) == 2
 
 
 async def test_an_id_is_sent_as_it_was_understood():
-    door = await a_door()
-    await ask(door, "delete", "alice", reservation_id="reservation_5_1")
-    assert json.loads(changes(door)[0].body) == {"reservation-id": IN_PROD}
-    answer = await ask(door, "delete", "mallory", reservation_id="reservation_5_1")
+    server = await a_server()
+    await ask(server, "delete", "alice", reservation_id="reservation_5_1")
+    assert json.loads(changes(server)[0].body) == {"reservation-id": IN_PROD}
+    answer = await ask(server, "delete", "mallory", reservation_id="reservation_5_1")
     assert answer.status == 403
 
 
 @pytest.mark.parametrize("text", ["reservation_+5_0001", "reservation_5_\u0661", "foo", "reservation_5", "r_5_1"])
 async def test_an_id_that_cannot_be_read_goes_nowhere(text: str):
-    door = await a_door()
-    assert (await ask(door, "delete", "mallory", reservation_id=text)).status == 404
-    assert changes(door) == []
+    server = await a_server()
+    assert (await ask(server, "delete", "mallory", reservation_id=text)).status == 404
+    assert changes(server) == []
 
 
 async def test_nothing_is_changed_while_nobody_tells_where_a_reservation_is():
-    door = await a_door()
-    door.federation["east"].reservations = {}
-    door.federation["east"].lists_reservations = False
-    answer = await ask(door, "delete", "mallory", reservation_id=IN_PROD)
+    server = await a_server()
+    server.federation["east"].reservations = {}
+    server.federation["east"].lists_reservations = False
+    answer = await ask(server, "delete", "mallory", reservation_id=IN_PROD)
     assert answer.status == 503
-    assert changes(door) == []
+    assert changes(server) == []
 
 
 async def test_without_lists_nobody_is_asked():
-    door = await a_door(SharePolicy())
-    await ask(door, "delete", "mallory", reservation_id=IN_PROD)
-    assert len(changes(door)) == 1
-    assert not any("reservation/list" in one.path for one in door.federation["east"].taken)
+    server = await a_server(SharePolicy())
+    await ask(server, "delete", "mallory", reservation_id=IN_PROD)
+    assert len(changes(server)) == 1
+    assert not any("reservation/list" in one.path for one in server.federation["east"].taken)

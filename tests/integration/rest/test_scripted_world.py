@@ -4,7 +4,7 @@ import pytest
 
 from shim.errors import UnavailableError
 from shim.identity.service import IdentityRules, ProxyRule
-from tests.support.scripted_door import BASE, ScriptedDoor
+from tests.support.scripted_server import BASE, ScriptedServer
 
 
 @pytest.mark.parametrize(
@@ -12,9 +12,9 @@ from tests.support.scripted_door import BASE, ScriptedDoor
     [("/heddle/v1/doctor", 200), (f"{BASE}/reservation/list", 400), (f"{BASE}/reservation/list?queue=a", 400)],
 )
 async def test_plain_questions_are_answered(path, status):
-    door = ScriptedDoor(rules=IdentityRules(allow_anonymous=True, admins=("*",)))
-    await door.poll()
-    answer = await door.ask("GET", path)
+    server = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("*",)))
+    await server.poll()
+    answer = await server.ask("GET", path)
     assert answer.status == status, answer.body
 
 
@@ -25,7 +25,7 @@ async def test_who_cannot_be_judged_yet_is_asked_to_try_again(method, path):
         raise UnavailableError(f"the groups of {user} are not known yet")
 
     rules = IdentityRules(proxy_users={"knox": ProxyRule(hosts=("*",), groups=("staff",))})
-    door = ScriptedDoor(rules=rules, groups_of=slow)
-    await door.poll()
-    answer = await door.ask(method, f"{path}?user.name=knox&doAs=ada")
+    server = ScriptedServer(rules=rules, groups_of=slow)
+    await server.poll()
+    answer = await server.ask(method, f"{path}?user.name=knox&doAs=ada")
     assert answer.status in (405, 503) if method == "POST" else answer.status == 503, answer.body

@@ -10,7 +10,7 @@ from shim.domain.ids import ApplicationId
 from shim.identity.service import IdentityRules, ProxyRule
 from shim.server.rest.endpoints import ENDPOINTS
 from shim.testing.misbehaviours import IsNeverReached
-from tests.support.scripted_door import BASE, ScriptedDoor, body_of
+from tests.support.scripted_server import BASE, ScriptedServer, body_of
 
 MINE = ApplicationId(1_600_000_000_000, 7)
 RULES = IdentityRules(allow_anonymous=True, proxy_users={"knox": ProxyRule(hosts=("*",), users=("alice",))})
@@ -29,8 +29,8 @@ BODIES = {"{application}/state": b'{"state":"KILLED"}', "{application}/queue": b
 
 
 @pytest.fixture
-async def door():
-    made = ScriptedDoor(rules=RULES)
+async def server():
+    made = ScriptedServer(rules=RULES)
     made.federation["east"].add_application(MINE, "RUNNING", user="alice")
     await made.poll()
     for name in ("east", "west"):
@@ -38,37 +38,37 @@ async def door():
     return made
 
 
-def sent(door):
-    return [request for name in ("east", "west") for request in door.federation[name].requests]
+def sent(server):
+    return [request for name in ("east", "west") for request in server.federation[name].requests]
 
 
-async def ask(door, row, query):
+async def ask(server, row, query):
     path = BASE + row.path
     for name, value in PATHS.items():
         path = path.replace(name, value)
     body = next((body for end, body in BODIES.items() if row.path.endswith(end)), b"{}" if row.takes_body else b"")
     typed = {"content_type": "application/json"} if row.takes_body else {}
-    return await door.ask(row.method, f"{path}?{query}", body=body, **typed)
+    return await server.ask(row.method, f"{path}?{query}", body=body, **typed)
 
 
 @pytest.mark.parametrize("carried", ["", "cluster=east&"], ids=["own", "carried"])
 @pytest.mark.parametrize("row", ENDPOINTS, ids=lambda row: f"{row.method} {row.path}")
-async def test_no_row_passes_an_identity_on_that_it_did_not_check(door, row, carried):
+async def test_no_row_passes_an_identity_on_that_it_did_not_check(server, row, carried):
     hidden = ["doAs=victim", "DOAS=victim", "do%41s=victim", "doA%C5%BF=victim", "user.name=victim"]
     hidden += ["op=GETDELEGATIONTOKEN", "delegation=x", "op=GETDELEGATIONTOKEN;doAs=victim"]
     places = ("x=1;{}", "states=RUNNING;{}", "labels=a%3B{}", "nodeId=n;{}")
     for attack, place, user in itertools.product(hidden, places, ("mallory", "dr.who")):
         named = "user.name=mallory&" if user == "mallory" else "user.name&"
-        await ask(door, row, f"{carried}{named}{place.format(attack)}")
-    for request in sent(door):
+        await ask(server, row, f"{carried}{named}{place.format(attack)}")
+    for request in sent(server):
         assert request.user in ("mallory", "dr.who", None)
         assert {name for name, _ in request.parameters} <= set(row.query)
 
 
 @pytest.mark.parametrize("separator", ["&", ";"])
-async def test_a_proxy_user_for_alice_is_one_for_nobody_else(door, separator):
+async def test_a_proxy_user_for_alice_is_one_for_nobody_else(server, separator):
     async def userinfo(query):
-        answer = await door.get(f"/userinfo?{query.replace('&', separator)}")
+        answer = await server.get(f"/userinfo?{query.replace('&', separator)}")
         return body_of(answer).get("requestedUser", answer.status)
 
     assert await userinfo("user.name=knox&doAs=alice") == "alice"
@@ -80,9 +80,9 @@ async def test_a_proxy_user_for_alice_is_one_for_nobody_else(door, separator):
     assert await userinfo("x=1&user.name=hdfs") == "hdfs"
 
 
-async def test_parameters_of_a_row_arrive_whole(door):
-    await door.get("/label-mappings?labels=a;b&labels=c%26doAs=x&x=1&cluster=west&user.name=bob")
-    (request,) = sent(door)
+async def test_parameters_of_a_row_arrive_whole(server):
+    await server.get("/label-mappings?labels=a;b&labels=c%26doAs=x&x=1&cluster=west&user.name=bob")
+    (request,) = sent(server)
     assert request.parameters == (("labels", "a;b"), ("labels", "c&doAs=x"))
     assert request.user == "bob"
 
@@ -111,7 +111,7 @@ DISGUISES = [
 @pytest.fixture
 async def closed():
     """Two clusters; MINE is alice's, and nobody operates Heddle."""
-    made = ScriptedDoor(rules=IdentityRules())
+    made = ScriptedServer(rules=IdentityRules())
     made.federation["east"].add_application(MINE, "RUNNING", user="alice")
     await made.poll()
     for name in ("east", "west"):
@@ -176,25 +176,25 @@ async def test_what_no_path_can_name_reaches_nobody(closed, row, bad):
 
 
 @pytest.mark.parametrize("row", [row for row in ENDPOINTS if row.method == "GET"], ids=lambda row: row.path)
-async def test_matrix_parameters_change_nothing_and_reach_nobody(door, row):
+async def test_matrix_parameters_change_nothing_and_reach_nobody(server, row):
     plain, adorned = (
         row.path,
         "".join(f"{part};doAs=x;user.name=root" for part in re.split("(?=/)", f"{BASE}{row.path}")[3:]),
     )
     for name, value in PATHS.items():
         plain, adorned = plain.replace(name, value), adorned.replace(name, value)
-    expected = await door.ask("GET", f"{BASE}{plain}?user.name=bob")
-    before = sent(door)
+    expected = await server.ask("GET", f"{BASE}{plain}?user.name=bob")
+    before = sent(server)
     for name in ("east", "west"):
-        door.federation[name].requests.clear()
-    answer = await door.ask("GET", f"/ws/v1{adorned}?user.name=bob")
+        server.federation[name].requests.clear()
+    answer = await server.ask("GET", f"/ws/v1{adorned}?user.name=bob")
     assert (answer.status, answer.body) == (expected.status, expected.body)
-    assert [request.path for request in sent(door)] == [request.path for request in before]
+    assert [request.path for request in sent(server)] == [request.path for request in before]
 
 
 @pytest.mark.parametrize(
     "path", ["clusters/east%2Fcordon", "clusters%2Feast/cordon", "clusters/x/../east/cordon", "%2e%2e/x"]
 )
-async def test_a_segment_of_heddles_own_paths_is_never_two(door, path):
-    answer = await door.ask("POST", f"/heddle/v1/{path}?user.name=root", content_type="application/json")
+async def test_a_segment_of_heddles_own_paths_is_never_two(server, path):
+    answer = await server.ask("POST", f"/heddle/v1/{path}?user.name=root", content_type="application/json")
     assert answer.status == 404

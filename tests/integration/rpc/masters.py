@@ -1,4 +1,4 @@
-"""What tests of the scheduler door are made of: ApplicationMasters, schedulers, and a door between them."""
+"""What tests of the scheduler server are made of: ApplicationMasters, schedulers, and a server between them."""
 
 import os
 from contextlib import asynccontextmanager
@@ -20,7 +20,7 @@ from shim.protocol.proto.messages import (
 from shim.server.rpc import RPCServer
 from shim.server.rpc.home_dialler import HomeDialler
 from shim.server.rpc.scheduler_connection import SchedulerLimits
-from shim.server.rpc.scheduler_door import SchedulerDoor
+from shim.server.rpc.scheduler_server import SchedulerServer
 from shim.testing.scheduler import ScriptedScheduler, token_for
 
 EAST = SubClusterId("east")
@@ -128,28 +128,28 @@ async def a_scheduler(*attempts, **behaviour):
 
 
 @asynccontextmanager
-async def a_door(*ports, port=0, desk=None, counts=None, patience_s=10.0, owner=None, **limits):
+async def a_server(*ports, port=0, service=None, counts=None, patience_s=10.0, owner=None, **limits):
     dialler = HomeDialler({EAST: tuple(("127.0.0.1", each) for each in ports)}, patience_s=patience_s)
-    door = SchedulerDoor(
+    server = SchedulerServer(
         KnownAttempts(),
         dialler,
         counts or Counts(),
         host="127.0.0.1",
         port=port,
         limits=SchedulerLimits(**limits),
-        desk=desk,
-        owner_door=lambda _queue: owner() if owner is not None else None,
+        service=service,
+        owner_address=lambda _queue: owner() if owner is not None else None,
     )
-    await door.start()
+    await server.start()
     try:
-        yield door
+        yield server
     finally:
-        await door.stop()
+        await server.stop()
 
 
 @asynccontextmanager
-async def a_master(door, token, **settings):
-    master = Master(door.address, token, **settings)
+async def a_master(server, token, **settings):
+    master = Master(server.address, token, **settings)
     try:
         yield master
     finally:

@@ -4,13 +4,13 @@ import asyncio
 
 import pytest
 
-from scripts.bench.rpc import NumberDoor
+from scripts.bench.rpc import NumberService
 from scripts.bench.rpc_load import measure_calls
 from shim.protocol.hrpc import Failure, JavaClass
 from shim.server.rpc import RPCServer
 
 
-class Counting(NumberDoor):
+class Counting(NumberService):
     """Counts, and refuses every call from some on."""
 
     def __init__(self, refuses_from: int) -> None:
@@ -25,9 +25,9 @@ class Counting(NumberDoor):
         return await super().answer(call, caller)
 
 
-async def measured(door, **effort):
+async def measured(service, **effort):
     """The generator has a loop of its own: another thread's."""
-    server = RPCServer(door, host="127.0.0.1", port=0)
+    server = RPCServer(service, host="127.0.0.1", port=0)
     await server.start()
     try:
         address = f"127.0.0.1:{server.port}"
@@ -37,9 +37,9 @@ async def measured(door, **effort):
 
 
 async def test_every_answer_is_counted_once():
-    door = Counting(refuses_from=1_000_000)
-    run = await measured(door, connections=3, seconds=0.3)
-    assert run.requests == door.answered - 3, "the first answer of each connection is not counted"
+    service = Counting(refuses_from=1_000_000)
+    run = await measured(service, connections=3, seconds=0.3)
+    assert run.requests == service.answered - 3, "the first answer of each connection is not counted"
     assert run.failed == 0
     assert run.requests > 3
     assert 0 < run.p50_ms <= run.p99_ms
@@ -47,8 +47,8 @@ async def test_every_answer_is_counted_once():
 
 
 async def test_what_is_refused_is_counted_as_failed():
-    door = Counting(refuses_from=5)
-    run = await measured(door, connections=1, seconds=0.2)
+    service = Counting(refuses_from=5)
+    run = await measured(service, connections=1, seconds=0.2)
     assert run.failed == run.requests - 4
 
 

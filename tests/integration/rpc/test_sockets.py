@@ -25,7 +25,7 @@ INTRODUCTION = b"hrpc\x09\x00\x00" + encode_set_up(
 )
 
 
-class EchoDoor:
+class EchoService:
     """Answers a call with its own payload; `wait` waits until the test lets it go, `fail` fails, `break` has a bug.
 
     `large` and `made-large` have large answers, the first at once.
@@ -72,8 +72,8 @@ class EchoDoor:
 
 
 @asynccontextmanager
-async def serving(door=None, **limits):
-    server = RPCServer(door or EchoDoor(), host="127.0.0.1", port=0, limits=RPCLimits(**limits))
+async def serving(service=None, **limits):
+    server = RPCServer(service or EchoService(), host="127.0.0.1", port=0, limits=RPCLimits(**limits))
     await server.start()
     try:
         yield server
@@ -114,12 +114,12 @@ async def test_many_calls_of_many_users_get_their_own_answers():
 
 
 async def test_an_answer_that_is_ready_is_told_like_any_other():
-    door = EchoDoor()
-    async with serving(door) as server, calling(server.port) as rpc:
+    service = EchoService()
+    async with serving(service) as server, calling(server.port) as rpc:
         await rpc.call(a_call("echo"))
         await rpc.call(a_call("other"))
 
-    assert door.told == [("echo", None), ("other", None)]
+    assert service.told == [("echo", None), ("other", None)]
 
 
 async def test_a_large_payload_comes_back_whole():
@@ -129,31 +129,31 @@ async def test_a_large_payload_comes_back_whole():
 
 
 async def test_one_connection_serves_a_user_and_names_the_proxy():
-    door = EchoDoor()
-    async with serving(door) as server, calling(server.port, real_user="heddle") as rpc:
+    service = EchoService()
+    async with serving(service) as server, calling(server.port, real_user="heddle") as rpc:
         for _ in range(3):
             await rpc.call(a_call())
 
-    assert door.callers == [Caller("alice", "heddle")]
+    assert service.callers == [Caller("alice", "heddle")]
 
 
 async def test_a_slow_call_does_not_hold_up_others():
-    door = EchoDoor()
-    async with serving(door) as server, calling(server.port) as rpc:
+    service = EchoService()
+    async with serving(service) as server, calling(server.port) as rpc:
         slow = asyncio.create_task(rpc.call(a_call("wait", b"slow")))
-        await door.has_waiting.acquire()
+        await service.has_waiting.acquire()
         assert (await rpc.call(a_call(payload=b"quick"))).payload == b"quick"
-        door.let_go.set()
+        service.let_go.set()
         assert (await slow).payload == b"slow"
 
 
-async def test_a_failure_is_told_without_its_stack_trace_and_every_answer_to_the_witness():
-    door = EchoDoor()
-    async with serving(door) as server, calling(server.port) as rpc:
+async def test_a_failure_is_told_without_its_stack_trace_and_every_answer_to_the_observer():
+    service = EchoService()
+    async with serving(service) as server, calling(server.port) as rpc:
         assert (await rpc.call(a_call("fail"))).refusal == RPCRefusal(JavaClass.YARN, "no")
         await rpc.call(a_call("slow"))
 
-    assert [(method, failure is None) for method, failure in door.told] == [("fail", False), ("slow", True)]
+    assert [(method, failure is None) for method, failure in service.told] == [("fail", False), ("slow", True)]
 
 
 async def test_a_bug_in_one_call_is_told_and_the_connection_lives():
@@ -188,10 +188,10 @@ async def test_a_call_without_an_answer_in_time_may_have_been_taken():
 
 
 async def test_a_connection_that_breaks_during_a_call_is_told_and_the_next_call_opens_another():
-    door = EchoDoor()
-    async with serving(door) as server, calling(server.port) as rpc:
+    service = EchoService()
+    async with serving(service) as server, calling(server.port) as rpc:
         waiting = asyncio.create_task(rpc.call(a_call("wait")))
-        await door.has_waiting.acquire()
+        await service.has_waiting.acquire()
         for connection in tuple(server._connections):
             connection.abort()
         with pytest.raises(NoAnswerError):
@@ -200,7 +200,7 @@ async def test_a_connection_that_breaks_during_a_call_is_told_and_the_next_call_
 
 
 async def test_a_standby_is_passed_over_and_the_active_one_remembered():
-    standby, active = EchoDoor(is_standby=True), EchoDoor()
+    standby, active = EchoService(is_standby=True), EchoService()
     async with serving(standby) as one, serving(active) as other, calling(one.port, other.port) as rpc:
         for _ in range(3):
             assert (await rpc.call(a_call(payload=b"x"))).payload == b"x"
@@ -210,7 +210,7 @@ async def test_a_standby_is_passed_over_and_the_active_one_remembered():
 
 
 async def test_without_an_active_one_it_is_said_that_there_is_none():
-    async with serving(EchoDoor(is_standby=True)) as server, calling(server.port) as rpc:
+    async with serving(EchoService(is_standby=True)) as server, calling(server.port) as rpc:
         with pytest.raises(StandbyError):
             await rpc.call(a_call())
 
@@ -224,12 +224,12 @@ async def test_a_dead_first_address_is_passed_over():
 
 
 async def test_a_client_with_too_many_calls_under_way_is_not_read_from_and_loses_none():
-    door = EchoDoor()
-    async with serving(door, max_pending=4) as server, calling(server.port) as rpc:
+    service = EchoService()
+    async with serving(service, max_pending=4) as server, calling(server.port) as rpc:
         first = await rpc.call(a_call(payload=b"open"))
         calls = [asyncio.create_task(rpc.call(a_call("wait", bytes([number])))) for number in range(200)]
-        await asyncio.gather(*(door.has_waiting.acquire() for _ in range(4)))
-        door.let_go.set()
+        await asyncio.gather(*(service.has_waiting.acquire() for _ in range(4)))
+        service.let_go.set()
         answers = await asyncio.gather(*calls)
 
     assert first.payload == b"open"
@@ -296,9 +296,9 @@ async def test_s27_calls_that_do_not_end_are_kept_only_up_to_a_limit():
 
 @pytest.mark.parametrize("method", ["large", "made-large"])
 async def test_s27_no_answers_are_made_ready_for_a_client_that_does_not_read(method):
-    door, count = EchoDoor(), 300
-    told = door.told
-    async with serving(door, max_pending=8) as server:
+    service, count = EchoService(), 300
+    told = service.told
+    async with serving(service, max_pending=8) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port, limit=1024)
         writer.transport.pause_reading()
         asked = Request("p", method, b"")
@@ -318,23 +318,23 @@ async def test_s27_no_answers_are_made_ready_for_a_client_that_does_not_read(met
 
 
 async def test_stopping_lets_calls_under_way_end():
-    door = EchoDoor()
-    server = RPCServer(door, host="127.0.0.1", port=0)
+    service = EchoService()
+    server = RPCServer(service, host="127.0.0.1", port=0)
     await server.start()
     async with calling(server.port) as rpc:
         call = asyncio.create_task(rpc.call(a_call("wait", b"last")))
-        await door.has_waiting.acquire()
+        await service.has_waiting.acquire()
         stopping = asyncio.create_task(server.stop(grace_s=30))
         await asyncio.sleep(0)
-        door.let_go.set()
+        service.let_go.set()
         await stopping
         assert (await call).payload == b"last"
 
 
 async def test_a_flood_of_small_calls_is_worked_off_in_turns_and_answered_whole():
     """What one connection sent at once leaves the loop to others every few calls."""
-    door = EchoDoor()
-    async with serving(door) as server:
+    service = EchoService()
+    async with serving(service) as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
         writer.write(INTRODUCTION)
         count = 3000
@@ -342,10 +342,10 @@ async def test_a_flood_of_small_calls_is_worked_off_in_turns_and_answered_whole(
         writer.write(call * count)
         turns: list[int] = []
         async with asyncio.timeout(30):
-            while len(door.told) < count:
-                before = len(door.told)
+            while len(service.told) < count:
+                before = len(service.told)
                 await asyncio.sleep(0)
-                turns.append(len(door.told) - before)
+                turns.append(len(service.told) - before)
             received = b""
             while received.count(b"c" * 16) < count:
                 received += await reader.read(1 << 20)

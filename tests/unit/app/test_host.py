@@ -29,7 +29,7 @@ def test_as_many_files_may_be_open_as_the_machine_allows():
         resource.setrlimit(resource.RLIMIT_NOFILE, before)
 
 
-def test_s27_no_door_may_use_up_the_files_that_all_need():
+def test_s27_no_server_may_use_up_the_files_that_all_need():
     before = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(400, before[1]), before[1]))
     try:

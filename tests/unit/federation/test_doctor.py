@@ -106,13 +106,13 @@ def test_tells_of_a_retired_one_and_does_not_call_it_an_error():
 FREE = replace(EAST, node_settings={SCHEDULER: Setting("east:8030")})
 
 
-def test_a_scheduler_address_that_is_not_final_is_what_heddles_door_needs():
-    assert trouble(FREE, WEST, scheduler_door="heddle:8030") == set()
-    assert trouble(FREE, scheduler_door="heddle:8030", spanning=("root.prod",)) == set()
+def test_a_scheduler_address_that_is_not_final_is_what_heddles_server_needs():
+    assert trouble(FREE, WEST, scheduler_server="heddle:8030") == set()
+    assert trouble(FREE, scheduler_server="heddle:8030", spanning=("root.prod",)) == set()
 
 
 def test_a_scheduler_address_that_is_final_keeps_applications_from_spanning():
-    found = trouble(FREE, WEST, scheduler_door="heddle:8030", spanning=("root.prod",))
+    found = trouble(FREE, WEST, scheduler_server="heddle:8030", spanning=("root.prod",))
     assert found == {("scheduler address", "west", Level.WARNING)}
 
 
@@ -156,7 +156,7 @@ def test_kerberos_that_works_is_no_trouble():
         (KerberosFacts("rm/node@REALM", allows_simple=True), Level.WARNING),
         (KerberosFacts("rm/node@REALM", web="0.0.0.0:8088"), Level.WARNING),
     ],
-    ids=["a bad keytab", "names at the doors", "names over REST"],
+    ids=["a bad keytab", "names at the servers", "names over REST"],
 )
 def test_finds_what_makes_kerberos_worth_less(kerberos, level):
     assert trouble(EAST, WEST, kerberos=kerberos) == {("kerberos", "", level)}

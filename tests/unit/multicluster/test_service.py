@@ -75,14 +75,14 @@ class World:
 
     def __init__(self) -> None:
         self.clusters = {EAST: SpanCluster(EAST, 100), WEST: SpanCluster(WEST, 200)}
-        self.doors = SpanClusters(self.clusters)
+        self.servers = SpanClusters(self.clusters)
         self.store = InMemorySpanStore()
         self.keeps = False
         self.rooms = TwoRooms(self.clusters)
         self.heddle = self.start()
 
     def start(self) -> Spanning:
-        masters = UnmanagedMasters(self.clusters, self.doors, self.store, SystemClock(), QUICK)
+        masters = UnmanagedMasters(self.clusters, self.servers, self.store, SystemClock(), QUICK)
         self.masters = masters
         return Spanning(
             SpanTools(
@@ -101,7 +101,7 @@ class World:
         return self.keeps
 
     def log_in(self, attempt: ApplicationAttemptId = FIRST) -> "Master":
-        home = self.doors.at_home(EAST, attempt)
+        home = self.servers.at_home(EAST, attempt)
         calls = self.heddle.enter(Attempt(attempt, EAST, "default", "ada"), home)
         return Master(calls)
 
@@ -281,7 +281,7 @@ async def test_a_kept_container_of_an_earlier_attempt_is_known_as_held(world):
 async def test_an_answer_of_the_home_that_died_with_heddle_arrives_by_the_next(world):
     master = await a_spanning_master(world)
     world.clusters[EAST].may_grant = 1
-    lost = await world.doors.at_home(EAST, FIRST).call("allocate", master.request(1).SerializeToString())
+    lost = await world.servers.at_home(EAST, FIRST).call("allocate", master.request(1).SerializeToString())
     (container,) = AllocateResponseProto.FromString(lost.payload).allocated_containers
     await world.restart()
     master.calls = world.log_in().calls
@@ -454,7 +454,7 @@ async def test_a_second_attempt_is_handed_the_kept_containers_of_all_clusters(wo
 
 
 async def test_an_attempt_that_nobody_saw_registering_lives_at_home(world):
-    home = world.doors.at_home(EAST, FIRST)
+    home = world.servers.at_home(EAST, FIRST)
     await home.call("registerApplicationMaster", b"")
     master = world.log_in()
     await master.allocate(2)

@@ -31,7 +31,7 @@ class Ends:
         return True
 
 
-class Desk:
+class ScriptedMultiClusterService:
     """Implements what the watch needs of `Spanning`."""
 
     def __init__(self) -> None:
@@ -54,7 +54,7 @@ async def a_watch(federation: ScriptedFederation) -> tuple[SpanWatch, Ends, InMe
     await store.save_attempt(SpanAttempt(ApplicationAttemptId(AN_ID, 1), b"r"))
     ends = Ends(store)
     watch = SpanWatch(
-        Desk(),  # type: ignore[arg-type]  # as far as it is needed
+        ScriptedMultiClusterService(),  # type: ignore[arg-type]  # as far as it is needed
         ends,  # type: ignore[arg-type]
         store,
         heddle.view,

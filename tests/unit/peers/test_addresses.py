@@ -5,7 +5,7 @@ import asyncio
 import pytest
 
 from shim.domain.ids import GlobalMasterId
-from shim.peers.addresses import SchedulerDoors
+from shim.peers.addresses import SchedulerAddresses
 from shim.peers.ownership import Owner
 from shim.peers.roster import Roster
 from shim.testing.clock import FakeClock
@@ -21,8 +21,8 @@ class Federation:
         self.clock = FakeClock()
         self.store = InMemoryLeaseStore(self.clock)
         self.roster = Roster()
-        self.doors = {
-            me: SchedulerDoors(
+        self.servers = {
+            me: SchedulerAddresses(
                 self.store,
                 self.roster,
                 lambda queue, me=me: Owner(A, "a:1", is_me=me == A) if queue == "root.prod" else None,
@@ -40,7 +40,7 @@ class Federation:
 @pytest.fixture
 async def federation():
     federation = Federation()
-    telling = asyncio.create_task(federation.doors[A].run("a.example.com:8030"))
+    telling = asyncio.create_task(federation.servers[A].run("a.example.com:8030"))
     await asyncio.sleep(0)
     await federation.read()
     yield federation, telling
@@ -48,26 +48,26 @@ async def federation():
     await asyncio.wait({telling})
 
 
-async def test_the_door_of_another_owner_is_told(federation):
+async def test_the_server_of_another_owner_is_told(federation):
     federation, _ = federation
-    assert federation.doors[B].door_of("root.prod") == "a.example.com:8030"
+    assert federation.servers[B].address_of("root.prod") == "a.example.com:8030"
 
 
 async def test_the_own_queues_and_those_of_nobody_are_served_here(federation):
     federation, _ = federation
-    assert federation.doors[A].door_of("root.prod") == ""
-    assert federation.doors[B].door_of("root.dev") == ""
+    assert federation.servers[A].address_of("root.prod") == ""
+    assert federation.servers[B].address_of("root.dev") == ""
 
 
-async def test_a_door_that_is_closed_is_not_told_any_more(federation):
+async def test_a_server_that_is_closed_is_not_told_any_more(federation):
     federation, telling = federation
     telling.cancel()
     await asyncio.wait({telling})
     await federation.read()
-    assert federation.doors[B].door_of("root.prod") == ""
+    assert federation.servers[B].address_of("root.prod") == ""
 
 
-async def test_a_door_whose_master_died_is_told_until_its_lease_has_ended(federation):
+async def test_a_server_whose_master_died_is_told_until_its_lease_has_ended(federation):
     federation, _ = federation
     await federation.clock.advance(2.1)
-    assert federation.doors[B].door_of("root.prod") == ""
+    assert federation.servers[B].address_of("root.prod") == ""

@@ -13,7 +13,7 @@ from shim.multicluster.core import Demand, Room
 from shim.multicluster.core.matching import MatchSettings
 from shim.multicluster.splitters import SpanMatching
 from shim.peers.container_order import ContainerOrders
-from shim.peers.launches import AttemptLaunches, LaunchDesk
+from shim.peers.launches import AttemptLaunches, LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.server.rest.asks_shown import shown_asks
 from shim.testing.clock import FakeClock
@@ -40,9 +40,9 @@ class Federation:
         self.order = order
         self.view = FederationView((EAST,))
         self.report(1, free)
-        self.desk = LaunchDesk(self.view, self.clock, 30.0)
+        self.service = LaunchService(self.view, self.clock, 30.0)
         self.orders = ContainerOrders(lambda _: self.order, self.clock, 60.0, self.view)
-        self.matching = SpanMatching(self.desk, MatchSettings(), self.orders)
+        self.matching = SpanMatching(self.service, MatchSettings(), self.orders)
 
     def report(self, number, free):
         used = ResourceVector(1024 * (8 - free), 8 - free)
@@ -58,7 +58,7 @@ class Federation:
 
     def launches(self, attempt):
         turn = self.orders.turn_of(attempt)
-        return AttemptLaunches(self.desk, str(attempt.id), lambda _: attempt.queue, lambda _: None, turn)
+        return AttemptLaunches(self.service, str(attempt.id), lambda _: attempt.queue, lambda _: None, turn)
 
 
 @pytest.fixture

@@ -12,7 +12,7 @@ from shim.errors import NoAnswerError
 from shim.federation.core.federation_view import Applied, FederationView, ViewSettings
 from shim.peers.following import Following, FollowingSettings
 from shim.peers.launches import LaunchVerification
-from shim.peers.reporting import ReportDesk
+from shim.peers.reporting import ReportService
 from shim.peers.roster import Roster
 from shim.peers.verification import HomeVerification
 from shim.protocol.peers import ReportFrame
@@ -48,15 +48,17 @@ class Story:
         own = FederationView((EAST,), ViewSettings())
         self.truth = own
         launches = LaunchVerification(EAST, own, self.clock, lasts_s=30)
-        self.desk = ReportDesk(EAST, life, HomeVerification(EAST, own, self.clock).verify, self.clock, launches.verify)
-        self.dialer.listeners[address] = self.desk.serve
+        self.service = ReportService(
+            EAST, life, HomeVerification(EAST, own, self.clock).verify, self.clock, launches.verify
+        )
+        self.dialer.listeners[address] = self.service.serve
         self.roster.update([Lease("lm/east", life, address, 1, 9.0)], read_at_s=self.clock.monotonic_s())
 
     async def polled(self, incarnation=1, **report):
         self.sequence += 1
         report = {"polled_at_s": self.clock.now_s()} | report
         made = a_report("east", self.sequence, incarnation=incarnation, **report)
-        self.desk.reported(made, self.truth.apply(made))
+        self.service.reported(made, self.truth.apply(made))
         await self.clock.settle()
 
     @property
@@ -113,7 +115,7 @@ async def test_a_lost_report_is_asked_for_once_and_the_view_is_whole_again(story
 
 async def test_a_failed_poll_is_told_at_once(story):
     await story.polled()
-    story.desk.failed(EAST, NoAnswerError("east", "no answer in 10 s"))
+    story.service.failed(EAST, NoAnswerError("east", "no answer in 10 s"))
     await story.clock.settle()
     assert "no answer in 10 s" in story.seen.failure
     await story.polled()
@@ -123,7 +125,7 @@ async def test_a_failed_poll_is_told_at_once(story):
 @pytest.mark.parametrize("ahead_s", [-3600.0, -2.0, 0.0, 3.0, 3600.0])
 async def test_a_local_master_whose_clock_goes_wrong_is_no_older_and_no_younger_for_it(story, ahead_s):
     theirs = FakeClock(story.clock.wall_s + ahead_s)
-    story.desk._clock = theirs
+    story.service._clock = theirs
     for _ in range(3):
         document = a_document(1, "east", as_of_s=theirs.now_s())
         await story.polled(polled_at_s=theirs.now_s(), clock_skew_s=0.25, applications=[document])
@@ -153,7 +155,7 @@ async def test_a_cut_link_lets_the_view_age_and_is_made_anew(story):
 async def test_the_next_life_is_followed_where_its_lease_says_and_counts_from_one_again(story):
     for _ in range(5):
         await story.polled()
-    first = story.desk
+    first = story.service
     story.a_local_master_lives("east:2", "two")
     await story.dialer.links[0].close()
     await story.clock.advance(1.0)

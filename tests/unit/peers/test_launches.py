@@ -17,7 +17,7 @@ from shim.multicluster.core import Demand, Room
 from shim.multicluster.core.matching import MatchSettings
 from shim.multicluster.splitters import MatchingStatus, SpanMatching
 from shim.peers.container_order import ContainerOrders
-from shim.peers.launches import LaunchDesk
+from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.protocol.peers import LaunchedFrame, LaunchFrame, decode_frame_untrusted, encode_frame
 from shim.server.peers import MatchingCollector
@@ -52,14 +52,14 @@ async def story():
 
 
 class Asker:
-    """A Global Master's desk, and what it was told late."""
+    """A Global Master's service, and what it was told late."""
 
     def __init__(self, story, elsewhere):
-        self.desk = LaunchDesk(story.view, story.clock, 30.0, elsewhere)
+        self.service = LaunchService(story.view, story.clock, 30.0, elsewhere)
         self.heard = []
 
     def propose(self, count):
-        return self.desk.propose(EAST, "a", KIND, count, self.heard.extend)
+        return self.service.propose(EAST, "a", KIND, count, self.heard.extend)
 
 
 def test_frames_of_launches_travel():
@@ -75,10 +75,10 @@ def test_frames_of_launches_travel():
 async def test_in_one_process_the_verdict_is_there_at_once():
     view, clock = FederationView((EAST,)), FakeClock()
     view.apply(a_report("east", 1, polled_at_s=clock.now_s(), nodes=nodes(3), documents=DOCUMENTS, queues=()))
-    desk = LaunchDesk(view, clock, 30.0)
-    _, verdict = desk.propose(EAST, "a", KIND, 5, lambda _: None)
+    service = LaunchService(view, clock, 30.0)
+    _, verdict = service.propose(EAST, "a", KIND, 5, lambda _: None)
     assert (verdict.verdict, verdict.accepted) == (Verdict.REJECTED, 3)
-    assert desk.open_promises() == {EAST: 3}
+    assert service.open_promises() == {EAST: 3}
 
 
 async def test_two_global_masters_collide_and_the_rejection_tells_of_the_other(story):
@@ -96,15 +96,15 @@ async def test_two_global_masters_collide_and_the_rejection_tells_of_the_other(s
     other.following.start()
     await other.clock.settle()
     two = Asker(other, other.following)
-    assert two.desk.room(EAST, KIND) == 6, "nobody has told it of the first one's"
+    assert two.service.room(EAST, KIND) == 6, "nobody has told it of the first one's"
     two.propose(5)
     await other.clock.settle()
     (told,) = two.heard
     assert (told.verdict, told.accepted) == (Verdict.REJECTED, 2)
-    assert two.desk.room(EAST, KIND) == 0
-    assert two.desk.verdicts == {(EAST, Verdict.REJECTED): 1}
+    assert two.service.room(EAST, KIND) == 0
+    assert two.service.verdicts == {(EAST, Verdict.REJECTED): 1}
 
-    one.desk.tell(EAST, LaunchNews(number, 0, 4))
+    one.service.tell(EAST, LaunchNews(number, 0, 4))
     await story.clock.settle()
     two.propose(4)
     await other.clock.settle()
@@ -114,7 +114,7 @@ async def test_two_global_masters_collide_and_the_rejection_tells_of_the_other(s
 
 async def test_a_local_master_that_is_silent_or_away_is_done_without(story):
     asker = Asker(story, story.following)
-    story.desk._verify_launches = lambda *_: ()
+    story.service._verify_launches = lambda *_: ()
     asker.propose(2)
     await story.clock.settle()
     assert [told.verdict for told in asker.heard] == [Verdict.UNVERIFIED]
@@ -125,8 +125,10 @@ async def test_a_local_master_that_is_silent_or_away_is_done_without(story):
 
 
 async def test_a_splitter_over_links_thinks_again_when_the_verdict_comes(story):
-    desk = LaunchDesk(story.view, story.clock, 30.0, story.following)
-    matching = SpanMatching(desk, MatchSettings(), ContainerOrders(lambda _: UNORDERED, story.clock, 60.0, story.view))
+    service = LaunchService(story.view, story.clock, 30.0, story.following)
+    matching = SpanMatching(
+        service, MatchSettings(), ContainerOrders(lambda _: UNORDERED, story.clock, 60.0, story.view)
+    )
     changed = []
     splitter = matching.splitter(ATTEMPT, lambda _: "root.default", lambda: changed.append(1))
     assert splitter.split(Demand(KEY, 3), ROOMS) == {EAST: 3}, "for the home"
@@ -168,7 +170,7 @@ class BlindfoldedView(FederationView):
 
 def test_a_book_that_is_read_is_kept_up_by_reports_and_not_by_whoever_reads_it():
     view, clock = BlindfoldedView((EAST,)), FakeClock()
-    desk = LaunchDesk(view, clock, 30.0)
+    service = LaunchService(view, clock, 30.0)
 
     def polled(sequence, free):
         report = a_report(
@@ -180,22 +182,22 @@ def test_a_book_that_is_read_is_kept_up_by_reports_and_not_by_whoever_reads_it()
             queues=(),
         )
         applied = view.apply(report)
-        desk.reported(report, applied)
+        service.reported(report, applied)
 
     view.is_covered = True
     polled(1, 3)  # nobody spans: reports are not read
     view.is_covered = False
-    assert desk.room(EAST, KIND) == 3
+    assert service.room(EAST, KIND) == 3
     polled(2, 5)
     view.is_covered = True
-    assert desk.room(EAST, KIND) == 5
+    assert service.room(EAST, KIND) == 5
 
 
 async def test_a_global_masters_book_is_kept_up_by_what_it_follows(story):
     asker = Asker(story, story.following)
-    assert asker.desk.room(EAST, KIND) == 6
-    story.following.listen(asker.desk)
+    assert asker.service.room(EAST, KIND) == 6
+    story.following.listen(asker.service)
     await story.clock.advance(1.0)
     await story.polled(nodes=nodes(2), documents=DOCUMENTS, queues=())
     story.view.look = None
-    assert asker.desk.room(EAST, KIND) == 2
+    assert asker.service.room(EAST, KIND) == 2

@@ -5,7 +5,7 @@ import pytest
 from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.errors import ConflictError, NoUsableSubClusterError, RemoteProtocolError, UnavailableError
 from shim.peers.ownership import Owner
-from shim.peers.passing_on import PassingOn, SubmissionDesk
+from shim.peers.passing_on import ForwardedSubmissionService, PassingOn
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.peers import OutcomeFrame, OutcomeKind, ResyncFrame
 from shim.submission.service import Accepted, Rejected
@@ -57,8 +57,8 @@ class Two:
         self.here, self.there, self.listing = Takes(), Takes(), Lists()
         self.told_here, self.told_there = [], []
         self.dialer = MemoryDialer("gm/a")
-        self.desk = SubmissionDesk(self.there, me="gm/b", witness=self.told_there.append)
-        self.dialer.listeners["b:1"] = self.desk.serve
+        self.service = ForwardedSubmissionService(self.there, me="gm/b", observer=self.told_there.append)
+        self.dialer.listeners["b:1"] = self.service.serve
         self.passing = PassingOn(
             self.here,
             me="gm/a",
@@ -66,7 +66,7 @@ class Two:
             owner_of=lambda _: self.owner,
             dialer=self.dialer,
             answer_within_s=answer_within_s,
-            witness=self.told_here.append,
+            observer=self.told_here.append,
         )
 
 
@@ -140,7 +140,7 @@ async def test_an_owner_that_dies_over_it_is_done_without_and_dialled_anew_for_t
 
     two.dialer.listeners["b:1"] = dies
     assert await two.passing.submit(a_submission(1)) == TAKEN
-    two.dialer.listeners["b:1"] = two.desk.serve
+    two.dialer.listeners["b:1"] = two.service.serve
     assert await two.passing.submit(a_submission(2)) == TAKEN
     assert (len(two.here.took), len(two.there.took)) == (1, 1)
 
@@ -152,7 +152,7 @@ async def test_many_at_once_share_one_link_and_each_hears_its_own_answer(two):
             await asyncio.sleep(0.001 * (submission.application_id.sequence % 7))
             return Accepted(SubClusterId(f"c{submission.application_id.sequence}"), is_delivered=True)
 
-    two.dialer.listeners["b:1"] = SubmissionDesk(Echoes(), me="gm/b").serve
+    two.dialer.listeners["b:1"] = ForwardedSubmissionService(Echoes(), me="gm/b").serve
     answers = await asyncio.gather(*(two.passing.submit(a_submission(number)) for number in range(1, 200)))
     assert [answer.home_subcluster for answer in answers] == [f"c{number}" for number in range(1, 200)]
     assert len(two.dialer.links) == 1
@@ -183,8 +183,8 @@ async def test_a_bug_at_the_owner_is_answered_too(two):
         await two.passing.submit(a_submission(1))
 
 
-async def test_a_desk_ends_a_link_that_says_something_else():
+async def test_a_service_ends_a_link_that_says_something_else():
     ours, theirs = linked("gm/a", "gm/b")
     await ours.send(ResyncFrame())
     with pytest.raises(RemoteProtocolError, match="ResyncFrame"):
-        await SubmissionDesk(Takes(), me="gm/b").serve(theirs)
+        await ForwardedSubmissionService(Takes(), me="gm/b").serve(theirs)

@@ -18,7 +18,7 @@ from shim.testing.clock import FakeClock
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import IsPaused, MisbehavesFor
 from shim.testing.reports import a_document, a_report
-from tests.support.scripted_door import ScriptedDoor
+from tests.support.scripted_server import ScriptedServer
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 ONE = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)
@@ -53,17 +53,17 @@ async def test_a_submission_and_its_home_with_the_scores(lines: Lines) -> None:
 
 
 async def test_waiting_with_the_reason_and_how_long(lines: Lines) -> None:
-    door = ScriptedDoor(policy=SharePolicy((FederatedQueue("root.default", max_running=1),)))
-    await door.poll()
-    first, second = await door.submit(), await door.submit()
+    server = ScriptedServer(policy=SharePolicy((FederatedQueue("root.default", max_running=1),)))
+    await server.poll()
+    first, second = await server.submit(), await server.submit()
     assert events(lines, second) == ["submitted", "waits"]
     assert "root.default" in of(lines, second)[1]["reason"]
-    door.federation["east"].move(first, "FINISHED") if first in door.federation["east"].applications else (
-        door.federation["west"].move(first, "FINISHED")
+    server.federation["east"].move(first, "FINISHED") if first in server.federation["east"].applications else (
+        server.federation["west"].move(first, "FINISHED")
     )
-    await door.federation.clock.advance(30.0)
-    await door.poll()
-    await door.federation.wait_for(door.starting.round())
+    await server.federation.clock.advance(30.0)
+    await server.poll()
+    await server.federation.wait_for(server.starting.round())
     assert events(lines, second) == ["submitted", "waits", "home chosen"]
     assert of(lines, second)[2]["waited_s"] >= 30.0
 

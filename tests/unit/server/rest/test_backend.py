@@ -1,4 +1,4 @@
-"""What stands behind the door: names of queues by the sub-clusters' schedulers, and how long answers are waited for."""
+"""What stands behind the server: names of queues by the sub-clusters' schedulers, and how long answers may take."""
 
 import asyncio
 from dataclasses import replace
@@ -12,7 +12,7 @@ from shim.protocol.rest.filters import QueueScope
 from shim.server.rest.backend import Backend
 from shim.testing.reports import a_queue_report, a_report
 from shim.testing.resource_manager import ScriptedResourceManager
-from tests.support.scripted_door import ScriptedDoor
+from tests.support.scripted_server import ScriptedServer
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 QUEUES = (
@@ -24,10 +24,10 @@ QUEUES = (
 
 
 def find(scheduler: str, text: str) -> QueueScope | None:
-    door = ScriptedDoor()
+    server = ScriptedServer()
     for name in (EAST, WEST):
-        door.view.apply(a_report(name, scheduler=scheduler, queues=QUEUES))
-    return door.backend.find_queue(text)
+        server.view.apply(a_report(name, scheduler=scheduler, queues=QUEUES))
+    return server.backend.find_queue(text)
 
 
 @pytest.mark.parametrize(
@@ -80,12 +80,12 @@ class AnswersLate:
 ASKED = RestRequest("GET", "/ws/v1/cluster/metrics", user="ada")
 
 
-async def slow_east() -> tuple[ScriptedDoor, Backend, AnswersLate]:
-    door = ScriptedDoor()
-    await door.poll()
+async def slow_east() -> tuple[ScriptedServer, Backend, AnswersLate]:
+    server = ScriptedServer()
+    await server.poll()
     late = AnswersLate(ASKED.path)
-    door.federation["east"].behave(late)
-    return door, replace(door.backend, answer_within_s=0.05), late
+    server.federation["east"].behave(late)
+    return server, replace(server.backend, answer_within_s=0.05), late
 
 
 async def test_what_takes_its_time_is_waited_for_while_its_cluster_is_heard():
@@ -101,10 +101,10 @@ async def test_what_takes_its_time_is_waited_for_while_its_cluster_is_heard():
 
 
 async def test_what_takes_its_time_is_not_waited_for_when_its_cluster_falls_silent():
-    door, backend, _ = await slow_east()
+    server, backend, _ = await slow_east()
     asking = asyncio.create_task(backend.exchange(EAST, ASKED, is_slow=True))
     await asyncio.sleep(0.01)
-    door.view.note_failure(EAST, "is away", at_s=door.federation.clock.now_s())
+    server.view.note_failure(EAST, "is away", at_s=server.federation.clock.now_s())
     with pytest.raises(HomeUnreachableError, match="nor do polls"):
         async with asyncio.timeout(10):
             await asking

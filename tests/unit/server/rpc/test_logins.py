@@ -1,4 +1,4 @@
-"""Who is let in at a door where clients log in by ticket."""
+"""Who is let in at a server where clients log in by ticket."""
 
 import pytest
 
@@ -16,7 +16,7 @@ from shim.protocol.hrpc import (
     RPCErrorCode,
 )
 from shim.protocol.hrpc.gssapi import GSSAPIServer
-from shim.server.rpc.logins import KerberosDoor, Logins
+from shim.server.rpc.logins import Logins, TicketLogin
 from shim.testing.clock import FakeClock
 from shim.testing.token_stores import InMemoryTokenStore
 
@@ -32,9 +32,7 @@ def never() -> GSSAPIServer:
 def logins(*, allows_simple=False, has_tokens=True, is_on=True):
     clock = FakeClock()
     rules = IdentityRules(proxy_users={"oozie": ProxyRule(hosts=("10.0.0.0/8",), users=("ada",))})
-    kerberos = KerberosDoor(
-        "rm", "node", never, PrincipalRules(frozenset({"HEDDLE.TEST"})), allows_simple=allows_simple
-    )
+    kerberos = TicketLogin("rm", "node", never, PrincipalRules(frozenset({"HEDDLE.TEST"})), allows_simple=allows_simple)
     return Logins(
         IdentityService(rules, secret=b"s" * 32, clock=clock),
         DelegationTokens(b"s" * 32, clock, InMemoryTokenStore()) if has_tokens else None,
@@ -106,7 +104,7 @@ def test_who_comes_by_name_has_no_ticket():
 
 
 def test_tokens_are_protected_as_tickets_are():
-    kerberos = KerberosDoor("rm", "node", never, PrincipalRules(frozenset()), [QualityOfProtection.AUTH_CONF])
+    kerberos = TicketLogin("rm", "node", never, PrincipalRules(frozenset()), [QualityOfProtection.AUTH_CONF])
     clock = FakeClock()
     identity = IdentityService(IdentityRules(), secret=b"s" * 32, clock=clock)
     offer = Logins(identity, DelegationTokens(b"s" * 32, clock, InMemoryTokenStore()), kerberos).offers()[0]
@@ -120,8 +118,8 @@ def test_who_cannot_be_judged_yet_is_asked_to_try_again():
         raise UnavailableError(f"the groups of {user} are not known yet")
 
     rules = IdentityRules(proxy_users={"oozie": ProxyRule(hosts=("*",), groups=("staff",))})
-    door = Logins(IdentityService(rules, secret=b"s" * 32, clock=FakeClock(), groups_of=slow), None, None)
+    server = Logins(IdentityService(rules, secret=b"s" * 32, clock=FakeClock(), groups_of=slow), None, None)
     context = ContextReceived("ada", "oozie", "protocol", AuthMethod.SIMPLE, "", CallerContext("CLI"), b"")
-    told = door.admit(context, "10.1.2.3")
+    told = server.admit(context, "10.1.2.3")
     assert isinstance(told, Failure)
     assert told.java_class == JavaClass.RETRIABLE

@@ -13,11 +13,11 @@ from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from shim.identity.service import Caller
 from shim.protocol.hrpc import Call, CallerContext
 from shim.protocol.proto import ADMINISTRATION, APPLICATION_CLIENT, HA_SERVICE
-from shim.server.rpc import AdminDoor, ClientDoor
+from shim.server.rpc import AdminService, ClientService
 from shim.testing.federation import ScriptedFederation
 from tests.support.loop_watch import LoopWatch, machine_factor
-from tests.unit.server.rpc.test_admin_door import Operators
-from tests.unit.server.rpc.test_client_door import Door
+from tests.unit.server.rpc.test_admin_service import Operators
+from tests.unit.server.rpc.test_client_service import ClientServiceFixture
 
 MIB = 1024 * 1024
 LIMIT_S = 0.05
@@ -74,29 +74,29 @@ def varint(value: int) -> bytes:
 
 
 async def test_no_call_of_any_method_holds_the_loop() -> None:
-    client, operators = await Door(ScriptedFederation()).open(), Operators()
-    servers = ((client.door, APPLICATION_CLIENT), (operators.door, ADMINISTRATION), (operators.door, HA_SERVICE))
+    client, operators = await ClientServiceFixture(ScriptedFederation()).open(), Operators()
+    servers = ((client.server, APPLICATION_CLIENT), (operators.server, ADMINISTRATION), (operators.server, HA_SERVICE))
     limit_s = LIMIT_S * machine_factor()
     findings = []
     with LoopWatch() as watch:
-        for door, protocol in servers:
+        for server, protocol in servers:
             for name, method in protocol.methods.items():
                 for what, payload in payloads(cast("Descriptor", method.request.DESCRIPTOR)):
                     call = Call(1, b"client", 0, CallerContext("CLI"), protocol.name, name, 1, payload)
-                    if await held_by(door, call, watch) > ROOM * limit_s:
-                        again_s = await held_by(door, call, watch)
+                    if await held_by(server, call, watch) > ROOM * limit_s:
+                        again_s = await held_by(server, call, watch)
                         if again_s > limit_s:
                             findings.append(f"{name}: {what}: {again_s:.3f} s")
     assert not findings, "\n".join(findings)
 
 
-async def held_by(door: ClientDoor | AdminDoor, call: Call, watch: LoopWatch) -> float:
+async def held_by(server: ClientService | AdminService, call: Call, watch: LoopWatch) -> float:
     watch.reset()
     began_s = time.thread_time()
-    ready = door.answer_at_once(call, Caller("operator", "operator"))
+    ready = server.answer_at_once(call, Caller("operator", "operator"))
     at_once_s = time.thread_time() - began_s
     await asyncio.sleep(0)
     watch.reset()
     if ready is None:
-        await asyncio.wait({asyncio.create_task(door.answer(call, Caller("operator", "operator")))}, timeout=20)
+        await asyncio.wait({asyncio.create_task(server.answer(call, Caller("operator", "operator")))}, timeout=20)
     return max(at_once_s, watch.longest_s)

@@ -1,4 +1,4 @@
-"""The whole REST door over scripted ResourceManagers and a held clock: no socket, no process."""
+"""The whole REST server over scripted ResourceManagers and a held clock: no socket, no process."""
 
 import json
 from collections.abc import Callable, Collection, Sequence
@@ -22,11 +22,11 @@ from shim.queues.core.entitle import ShareSettings
 from shim.queues.starting import Starting
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheLimits
-from shim.server.rest.door import RestDoor
-from shim.server.rest.exchanges import Exchange
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
+from shim.server.rest.request_records import RequestResponse
+from shim.server.rest.service import RestService
 from shim.server.rest.site import Site
 from shim.submission.application_ids import ApplicationIds
 from shim.submission.core.home import HomeSettings
@@ -35,18 +35,18 @@ from shim.submission.repair import Repair
 from shim.submission.service import SubmissionService, SubmissionTools
 from shim.testing.federation import ScriptedFederation
 
-__all__ = ["ScriptedDoor", "body_of", "context"]
+__all__ = ["ScriptedServer", "body_of", "context"]
 
 BASE = "/ws/v1/cluster"
 
 
-class ScriptedDoor:
-    """A door, and the world behind it.
+class ScriptedServer:
+    """A server, and the world behind it.
 
     Attributes:
         federation: The ResourceManagers, the store and the clock.
         starting: Lets start what waits for its queue's turn, if there is a policy.
-        exchanges: What the door reported.
+        exchanges: What the server reported.
         api: Heddle's own web services.
     """
 
@@ -99,7 +99,7 @@ class ScriptedDoor:
             clock=clock,
         )
         self.health = Health(self.view, store, clock)
-        self.exchanges: list[Exchange] = []
+        self.exchanges: list[RequestResponse] = []
         believed = rules or IdentityRules(allow_anonymous=True)
         self.identity = IdentityService(believed, secret=b"s" * 32, clock=clock, groups_of=groups_of)
         webs = {SubClusterId(name): f"http://rm.{name}:8088" for name in names}
@@ -113,7 +113,7 @@ class ScriptedDoor:
             read_node_settings=dict.fromkeys(managers, no_node_settings),
         )
         self.api = HeddleAPI(self.backend, inspection, administration, homes.choose, self.identity)
-        self.door = RestDoor(
+        self.server = RestService(
             self.backend,
             self.identity,
             Operations(self.backend, login_user="heddle", staleness_s=staleness_s),
@@ -144,14 +144,14 @@ class ScriptedDoor:
         named = {name.replace("_", "-"): value for name, value in headers.items()}
         shown = {"host": "front:8088", **named}
         request = Request(method, path, query, tuple(shown.items()), body, "127.0.0.1")
-        return await self.federation.wait_for(self.door.answer(request))
+        return await self.federation.wait_for(self.server.answer(request))
 
     async def get(self, path: str, **headers: Any) -> Answer:
         """GET below the base path."""
         return await self.ask("GET", BASE + path, **headers)
 
     async def submit(self, user: str = "alice", **fields: object) -> ApplicationId:
-        """A new application through the door."""
+        """A new application through the server."""
         made = body_of(await self.ask("POST", f"{BASE}/apps/new-application?user.name={user}"))
         answer = await self.ask(
             "POST",

@@ -1,4 +1,4 @@
-"""The client door over a federation in memory: every method has its way, and what is away is not hidden."""
+"""The client RPC server over a federation in memory: every method has its way, and what is away is not hidden."""
 
 import asyncio
 from dataclasses import replace
@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from adapters.yarn.rm_doors import BothDoors
+from adapters.yarn.rm_dual import DualResourceManager
 from shim.calls.client import CallSettings, ClientCalls
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
@@ -55,7 +55,7 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import application_message, application_of
 from shim.queues.admission import WaitingRoom
 from shim.queues.core.entitle import ShareSettings
-from shim.server.rpc import ClientDoor, ClientUseCases
+from shim.server.rpc import ClientService, ClientUseCases
 from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
 from shim.server.rpc.kept_answers import KeptAnswers
 from shim.submission.application_ids import ApplicationIds
@@ -68,8 +68,8 @@ ALICE = Caller("alice", "alice")
 APP = ApplicationId(1_800_000_000_000, 7)
 
 
-class Door:
-    """A door with everything behind it."""
+class ClientServiceFixture:
+    """A server with everything behind it."""
 
     def __init__(self, federation: ScriptedFederation, *, is_shared: bool = True) -> None:
         self.federation = federation
@@ -77,10 +77,10 @@ class Door:
         self.guarded = frozenset[SubClusterId]() if is_shared else frozenset(federation.managers)
         self.rpcs = {name: ScriptedRPC(manager) for name, manager in federation.managers.items()}
 
-    async def open(self) -> "Door":
+    async def open(self) -> "ClientServiceFixture":
         federation = self.federation
-        both = {name: BothDoors(manager, self.rpcs[name]) for name, manager in federation.managers.items()}
-        federation.managers = both  # type: ignore[assignment]  # the Heddle calls both doors of each
+        both = {name: DualResourceManager(manager, self.rpcs[name]) for name, manager in federation.managers.items()}
+        federation.managers = both  # type: ignore[assignment]  # the Heddle calls both servers of each
         self.heddle = await federation.start()
         heddle, clock = self.heddle, federation.clock
         calls = ClientCalls(
@@ -94,7 +94,7 @@ class Door:
         )
         rules = IdentityRules(admins=("operator",), proxy_users={"oozie": ProxyRule(hosts=("*",), users=("alice",))})
         identity = IdentityService(rules, secret=b"s" * 32, clock=clock)
-        self.door = ClientDoor(
+        self.server = ClientService(
             ClientUseCases(
                 calls=calls,
                 ids=ApplicationIds(federation.store),
@@ -112,7 +112,7 @@ class Door:
         call = Call(
             1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, method, 1, request.SerializeToString()
         )
-        told = await self.federation.wait_for(self.door.answer(call, caller))
+        told = await self.federation.wait_for(self.server.answer(call, caller))
         return told if isinstance(told, Failure) else APPLICATION_CLIENT.methods[method].answer.FromString(told)
 
     def asked(self, method):
@@ -124,14 +124,14 @@ class Door:
 
 
 @pytest.fixture
-async def door() -> Door:
-    return await Door(ScriptedFederation()).open()
+async def server() -> ClientServiceFixture:
+    return await ClientServiceFixture(ScriptedFederation()).open()
 
 
 @pytest.fixture
-async def guarded() -> Door:
+async def guarded() -> ClientServiceFixture:
     """One where what a list shows depends on who asks."""
-    return await Door(ScriptedFederation(), is_shared=False).open()
+    return await ClientServiceFixture(ScriptedFederation(), is_shared=False).open()
 
 
 def submission(application_id=APP, name="pi"):
@@ -173,13 +173,13 @@ def test_the_key_of_every_routed_method_is_found_in_its_request(method):
     assert CLIENT_METHODS[method].application(request) == ApplicationId(0, 0)
 
 
-def test_every_own_method_has_code(door):
-    assert {name for name, row in CLIENT_METHODS.items() if row.way is Way.OWN} == set(door.door._own)
+def test_every_own_method_has_code(server):
+    assert {name for name, row in CLIENT_METHODS.items() if row.way is Way.OWN} == set(server.server._own)
 
 
-async def test_new_ids_are_the_federations_own_and_grow(door):
-    first = await door.ask("getNewApplication", GetApplicationsRequestProto())
-    second = await door.ask("getNewApplication", GetApplicationsRequestProto())
+async def test_new_ids_are_the_federations_own_and_grow(server):
+    first = await server.ask("getNewApplication", GetApplicationsRequestProto())
+    second = await server.ask("getNewApplication", GetApplicationsRequestProto())
 
     assert isinstance(first, GetNewApplicationResponseProto)
     assert application_of(first.application_id) < application_of(second.application_id)
@@ -187,33 +187,33 @@ async def test_new_ids_are_the_federations_own_and_grow(door):
     assert {item.key for item in first.maximumCapability.resource_value_map} == {"memory-mb", "vcores"}
 
 
-async def test_a_submission_is_in_one_home_byte_for_byte_and_as_its_user(door):
-    await door.ask("submitApplication", submission())
-    await door.ask("submitApplication", submission())
+async def test_a_submission_is_in_one_home_byte_for_byte_and_as_its_user(server):
+    await server.ask("submitApplication", submission())
+    await server.ask("submitApplication", submission())
 
-    (home,) = [name for name in ("east", "west") if APP in door.manager(name).applications]
-    (sent,) = [call for call in door.rpcs[SubClusterId(home)].calls if call.method == "submitApplication"]
+    (home,) = [name for name in ("east", "west") if APP in server.manager(name).applications]
+    (sent,) = [call for call in server.rpcs[SubClusterId(home)].calls if call.method == "submitApplication"]
     assert sent.payload == submission().SerializeToString()
     assert sent.user == "alice"
-    assert door.manager(home).applications[APP]["user"] == "alice"
+    assert server.manager(home).applications[APP]["user"] == "alice"
 
 
-async def test_the_same_id_with_another_content_is_refused(door):
-    await door.ask("submitApplication", submission())
-    await door.federation.wait_for(door.heddle.poll())
+async def test_the_same_id_with_another_content_is_refused(server):
+    await server.ask("submitApplication", submission())
+    await server.federation.wait_for(server.heddle.poll())
 
-    refused = await door.ask("submitApplication", submission(name="another"))
+    refused = await server.ask("submitApplication", submission(name="another"))
 
     assert isinstance(refused, Failure)
     assert refused.java_class == JavaClass.YARN
     assert "another content" in refused.message
 
 
-async def test_a_home_that_refuses_a_submission_is_quoted(door):
+async def test_a_home_that_refuses_a_submission_is_quoted(server):
     for name in ("east", "west"):
-        door.manager(name).behave(RejectsSubmissions())
+        server.manager(name).behave(RejectsSubmissions())
 
-    refused = await door.ask("submitApplication", submission())
+    refused = await server.ask("submitApplication", submission())
 
     assert isinstance(refused, Failure)
     assert refused.java_class == JavaClass.YARN
@@ -221,65 +221,65 @@ async def test_a_home_that_refuses_a_submission_is_quoted(door):
 
 
 @pytest.mark.parametrize("method", ["submitApplication", "getApplications", "getDelegationToken", "getClusterMetrics"])
-def test_a_request_that_is_too_large_is_refused_before_it_is_decoded(door, method):
+def test_a_request_that_is_too_large_is_refused_before_it_is_decoded(server, method):
     undecodable = b"\xff" * (1024 * 1024 + 1)
     call = Call(1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, method, 1, undecodable)
 
-    refused = door.door.answer_at_once(call, ALICE)
+    refused = server.server.answer_at_once(call, ALICE)
 
     assert isinstance(refused, Failure)
     assert "max_body_bytes" in refused.message
 
 
-async def test_a_submission_that_is_too_large_for_the_store_is_refused(door):
+async def test_a_submission_that_is_too_large_for_the_store_is_refused(server):
     large = submission()
     large.application_submission_context.am_container_spec.tokens = b"x" * (1024 * 1024)
-    refused = await door.ask("submitApplication", large)
+    refused = await server.ask("submitApplication", large)
 
     assert isinstance(refused, Failure)
     assert "max_body_bytes" in refused.message
-    assert not door.heddle.view.find(APP)
+    assert not server.heddle.view.find(APP)
 
 
-async def test_a_submission_without_an_id_is_refused(door):
-    refused = await door.ask("submitApplication", SubmitApplicationRequestProto())
+async def test_a_submission_without_an_id_is_refused(server):
+    refused = await server.ask("submitApplication", SubmitApplicationRequestProto())
 
     assert isinstance(refused, Failure)
     assert "application id" in refused.message
 
 
-async def test_a_submission_goes_to_the_other_cluster_when_the_first_refuses_connections(door):
-    door.manager("east").behave(IsNeverReached())
+async def test_a_submission_goes_to_the_other_cluster_when_the_first_refuses_connections(server):
+    server.manager("east").behave(IsNeverReached())
 
-    await door.ask("submitApplication", submission())
+    await server.ask("submitApplication", submission())
 
-    assert APP in door.manager("west").applications
+    assert APP in server.manager("west").applications
 
 
-async def test_a_submission_to_a_frozen_home_is_acknowledged_and_reported_as_submitted(door):
-    door.manager("east").behave(IsPaused())
+async def test_a_submission_to_a_frozen_home_is_acknowledged_and_reported_as_submitted(server):
+    server.manager("east").behave(IsPaused())
 
-    acknowledged = await door.ask("submitApplication", submission())
-    report = await door.ask("getApplicationReport", report_request())
+    acknowledged = await server.ask("submitApplication", submission())
+    report = await server.ask("getApplicationReport", report_request())
 
     assert not isinstance(acknowledged, Failure)
     assert isinstance(report, GetApplicationReportResponseProto)
     state = YarnApplicationStateProto.Name(report.application_report.yarn_application_state)
     assert state == "SUBMITTED"
-    assert APP not in door.manager("west").applications
+    assert APP not in server.manager("west").applications
 
 
-async def test_a_report_comes_from_the_home_itself(door):
-    door.manager("west").add_application(APP, user="alice", name="elsewhere")
+async def test_a_report_comes_from_the_home_itself(server):
+    server.manager("west").add_application(APP, user="alice", name="elsewhere")
 
-    report = await door.ask("getApplicationReport", report_request())
+    report = await server.ask("getApplicationReport", report_request())
 
     assert report.application_report.diagnostics == "told by its home"
     assert report.application_report.name == "elsewhere"
 
 
-async def test_an_unknown_application_is_refused_in_the_words_of_a_resource_manager(door):
-    refused = await door.ask("getApplicationReport", report_request())
+async def test_an_unknown_application_is_refused_in_the_words_of_a_resource_manager(server):
+    refused = await server.ask("getApplicationReport", report_request())
 
     assert refused == Failure(
         JavaClass.APPLICATION_NOT_FOUND,
@@ -287,69 +287,69 @@ async def test_an_unknown_application_is_refused_in_the_words_of_a_resource_mana
     )
 
 
-async def test_a_list_has_the_applications_of_both_clusters(door):
+async def test_a_list_has_the_applications_of_both_clusters(server):
     other = ApplicationId(APP.cluster_timestamp, 8)
-    door.manager("east").add_application(APP)
-    door.manager("west").add_application(other)
+    server.manager("east").add_application(APP)
+    server.manager("west").add_application(other)
 
-    listed = await door.ask("getApplications", GetApplicationsRequestProto())
+    listed = await server.ask("getApplications", GetApplicationsRequestProto())
 
     assert {application_of(report.applicationId) for report in listed.applications} == {APP, other}
 
 
-async def test_a_list_is_cut_at_its_limit_after_the_merge(door):
+async def test_a_list_is_cut_at_its_limit_after_the_merge(server):
     for number in range(4):
-        manager = door.manager("east" if number % 2 else "west")
+        manager = server.manager("east" if number % 2 else "west")
         manager.add_application(ApplicationId(1, number))
 
-    listed = await door.ask("getApplications", GetApplicationsRequestProto(limit=3))
+    listed = await server.ask("getApplications", GetApplicationsRequestProto(limit=3))
 
     assert len(listed.applications) == 3
 
 
-async def test_a_list_keeps_what_was_last_known_of_a_cluster_that_went_away(door):
-    door.manager("west").add_application(APP, "RUNNING", user="alice")
-    await door.federation.wait_for(door.heddle.poll())
-    door.manager("west").behave(IsNeverReached())
+async def test_a_list_keeps_what_was_last_known_of_a_cluster_that_went_away(server):
+    server.manager("west").add_application(APP, "RUNNING", user="alice")
+    await server.federation.wait_for(server.heddle.poll())
+    server.manager("west").behave(IsNeverReached())
 
-    listed = await door.ask("getApplications", GetApplicationsRequestProto())
-    of_others = await door.ask("getApplications", GetApplicationsRequestProto(users=["bob"]))
+    listed = await server.ask("getApplications", GetApplicationsRequestProto())
+    of_others = await server.ask("getApplications", GetApplicationsRequestProto(users=["bob"]))
 
     assert [application_of(report.applicationId) for report in listed.applications] == [APP]
     assert not of_others.applications
 
 
-async def test_a_report_is_the_last_known_one_when_its_home_went_away(door):
-    door.manager("west").add_application(APP, "RUNNING", user="alice")
-    await door.federation.wait_for(door.heddle.poll())
-    door.manager("west").behave(IsNeverReached())
+async def test_a_report_is_the_last_known_one_when_its_home_went_away(server):
+    server.manager("west").add_application(APP, "RUNNING", user="alice")
+    await server.federation.wait_for(server.heddle.poll())
+    server.manager("west").behave(IsNeverReached())
 
-    report = await door.ask("getApplicationReport", report_request())
+    report = await server.ask("getApplicationReport", report_request())
 
     assert report.application_report.user == "alice"
     assert report.application_report.yarn_application_state == YarnApplicationStateProto.RUNNING
 
 
-async def test_a_kill_goes_to_the_home_and_what_is_read_afterwards_is_fetched(door):
-    door.manager("west").add_application(APP)
-    await door.federation.wait_for(door.heddle.poll())
+async def test_a_kill_goes_to_the_home_and_what_is_read_afterwards_is_fetched(server):
+    server.manager("west").add_application(APP)
+    await server.federation.wait_for(server.heddle.poll())
     request = KillApplicationRequestProto(application_id=application_message(APP))
 
-    first = await door.ask("forceKillApplication", request)
-    second = await door.ask("forceKillApplication", request)
+    first = await server.ask("forceKillApplication", request)
+    second = await server.ask("forceKillApplication", request)
 
     assert isinstance(first, KillApplicationResponseProto)
     assert second.is_kill_completed
-    assert door.manager("west").applications[APP]["state"] == "KILLED"
-    assert door.heddle.view.is_outdated(APP)
+    assert server.manager("west").applications[APP]["state"] == "KILLED"
+    assert server.heddle.view.is_outdated(APP)
 
 
-async def test_a_kill_whose_home_went_away_asks_the_client_to_try_again(door):
-    door.manager("west").add_application(APP)
-    await door.federation.wait_for(door.heddle.poll())
-    door.manager("west").behave(IsNeverReached())
+async def test_a_kill_whose_home_went_away_asks_the_client_to_try_again(server):
+    server.manager("west").add_application(APP)
+    await server.federation.wait_for(server.heddle.poll())
+    server.manager("west").behave(IsNeverReached())
 
-    refused = await door.ask(
+    refused = await server.ask(
         "forceKillApplication", KillApplicationRequestProto(application_id=application_message(APP))
     )
 
@@ -357,15 +357,15 @@ async def test_a_kill_whose_home_went_away_asks_the_client_to_try_again(door):
     assert refused.java_class == JavaClass.RETRIABLE
 
 
-async def test_nodes_of_both_clusters_are_one_list(door):
-    answer = await door.ask("getClusterNodes", GetApplicationsRequestProto())
+async def test_nodes_of_both_clusters_are_one_list(server):
+    answer = await server.ask("getClusterNodes", GetApplicationsRequestProto())
 
     assert isinstance(answer, GetClusterNodesResponseProto)
     assert {report.nodeId.host for report in answer.nodeReports} == {"east-n1", "west-n1"}
 
 
-async def test_counts_are_added(door):
-    answer = await door.ask("getClusterMetrics", GetApplicationsRequestProto())
+async def test_counts_are_added(server):
+    answer = await server.ask("getClusterMetrics", GetApplicationsRequestProto())
 
     assert answer.cluster_metrics.num_node_managers == 2
 
@@ -377,65 +377,65 @@ BOB = Caller("bob", "bob")
 NEW = Call(1, b"", 0, None, APPLICATION_CLIENT.name, "getNewApplication", 1, b"")
 
 
-async def test_a_merged_answer_is_kept_and_given_at_once(door):
-    assert door.door.answer_at_once(METRICS, ALICE) is None
-    told = await door.federation.wait_for(door.door.answer(METRICS, ALICE))
+async def test_a_merged_answer_is_kept_and_given_at_once(server):
+    assert server.server.answer_at_once(METRICS, ALICE) is None
+    told = await server.federation.wait_for(server.server.answer(METRICS, ALICE))
 
-    assert door.door.answer_at_once(METRICS, Caller("bob", "bob")) == told
-    assert door.asked("getClusterMetrics") == 2
-
-
-async def test_an_answer_is_not_kept_for_another_request(door):
-    await door.federation.wait_for(door.door.answer(METRICS, ALICE))
-
-    assert door.door.answer_at_once(replace(METRICS, payload_untrusted=b"\x7a\x00"), ALICE) is None
-    assert door.door.answer_at_once(replace(METRICS, method="getClusterNodes"), ALICE) is None
+    assert server.server.answer_at_once(METRICS, Caller("bob", "bob")) == told
+    assert server.asked("getClusterMetrics") == 2
 
 
-async def test_who_asks_meanwhile_gets_the_same_answer(door):
-    asking = [asyncio.create_task(door.door.answer(METRICS, ALICE)) for _ in range(8)]
-    told = [await door.federation.wait_for(asyncio.wait_for(each, None)) for each in asking]
+async def test_an_answer_is_not_kept_for_another_request(server):
+    await server.federation.wait_for(server.server.answer(METRICS, ALICE))
+
+    assert server.server.answer_at_once(replace(METRICS, payload_untrusted=b"\x7a\x00"), ALICE) is None
+    assert server.server.answer_at_once(replace(METRICS, method="getClusterNodes"), ALICE) is None
+
+
+async def test_who_asks_meanwhile_gets_the_same_answer(server):
+    asking = [asyncio.create_task(server.server.answer(METRICS, ALICE)) for _ in range(8)]
+    told = [await server.federation.wait_for(asyncio.wait_for(each, None)) for each in asking]
 
     assert len(set(told)) == 1
-    assert door.asked("getClusterMetrics") == 2
+    assert server.asked("getClusterMetrics") == 2
 
 
-async def test_a_kept_answer_ends_when_it_is_too_old(door):
-    await door.federation.wait_for(door.door.answer(METRICS, ALICE))
-    await door.federation.clock.advance(0.99)
-    assert door.door.answer_at_once(METRICS, ALICE) is not None
-    await door.federation.clock.advance(0.02)
-    assert door.door.answer_at_once(METRICS, ALICE) is None
+async def test_a_kept_answer_ends_when_it_is_too_old(server):
+    await server.federation.wait_for(server.server.answer(METRICS, ALICE))
+    await server.federation.clock.advance(0.99)
+    assert server.server.answer_at_once(METRICS, ALICE) is not None
+    await server.federation.clock.advance(0.02)
+    assert server.server.answer_at_once(METRICS, ALICE) is None
 
 
-async def test_a_kept_answer_ends_with_a_change_made_through_heddle(door):
-    await door.federation.wait_for(door.door.answer(METRICS, ALICE))
-    door.heddle.view.mark_touched(SubClusterId("east"), Part.NODES, at_s=door.federation.clock.now_s())
-    assert door.door.answer_at_once(METRICS, ALICE) is None
+async def test_a_kept_answer_ends_with_a_change_made_through_heddle(server):
+    await server.federation.wait_for(server.server.answer(METRICS, ALICE))
+    server.heddle.view.mark_touched(SubClusterId("east"), Part.NODES, at_s=server.federation.clock.now_s())
+    assert server.server.answer_at_once(METRICS, ALICE) is None
 
 
-async def test_a_kept_answer_ends_when_a_cluster_goes_missing(door):
-    await door.federation.wait_for(door.door.answer(METRICS, ALICE))
-    door.heddle.view.note_failure(SubClusterId("east"), "is away", at_s=door.federation.clock.now_s())
-    assert door.door.answer_at_once(METRICS, ALICE) is None
+async def test_a_kept_answer_ends_when_a_cluster_goes_missing(server):
+    await server.federation.wait_for(server.server.answer(METRICS, ALICE))
+    server.heddle.view.note_failure(SubClusterId("east"), "is away", at_s=server.federation.clock.now_s())
+    assert server.server.answer_at_once(METRICS, ALICE) is None
 
 
-async def test_an_answer_that_lacks_a_cluster_unexpectedly_is_not_kept(door):
-    door.manager("east").behave(IsNeverReached())
-    await door.federation.wait_for(door.door.answer(METRICS, ALICE))
-    assert door.door.answer_at_once(METRICS, ALICE) is None
+async def test_an_answer_that_lacks_a_cluster_unexpectedly_is_not_kept(server):
+    server.manager("east").behave(IsNeverReached())
+    await server.federation.wait_for(server.server.answer(METRICS, ALICE))
+    assert server.server.answer_at_once(METRICS, ALICE) is None
 
 
-async def test_what_a_missing_cluster_last_told_stays_in_a_count(door):
+async def test_what_a_missing_cluster_last_told_stays_in_a_count(server):
     def managers(answer):
         return GetClusterMetricsResponseProto.FromString(answer).cluster_metrics.num_node_managers
 
-    whole = await door.federation.wait_for(door.door.answer(METRICS, ALICE))
-    door.heddle.view.note_failure(SubClusterId("east"), "is away", at_s=door.federation.clock.now_s())
-    assert managers(await door.federation.wait_for(door.door.answer(METRICS, BOB))) == managers(whole) > 1
+    whole = await server.federation.wait_for(server.server.answer(METRICS, ALICE))
+    server.heddle.view.note_failure(SubClusterId("east"), "is away", at_s=server.federation.clock.now_s())
+    assert managers(await server.federation.wait_for(server.server.answer(METRICS, BOB))) == managers(whole) > 1
 
-    door.heddle.view.retire([SubClusterId("east")])
-    assert managers(await door.federation.wait_for(door.door.answer(METRICS, ALICE))) < managers(whole)
+    server.heddle.view.retire([SubClusterId("east")])
+    assert managers(await server.federation.wait_for(server.server.answer(METRICS, ALICE))) < managers(whole)
 
 
 def listed(answer):
@@ -445,41 +445,41 @@ def listed(answer):
 
 async def test_a_list_is_kept_for_who_asked_and_for_nobody_else_where_there_are_access_lists(guarded):
     guarded.manager("east").add_application(APP)
-    told = await guarded.federation.wait_for(guarded.door.answer(LIST, ALICE))
+    told = await guarded.federation.wait_for(guarded.server.answer(LIST, ALICE))
 
     assert listed(told) == {APP}
-    assert guarded.door.answer_at_once(LIST, ALICE) == told
-    assert guarded.door.answer_at_once(LIST, BOB) is None
-    assert guarded.door.answer_at_once(replace(LIST, payload_untrusted=b"\x12\x01x"), ALICE) is None
+    assert guarded.server.answer_at_once(LIST, ALICE) == told
+    assert guarded.server.answer_at_once(LIST, BOB) is None
+    assert guarded.server.answer_at_once(replace(LIST, payload_untrusted=b"\x12\x01x"), ALICE) is None
 
 
-async def test_a_list_is_kept_for_every_user_where_there_are_none(door):
-    door.manager("east").add_application(APP, user="carol")
-    told = await door.federation.wait_for(door.door.answer(LIST, ALICE))
+async def test_a_list_is_kept_for_every_user_where_there_are_none(server):
+    server.manager("east").add_application(APP, user="carol")
+    told = await server.federation.wait_for(server.server.answer(LIST, ALICE))
 
     assert listed(told) == {APP}
-    assert door.door.answer_at_once(LIST, BOB) == told
-    assert door.asked("getApplications") == 2
+    assert server.server.answer_at_once(LIST, BOB) == told
+    assert server.asked("getApplications") == 2
 
 
-async def test_a_list_of_ones_own_is_for_nobody_else(door):
+async def test_a_list_of_ones_own_is_for_nobody_else(server):
     own = GetApplicationsRequestProto(scope=ApplicationsRequestScopeProto.OWN)
     asked = replace(LIST, payload_untrusted=own.SerializeToString())
-    await door.federation.wait_for(door.door.answer(asked, ALICE))
+    await server.federation.wait_for(server.server.answer(asked, ALICE))
 
-    assert door.door.answer_at_once(asked, BOB) is None
-    assert door.door.answer_at_once(asked, ALICE) is not None
+    assert server.server.answer_at_once(asked, BOB) is None
+    assert server.server.answer_at_once(asked, ALICE) is not None
 
 
-async def test_whoever_has_a_live_application_is_given_a_list_of_his_own(door):
-    door.manager("east").add_application(APP, user="bob", unmanagedApplication=True)
-    await door.federation.wait_for(door.heddle.poll())
-    of_alice = await door.federation.wait_for(door.door.answer(LIST, ALICE))
+async def test_whoever_has_a_live_application_is_given_a_list_of_his_own(server):
+    server.manager("east").add_application(APP, user="bob", unmanagedApplication=True)
+    await server.federation.wait_for(server.heddle.poll())
+    of_alice = await server.federation.wait_for(server.server.answer(LIST, ALICE))
 
-    assert door.door.answer_at_once(LIST, BOB) is None
-    assert tokens(await door.federation.wait_for(door.door.answer(LIST, BOB))) == [b"bob"]
+    assert server.server.answer_at_once(LIST, BOB) is None
+    assert tokens(await server.federation.wait_for(server.server.answer(LIST, BOB))) == [b"bob"]
     assert tokens(of_alice) == []
-    assert door.door.answer_at_once(LIST, ALICE) == of_alice
+    assert server.server.answer_at_once(LIST, ALICE) == of_alice
 
 
 def tokens(answer):
@@ -488,118 +488,118 @@ def tokens(answer):
     return [report.am_rm_token.password for report in told.applications if report.HasField("am_rm_token")]
 
 
-async def test_a_list_that_holds_a_token_is_for_its_owner_alone_though_no_poll_has_told_of_it(door):
-    door.manager("east").add_application(APP, user="bob", unmanagedApplication=True)  # after the last poll
-    told = await asyncio.gather(*(door.door.answer(LIST, caller) for caller in (BOB, ALICE, BOB, ALICE)))
+async def test_a_list_that_holds_a_token_is_for_its_owner_alone_though_no_poll_has_told_of_it(server):
+    server.manager("east").add_application(APP, user="bob", unmanagedApplication=True)  # after the last poll
+    told = await asyncio.gather(*(server.server.answer(LIST, caller) for caller in (BOB, ALICE, BOB, ALICE)))
 
     assert [tokens(answer) for answer in told] == [[b"bob"], [], [b"bob"], []]
-    assert tokens(door.door.answer_at_once(LIST, BOB)) == [b"bob"]
-    assert tokens(door.door.answer_at_once(LIST, ALICE)) == []
-    assert tokens(door.door.answer_at_once(LIST, Caller("carol", "carol"))) == []
+    assert tokens(server.server.answer_at_once(LIST, BOB)) == [b"bob"]
+    assert tokens(server.server.answer_at_once(LIST, ALICE)) == []
+    assert tokens(server.server.answer_at_once(LIST, Caller("carol", "carol"))) == []
 
 
 @pytest.mark.parametrize("change", ["submitApplication", "forceKillApplication"])
-async def test_a_kept_list_ends_with_a_change_made_through_heddle(door, change):
-    door.manager("east").add_application(APP)
-    await door.federation.wait_for(door.heddle.poll())
-    await door.federation.wait_for(door.door.answer(LIST, ALICE))
+async def test_a_kept_list_ends_with_a_change_made_through_heddle(server, change):
+    server.manager("east").add_application(APP)
+    await server.federation.wait_for(server.heddle.poll())
+    await server.federation.wait_for(server.server.answer(LIST, ALICE))
     new = ApplicationId(APP.cluster_timestamp, 9)
     requests = {
         "submitApplication": submission(new),
         "forceKillApplication": KillApplicationRequestProto(application_id=application_message(APP)),
     }
 
-    await door.ask(change, requests[change])
+    await server.ask(change, requests[change])
 
-    assert door.door.answer_at_once(LIST, ALICE) is None
-    again = await door.federation.wait_for(door.door.answer(LIST, ALICE))
+    assert server.server.answer_at_once(LIST, ALICE) is None
+    again = await server.federation.wait_for(server.server.answer(LIST, ALICE))
     assert listed(again) == ({APP, new} if change == "submitApplication" else {APP})
 
 
-async def test_a_kept_list_ends_when_it_is_too_old(door):
-    await door.federation.wait_for(door.door.answer(LIST, ALICE))
-    await door.federation.clock.advance(1.01)
+async def test_a_kept_list_ends_when_it_is_too_old(server):
+    await server.federation.wait_for(server.server.answer(LIST, ALICE))
+    await server.federation.clock.advance(1.01)
 
-    assert door.door.answer_at_once(LIST, ALICE) is None
+    assert server.server.answer_at_once(LIST, ALICE) is None
 
 
-async def test_others_than_the_owner_share_the_question_for_a_report(door):
-    door.manager("west").add_application(APP, "RUNNING", user="alice", unmanagedApplication=True)
-    await door.federation.wait_for(door.heddle.poll())
+async def test_others_than_the_owner_share_the_question_for_a_report(server):
+    server.manager("west").add_application(APP, "RUNNING", user="alice", unmanagedApplication=True)
+    await server.federation.wait_for(server.heddle.poll())
     callers = [Caller(name, name) for name in ("bob", "alice", "carol", "alice", "bob", "dave")]
 
-    told = await asyncio.gather(*(door.door.answer(REPORT, caller) for caller in callers))
+    told = await asyncio.gather(*(server.server.answer(REPORT, caller) for caller in callers))
 
-    calls = [call for rpc in door.rpcs.values() for call in rpc.calls if call.method == "getApplicationReport"]
+    calls = [call for rpc in server.rpcs.values() for call in rpc.calls if call.method == "getApplicationReport"]
     assert sorted(call.user for call in calls) == ["alice", "bob"]
     assert [b"YARN_AM_RM_TOKEN" in answer for answer in told] == [caller.user == "alice" for caller in callers]
 
 
 async def test_who_asks_for_a_report_meanwhile_shares_the_question_and_nobody_else(guarded):
-    door = guarded
-    door.manager("west").add_application(APP, "RUNNING", user="alice")
-    await door.federation.wait_for(door.heddle.poll())
+    server = guarded
+    server.manager("west").add_application(APP, "RUNNING", user="alice")
+    await server.federation.wait_for(server.heddle.poll())
     callers = [ALICE] * 8 + [BOB] * 8
 
-    told = await asyncio.gather(*(door.door.answer(REPORT, caller) for caller in callers))
+    told = await asyncio.gather(*(server.server.answer(REPORT, caller) for caller in callers))
 
     assert len(set(told)) == 1
-    calls = [call for rpc in door.rpcs.values() for call in rpc.calls if call.method == "getApplicationReport"]
+    calls = [call for rpc in server.rpcs.values() for call in rpc.calls if call.method == "getApplicationReport"]
     assert sorted(call.user for call in calls) == ["alice", "bob"]
 
 
-async def test_a_report_of_what_lives_is_asked_for_each_time(door):
-    door.manager("west").add_application(APP, "RUNNING", user="alice")
-    await door.federation.wait_for(door.heddle.poll())
-    await door.ask("getApplicationReport", report_request())
-    door.manager("west").move(APP, "FINISHED")
+async def test_a_report_of_what_lives_is_asked_for_each_time(server):
+    server.manager("west").add_application(APP, "RUNNING", user="alice")
+    await server.federation.wait_for(server.heddle.poll())
+    await server.ask("getApplicationReport", report_request())
+    server.manager("west").move(APP, "FINISHED")
 
-    report = await door.ask("getApplicationReport", report_request())
+    report = await server.ask("getApplicationReport", report_request())
 
     assert report.application_report.yarn_application_state == YarnApplicationStateProto.FINISHED
 
 
-async def test_a_question_that_began_before_a_change_is_not_shared_after_it(door):
-    door.manager("west").add_application(APP, "RUNNING", user="alice")
-    await door.federation.wait_for(door.heddle.poll())
-    before = asyncio.create_task(door.door.answer(REPORT, ALICE))
+async def test_a_question_that_began_before_a_change_is_not_shared_after_it(server):
+    server.manager("west").add_application(APP, "RUNNING", user="alice")
+    await server.federation.wait_for(server.heddle.poll())
+    before = asyncio.create_task(server.server.answer(REPORT, ALICE))
     await asyncio.sleep(0)  # it is under way
-    door.heddle.listing.mark_written(APP)
+    server.heddle.listing.mark_written(APP)
 
-    after = asyncio.create_task(door.door.answer(REPORT, ALICE))
+    after = asyncio.create_task(server.server.answer(REPORT, ALICE))
     await asyncio.gather(before, after)
 
-    assert door.asked("getApplicationReport") == 2
+    assert server.asked("getApplicationReport") == 2
 
 
 async def test_the_report_of_an_end_is_kept_for_who_asked_where_there_are_access_lists(guarded):
     guarded.manager("west").add_application(APP, "FINISHED", user="alice")
     await guarded.federation.wait_for(guarded.heddle.poll())
 
-    told = await guarded.federation.wait_for(guarded.door.answer(REPORT, ALICE))
+    told = await guarded.federation.wait_for(guarded.server.answer(REPORT, ALICE))
     await guarded.federation.clock.advance(100)
 
-    assert guarded.door.answer_at_once(REPORT, ALICE) == told
-    assert guarded.door.answer_at_once(REPORT, BOB) is None
+    assert guarded.server.answer_at_once(REPORT, ALICE) == told
+    assert guarded.server.answer_at_once(REPORT, BOB) is None
 
 
-async def test_the_report_of_an_end_is_kept_for_all_who_are_not_its_owner(door):
-    door.manager("west").add_application(APP, "FINISHED", user="alice")
-    await door.federation.wait_for(door.heddle.poll())
+async def test_the_report_of_an_end_is_kept_for_all_who_are_not_its_owner(server):
+    server.manager("west").add_application(APP, "FINISHED", user="alice")
+    await server.federation.wait_for(server.heddle.poll())
 
-    told = await door.federation.wait_for(door.door.answer(REPORT, BOB))
+    told = await server.federation.wait_for(server.server.answer(REPORT, BOB))
 
-    assert door.door.answer_at_once(REPORT, Caller("carol", "carol")) == told
+    assert server.server.answer_at_once(REPORT, Caller("carol", "carol")) == told
 
 
-async def test_the_kept_report_of_an_end_ends_when_the_id_gets_another_home(door):
-    door.manager("west").add_application(APP, "FAILED", user="alice")
-    await door.federation.wait_for(door.door.answer(REPORT, ALICE))
-    assert door.door.answer_at_once(REPORT, ALICE) is not None
+async def test_the_kept_report_of_an_end_ends_when_the_id_gets_another_home(server):
+    server.manager("west").add_application(APP, "FAILED", user="alice")
+    await server.federation.wait_for(server.server.answer(REPORT, ALICE))
+    assert server.server.answer_at_once(REPORT, ALICE) is not None
 
-    await door.ask("submitApplication", submission())
+    await server.ask("submitApplication", submission())
 
-    assert door.door.answer_at_once(REPORT, ALICE) is None
+    assert server.server.answer_at_once(REPORT, ALICE) is None
 
 
 @pytest.mark.parametrize("method", ["getQueueUserAcls", "getQueueInfo", "listReservations"])
@@ -607,43 +607,43 @@ def test_what_depends_on_the_caller_is_not_kept(method):
     assert CLIENT_METHODS[method].tells is None
 
 
-async def test_an_id_that_is_there_is_given_at_once(door):
-    assert door.door.answer_at_once(NEW, ALICE) is None
-    slow = await door.federation.wait_for(door.door.answer(NEW, ALICE))
-    ready = door.door.answer_at_once(NEW, ALICE)
+async def test_an_id_that_is_there_is_given_at_once(server):
+    assert server.server.answer_at_once(NEW, ALICE) is None
+    slow = await server.federation.wait_for(server.server.answer(NEW, ALICE))
+    ready = server.server.answer_at_once(NEW, ALICE)
 
     first, second = (GetNewApplicationResponseProto.FromString(told) for told in (slow, ready))
     assert second.application_id.id == first.application_id.id + 1
     assert second.maximumCapability == first.maximumCapability
 
 
-async def test_a_request_that_is_not_empty_is_decoded_before_an_id_is_given(door):
-    await door.federation.wait_for(door.door.answer(NEW, ALICE))
+async def test_a_request_that_is_not_empty_is_decoded_before_an_id_is_given(server):
+    await server.federation.wait_for(server.server.answer(NEW, ALICE))
 
-    assert door.door.answer_at_once(replace(NEW, payload_untrusted=b"\xff\xff"), ALICE) is None
-    assert door.door.answer_at_once(replace(NEW, payload_untrusted=None), ALICE) is None
-
-
-async def test_the_caller_context_travels_to_the_audit_of_the_home(door):
-    door.manager("east").add_application(APP)
-    await door.ask("getApplicationReport", report_request())
-
-    assert door.rpcs[SubClusterId("east")].calls[-1].caller_context == "CLI"
+    assert server.server.answer_at_once(replace(NEW, payload_untrusted=b"\xff\xff"), ALICE) is None
+    assert server.server.answer_at_once(replace(NEW, payload_untrusted=None), ALICE) is None
 
 
-async def test_a_method_that_no_cluster_knows_is_refused_as_the_clusters_refuse_it(door):
-    refused = await door.ask("getResourceProfiles", GetApplicationsRequestProto())
+async def test_the_caller_context_travels_to_the_audit_of_the_home(server):
+    server.manager("east").add_application(APP)
+    await server.ask("getApplicationReport", report_request())
+
+    assert server.rpcs[SubClusterId("east")].calls[-1].caller_context == "CLI"
+
+
+async def test_a_method_that_no_cluster_knows_is_refused_as_the_clusters_refuse_it(server):
+    refused = await server.ask("getResourceProfiles", GetApplicationsRequestProto())
 
     assert isinstance(refused, Failure)
     assert refused.java_class == JavaClass.NO_SUCH_METHOD
 
 
 @pytest.mark.parametrize("method", ["getClusterMetrics", "getApplications"])
-async def test_without_any_cluster_the_client_is_asked_to_try_again(door, method):
+async def test_without_any_cluster_the_client_is_asked_to_try_again(server, method):
     for name in ("east", "west"):
-        door.manager(name).behave(IsNeverReached())
+        server.manager(name).behave(IsNeverReached())
 
-    refused = await door.ask(method, GetApplicationsRequestProto())
+    refused = await server.ask(method, GetApplicationsRequestProto())
 
     assert isinstance(refused, Failure)
     assert refused.java_class == JavaClass.RETRIABLE
@@ -657,26 +657,26 @@ async def test_without_any_cluster_the_client_is_asked_to_try_again(door, method
         (APPLICATION_CLIENT.name, "getApplications", 2, RPCErrorCode.RPC_VERSION_MISMATCH),
     ],
 )
-async def test_a_call_of_something_else_is_refused_at_once(door, protocol, method, version, code):
-    refused = door.door.answer_at_once(Call(1, b"", 0, None, protocol, method, version, b""), ALICE)
+async def test_a_call_of_something_else_is_refused_at_once(server, protocol, method, version, code):
+    refused = server.server.answer_at_once(Call(1, b"", 0, None, protocol, method, version, b""), ALICE)
 
     assert isinstance(refused, Failure)
     assert refused.code is code
 
 
-async def test_a_request_that_cannot_be_decoded_is_refused(door):
+async def test_a_request_that_cannot_be_decoded_is_refused(server):
     call = Call(1, b"", 0, None, APPLICATION_CLIENT.name, "getApplicationReport", 1, b"\xff\xff")
 
-    refused = await door.door.answer(call, ALICE)
+    refused = await server.server.answer(call, ALICE)
 
     assert isinstance(refused, Failure)
     assert refused.java_class == JavaClass.INVALID_PROTOCOL_BUFFER
 
 
-async def test_a_name_is_believed_and_a_proxy_user_needs_leave(door):
-    admitted = door.door.admit(a_context("alice"), "10.0.0.1")
-    proxied = door.door.admit(a_context("alice", "oozie"), "10.0.0.1")
-    refused = door.door.admit(a_context("alice", "mallory"), "10.0.0.1")
+async def test_a_name_is_believed_and_a_proxy_user_needs_leave(server):
+    admitted = server.server.admit(a_context("alice"), "10.0.0.1")
+    proxied = server.server.admit(a_context("alice", "oozie"), "10.0.0.1")
+    refused = server.server.admit(a_context("alice", "mallory"), "10.0.0.1")
 
     assert isinstance(admitted, Caller)
     assert admitted.user == "alice"
@@ -688,54 +688,54 @@ async def test_a_name_is_believed_and_a_proxy_user_needs_leave(door):
 
 
 @pytest.mark.parametrize(("user", "passes"), [("alice", True), ("operator", True), ("mallory", False)])
-async def test_containers_are_signalled_by_owners_and_operators_alone(door, user, passes):
-    door.manager("west").add_application(APP, user="alice", name="hers")
-    await door.federation.wait_for(door.heddle.poll())
+async def test_containers_are_signalled_by_owners_and_operators_alone(server, user, passes):
+    server.manager("west").add_application(APP, user="alice", name="hers")
+    await server.federation.wait_for(server.heddle.poll())
     attempt = ApplicationAttemptIdProto(application_id=application_message(APP), attemptId=1)
     container = ContainerIdProto(app_attempt_id=attempt, id=2)
 
     signal = SignalContainerRequestProto(container_id=container, command=1)
-    told = await door.ask("signalToContainer", signal, caller=Caller(user, user))
+    told = await server.ask("signalToContainer", signal, caller=Caller(user, user))
 
-    (home,) = [rpc for rpc in door.rpcs.values() if rpc.subcluster == "west"]
+    (home,) = [rpc for rpc in server.rpcs.values() if rpc.subcluster == "west"]
     assert [call.method for call in home.calls].count("signalToContainer") == int(passes)
     assert isinstance(told, Failure)
     assert (told.java_class == JavaClass.ACCESS_CONTROL) is not passes
 
 
 @pytest.mark.parametrize(("user", "passes"), [("alice", True), ("operator", True), ("mallory", False)])
-async def test_a_container_of_an_application_that_is_new_here_is_its_owners(door, user, passes):
-    door.manager("west").add_application(APP, user="alice", name="hers")  # no poll has told of it yet
+async def test_a_container_of_an_application_that_is_new_here_is_its_owners(server, user, passes):
+    server.manager("west").add_application(APP, user="alice", name="hers")  # no poll has told of it yet
     attempt = ApplicationAttemptIdProto(application_id=application_message(APP), attemptId=1)
     signal = SignalContainerRequestProto(container_id=ContainerIdProto(app_attempt_id=attempt, id=2), command=1)
 
-    told = await door.ask("signalToContainer", signal, caller=Caller(user, user))
+    told = await server.ask("signalToContainer", signal, caller=Caller(user, user))
 
-    assert door.asked("signalToContainer") == int(passes)
+    assert server.asked("signalToContainer") == int(passes)
     assert isinstance(told, Failure)
     assert (told.java_class == JavaClass.ACCESS_CONTROL) is not passes
 
 
-async def test_a_container_of_an_unknown_application_is_nobodys(door):
+async def test_a_container_of_an_unknown_application_is_nobodys(server):
     attempt = ApplicationAttemptIdProto(application_id=application_message(APP), attemptId=1)
     signal = SignalContainerRequestProto(container_id=ContainerIdProto(app_attempt_id=attempt, id=2), command=1)
 
-    told = await door.ask("signalToContainer", signal)
+    told = await server.ask("signalToContainer", signal)
 
     assert isinstance(told, Failure)
     assert told.java_class == JavaClass.APPLICATION_NOT_FOUND
-    assert door.asked("signalToContainer") == 0
+    assert server.asked("signalToContainer") == 0
 
 
-async def test_a_callers_context_forges_no_record_of_an_audit_log(door):
+async def test_a_callers_context_forges_no_record_of_an_audit_log(server):
     context = CallerContext("x\r\nUSER=root\tOPERATION=Kill\u2028RESULT=SUCCESS")
     payload = APPLICATION_CLIENT.methods["getClusterMetrics"].request().SerializeToString()
     call = Call(1, b"client", 0, context, APPLICATION_CLIENT.name, "getClusterMetrics", 1, payload)
 
-    await door.federation.wait_for(door.door.answer(call, ALICE))
+    await server.federation.wait_for(server.server.answer(call, ALICE))
 
     told = [
-        call.caller_context for rpc in door.rpcs.values() for call in rpc.calls if call.method == "getClusterMetrics"
+        call.caller_context for rpc in server.rpcs.values() for call in rpc.calls if call.method == "getClusterMetrics"
     ]
     assert set(told) == {"x  USER=root OPERATION=Kill RESULT=SUCCESS"}
 
@@ -756,69 +756,69 @@ def with_numbers(message, number):
 
 @pytest.mark.parametrize("number", [-(2**63), -1, 0, 2**40, 2**63 - 1])
 @pytest.mark.parametrize("method", [name for name, row in CLIENT_METHODS.items() if row.key is not None])
-async def test_absurd_ids_are_answered_by_a_failure_of_java(door, method, number):
+async def test_absurd_ids_are_answered_by_a_failure_of_java(server, method, number):
     request = with_numbers(with_what_it_needs(APPLICATION_CLIENT.methods[method].request()), number)
 
-    told = await door.ask(method, request)
+    told = await server.ask(method, request)
 
     assert isinstance(told, Failure)
     assert "internal" not in told.message.lower()
 
 
 @pytest.mark.parametrize("method", [name for name, row in CLIENT_METHODS.items() if row.writes])
-async def test_s1_no_row_is_changed_by_nobody(door, method):
-    nobody = door.door.admit(a_context(), "10.0.0.1")
+async def test_s1_no_row_is_changed_by_nobody(server, method):
+    nobody = server.server.admit(a_context(), "10.0.0.1")
     assert isinstance(nobody, Caller)
     request = with_what_it_needs(APPLICATION_CLIENT.methods[method].request())
 
-    refused = await door.ask(method, request, caller=nobody)
+    refused = await server.ask(method, request, caller=nobody)
 
     assert isinstance(refused, Failure)
     assert refused.java_class == JavaClass.ACCESS_CONTROL
-    assert not any(rpc.calls for rpc in door.rpcs.values())
+    assert not any(rpc.calls for rpc in server.rpcs.values())
 
 
 @pytest.mark.parametrize(("user", "may"), [("mallory", False), ("alice", True), ("operator", True)])
-async def test_s13_a_move_to_a_queue_with_an_access_list_is_for_those_on_it(door, user, may):
-    restricted(door)
-    await door.ask("submitApplication", submission())
+async def test_s13_a_move_to_a_queue_with_an_access_list_is_for_those_on_it(server, user, may):
+    restricted(server)
+    await server.ask("submitApplication", submission())
     request = MoveApplicationAcrossQueuesRequestProto(application_id=application_message(APP), target_queue="prod")
 
-    told = await door.ask("moveApplicationAcrossQueues", request, caller=Caller(user, user))
+    told = await server.ask("moveApplicationAcrossQueues", request, caller=Caller(user, user))
 
-    assert door.asked("moveApplicationAcrossQueues") == int(may)
+    assert server.asked("moveApplicationAcrossQueues") == int(may)
     assert (isinstance(told, Failure) and told.java_class == JavaClass.ACCESS_CONTROL) is not may
 
 
-def restricted(door):
+def restricted(server):
     """Have a queue that alice alone may submit to."""
     policy = SharePolicy((FederatedQueue("root.prod", submit=("alice",)),))
-    door.heddle.control._room = WaitingRoom(
+    server.heddle.control._room = WaitingRoom(
         policy=lambda: policy,
-        view=door.heddle.view,
+        view=server.heddle.view,
         admissions={},
-        store=door.federation.store,
-        clock=door.federation.clock,
+        store=server.federation.store,
+        clock=server.federation.clock,
         groups_of=lambda _: frozenset(),
         settings=ShareSettings(),
     )
     for name in ("east", "west"):
-        door.manager(name).reservations = {"reservation_5_0001": "prod", "reservation_5_0002": "dev"}
+        server.manager(name).reservations = {"reservation_5_0001": "prod", "reservation_5_0002": "dev"}
 
 
 @pytest.mark.parametrize(("user", "may"), [("mallory", False), ("alice", True), ("operator", True)])
 @pytest.mark.parametrize("method", ["submitReservation", "updateReservation", "deleteReservation"])
-async def test_s13_a_reservation_in_a_queue_with_an_access_list_is_for_those_on_it(door, method, user, may):
-    restricted(door)
+async def test_s13_a_reservation_in_a_queue_with_an_access_list_is_for_those_on_it(server, method, user, may):
+    restricted(server)
     request: Any = with_what_it_needs(APPLICATION_CLIENT.methods[method].request())
     request.reservation_id.cluster_timestamp, request.reservation_id.id = 5, 1
     if method == "submitReservation":
         request.queue, request.reservation_id.id = "prod", 2
 
-    told = await door.ask(method, request, caller=Caller(user, user))
+    told = await server.ask(method, request, caller=Caller(user, user))
 
     assert (isinstance(told, Failure) and told.java_class == JavaClass.ACCESS_CONTROL) is not may
-    assert door.asked(method) == int(may)
+    assert server.asked(method) == int(may)
 
 
 LONG = "root." + "a" * 1024 * 1024
@@ -835,17 +835,17 @@ TOO_LONG = {
 
 
 @pytest.mark.parametrize("context", TOO_LONG.values(), ids=TOO_LONG)
-async def test_a_submission_that_no_resource_manager_should_be_given_goes_nowhere(door, context):
+async def test_a_submission_that_no_resource_manager_should_be_given_goes_nowhere(server, context):
     whole = ApplicationSubmissionContextProto(application_id=application_message(APP))
     whole.MergeFrom(context)
-    refused = await door.ask("submitApplication", SubmitApplicationRequestProto(application_submission_context=whole))
+    refused = await server.ask("submitApplication", SubmitApplicationRequestProto(application_submission_context=whole))
     assert isinstance(refused, Failure)
-    assert await door.federation.store.find(APP) is None
-    assert not door.asked("submitApplication")
+    assert await server.federation.store.find(APP) is None
+    assert not server.asked("submitApplication")
 
 
 @pytest.mark.parametrize("method", [name for name, row in CLIENT_METHODS.items() if row.way is not Way.OWN])
-async def test_a_text_without_end_goes_nowhere_by_any_method(door, method):
+async def test_a_text_without_end_goes_nowhere_by_any_method(server, method):
     request = with_what_it_needs(APPLICATION_CLIENT.methods[method].request())
     texts = [field for field in request.DESCRIPTOR.fields if field.type == field.TYPE_STRING]
     for field in texts:
@@ -855,13 +855,13 @@ async def test_a_text_without_end_goes_nowhere_by_any_method(door, method):
             getattr(long, field.name).append(LONG)
         else:
             setattr(long, field.name, LONG)
-        assert isinstance(await door.ask(method, long), Failure)
-    assert not door.asked(method)
+        assert isinstance(await server.ask(method, long), Failure)
+    assert not server.asked(method)
 
 
-async def test_fields_that_stand_twice_are_sent_once(door):
+async def test_fields_that_stand_twice_are_sent_once(server):
     twice = MoveApplicationAcrossQueuesRequestProto(application_id=application_message(APP), target_queue="dev")
-    await door.ask("submitApplication", submission())
+    await server.ask("submitApplication", submission())
     payload = (
         twice.SerializeToString()
         + MoveApplicationAcrossQueuesRequestProto(
@@ -871,58 +871,61 @@ async def test_fields_that_stand_twice_are_sent_once(door):
     call = Call(
         1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, "moveApplicationAcrossQueues", 1, payload
     )
-    await door.federation.wait_for(door.door.answer(call, ALICE))
+    await server.federation.wait_for(server.server.answer(call, ALICE))
     (sent,) = [
-        call.payload for rpc in door.rpcs.values() for call in rpc.calls if call.method == "moveApplicationAcrossQueues"
+        call.payload
+        for rpc in server.rpcs.values()
+        for call in rpc.calls
+        if call.method == "moveApplicationAcrossQueues"
     ]
     plain = MoveApplicationAcrossQueuesRequestProto(application_id=application_message(APP), target_queue="prod")
     assert sent == plain.SerializeToString()
 
 
-async def test_a_delegation_token_speaks_for_its_owner_until_it_is_cancelled(door):
-    issued = await door.ask("getDelegationToken", GetDelegationTokenRequestProto(renewer="alice"))
+async def test_a_delegation_token_speaks_for_its_owner_until_it_is_cancelled(server):
+    issued = await server.ask("getDelegationToken", GetDelegationTokenRequestProto(renewer="alice"))
     assert isinstance(issued, GetDelegationTokenResponseProto)
     token = issued.token
-    (offer, _) = door.door.offers()
+    (offer, _) = server.server.offers()
     assert offer.start is not None
 
-    renewed = await door.ask("renewDelegationToken", RenewDelegationTokenRequestProto(token=token))
-    by_another = await door.ask(
+    renewed = await server.ask("renewDelegationToken", RenewDelegationTokenRequestProto(token=token))
+    by_another = await server.ask(
         "renewDelegationToken", RenewDelegationTokenRequestProto(token=token), caller=Caller("bob", "bob")
     )
-    assert door.door.logins._password_of(token.identifier) == token.password
-    await door.ask("cancelDelegationToken", CancelDelegationTokenRequestProto(token=token))
-    after = await door.ask("renewDelegationToken", RenewDelegationTokenRequestProto(token=token))
+    assert server.server.logins._password_of(token.identifier) == token.password
+    await server.ask("cancelDelegationToken", CancelDelegationTokenRequestProto(token=token))
+    after = await server.ask("renewDelegationToken", RenewDelegationTokenRequestProto(token=token))
 
     assert isinstance(renewed, RenewDelegationTokenResponseProto)
-    assert renewed.newExpiryTime > door.federation.clock.now_s() * 1000
+    assert renewed.newExpiryTime > server.federation.clock.now_s() * 1000
     for refused, java_class in ((by_another, JavaClass.ACCESS_CONTROL), (after, JavaClass.INVALID_TOKEN)):
         assert isinstance(refused, Failure)
         assert refused.java_class == java_class
 
 
-async def test_reports_and_lists_tell_what_an_application_uses_in_all_clusters(door):
-    await door.ask("submitApplication", submission())
+async def test_reports_and_lists_tell_what_an_application_uses_in_all_clusters(server):
+    await server.ask("submitApplication", submission())
     for name in ("east", "west"):
         told = {"applicationTags": "heddle-span", "applicationType": "HEDDLE"} if name == "west" else {}
-        door.manager(name).add_application(APP, memorySeconds=100, vcoreSeconds=3, runningContainers=2, **told)
-    door.manager("east").add_application(ApplicationId(1_800_000_000_000, 8))
-    await door.federation.clock.advance(1.0)
-    await door.federation.wait_for(door.heddle.poll())
+        server.manager(name).add_application(APP, memorySeconds=100, vcoreSeconds=3, runningContainers=2, **told)
+    server.manager("east").add_application(ApplicationId(1_800_000_000_000, 8))
+    await server.federation.clock.advance(1.0)
+    await server.federation.wait_for(server.heddle.poll())
 
-    report = (await door.ask("getApplicationReport", report_request())).application_report
+    report = (await server.ask("getApplicationReport", report_request())).application_report
     assert (report.app_resource_Usage.memory_seconds, report.app_resource_Usage.num_used_containers) == (200, 4)
     for request in (GetApplicationsRequestProto(), GetApplicationsRequestProto(limit=9)):
-        listed = (await door.ask("getApplications", request)).applications
+        listed = (await server.ask("getApplications", request)).applications
         assert {each.applicationId.id: each.app_resource_Usage.memory_seconds for each in listed} == {7: 200, 8: 1024}
 
     for name, memory in (("east", 150), ("west", 120)):
-        door.manager(name).move(APP, "FINISHED")
-        door.manager(name).applications[APP]["memorySeconds"] = memory
-        await door.federation.clock.advance(1.5)
-        await door.federation.wait_for(door.heddle.poll())
+        server.manager(name).move(APP, "FINISHED")
+        server.manager(name).applications[APP]["memorySeconds"] = memory
+        await server.federation.clock.advance(1.5)
+        await server.federation.wait_for(server.heddle.poll())
         expected = {"east": 250, "west": 270}[name]  # of the end, too, nothing is kept that would be wrong later
-        report = (await door.ask("getApplicationReport", report_request())).application_report
+        report = (await server.ask("getApplicationReport", report_request())).application_report
         assert report.app_resource_Usage.memory_seconds == expected
 
 
@@ -959,16 +962,16 @@ class TellsRights(ScriptedRPC):
 
 
 async def test_what_a_cluster_that_is_away_last_told_one_user_is_not_told_another():
-    made = Door(ScriptedFederation())
+    made = ClientServiceFixture(ScriptedFederation())
     made.rpcs = {name: TellsRights(manager) for name, manager in made.federation.managers.items()}
-    door = await made.open()
+    server = await made.open()
     request = GetQueueUserAclsInfoRequestProto()
-    await door.ask("getQueueUserAcls", request)
-    door.manager("east").behave(IsNeverReached())
+    await server.ask("getQueueUserAcls", request)
+    server.manager("east").behave(IsNeverReached())
 
     told = {}
     for caller in (ALICE, BOB_TOO):
-        rights = (await door.ask("getQueueUserAcls", request, caller=caller)).queueUserAcls
+        rights = (await server.ask("getQueueUserAcls", request, caller=caller)).queueUserAcls
         told[caller.user] = {each.queueName for each in rights}
 
     assert told == {"alice": {"root.east.alice", "root.west.alice"}, "bob": {"root.west.bob"}}

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from shim.identity.service import Caller
 from shim.protocol.hrpc import Call, Failure
 
-__all__ = ["RPCExchange", "Witness"]
+__all__ = ["AnsweredCall", "CallObserver"]
 
 
 @dataclass(frozen=True, slots=True)
-class RPCExchange:
+class AnsweredCall:
     """One answered call.
 
     Attributes:
@@ -25,4 +25,4 @@ class RPCExchange:
     duration_s: float
 
 
-Witness = Callable[[RPCExchange], None]
+CallObserver = Callable[[AnsweredCall], None]

@@ -141,12 +141,12 @@ async def test_without_a_ticket_nothing_is_sent(heddle, keytabs):
             await ask()
 
 
-@pytest.mark.parametrize("door", ["client_rpc", "admin_rpc"])
-async def test_a_name_alone_is_not_believed(heddle, door):
+@pytest.mark.parametrize("server", ["client_rpc", "admin_rpc"])
+async def test_a_name_alone_is_not_believed(heddle, server):
     protocol, method = (
-        (APPLICATION_CLIENT, "getNewApplication") if door == "client_rpc" else (ADMINISTRATION, "refreshQueues")
+        (APPLICATION_CLIENT, "getNewApplication") if server == "client_rpc" else (ADMINISTRATION, "refreshQueues")
     )
-    async with heddle() as running, calling(getattr(running, door), None) as ask:
+    async with heddle() as running, calling(getattr(running, server), None) as ask:
         refused = await ask(method, protocol=protocol)
         assert refused.java_class == JavaClass.ACCESS_CONTROL
         assert "SIMPLE authentication is not enabled.  Available:[" in refused.message

@@ -1,4 +1,4 @@
-"""Who is at the scheduler door: nobody there can keep others out for long.
+"""Who is at the scheduler server: nobody there can keep others out for long.
 
 Anybody who reaches the port may connect, and an application runs its user's code. So of those that have not logged in
 the oldest goes when there are too many, from one address or in all; and an attempt that logs in again and again ends
@@ -8,13 +8,13 @@ its own older connections.
 from dataclasses import dataclass
 
 from shim.domain.ids import ApplicationAttemptId
-from shim.server.guests import Guest, GuestBook
+from shim.server.connection_registry import ConnectionRegistry, TrackedConnection
 
-__all__ = ["ConnectionRoll", "RollLimits"]
+__all__ = ["AMConnectionLimits", "AMConnectionRegistry"]
 
 
 @dataclass(frozen=True, slots=True)
-class RollLimits:
+class AMConnectionLimits:
     """How many may be here.
 
     Attributes:
@@ -30,48 +30,50 @@ class RollLimits:
     most_of_attempt: int = 4
 
 
-class ConnectionRoll:
-    """Keeps the books of one door."""
+class AMConnectionRegistry:
+    """Keeps the books of one server."""
 
-    def __init__(self, limits: RollLimits) -> None:
+    def __init__(self, limits: AMConnectionLimits) -> None:
         self._limits = limits
-        self._entering: GuestBook[Guest] = GuestBook(limits.most_entering, limits.most_entering_of_one)
-        self._settled: dict[Guest, ApplicationAttemptId] = {}
-        self._of_attempt: dict[ApplicationAttemptId, list[Guest]] = {}
+        self._entering: ConnectionRegistry[TrackedConnection] = ConnectionRegistry(
+            limits.most_entering, limits.most_entering_of_one
+        )
+        self._settled: dict[TrackedConnection, ApplicationAttemptId] = {}
+        self._of_attempt: dict[ApplicationAttemptId, list[TrackedConnection]] = {}
 
     def __len__(self) -> int:
         return len(self._entering) + len(self._settled)
 
     @property
-    def guests(self) -> tuple[Guest, ...]:
+    def connections(self) -> tuple[TrackedConnection, ...]:
         """Everybody."""
         return (*self._entering, *self._settled)
 
-    def enter(self, guest: Guest, address: str) -> None:
+    def enter(self, connection: TrackedConnection, address: str) -> None:
         """Somebody connected; the oldest that has not logged in may have to go."""
-        self._entering.enter(guest, address)
+        self._entering.enter(connection, address)
 
-    def settle(self, guest: Guest, attempt: ApplicationAttemptId) -> bool:
+    def settle(self, connection: TrackedConnection, attempt: ApplicationAttemptId) -> bool:
         """Somebody logged in; False if the house is full."""
-        self._entering.leave(guest)
+        self._entering.leave(connection)
         if len(self._settled) >= self._limits.most:
             return False
-        self._settled[guest] = attempt
+        self._settled[connection] = attempt
         others = self._of_attempt.setdefault(attempt, [])
-        others.append(guest)
+        others.append(connection)
         if len(others) > self._limits.most_of_attempt:
             oldest = others[0]
             self.leave(oldest)
             oldest.turn_out()
         return True
 
-    def leave(self, guest: Guest) -> None:
+    def leave(self, connection: TrackedConnection) -> None:
         """Somebody has gone; nothing happens if it is not here."""
-        self._entering.leave(guest)
-        attempt = self._settled.pop(guest, None)
+        self._entering.leave(connection)
+        attempt = self._settled.pop(connection, None)
         if attempt is None:
             return
         others = self._of_attempt[attempt]
-        others.remove(guest)
+        others.remove(connection)
         if not others:
             del self._of_attempt[attempt]

@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from shim.identity.service import Caller
 
-__all__ = ["AuditSink", "Exchange", "Story"]
+__all__ = ["AuditSink", "RequestRecord", "RequestResponse"]
 
 
 @dataclass(frozen=True, slots=True)
-class Exchange:
+class RequestResponse:
     """What there is to say of a request when it is answered: for logs, audit and metrics.
 
     Attributes:
@@ -33,11 +33,11 @@ class Exchange:
     audit: str = ""
 
 
-AuditSink = Callable[[Exchange], None]
+AuditSink = Callable[[RequestResponse], None]
 
 
 @dataclass(slots=True)
-class Story:
+class RequestRecord:
     """What is learnt of a request while it is answered."""
 
     request_id: str
@@ -50,9 +50,9 @@ class Story:
     reason: str = ""
     audit: str = ""
 
-    def told(self, peer: str, status: int, duration_s: float) -> Exchange:
+    def told(self, peer: str, status: int, duration_s: float) -> RequestResponse:
         """All of it, when the request is answered."""
-        return Exchange(
+        return RequestResponse(
             self.request_id,
             self.operation,
             self.caller,

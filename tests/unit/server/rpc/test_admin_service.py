@@ -1,4 +1,4 @@
-"""The admin door over a federation in memory: what concerns all is told to all, and half a change is never hidden."""
+"""The admin RPC server over a federation in memory: changes reach all, and half a change is never hidden."""
 
 import pytest
 
@@ -37,7 +37,7 @@ from shim.protocol.proto.messages import (
     TransitionToStandbyRequestProto,
     UpdateNodeResourceRequestProto,
 )
-from shim.server.rpc import AdminDoor
+from shim.server.rpc import AdminService
 from shim.server.rpc.admin_methods import ADMIN_METHODS, AdminWay
 from shim.testing.admin_rpc import IsAway, ObeysEveryOperator, RefusesOperators
 from shim.testing.clock import FakeClock
@@ -60,35 +60,35 @@ FILLED = {
 
 
 class Operators:
-    """An admin door with a federation behind it; each sub-cluster has one node."""
+    """An admin RPC server with a federation behind it; each sub-cluster has one node."""
 
-    def __init__(self, *, nodes=("east-n1:45454", "west-n1:45454"), **doors: ObeysEveryOperator) -> None:
-        self.doors = {name: doors.get(name, ObeysEveryOperator(name)) for name in ("east", "west")}
+    def __init__(self, *, nodes=("east-n1:45454", "west-n1:45454"), **servers: ObeysEveryOperator) -> None:
+        self.servers = {name: servers.get(name, ObeysEveryOperator(name)) for name in ("east", "west")}
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST))
         now_s = self.clock.now_s()
-        for name, node in zip(self.doors, nodes, strict=True):
+        for name, node in zip(self.servers, nodes, strict=True):
             self.view.apply(a_report(name, polled_at_s=now_s, nodes=(a_node_report(node),)))
         self.calls = AdminCalls(
-            rpcs={door.subcluster: door for door in self.doors.values()},
+            rpcs={server.subcluster: server for server in self.servers.values()},
             view=self.view,
             documents=DocumentReading(self.view, {}, self.clock, ReadingSettings()),
             clock=self.clock,
         )
         identity = IdentityService(IdentityRules(), secret=b"s" * 32, clock=self.clock)
-        self.door = AdminDoor(self.calls, identity)
+        self.server = AdminService(self.calls, identity)
 
     async def ask(self, method, request, *, caller=ADA):
         """The decoded answer, or the failure."""
         protocol = HA_SERVICE if method in HA_SERVICE.methods else ADMINISTRATION
         payload = request.SerializeToString()
         call = Call(1, b"client", 0, CallerContext("CLI"), protocol.name, method, 1, payload)
-        told = await self.door.answer(call, caller)
+        told = await self.server.answer(call, caller)
         return told if isinstance(told, Failure) else protocol.methods[method].answer.FromString(told)
 
     def told(self, name):
         """What a sub-cluster was told: method and payload."""
-        return [(call.method, call.payload) for call in self.doors[name].calls]
+        return [(call.method, call.payload) for call in self.servers[name].calls]
 
 
 @pytest.fixture
@@ -107,7 +107,9 @@ def test_every_method_of_both_protocols_has_one_row():
 
 
 def test_every_own_method_has_code(operators):
-    assert {name for name, row in ADMIN_METHODS.items() if row.way is AdminWay.OWN} == set(operators.door._own_answers)
+    assert {name for name, row in ADMIN_METHODS.items() if row.way is AdminWay.OWN} == set(
+        operators.server._own_answers
+    )
 
 
 @pytest.mark.parametrize("method", [name for name, row in ADMIN_METHODS.items() if row.way is AdminWay.SPREAD])
@@ -119,7 +121,7 @@ async def test_what_concerns_all_is_told_to_all_byte_for_byte_and_as_the_operato
     assert not isinstance(answer, Failure)
     for name in ("east", "west"):
         assert operators.told(name) == [(method, request.SerializeToString())]
-        (call,) = operators.doors[name].calls
+        (call,) = operators.servers[name].calls
         assert (call.user, call.caller_context) == ("ada", "CLI")
 
 
@@ -252,7 +254,7 @@ async def test_a_node_that_two_subclusters_have_is_refused_with_their_names():
 
 async def test_groups_are_those_of_any_subcluster_each_once(operators):
     for name, groups in (("east", ["staff", "dev"]), ("west", ["dev", "ops"])):
-        operators.doors[name].payload = GetGroupsForUserResponseProto(groups=groups).SerializeToString()
+        operators.servers[name].payload = GetGroupsForUserResponseProto(groups=groups).SerializeToString()
 
     answer = await operators.ask("getGroupsForUser", GetGroupsForUserRequestProto(user="ada"), caller=NOBODY)
 
@@ -272,7 +274,7 @@ async def test_decommissioning_nodes_are_those_of_all(operators):
     for name in ("east", "west"):
         node = NodeIdProto(host=f"{name}-n1", port=1)
         answer = CheckForDecommissioningNodesResponseProto(decommissioningNodes=[node])
-        operators.doors[name].payload = answer.SerializeToString()
+        operators.servers[name].payload = answer.SerializeToString()
 
     whole = await operators.ask("checkForDecommissioningNodes", CheckForDecommissioningNodesRequestProto())
 
@@ -330,7 +332,7 @@ async def test_what_was_changed_is_read_anew(operators):
 def test_clients_of_other_protocols_are_told_so(operators):
     call = Call(1, b"client", 0, None, APPLICATION_CLIENT.name, "getApplications", 1, b"")
 
-    failure = operators.door.answer_at_once(call, ADA)
+    failure = operators.server.answer_at_once(call, ADA)
 
     assert isinstance(failure, Failure)
     assert failure.code is RPCErrorCode.NO_SUCH_PROTOCOL
@@ -339,8 +341,8 @@ def test_clients_of_other_protocols_are_told_so(operators):
 def test_names_are_believed_and_tokens_are_not_offered(operators):
     context = ContextReceived("ada", "", ADMINISTRATION.name, AuthMethod.SIMPLE, "", None, b"")
 
-    assert [offer.method for offer in operators.door.offers()] == [AuthMethod.SIMPLE]
-    admitted = operators.door.admit(context, "10.0.0.1")
+    assert [offer.method for offer in operators.server.offers()] == [AuthMethod.SIMPLE]
+    admitted = operators.server.admit(context, "10.0.0.1")
     assert isinstance(admitted, Caller)
     assert admitted.user == "ada"
 
@@ -428,4 +430,4 @@ def test_a_request_that_is_too_large_is_refused_before_it_is_decoded(operators):
     large = bytes(4 * 1024 * 1024 + 1)
     call = Call(1, b"client", 0, CallerContext("CLI"), ADMINISTRATION.name, "refreshNodes", 1, large)
 
-    assert isinstance(operators.door.answer_at_once(call, ADA), Failure)
+    assert isinstance(operators.server.answer_at_once(call, ADA), Failure)

@@ -1,19 +1,18 @@
-"""Who is connected to a door, and what is kept in memory for each: nobody can keep others out, or fill the memory.
+"""The connections of a server and the memory kept for each, with limits that hold for every client.
 
-A house that is full does not turn newcomers away: whoever fills it would keep everybody else out for as long as it
-likes. Whoever has been silent for longest goes instead, first among those of an address that has more than its part.
-An idle connection costs its client a new one. The same holds for bytes: whoever has made the door keep some for longest
-goes.
+At capacity, the longest-idle connection is evicted, first among those of an address that has more than its part. A
+limit that refuses newcomers would let one client keep all others out. An evicted client loses an idle connection and
+may connect again. The same holds for bytes: the connection for which bytes were kept longest is evicted.
 """
 
 from collections import OrderedDict
 from collections.abc import Iterator
 from typing import Generic, Protocol, TypeVar
 
-__all__ = ["ByteBudget", "Guest", "GuestBook"]
+__all__ = ["ByteBudget", "ConnectionRegistry", "TrackedConnection"]
 
 
-class Guest(Protocol):
+class TrackedConnection(Protocol):
     """A connection."""
 
     def turn_out(self) -> None:
@@ -21,11 +20,11 @@ class Guest(Protocol):
         ...
 
 
-G = TypeVar("G", bound=Guest)
+G = TypeVar("G", bound=TrackedConnection)
 
 
-class GuestBook(Generic[G]):
-    """The connections of one door.
+class ConnectionRegistry(Generic[G]):
+    """The connections of one server.
 
     Args:
         most: How many there may be.
@@ -45,40 +44,40 @@ class GuestBook(Generic[G]):
         """Everybody who is here now, whatever becomes of them meanwhile."""
         return iter(tuple(self._address_of))
 
-    def enter(self, guest: G, address: str) -> None:
+    def enter(self, connection: G, address: str) -> None:
         """Somebody connected; somebody else may have to go."""
-        self._address_of[guest] = address
+        self._address_of[connection] = address
         neighbours = self._of_address.setdefault(address, OrderedDict())
-        neighbours[guest] = None
+        neighbours[connection] = None
         if len(neighbours) > self._most_of_one:
             self._turn_out(next(iter(neighbours)))
         elif len(self._address_of) > self._most:
             self._turn_out(next(iter(self._address_of)))
 
-    def heard_of(self, guest: G) -> None:
+    def heard_of(self, connection: G) -> None:
         """Somebody sent something."""
-        address = self._address_of.get(guest)
+        address = self._address_of.get(connection)
         if address is not None:
-            self._address_of.move_to_end(guest)
-            self._of_address[address].move_to_end(guest)
+            self._address_of.move_to_end(connection)
+            self._of_address[address].move_to_end(connection)
 
-    def leave(self, guest: G) -> None:
+    def leave(self, connection: G) -> None:
         """Somebody has gone; nothing happens if it is not here."""
-        address = self._address_of.pop(guest, None)
+        address = self._address_of.pop(connection, None)
         if address is None:
             return
         neighbours = self._of_address[address]
-        del neighbours[guest]
+        del neighbours[connection]
         if not neighbours:
             del self._of_address[address]
 
-    def _turn_out(self, guest: G) -> None:
-        self.leave(guest)
-        guest.turn_out()
+    def _turn_out(self, connection: G) -> None:
+        self.leave(connection)
+        connection.turn_out()
 
 
 class ByteBudget:
-    """What a door keeps for its connections: requests that are not whole, answers that are not taken.
+    """What a server keeps for its connections: requests that are not whole, answers that are not taken.
 
     Args:
         most: Bytes for all of them together.
@@ -86,19 +85,19 @@ class ByteBudget:
 
     def __init__(self, most: int) -> None:
         self._most = most
-        self._held: OrderedDict[Guest, int] = OrderedDict()
+        self._held: OrderedDict[TrackedConnection, int] = OrderedDict()
         self._total = 0
 
     def __len__(self) -> int:
         return self._total
 
-    def hold(self, guest: Guest, count: int) -> None:
+    def hold(self, connection: TrackedConnection, count: int) -> None:
         """So many bytes are kept for somebody now; those for whom some are kept for longest may have to go."""
-        self._total += count - self._held.get(guest, 0)
+        self._total += count - self._held.get(connection, 0)
         if count:
-            self._held[guest] = count
+            self._held[connection] = count
         else:
-            self._held.pop(guest, None)
+            self._held.pop(connection, None)
         while self._total > self._most:
             oldest = next(iter(self._held))
             self.hold(oldest, 0)

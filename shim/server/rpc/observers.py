@@ -1,4 +1,4 @@
-"""Turns what the doors say of each answer into a count and, for a change, a line of the audit."""
+"""Turns what the servers say of each answer into a count and, for a change, a line of the audit."""
 
 import itertools
 from collections.abc import Callable
@@ -9,11 +9,11 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.protocol.hrpc import Failure, JavaClass
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.server.rpc.admin_methods import ADMIN_METHODS
+from shim.server.rpc.answered_calls import AnsweredCall
 from shim.server.rpc.client_methods import CLIENT_METHODS
-from shim.server.rpc.exchanges import RPCExchange
 from shim.telemetry import AuditEntry, AuditTrail, Metrics
 
-__all__ = ["AdminWitness", "ClientWitness"]
+__all__ = ["AdminObserver", "ClientObserver"]
 
 _OK, _REFUSED, _FAILED = 200, 400, 503
 _RESULTS = {_OK: "allowed", _REFUSED: "refused", _FAILED: "failed"}
@@ -24,7 +24,7 @@ class _Lines:
     """Writes changes into the audit, each with a request id of its own.
 
     Args:
-        prefix: Beginning of the ids, different for every process and door.
+        prefix: Beginning of the ids, different for every process and server.
     """
 
     def __init__(self, audit: AuditTrail, prefix: str) -> None:
@@ -32,7 +32,7 @@ class _Lines:
         self._prefix = prefix
         self._numbers = itertools.count(1)
 
-    def write(self, exchange: RPCExchange, operation: str, *, subcluster: str = "", target: str = "") -> None:
+    def write(self, exchange: AnsweredCall, operation: str, *, subcluster: str = "", target: str = "") -> None:
         """Write the line of one answered change, by the name of its operation."""
         caller, failure, status = exchange.caller, exchange.failure, _status(exchange.failure)
         self._audit.record(
@@ -52,8 +52,8 @@ class _Lines:
         )
 
 
-class ClientWitness:
-    """Sees every answer of the client door.
+class ClientObserver:
+    """Sees every answer of the client RPC server.
 
     Args:
         metrics: Counts it.
@@ -74,7 +74,7 @@ class ClientWitness:
         self._lines = _Lines(audit, request_prefix)
         self._home_of = home_of
 
-    def __call__(self, exchange: RPCExchange) -> None:
+    def __call__(self, exchange: AnsweredCall) -> None:
         """Write down one answer."""
         method, status = exchange.call.method, _status(exchange.failure)
         self._metrics.request(method, _METHOD, status, exchange.duration_s)
@@ -88,8 +88,8 @@ class ClientWitness:
         self._lines.write(exchange, row.audit, subcluster=subcluster, target="" if target is None else str(target))
 
 
-class AdminWitness:
-    """Sees every answer of the admin door.
+class AdminObserver:
+    """Sees every answer of the admin RPC server.
 
     Args:
         metrics: Counts it.
@@ -101,7 +101,7 @@ class AdminWitness:
         self._metrics = metrics
         self._lines = _Lines(audit, request_prefix)
 
-    def __call__(self, exchange: RPCExchange) -> None:
+    def __call__(self, exchange: AnsweredCall) -> None:
         """Write down one answer."""
         method = exchange.call.method
         self._metrics.request(method, _METHOD, _status(exchange.failure), exchange.duration_s)
@@ -117,7 +117,7 @@ def _status(failure: Failure | None) -> int:
     return _FAILED if failure.java_class == JavaClass.RETRIABLE else _REFUSED
 
 
-def _target(exchange: RPCExchange) -> ApplicationId | None:
+def _target(exchange: AnsweredCall) -> ApplicationId | None:
     """The application that was to be changed, if it is one."""
     row, call = CLIENT_METHODS[exchange.call.method], exchange.call
     if not row.field or row.field == "reservation_id":

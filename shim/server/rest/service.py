@@ -1,4 +1,4 @@
-"""The door itself: from a request to the row of the table, from the row's outcome to an answer.
+"""The server itself: from a request to the row of the table, from the row's outcome to an answer.
 
 The order of the steps is that of a ResourceManager's filters: path, identity, method, content negotiation, resource.
 """
@@ -24,7 +24,6 @@ from shim.server.rest.asgi import completed, rendered_answer
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheLimits, Kept
 from shim.server.rest.endpoints import BASE, Match, allowed_methods, find, has_broken_escape
-from shim.server.rest.exchanges import AuditSink, Story
 from shim.server.rest.forwarding import answer_of
 from shim.server.rest.held_back import HeldBack
 from shim.server.rest.kept_answers import KeptAnswers
@@ -38,11 +37,12 @@ from shim.server.rest.request_checks import (
     refuse_other_sites,
     representation_of,
 )
+from shim.server.rest.request_records import AuditSink, RequestRecord
 from shim.server.rest.routes import Routes
 from shim.server.rest.wadl import describe
 from shim.telemetry.slow_turns import SlowTurns
 
-__all__ = ["RestDoor", "Site"]
+__all__ = ["RestService", "Site"]
 
 _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 _COOKIE = re.compile(rf'(?:^|;)\s*{re.escape(COOKIE_NAME)}=("[^"]*"|[^;]*)')
@@ -64,7 +64,7 @@ class Site(Protocol):
         ...
 
 
-class RestDoor:
+class RestService:
     """Answers every request, whatever happens.
 
     Args:
@@ -155,38 +155,38 @@ class RestDoor:
         return self._kept.as_answer(kept, self._shown_request_id(request), caller.new_cookie)
 
     async def _made(self, request: Request) -> Answer:
-        story = Story(self._new_request_id(), self._told_request_id(request))
+        record = RequestRecord(self._new_request_id(), self._told_request_id(request))
         began_s = self._backend.clock.monotonic_s()
         try:
-            answer = await self._turns.watch(self._answer(request, story), lambda: f"REST {story.operation}")
+            answer = await self._turns.watch(self._answer(request, record), lambda: f"REST {record.operation}")
         except HeddleError as exc:
-            story.reason = str(exc)[:_LONGEST_REASON]
-            answer = self._error(exc, request, story)
+            record.reason = str(exc)[:_LONGEST_REASON]
+            answer = self._error(exc, request, record)
         except Exception as exc:  # the task's boundary: one request's bug must not end the connection
             if asyncio.current_task() is None:
                 raise  # begun without a task, see `_made_at_once`
-            story.reason = f"{type(exc).__name__}: {exc}"[:_LONGEST_REASON]
-            answer = self._error(InvariantViolationError(story.reason), request, story)
+            record.reason = f"{type(exc).__name__}: {exc}"[:_LONGEST_REASON]
+            answer = self._error(InvariantViolationError(record.reason), request, record)
         answer = await zipped(answer, request)
         duration_s = self._backend.clock.monotonic_s() - began_s
-        self._report(story.told(request.peer, answer.status, duration_s))
+        self._report(record.told(request.peer, answer.status, duration_s))
         return answer
 
-    async def _answer(self, request: Request, story: Story) -> Answer:
+    async def _answer(self, request: Request, record: RequestRecord) -> Answer:
         if has_broken_escape(request.raw_path):
             body = b"<h1>Bad Message 400</h1><pre>reason: Bad Request</pre>"
             return Answer(400, (("Content-Type", "text/html;charset=iso-8859-1"),), body, closes=True)
         query = parse_query(request.query)
-        caller = story.caller = self._caller(request, query)
+        caller = record.caller = self._caller(request, query)
         match = find(request.raw_path)
         if match is not None:
-            return await self._resource(request, query, caller, match, story)
+            return await self._resource(request, query, caller, match, record)
         cookie: Headers = (("Set-Cookie", caller.new_cookie),) if caller.new_cookie else ()
-        extra = (*cookie, *self._own_headers(story))
-        story.operation = f"{request.method} {request.raw_path.lstrip('/').partition('/')[0][:32]}"
-        story.is_change, story.target = request.method not in _SAFE, request.raw_path[:200]
-        refuse_other_sites(request, changes=story.is_change)
-        story.audit = self._site.audit_name(request)
+        extra = (*cookie, *self._own_headers(record))
+        record.operation = f"{request.method} {request.raw_path.lstrip('/').partition('/')[0][:32]}"
+        record.is_change, record.target = request.method not in _SAFE, request.raw_path[:200]
+        refuse_other_sites(request, changes=record.is_change)
+        record.audit = self._site.audit_name(request)
         found = None if request.raw_path.startswith(BASE) else await self._site.answer(request, caller, extra)
         if found is not None:
             return found
@@ -194,24 +194,26 @@ class RestDoor:
             return self._writer.options("GET, POST", b"", extra=extra)
         return self._writer.no_such_path(request.raw_path, extra=extra)
 
-    async def _resource(self, request: Request, query: Query, caller: Caller, match: Match, story: Story) -> Answer:
+    async def _resource(
+        self, request: Request, query: Query, caller: Caller, match: Match, record: RequestRecord
+    ) -> Answer:
         if request.method == "OPTIONS":
             return self._writer.options(
-                allowed_methods(match), describe(match, request.raw_path), extra=self._own_headers(story)
+                allowed_methods(match), describe(match, request.raw_path), extra=self._own_headers(record)
             )
         endpoint = match.endpoints.get("GET" if request.method == "HEAD" else request.method)
         accept = request.joined("accept")
-        story.operation = f"{request.method} {BASE}{endpoint.path if endpoint else request.raw_path[len(BASE) :]}"
+        record.operation = f"{request.method} {BASE}{endpoint.path if endpoint else request.raw_path[len(BASE) :]}"
         failure = failure_for(accept) if endpoint is None else negotiation_failure(endpoint, request, accept)
         if failure is not None:
             return self._writer.not_negotiated(
-                failure, path=request.raw_path, extra=self._own_headers(story), cookie=caller.new_cookie
+                failure, path=request.raw_path, extra=self._own_headers(record), cookie=caller.new_cookie
             )
         if endpoint is None:
             raise InvariantViolationError("a method without a row was negotiated")
-        story.is_change, story.audit = endpoint.changes, endpoint.audit
+        record.is_change, record.audit = endpoint.changes, endpoint.audit
         refuse_other_sites(request, changes=endpoint.changes or request.method not in _SAFE)
-        story.target = next(iter(match.parameters.values()), "")
+        record.target = next(iter(match.parameters.values()), "")
         if endpoint.changes:
             self._identity.require_user(caller)
         if endpoint.operates:
@@ -221,31 +223,31 @@ class RestDoor:
         is_large = len(plain.body) > LARGE_BYTES
         read = asyncio.to_thread(understood, plain, endpoint) if is_large else None
         sent, body = understood(plain, endpoint) if read is None else await read
-        return await self._dispatch(Call(sent, endpoint, parameters, query, caller, match.parameters, body), story)
+        return await self._dispatch(Call(sent, endpoint, parameters, query, caller, match.parameters, body), record)
 
-    async def _dispatch(self, call: Call, story: Story) -> Answer:
+    async def _dispatch(self, call: Call, record: RequestRecord) -> Answer:
         named = call.query.first("cluster")
         if named is not None and call.endpoint.may_be_carried:
-            return await self._carry(call, self._configured(named), story)
+            return await self._carry(call, self._configured(named), record)
         if not self._operations.knows(call.endpoint.operation):
             told = await self._held_back.answer(call)
             if told is not None:
-                return await self._written(call, told, 0, story)
+                return await self._written(call, told, 0, record)
             routed = await self._routes.run(call)
-            story.subcluster = routed.subcluster
-            return self._carried(call, routed.answer, routed.freshness, story)
+            record.subcluster = routed.subcluster
+            return self._carried(call, routed.answer, routed.freshness, record)
         part = self._operations.part_of(call.endpoint.operation)
         version = self._backend.view.version(part) if part is not None else 0
         outcome = await self._operations.run(call)
         if isinstance(outcome, RestAnswer):
-            return self._carried(call, outcome, self._now(), story)
-        return await self._written(call, outcome, version, story)
+            return self._carried(call, outcome, self._now(), record)
+        return await self._written(call, outcome, version, record)
 
-    async def _written(self, call: Call, outcome: Outcome, version: int, story: Story) -> Answer:
+    async def _written(self, call: Call, outcome: Outcome, version: int, record: RequestRecord) -> Answer:
         if outcome.document.location:  # of what was made: the application that was submitted
-            story.target = outcome.document.location.rpartition("/")[2]
+            record.target = outcome.document.location.rpartition("/")[2]
         representation = representation_of(call.request)
-        own = self._own_headers(story, outcome.freshness)
+        own = self._own_headers(record, outcome.freshness)
         answer = self._writer.document(outcome.document, representation, extra=own, cookie=call.caller.new_cookie)
         if call.request.method == "HEAD":
             return replace(answer, body=b"")
@@ -254,14 +256,14 @@ class RestDoor:
             self._kept.keep(call, outcome, answer, version)
         return answer
 
-    async def _carry(self, call: Call, subcluster: SubClusterId, story: Story) -> Answer:
+    async def _carry(self, call: Call, subcluster: SubClusterId, record: RequestRecord) -> Answer:
         """One sub-cluster's own answer."""
-        story.subcluster = subcluster
+        record.subcluster = subcluster
         routed = await self._routes.pass_on(call, subcluster)
-        return self._carried(call, routed.answer, routed.freshness, story)
+        return self._carried(call, routed.answer, routed.freshness, record)
 
-    def _carried(self, call: Call, answer: RestAnswer, freshness: Freshness, story: Story) -> Answer:
-        own = self._own_headers(story, freshness)
+    def _carried(self, call: Call, answer: RestAnswer, freshness: Freshness, record: RequestRecord) -> Answer:
+        own = self._own_headers(record, freshness)
         carried = answer_of(answer, call.request, cookie=call.caller.new_cookie, extra=own)
         return replace(carried, body=b"") if call.request.method == "HEAD" else carried
 
@@ -290,9 +292,9 @@ class RestDoor:
         known = ", ".join(self._backend.view.subclusters)
         raise JavaError.bad_request(f"Unknown cluster: {named}. It should be one of [{known}]")
 
-    def _error(self, error: HeddleError, request: Request, story: Story) -> Answer:
-        own = self._own_headers(story)
-        cookie = story.caller.new_cookie if story.caller else None
+    def _error(self, error: HeddleError, request: Request, record: RequestRecord) -> Answer:
+        own = self._own_headers(record)
+        cookie = record.caller.new_cookie if record.caller else None
         if isinstance(error, StoreUnavailableError):
             error = UnavailableError(str(error))
         if isinstance(error, (ImpersonationError, ForeignTokenError)):
@@ -322,11 +324,11 @@ class RestDoor:
     def _now(self) -> Freshness:
         return Freshness(self._backend.clock.now_s(), self._backend.missing())
 
-    def _own_headers(self, story: Story, freshness: Freshness | None = None) -> Headers:
+    def _own_headers(self, record: RequestRecord, freshness: Freshness | None = None) -> Headers:
         age = freshness or self._now()
         return (
             ("Heddle-As-Of", instant(age.as_of_s)),
-            ("X-Request-Id", story.client_request_id or story.request_id),
+            ("X-Request-Id", record.client_request_id or record.request_id),
             *self._missing_header(age),
         )
 

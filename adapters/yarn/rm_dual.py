@@ -1,7 +1,7 @@
-"""Both doors of a ResourceManager as one: a submission that came over RPC goes to its home over RPC.
+"""A ResourceManager's web services and RPC server as one: a submission that came over RPC goes to its home over RPC.
 
-To the services a submission is a request with a body and a content type; which door that body fits is known here. What
-the ResourceManager answers over RPC is told as its web services would tell it.
+To the services a submission is a request with a body and a content type. Which server that body fits is known here.
+What the ResourceManager answers over RPC is told as its web services would tell it.
 """
 
 from collections.abc import Mapping
@@ -16,14 +16,14 @@ from shim.protocol.hrpc import JavaClass
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.yarn import RPC_SUBMISSION
 
-__all__ = ["BothDoors"]
+__all__ = ["DualResourceManager"]
 
 _ACCEPTED = 202
 _STATUS: Mapping[str, int] = {JavaClass.ACCESS_CONTROL: 403, JavaClass.AUTHORIZATION: 403}
 _FAILED = 500  # whether the ResourceManager has the application all the same decides what it means
 
 
-class BothDoors:
+class DualResourceManager:
     """Implements `ResourceManager` over the web services, and over RPC for what came from there."""
 
     def __init__(self, rest: ResourceManager, rpc: ResourceManagerRPC) -> None:
@@ -36,7 +36,7 @@ class BothDoors:
         return self._rest.subcluster
 
     async def exchange(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
-        """Send a request by the door that its body fits; see `ResourceManager.exchange`."""
+        """Send a request by the server that its body fits; see `ResourceManager.exchange`."""
         if ("Content-Type", RPC_SUBMISSION) not in request.headers:
             return await self._rest.exchange(request, timeout_s=timeout_s)
         call = RPCCall(APPLICATION_CLIENT.name, "submitApplication", request.body, user=request.user or "")

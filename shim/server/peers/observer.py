@@ -1,14 +1,14 @@
 """An audit line for each submission that another Global Master passed on to this one.
 
 The line at the Global Master that the client talked to names the client; this one names that Global Master as the
-caller, and the same user and application. What this one passed on itself is in the line of its own door.
+caller, and the same user and application. What this one passed on itself is in the line of its own server.
 """
 
 from shim.peers.passing_on import PassedOn
 from shim.protocol.peers import OutcomeKind
 from shim.telemetry import AuditEntry, AuditTrail
 
-__all__ = ["PassedOnWitness"]
+__all__ = ["ForwardedAuditObserver"]
 
 _ENDINGS = {
     OutcomeKind.DELIVERED: ("allowed", 202),
@@ -21,7 +21,7 @@ _ENDINGS = {
 }
 
 
-class PassedOnWitness:
+class ForwardedAuditObserver:
     """Writes audit lines.
 
     Args:
@@ -34,7 +34,7 @@ class PassedOnWitness:
         self._me = me
 
     def __call__(self, passed: PassedOn) -> None:
-        """See `passing_on.Witness`."""
+        """See `passing_on.ForwardingObserver`."""
         if passed.outcome is None or passed.owner != self._me:
             return
         result, status = _ENDINGS[passed.outcome]

@@ -1,4 +1,4 @@
-"""The client door: ApplicationClientProtocol, each method by its row of the table, over the same services as REST."""
+"""The client RPC server: ApplicationClientProtocol, each method by its row of the table, same services as REST."""
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -21,37 +21,37 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import MERGES, application_message, attempt_message, attempt_of, container_of, reservation_of
 from shim.protocol.yarn.merges import Part
 from shim.protocol.yarn.texts import text_objection
+from shim.server.rpc.answered_calls import AnsweredCall, CallObserver
 from shim.server.rpc.asked import Asked, MethodAnswer, failure_of, passed_on, problem_of, told
 from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
 from shim.server.rpc.client_use_cases import ClientUseCases
-from shim.server.rpc.exchanges import RPCExchange, Witness
 from shim.server.rpc.kept_answers import Made
 from shim.server.rpc.logins import Logins
 from shim.server.rpc.own_methods import OwnMethods
 
-__all__ = ["ClientDoor"]
+__all__ = ["ClientService"]
 
 _PROTOCOLS = {APPLICATION_CLIENT.name: APPLICATION_CLIENT}
 
 
-class ClientDoor:
+class ClientService:
     """Answers Hadoop clients as a ResourceManager.
 
     Args:
         use_cases: What stands behind it.
-        witness: Told of every answer.
+        observer: Told of every answer.
 
     Attributes:
         logins: Names its callers, and judges their tokens.
     """
 
-    def __init__(self, use_cases: ClientUseCases, witness: Witness = lambda _: None) -> None:
+    def __init__(self, use_cases: ClientUseCases, observer: CallObserver = lambda _: None) -> None:
         self._calls = use_cases.calls
         self._identity = use_cases.identity
         self.logins = Logins(use_cases.identity, use_cases.tokens, use_cases.kerberos)
         self._kept = use_cases.kept
         self._max_request_bytes = use_cases.max_submission_bytes
-        self._witness = witness
+        self._observer = observer
         own = OwnMethods(use_cases)
         self._own, self._own_at_once = own.table, own.at_once
         self._ways: Mapping[Way, Callable[[Asked], Awaitable[MethodAnswer]]] = {
@@ -192,9 +192,9 @@ class ClientDoor:
 
     # -- what is told of answers -------------------------------------------------------------------------------------
 
-    def tell(self, exchange: RPCExchange) -> None:
-        """Pass an answered call on to the witness."""
-        self._witness(exchange)
+    def tell(self, exchange: AnsweredCall) -> None:
+        """Pass an answered call on to the observer."""
+        self._observer(exchange)
 
 
 def _owner_told(answer: RPCAnswer) -> str | None:

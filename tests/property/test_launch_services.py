@@ -1,4 +1,4 @@
-"""Desks of Global Masters and the book of a Local Master, with frames lost between them, and Global Masters that die.
+"""Services of Global Masters and the book of a Local Master, with lost frames and Global Masters that die.
 
 *Safety*: a Local Master never promises what its cluster does not have, nor does a Global Master believe so. *In the
 end*: whoever began anew knows what its predecessors were promised after one report and one rejection; and when all is
@@ -17,7 +17,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.federation.core.federation_view import FederationView
-from shim.peers.launches import LaunchDesk, LaunchVerification
+from shim.peers.launches import LaunchService, LaunchVerification
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
 
@@ -57,7 +57,7 @@ class Master:
     def __init__(self, world, name, life):
         self.view = FederationView((EAST,))
         self.wire = Wire(world, f"{name} {life}")
-        self.desk = LaunchDesk(self.view, world.clock, LASTS_S, self.wire)
+        self.service = LaunchService(self.view, world.clock, LASTS_S, self.wire)
         self.open = {}
 
     def judge(self, verdicts):
@@ -67,14 +67,14 @@ class Master:
                 wanted[0] = each.accepted
 
     def propose(self, kind, count):
-        number, _ = self.desk.propose(EAST, "attempt", kind, count, self.judge)
+        number, _ = self.service.propose(EAST, "attempt", kind, count, self.judge)
         self.open[number] = [count, 0, 0, kind]
 
     def tell(self, number, *, honoured=0, withdrawn=0):
         known = self.open[number]
         known[1] += honoured
         known[2] += withdrawn
-        self.desk.tell(EAST, LaunchNews(number, known[1], known[2]))
+        self.service.tell(EAST, LaunchNews(number, known[1], known[2]))
 
     def left(self):
         """Numbers of proposals of which containers are waited for."""
@@ -83,7 +83,7 @@ class Master:
         )
 
 
-class Desks(RuleBasedStateMachine):
+class LaunchServices(RuleBasedStateMachine):
     """Two Global Masters, one Local Master, one node."""
 
     @initialize()
@@ -175,14 +175,14 @@ class Desks(RuleBasedStateMachine):
         self.it_knows_what_others_were_promised(self.masters[name])
 
     def kill(self, name):
-        self.loop.run_until_complete(self.masters[name].desk.close())
+        self.loop.run_until_complete(self.masters[name].service.close())
         self.begin(name)
 
     def it_knows_what_others_were_promised(self, master):
         """One that begins anew, after a report that everybody has and a rejection."""
         self.run(lambda: master.propose(KINDS[0], GIB + 1))
         self.run(lambda: master.wire.waiting.pop().set_result("arrives"))
-        assert self.rooms(master.desk.room) == self.rooms(lambda _, kind: self.local_master.book.room(kind))
+        assert self.rooms(master.service.room) == self.rooms(lambda _, kind: self.local_master.book.room(kind))
 
     def rooms(self, room):
         return [room(EAST, kind) for kind in KINDS]
@@ -192,7 +192,7 @@ class Desks(RuleBasedStateMachine):
         if hasattr(self, "masters"):
             self.local_master.book.check()
             for master in self.masters.values():
-                master.desk._books[EAST].book.check()
+                master.service._books[EAST].book.check()
 
     def teardown(self):
         if not hasattr(self, "masters"):
@@ -203,11 +203,11 @@ class Desks(RuleBasedStateMachine):
         self.report(self.truth, *(master.view for master in self.masters.values()))
         free = GIB - self.used
         for master in self.masters.values():
-            assert self.rooms(master.desk.room) == [free, free // 3]
-            assert master.desk.open_promises() == {EAST: 0}
+            assert self.rooms(master.service.room) == [free, free // 3]
+            assert master.service.open_promises() == {EAST: 0}
         assert self.rooms(lambda _, kind: self.local_master.book.room(kind)) == [free, free // 3]
         self.loop.close()
 
 
-TestDesks = Desks.TestCase
+TestDesks = LaunchServices.TestCase
 TestDesks.settings = settings(max_examples=100, stateful_step_count=30, deadline=None)

@@ -15,13 +15,13 @@ from shim.protocol.proto.messages import (
     FinishApplicationMasterResponseProto,
     ResourceRequestProto,
 )
-from tests.integration.rpc.masters import EAST, Counts, a_door, a_master, a_scheduler, attempt
-from tests.integration.rpc.test_scheduler_door import LOST, until
+from tests.integration.rpc.masters import EAST, Counts, a_master, a_scheduler, a_server, attempt
+from tests.integration.rpc.test_scheduler_server import LOST, until
 
 SPANNING = 100
 
 
-class Desk:
+class ScriptedAttemptService:
     """Asks the home and adds nine nodes to what it says; does what a test wants in place of an allocate."""
 
     def __init__(self):
@@ -63,12 +63,12 @@ class Desk:
 
 
 async def test_calls_are_answered_by_whoever_understands_them_over_the_masters_own_login():
-    desk, counts = Desk(), Counts()
+    service, counts = ScriptedAttemptService(), Counts()
     async with (
         a_scheduler(SPANNING, 1) as scheduler,
-        a_door(scheduler.port, desk=desk, counts=counts) as door,
-        a_master(door, scheduler.tokens[SPANNING]) as master,
-        a_master(door, scheduler.tokens[1]) as of_another_queue,
+        a_server(scheduler.port, service=service, counts=counts) as server,
+        a_master(server, scheduler.tokens[SPANNING]) as master,
+        a_master(server, scheduler.tokens[1]) as of_another_queue,
     ):
         assert (await master.register()).refusal is None
         told = AllocateResponseProto.FromString((await master.allocate()).payload)
@@ -81,16 +81,16 @@ async def test_calls_are_answered_by_whoever_understands_them_over_the_masters_o
         await of_another_queue.register()
         told = AllocateResponseProto.FromString((await of_another_queue.allocate()).payload)
         assert told.num_cluster_nodes == 2
-    assert desk.entered == [Attempt(attempt(SPANNING), EAST, "span", "ada", is_read=True)]
-    await until(lambda: desk.left == 1)
+    assert service.entered == [Attempt(attempt(SPANNING), EAST, "span", "ada", is_read=True)]
+    await until(lambda: service.left == 1)
 
 
 async def test_what_the_home_refuses_can_be_told_on():
-    desk = Desk()
+    service = ScriptedAttemptService()
     async with (
         a_scheduler(SPANNING) as scheduler,
-        a_door(scheduler.port, desk=desk) as door,
-        a_master(door, scheduler.tokens[SPANNING]) as master,
+        a_server(scheduler.port, service=service) as server,
+        a_master(server, scheduler.tokens[SPANNING]) as master,
     ):
         refusal = (await master.allocate()).refusal
     assert refusal is not None
@@ -124,95 +124,95 @@ HOSTILE = {
 async def test_a_call_that_is_too_large_is_refused_before_it_is_read_and_the_connection_goes_on(
     request_of_master, text
 ):
-    desk = Desk()
+    service = ScriptedAttemptService()
     async with (
         a_scheduler(SPANNING) as scheduler,
-        a_door(scheduler.port, desk=desk) as door,
-        a_master(door, scheduler.tokens[SPANNING]) as master,
+        a_server(scheduler.port, service=service) as server,
+        a_master(server, scheduler.tokens[SPANNING]) as master,
     ):
         await master.register()
-        desk.instead = raises(AssertionError("it was read"))
+        service.instead = raises(AssertionError("it was read"))
         refusal = (await master.call(ALLOCATE, request_of_master)).refusal
         assert refusal is not None
         assert text in refusal.message
-        desk.instead = None
+        service.instead = None
         assert (await master.allocate()).refusal is None
 
 
 @pytest.mark.parametrize(("error", "java_class", "text"), ERRORS.values(), ids=ERRORS)
 async def test_an_error_is_told_and_the_connection_goes_on(error, java_class, text):
-    desk = Desk()
+    service = ScriptedAttemptService()
     async with (
         a_scheduler(SPANNING) as scheduler,
-        a_door(scheduler.port, desk=desk) as door,
-        a_master(door, scheduler.tokens[SPANNING]) as master,
+        a_server(scheduler.port, service=service) as server,
+        a_master(server, scheduler.tokens[SPANNING]) as master,
     ):
         await master.register()
-        desk.instead = raises(error)
+        service.instead = raises(error)
         assert (await master.allocate()).refusal == RPCRefusal(java_class, text)
-        desk.instead = None
+        service.instead = None
         assert (await master.allocate()).refusal is None
 
 
 async def test_when_the_home_goes_during_a_call_the_masters_connection_ends_and_it_can_come_back():
-    desk = Desk()
+    service = ScriptedAttemptService()
     async with (
         a_scheduler(SPANNING) as scheduler,
-        a_door(scheduler.port, desk=desk) as door,
-        a_master(door, scheduler.tokens[SPANNING]) as master,
+        a_server(scheduler.port, service=service) as server,
+        a_master(server, scheduler.tokens[SPANNING]) as master,
     ):
         await master.register()
         scheduler.behaviour.may_answer.clear()
         waiting = asyncio.create_task(master.allocate())
         await until(lambda: len(scheduler.behaviour.calls) == 2)
-        old = desk.home
+        old = service.home
         await scheduler.kill()
         with pytest.raises(LOST):
             await waiting
-        await until(lambda: desk.left == 1)
+        await until(lambda: service.left == 1)
         assert not old.is_open
         with pytest.raises(NeverReachedError):
             await old.call(ALLOCATE, b"")
         scheduler.behaviour.may_answer.set()
         await scheduler.start()
         assert (await master.allocate()).refusal is None
-        assert len(desk.entered) == 2
+        assert len(service.entered) == 2
 
 
 async def test_a_home_that_goes_while_nobody_calls_ends_the_connection_too():
-    desk = Desk()
+    service = ScriptedAttemptService()
     async with (
         a_scheduler(SPANNING) as scheduler,
-        a_door(scheduler.port, desk=desk) as door,
-        a_master(door, scheduler.tokens[SPANNING]) as master,
+        a_server(scheduler.port, service=service) as server,
+        a_master(server, scheduler.tokens[SPANNING]) as master,
     ):
         await master.register()
         await scheduler.kill()
-        await until(lambda: desk.left == 1)
-        assert len(door._board.roll) == 0
+        await until(lambda: service.left == 1)
+        assert len(server._context.connections) == 0
 
 
 async def test_a_resource_manager_error_of_another_home_ends_the_connection_as_well():
-    desk = Desk()
+    service = ScriptedAttemptService()
     async with (
         a_scheduler(SPANNING) as scheduler,
-        a_door(scheduler.port, desk=desk) as door,
-        a_master(door, scheduler.tokens[SPANNING]) as master,
+        a_server(scheduler.port, service=service) as server,
+        a_master(server, scheduler.tokens[SPANNING]) as master,
     ):
         await master.register()
-        desk.instead = raises(NoAnswerError("east", "gone"))
+        service.instead = raises(NoAnswerError("east", "gone"))
         asking = asyncio.create_task(master.allocate())
-        await until(lambda: desk.left == 1)
+        await until(lambda: service.left == 1)
         with pytest.raises(LOST):
             await asking
 
 
 async def test_calls_that_come_at_once_are_answered_one_after_the_other_and_not_read_without_end():
-    desk = Desk()
+    service = ScriptedAttemptService()
     async with (
         a_scheduler(SPANNING) as scheduler,
-        a_door(scheduler.port, desk=desk) as door,
-        a_master(door, scheduler.tokens[SPANNING]) as master,
+        a_server(scheduler.port, service=service) as server,
+        a_master(server, scheduler.tokens[SPANNING]) as master,
     ):
         await master.register()
         let_go = asyncio.Event()
@@ -221,9 +221,9 @@ async def test_calls_that_come_at_once_are_answered_one_after_the_other_and_not_
             await let_go.wait()
             return RPCAnswer(b"")
 
-        desk.instead = waits
+        service.instead = waits
         asking = [asyncio.create_task(master.call(ALLOCATE)) for _ in range(200)]
-        (guest,) = door._board.roll.guests
+        (guest,) = server._context.connections.connections
         await until(lambda: guest._is_full)
         assert not guest._transport.is_reading()
         let_go.set()
@@ -232,14 +232,14 @@ async def test_calls_that_come_at_once_are_answered_one_after_the_other_and_not_
 
 
 async def test_methods_and_bytes_that_are_none_are_refused_without_asking_anybody():
-    desk = Desk()
+    service = ScriptedAttemptService()
     async with (
         a_scheduler(SPANNING) as scheduler,
-        a_door(scheduler.port, desk=desk) as door,
-        a_master(door, scheduler.tokens[SPANNING]) as master,
+        a_server(scheduler.port, service=service) as server,
+        a_master(server, scheduler.tokens[SPANNING]) as master,
     ):
         await master.register()
-        desk.instead = raises(AssertionError("asked"))
+        service.instead = raises(AssertionError("asked"))
         unknown = (await master.call("dance")).refusal
         broken = (await master.rpc.call(RPCCall(APPLICATION_MASTER.name, ALLOCATE, b"\x0a\xff", ""))).refusal
     assert unknown is not None
@@ -249,8 +249,8 @@ async def test_methods_and_bytes_that_are_none_are_refused_without_asking_anybod
 
 
 async def test_a_master_that_goes_during_a_call_stops_it():
-    desk = Desk()
-    async with a_scheduler(SPANNING) as scheduler, a_door(scheduler.port, desk=desk) as door:
+    service = ScriptedAttemptService()
+    async with a_scheduler(SPANNING) as scheduler, a_server(scheduler.port, service=service) as server:
         was_stopped = asyncio.Event()
 
         async def waits():
@@ -260,11 +260,11 @@ async def test_a_master_that_goes_during_a_call_stops_it():
                 was_stopped.set()
                 raise
 
-        async with a_master(door, scheduler.tokens[SPANNING]) as master:
+        async with a_master(server, scheduler.tokens[SPANNING]) as master:
             await master.register()
-            desk.instead = waits
+            service.instead = waits
             asking = asyncio.create_task(master.allocate())
-            await until(lambda: desk.is_busy)
+            await until(lambda: service.is_busy)
         async with asyncio.timeout(5):
             await was_stopped.wait()
         with pytest.raises(LOST):

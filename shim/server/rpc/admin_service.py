@@ -1,4 +1,4 @@
-"""The admin door: what `yarn rmadmin` and its like call, each method by its row of the table.
+"""The admin RPC server: what `yarn rmadmin` and its like call, each method by its row of the table.
 
 Operators wait for an answer: what cannot be done now is told at once, by an exception that their tools do not repeat.
 """
@@ -27,11 +27,11 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn import ADMIN_MERGES, named_subcluster, split_by_node
 from shim.protocol.yarn.texts import text_objection
 from shim.server.rpc.admin_methods import ADMIN_METHODS, AdminRow, AdminWay
+from shim.server.rpc.answered_calls import AnsweredCall, CallObserver
 from shim.server.rpc.asked import as_failure, passed_on
-from shim.server.rpc.exchanges import RPCExchange, Witness
-from shim.server.rpc.logins import KerberosDoor, Logins
+from shim.server.rpc.logins import Logins, TicketLogin
 
-__all__ = ["AdminDoor"]
+__all__ = ["AdminService"]
 
 _MAX_REQUEST_BYTES = 4 * 1024 * 1024
 """Labels of 50,000 nodes; to decode a request takes a time and memory that grow with it."""
@@ -53,13 +53,13 @@ class _Asked:
     caller: Caller
 
 
-class AdminDoor:
+class AdminService:
     """Answers operators' tools as a ResourceManager.
 
     Args:
-        calls: The ResourceManagers' admin doors.
+        calls: The ResourceManagers' admin RPC servers.
         identity: Who may act for whom.
-        witness: Told of every answer.
+        observer: Told of every answer.
         kerberos: How operators log in by ticket; None where names are believed.
     """
 
@@ -67,13 +67,13 @@ class AdminDoor:
         self,
         calls: AdminCalls,
         identity: IdentityService,
-        witness: Witness = lambda _: None,
-        kerberos: KerberosDoor | None = None,
+        observer: CallObserver = lambda _: None,
+        kerberos: TicketLogin | None = None,
     ) -> None:
         self._calls = calls
         self._identity = identity
         self._logins = Logins(identity, kerberos=kerberos)  # a ResourceManager takes no delegation token here either
-        self._witness = witness
+        self._observer = observer
         self._ways: Mapping[AdminWay, Callable[[_Asked], Awaitable[Message | bytes | Failure]]] = {
             AdminWay.OWN: self._own,
             AdminWay.MERGE: self._merge,
@@ -96,7 +96,7 @@ class AdminDoor:
         """Name the caller."""
         return self._logins.admit(context, address)
 
-    def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:  # noqa: ARG002 - the door's signature
+    def answer_at_once(self, call: Call, caller: Caller) -> bytes | Failure | None:  # noqa: ARG002 - the server's signature
         """What is wrong with a call needs no waiting."""
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
@@ -126,9 +126,9 @@ class AdminDoor:
             return Failure(_CLASSES.get(type(exc), JavaClass.YARN), str(exc))
         return answer.SerializeToString() if isinstance(answer, Message) else answer
 
-    def tell(self, exchange: RPCExchange) -> None:
-        """Pass an answered call on to the witness."""
-        self._witness(exchange)
+    def tell(self, exchange: AnsweredCall) -> None:
+        """Pass an answered call on to the observer."""
+        self._observer(exchange)
 
     # -- ways --------------------------------------------------------------------------------------------------------
 

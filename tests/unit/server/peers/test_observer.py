@@ -9,7 +9,7 @@ from shim.peers.following import LinkStatus
 from shim.peers.overview import MastersStatus, MasterStatus, PassedOnCounts, QueueOwner
 from shim.peers.passing_on import PassedOn
 from shim.protocol.peers import OutcomeKind
-from shim.server.peers import MastersCollector, PassedOnWitness
+from shim.server.peers import ForwardedAuditObserver, MastersCollector
 from shim.telemetry import AuditTrail
 from shim.testing.clock import FakeClock
 
@@ -28,12 +28,12 @@ PASSED = PassedOn(
 
 @pytest.fixture
 def written(tmp_path):
-    """Tell a witness of `gm/b`, and read what it wrote."""
+    """Tell a observer of `gm/b`, and read what it wrote."""
     file = tmp_path / "audit.log"
     audit = AuditTrail(FakeClock(), file)
 
     def tell(passed):
-        PassedOnWitness(audit, "gm/b")(passed)
+        ForwardedAuditObserver(audit, "gm/b")(passed)
         return [json.loads(line) for line in file.read_text().splitlines()]
 
     yield tell
@@ -68,7 +68,7 @@ def test_every_outcome_has_its_result(written, outcome, result):
     assert (line["result"], line["reason"]) == (result, "because")
 
 
-def test_what_was_passed_on_from_here_is_in_the_line_of_its_own_door(written):
+def test_what_was_passed_on_from_here_is_in_the_line_of_its_own_server(written):
     assert written(PassedOn(1, "gm/b", "gm/c", ApplicationId(1, 2), "alice", OutcomeKind.DELIVERED)) == []
     assert written(PassedOn(1, "gm/a", "gm/b", ApplicationId(1, 2), "alice", None)) == []
 

@@ -1,4 +1,4 @@
-"""The witness of the client door: every change is in the audit with its user, target and result; reads are counted."""
+"""The observer of the client RPC server: changes are audited with user, target and result; reads are counted."""
 
 import json
 
@@ -16,8 +16,8 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn import application_message
 from shim.server.rpc.admin_methods import ADMIN_METHODS
-from shim.server.rpc.exchanges import RPCExchange
-from shim.server.rpc.witness import AdminWitness, ClientWitness
+from shim.server.rpc.answered_calls import AnsweredCall
+from shim.server.rpc.observers import AdminObserver, ClientObserver
 from shim.telemetry import AuditTrail, Metrics
 from shim.testing.clock import FakeClock
 
@@ -35,9 +35,9 @@ def told(tmp_path, method, message, failure=None):
     metrics = Metrics(clock, version="0", subclusters=lambda: ())
     file = tmp_path / "audit.log"
     audit = AuditTrail(clock, file)
-    witness = ClientWitness(metrics, audit, lambda _id: SubClusterId("east"), request_prefix="c")
+    observer = ClientObserver(metrics, audit, lambda _id: SubClusterId("east"), request_prefix="c")
     call = Call(1, b"", 0, None, APPLICATION_CLIENT.name, method, 1, message.SerializeToString())
-    witness(RPCExchange(call, Caller("alice", "oozie"), "10.0.0.1", failure, 0.001))
+    observer(AnsweredCall(call, Caller("alice", "oozie"), "10.0.0.1", failure, 0.001))
     audit.close()
     return [json.loads(line) for line in file.read_text().splitlines()], metrics.scrape()
 
@@ -87,7 +87,7 @@ def test_what_operators_change_or_mean_to_is_in_the_audit_too(tmp_path, method, 
     audit = AuditTrail(FakeClock(), file)
     call = Call(1, b"", 0, None, ADMINISTRATION.name, method, 1, b"")
 
-    AdminWitness(metrics, audit)(RPCExchange(call, Caller("ada", "ada"), "10.0.0.1", None, 0.001))
+    AdminObserver(metrics, audit)(AnsweredCall(call, Caller("ada", "ada"), "10.0.0.1", None, 0.001))
     audit.close()
 
     told = [json.loads(line) for line in file.read_text().splitlines()]

@@ -1,4 +1,4 @@
-"""Turns what the door says of each answer into a count, a log line and, for a change, a line of the audit."""
+"""Turns what the server says of each answer into a count, a log line and, for a change, a line of the audit."""
 
 from collections.abc import Callable
 
@@ -6,10 +6,10 @@ import structlog
 
 from shim.domain.ids import ApplicationId, MalformedIdError, SubClusterId
 from shim.server.rest.endpoints import BASE, ENDPOINTS
-from shim.server.rest.exchanges import Exchange
+from shim.server.rest.request_records import RequestResponse
 from shim.telemetry import AuditEntry, AuditTrail, Metrics
 
-__all__ = ["Witness"]
+__all__ = ["RequestObserver"]
 
 _OTHER = "other"
 _SITE = frozenset({"", "cluster", "conf", "heddle", "isActive", "jmx", "metrics", "proxy", "static"})
@@ -21,8 +21,8 @@ _SUBMIT = f"POST {BASE}/apps"
 HomeOf = Callable[[ApplicationId], SubClusterId | None]
 
 
-class Witness:
-    """Sees every answer of the door that was not given from its cache.
+class RequestObserver:
+    """Sees every answer of the server that was not given from its cache.
 
     Args:
         metrics: Counts it.
@@ -36,7 +36,7 @@ class Witness:
         self._audit = audit
         self._home_of = home_of
 
-    def tell(self, exchange: Exchange) -> None:
+    def tell(self, exchange: RequestResponse) -> None:
         """Write down one answer."""
         method, _, path = exchange.operation.partition(" ")
         # a label for every path that somebody thinks of would fill the memory
@@ -65,7 +65,7 @@ class Witness:
             return ""
 
 
-def _entry(exchange: Exchange, subcluster: str) -> AuditEntry:
+def _entry(exchange: RequestResponse, subcluster: str) -> AuditEntry:
     caller = exchange.caller
     return AuditEntry(
         request_id=exchange.request_id,

@@ -1,8 +1,8 @@
-"""Nobody keeps others out of a door, or fills its memory."""
+"""Nobody keeps others out of a server, or fills its memory."""
 
 import pytest
 
-from shim.server.guests import ByteBudget, GuestBook
+from shim.server.connection_registry import ByteBudget, ConnectionRegistry
 
 
 class Visitor:
@@ -24,7 +24,7 @@ def out(many):
 
 
 def test_s27_of_an_address_with_too_many_the_longest_silent_goes():
-    book, other, many = GuestBook(10, 2), Visitor(), visitors(3)
+    book, other, many = ConnectionRegistry(10, 2), Visitor(), visitors(3)
     book.enter(other, "10.0.0.1")
     for visitor in many[:2]:
         book.enter(visitor, "10.0.0.2")
@@ -35,7 +35,7 @@ def test_s27_of_an_address_with_too_many_the_longest_silent_goes():
 
 
 def test_s27_of_a_full_house_the_longest_silent_goes():
-    book, many = GuestBook(3, 2), visitors(4)
+    book, many = ConnectionRegistry(3, 2), visitors(4)
     for number, visitor in enumerate(many):
         book.enter(visitor, f"10.0.0.{number}")
         book.heard_of(many[0])
@@ -44,7 +44,7 @@ def test_s27_of_a_full_house_the_longest_silent_goes():
 
 
 def test_whoever_has_gone_is_in_nobodys_way():
-    book, many = GuestBook(2, 2), visitors(4)
+    book, many = ConnectionRegistry(2, 2), visitors(4)
     for visitor in many:
         book.enter(visitor, "10.0.0.1")
         book.leave(visitor)

@@ -1,26 +1,26 @@
-"""The scheduler door: ApplicationMasters connect here as to a ResourceManager's scheduler."""
+"""The scheduler server: ApplicationMasters connect here as to a ResourceManager's scheduler."""
 
 import asyncio
 from collections.abc import Callable
 
 from shim.domain.addresses import join_address
-from shim.ports.attempt_calls import AttemptDesk
-from shim.server.rpc.connection_roll import ConnectionRoll
+from shim.ports.attempt_calls import AttemptService
+from shim.server.rpc.am_connections import AMConnectionRegistry
 from shim.server.rpc.home_dialler import Address, HomeDialler
 from shim.server.rpc.scheduler_connection import (
     AttemptFinder,
     MasterConnection,
+    RelayContext,
+    RelayObserver,
     SchedulerLimits,
-    SchedulerWitness,
-    Switchboard,
 )
 
-__all__ = ["SchedulerDoor"]
+__all__ = ["SchedulerServer"]
 
 _BACKLOG = 1024
 
 
-class SchedulerDoor:
+class SchedulerServer:
     """Listens for ApplicationMasters.
 
     Keeps nothing of them: killed and started again, it is found again by ApplicationMasters that connect again.
@@ -28,29 +28,31 @@ class SchedulerDoor:
     Args:
         attempts: Finds their homes.
         dialler: Connects to the homes.
-        witness: Counts.
+        observer: Counts.
         host: Address to bind.
         port: 0 takes a free one.
         limits: What ApplicationMasters may take.
-        desk: Who understands the calls of attempts that may span sub-clusters; None: all pass through.
-        owner_door: Where the Heddle that owns a queue takes ApplicationMasters, if that is another one.
+        service: Who understands the calls of attempts that may span sub-clusters; None: all pass through.
+        owner_address: Where the Heddle that owns a queue takes ApplicationMasters, if that is another one.
     """
 
     def __init__(
         self,
         attempts: AttemptFinder,
         dialler: HomeDialler,
-        witness: SchedulerWitness,
+        observer: RelayObserver,
         *,
         host: str,
         port: int,
         limits: SchedulerLimits | None = None,
-        desk: AttemptDesk | None = None,
-        owner_door: Callable[[str], Address | None] = lambda _queue: None,
+        service: AttemptService | None = None,
+        owner_address: Callable[[str], Address | None] = lambda _queue: None,
     ) -> None:
         limits = limits or SchedulerLimits()
         self._host, self._port = host, port
-        self._board = Switchboard(attempts, dialler, witness, ConnectionRoll(limits.roll), limits, desk, owner_door)
+        self._context = RelayContext(
+            attempts, dialler, observer, AMConnectionRegistry(limits.connections), limits, service, owner_address
+        )
         self._server: asyncio.Server | None = None
 
     @property
@@ -66,7 +68,7 @@ class SchedulerDoor:
         """
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: MasterConnection(self._board), self._host, self._port, backlog=_BACKLOG
+            lambda: MasterConnection(self._context), self._host, self._port, backlog=_BACKLOG
         )
         self._port = self._server.sockets[0].getsockname()[1]
 
@@ -75,6 +77,6 @@ class SchedulerDoor:
         if self._server is None:
             return
         self._server.close()
-        for guest in self._board.roll.guests:
-            guest.turn_out()
+        for connection in self._context.connections.connections:
+            connection.turn_out()
         self._server = None
