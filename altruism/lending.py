@@ -108,17 +108,18 @@ def adopt_plans(
     capacity, now_s
         As of `room_over_time`.
     """
-    room, adopted = room_over_time(jobs, capacity, now_s), list[PlannedJob]()
-    for job, proposal in zip(jobs, proposals, strict=True):
+    room, adopted = room_over_time(jobs, capacity, now_s), list(jobs)
+    shortest_first = sorted(range(len(jobs)), key=lambda at: jobs[at].progress.remaining_work(jobs[at].graph))
+    for at in shortest_first:
+        job, proposal = jobs[at], proposals[at]
         before = np.minimum(room.steps()[1].min(axis=0), 0.0)
         _reserve_plan(room, job.graph, job.plan, now_s, sign=-1)
         _reserve_plan(room, job.graph, proposal, now_s, sign=1)
         if (room.steps()[1].min(axis=0) >= before - EPSILON).all():
-            adopted.append(PlannedJob(job.graph, job.progress, proposal))
+            adopted[at] = PlannedJob(job.graph, job.progress, proposal)
             continue
         _reserve_plan(room, job.graph, proposal, now_s, sign=-1)
         _reserve_plan(room, job.graph, job.plan, now_s, sign=1)
-        adopted.append(job)
     return adopted
 
 
