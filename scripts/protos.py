@@ -26,6 +26,7 @@ _SCALARS = {
     FieldDescriptorProto.TYPE_STRING: "str",
     FieldDescriptorProto.TYPE_BYTES: "bytes",
 }
+_PACKAGES = (".hadoop.common.", ".hadoop.yarn.", ".hadoop.tez.")
 _HEAD = '''"""The messages of Hadoop RPC and YARN, typed. Made by scripts/protos.py of the .proto files beside it."""
 
 from collections.abc import Iterable
@@ -51,7 +52,8 @@ def compile_definitions() -> bytes:
 
 def _type_of(field: FieldDescriptorProto) -> str:
     if field.type == FieldDescriptorProto.TYPE_MESSAGE:
-        return field.type_name.removeprefix(".hadoop.common.").removeprefix(".hadoop.yarn.")
+        package = next(each for each in _PACKAGES if field.type_name.startswith(each))
+        return field.type_name.removeprefix(package)
     return _SCALARS.get(field.type, "int")
 
 

@@ -49,6 +49,7 @@ __all__ = [
     "LocalProtocolError",
     "MalformedAnswerError",
     "MalformedBodyError",
+    "MalformedJobGraphError",
     "MasterLinkError",
     "NeverReachedError",
     "NoAnswerError",
@@ -144,6 +145,10 @@ class NoUsableSubClusterError(UnavailableError):
 
 class HomeUnreachableError(UnavailableError):
     """The sub-cluster that knows the answer does not answer."""
+
+
+class MalformedJobGraphError(HeddleError):
+    """What a job tells of its stages is no graph: the job is scheduled as one of which nothing is known."""
 
 
 class ResourceManagerError(HeddleError):

@@ -3993,6 +3993,76 @@ class RequestHeaderProto(Message):
         self, field_name: Literal["methodName", "declaringClassProtocolName", "clientProtocolVersion"]
     ) -> None: ...
 
+class _PlanEdgeDataMovementType(EnumTypeWrapper):
+    ONE_TO_ONE: int
+    BROADCAST: int
+    SCATTER_GATHER: int
+    CUSTOM: int
+
+PlanEdgeDataMovementType: _PlanEdgeDataMovementType
+
+class _PlanEdgeSchedulingType(EnumTypeWrapper):
+    SEQUENTIAL: int
+    CONCURRENT: int
+
+PlanEdgeSchedulingType: _PlanEdgeSchedulingType
+
+class PlanTaskConfiguration(Message):
+    numTasks: int
+    memoryMb: int
+    virtualCores: int
+    def __init__(
+        self, *, numTasks: int | None = ..., memoryMb: int | None = ..., virtualCores: int | None = ...
+    ) -> None: ...
+    def HasField(self, field_name: Literal["numTasks", "memoryMb", "virtualCores"]) -> bool: ...
+    def ClearField(self, field_name: Literal["numTasks", "memoryMb", "virtualCores"]) -> None: ...
+
+class VertexPlan(Message):
+    name: str
+    @property
+    def taskConfig(self) -> PlanTaskConfiguration: ...
+    def __init__(self, *, name: str | None = ..., taskConfig: PlanTaskConfiguration | None = ...) -> None: ...
+    def HasField(self, field_name: Literal["name", "taskConfig"]) -> bool: ...
+    def ClearField(self, field_name: Literal["name", "taskConfig"]) -> None: ...
+
+class EdgePlan(Message):
+    id: str
+    inputVertexName: str
+    outputVertexName: str
+    dataMovementType: int
+    schedulingType: int
+    def __init__(
+        self,
+        *,
+        id: str | None = ...,
+        inputVertexName: str | None = ...,
+        outputVertexName: str | None = ...,
+        dataMovementType: int | None = ...,
+        schedulingType: int | None = ...,
+    ) -> None: ...
+    def HasField(
+        self, field_name: Literal["id", "inputVertexName", "outputVertexName", "dataMovementType", "schedulingType"]
+    ) -> bool: ...
+    def ClearField(
+        self, field_name: Literal["id", "inputVertexName", "outputVertexName", "dataMovementType", "schedulingType"]
+    ) -> None: ...
+
+class DAGPlan(Message):
+    name: str
+    @property
+    def vertex(self) -> RepeatedCompositeFieldContainer[VertexPlan]: ...
+    @property
+    def edge(self) -> RepeatedCompositeFieldContainer[EdgePlan]: ...
+    def __init__(
+        self,
+        *,
+        name: str | None = ...,
+        vertex: Iterable[VertexPlan] | None = ...,
+        edge: Iterable[EdgePlan] | None = ...,
+    ) -> None: ...
+    def HasField(self, field_name: Literal["name"]) -> bool: ...
+    def ClearField(self, field_name: Literal["name", "vertex", "edge"]) -> None: ...
+
 class NMTokenIdentifierProto(Message):
     @property
     def appAttemptId(self) -> ApplicationAttemptIdProto: ...

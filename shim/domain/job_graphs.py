@@ -1,0 +1,79 @@
+"""The graph of a running job: what an adapter can know of its stages, whatever engine it runs on."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shim.errors import MalformedJobGraphError
+
+__all__ = ["JobGraph", "Stage"]
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """A stage of alike tasks: a vertex of Tez, the maps or reduces of MapReduce, a stage of Spark.
+
+    Attributes:
+        name: Unique in its graph.
+        tasks: Number of tasks; None as long as the engine has not decided.
+        memory_mib: Memory of one task's container.
+        vcores: Virtual cores of one task's container.
+        waits_for: Positions of the stages that have to end first (barriers).
+        sources: Positions of all stages that feed this one, barriers or not.
+    """
+
+    name: str
+    tasks: int | None
+    memory_mib: int
+    vcores: int
+    waits_for: tuple[int, ...] = ()
+    sources: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class JobGraph:
+    """Stages in the order of their engine's numbers; build with `of`, which checks.
+
+    Attributes:
+        name: As the engine shows it.
+        stages: The stages.
+        distances: Edges on the longest way from a root, of each stage.
+    """
+
+    name: str
+    stages: tuple[Stage, ...]
+    distances: tuple[int, ...]
+
+    @classmethod
+    def of(cls, name: str, stages: Sequence[Stage]) -> "JobGraph":
+        """Check and build a graph.
+
+        Raises:
+            MalformedJobGraphError: If two stages have one name, or stages feed each other in a cycle.
+        """
+        names = [stage.name for stage in stages]
+        if len(set(names)) < len(names):
+            twice = sorted({each for each in names if names.count(each) > 1})
+            raise MalformedJobGraphError(f"job graph {name!r} has several stages of the name {twice[0]!r}")
+        return cls(name, tuple(stages), _distances(name, stages))
+
+
+def _distances(name: str, stages: Sequence[Stage]) -> tuple[int, ...]:
+    """Edges on the longest way from a root, found without recursion: a graph from outside may be deep."""
+    feeds: list[list[int]] = [[] for _ in stages]
+    missing = [len(stage.sources) for stage in stages]
+    for position, stage in enumerate(stages):
+        for source in stage.sources:
+            feeds[source].append(position)
+    distances, ready = [0] * len(stages), [position for position, count in enumerate(missing) if not count]
+    done = 0
+    while ready:
+        position = ready.pop()
+        done += 1
+        for child in feeds[position]:
+            distances[child] = max(distances[child], distances[position] + 1)
+            missing[child] -= 1
+            if not missing[child]:
+                ready.append(child)
+    if done < len(stages):
+        raise MalformedJobGraphError(f"job graph {name!r} has stages that feed each other in a cycle")
+    return tuple(distances)
