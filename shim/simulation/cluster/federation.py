@@ -1,0 +1,159 @@
+"""Several modelled clusters, the jobs that run on them, and what became of each."""
+
+import random
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.errors import InvariantViolationError
+from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, HomeSession
+from shim.ports.clock import Clock
+from shim.ports.resource_manager_rpc import RPCAnswer
+from shim.simulation.cluster.applications import Application
+from shim.simulation.cluster.client_service import ClientService
+from shim.simulation.cluster.jobs import ModelledJob
+from shim.simulation.cluster.manager import ModelledResourceManager
+from shim.simulation.cluster.master_service import MasterLogin, MasterService
+from shim.simulation.cluster.masters import Account, MasterCalls, MasterSettings, ModelledMaster
+from shim.simulation.cluster.spec import ClusterSpec
+from shim.simulation.cluster.web import WebService
+from shim.simulation.engine import seeded
+
+__all__ = ["Connect", "DirectCalls", "ModelledCluster", "ModelledFederation"]
+
+Connect = Callable[[SubClusterId, ApplicationAttemptId], Awaitable[MasterCalls]]
+"""How an ApplicationMaster that runs in a cluster reaches its scheduler."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModelledCluster:
+    """One cluster with the servers of its ResourceManager."""
+
+    manager: ModelledResourceManager
+    web: WebService
+    client: ClientService
+    masters: MasterService
+
+
+@dataclass(frozen=True, slots=True)
+class DirectCalls:
+    """An ApplicationMaster's connection to its own ResourceManager, with nothing between."""
+
+    session: HomeSession
+
+    async def register(self, payload_untrusted: bytes) -> RPCAnswer:
+        """See `MasterCalls`."""
+        return await self.session.call(REGISTER, payload_untrusted)
+
+    async def allocate(self, payload_untrusted: bytes) -> RPCAnswer:
+        """See `MasterCalls`."""
+        return await self.session.call(ALLOCATE, payload_untrusted)
+
+    async def finish(self, payload_untrusted: bytes) -> RPCAnswer:
+        """See `MasterCalls`."""
+        return await self.session.call(FINISH, payload_untrusted)
+
+
+@dataclass(slots=True)
+class ModelledFederation:
+    """The clusters of a run.
+
+    Attributes:
+        jobs: What applications run, by the program that their submission names.
+        accounts: What each application's masters saw, by the same.
+        connect: Replaced by whoever puts Heddle between.
+    """
+
+    clusters: Mapping[SubClusterId, ModelledCluster]
+    clock: Clock
+    jobs: dict[str, ModelledJob] = field(default_factory=dict)
+    accounts: dict[str, Account] = field(default_factory=dict)
+    connect: Connect | None = None
+    settings: MasterSettings = field(default_factory=MasterSettings)
+    _clusters_of: dict[NodeId, SubClusterId] = field(default_factory=dict)
+
+    @classmethod
+    def of(
+        cls, specs: Sequence[ClusterSpec], clock: Clock, seed: int, settings: MasterSettings | None = None
+    ) -> "ModelledFederation":
+        """Make the clusters; nothing runs yet.
+
+        Args:
+            specs: The clusters.
+            clock: Of the run.
+            seed: Of the run.
+            settings: How ApplicationMasters behave.
+        """
+        made: dict[SubClusterId, ModelledCluster] = {}
+        federation = cls(made, clock, settings=settings or MasterSettings())
+        for spec in specs:
+            made[spec.name] = federation._cluster(spec, seeded(seed, f"cluster/{spec.name}"))
+            federation._clusters_of |= dict.fromkeys((node.id for node in spec.nodes), spec.name)
+        return federation
+
+    def _cluster(self, spec: ClusterSpec, rng: random.Random) -> ModelledCluster:
+        async def program(application: Application, attempt: ApplicationAttemptId) -> None:
+            await self._run_master(spec.name, application, attempt)
+
+        manager = ModelledResourceManager(spec, self.clock, rng, program)
+        return ModelledCluster(manager, WebService(manager), ClientService(manager), MasterService(manager))
+
+    def __getitem__(self, name: str) -> ModelledCluster:
+        """A cluster by its name."""
+        return self.clusters[SubClusterId(name)]
+
+    def begin(self) -> None:
+        """Start every cluster."""
+        for cluster in self.clusters.values():
+            cluster.manager.begin()
+
+    def add(self, job: ModelledJob) -> Account:
+        """Know a job: a submission that names it as its program runs it."""
+        self.jobs[job.name] = job
+        return self.accounts.setdefault(job.name, Account())
+
+    def launch(self, node: NodeId, container: ContainerId, runs_s: float, life: int) -> None:
+        """Start a program in a container on a node of any cluster.
+
+        Raises:
+            UnavailableError: The node will not.
+        """
+        self.clusters[self._clusters_of[node]].manager.nodes[node].start(container, runs_s, life=life)
+
+    def running(self) -> dict[ContainerId, SubClusterId]:
+        """Containers that nodes run, with their clusters."""
+        return {
+            container: name
+            for name, cluster in self.clusters.items()
+            for node in cluster.manager.nodes.values()
+            for container in node.running
+        }
+
+    def who_has(self, application_id: ApplicationId) -> list[SubClusterId]:
+        """The clusters in which an application has an ApplicationMaster of its own."""
+        return [
+            name
+            for name, cluster in self.clusters.items()
+            if (known := cluster.manager.applications.get(application_id)) and not known.order.is_unmanaged
+        ]
+
+    async def _run_master(self, cluster: SubClusterId, application: Application, attempt: ApplicationAttemptId) -> None:
+        job = self.jobs.get(application.order.program)
+        if job is None:
+            raise InvariantViolationError(f"{application.order.id} names no job: {application.order.program!r}")
+
+        async def connect(of: ApplicationAttemptId) -> MasterCalls:
+            if self.connect is None:
+                return DirectCalls(MasterLogin(self.clusters[cluster].masters, of))
+            return await self.connect(cluster, of)
+
+        master = ModelledMaster(
+            attempt,
+            job,
+            connect=connect,
+            launch=self.launch,
+            now_s=self.clock.monotonic_s,
+            account=self.accounts[job.name],
+            settings=self.settings,
+        )
+        await master.run()

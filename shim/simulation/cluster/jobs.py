@@ -1,0 +1,87 @@
+"""Jobs for modelled clusters: stages of tasks, as MapReduce and DAG engines run them."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from shim.domain.resources import ResourceVector
+from shim.simulation.traces import Workload
+
+__all__ = ["ModelledJob", "ModelledStage", "jobs_of"]
+
+_TASK = ResourceVector(1024, 1)
+_MASTER = ResourceVector(512, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class ModelledStage:
+    """Tasks that may run at the same time.
+
+    Attributes:
+        durations_s: How long each task's program runs; known to nobody but the container that runs it.
+        needs: Stages, by their number, that must be done before.
+        size: Of each container.
+        hosts: For each task the hosts that have its data; empty where no task has any.
+    """
+
+    durations_s: tuple[float, ...]
+    needs: tuple[int, ...] = ()
+    size: ResourceVector = _TASK
+    hosts: tuple[tuple[str, ...], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class ModelledJob:
+    """One application.
+
+    Attributes:
+        arrival_s: When its client submits it, in virtual time.
+        stages: At least one.
+        master: Size of its ApplicationMaster.
+        keeps_containers: Whether its containers outlive an attempt of it.
+    """
+
+    name: str
+    arrival_s: float
+    stages: tuple[ModelledStage, ...]
+    user: str = "alice"
+    queue: str = "root.default"
+    master: ResourceVector = _MASTER
+    keeps_containers: bool = False
+    most_attempts: int = 2
+
+    @property
+    def tasks(self) -> int:
+        """How many."""
+        return sum(len(stage.durations_s) for stage in self.stages)
+
+    @property
+    def longest_path_s(self) -> float:
+        """No run of it can be shorter: each stage's longest task, along the longest chain of needs."""
+        ends_s: list[float] = []
+        for stage in self.stages:
+            begins_s = max((ends_s[before] for before in stage.needs), default=0.0)
+            ends_s.append(begins_s + max(stage.durations_s, default=0.0))
+        return max(ends_s)
+
+
+def jobs_of(
+    workload: Workload,
+    *,
+    queues: Iterable[str] = ("root.default",),
+    users: Iterable[str] = ("alice",),
+    size: ResourceVector = _TASK,
+    master: ResourceVector = _MASTER,
+) -> tuple[ModelledJob, ...]:
+    """A workload of the simulator as applications of one stage, dealt to queues and users in turn."""
+    paths, names = tuple(queues), tuple(users)
+    return tuple(
+        ModelledJob(
+            name=f"job-{job.index}",
+            arrival_s=job.arrival_s,
+            stages=(ModelledStage(job.durations_s, size=size),),
+            user=names[job.index % len(names)],
+            queue=paths[job.index % len(paths)],
+            master=master,
+        )
+        for job in workload.jobs
+    )
