@@ -78,6 +78,8 @@ class Span:
         self._splitter = tools.matching.splitter(attempt, self._queue_at, self.look_again)
         self._ledger: AskLedger | None = None
         self._saved: SpanAttempt | None = None
+        self._unanswered: SpanAttempt | None = None  # a home answers a registration once: kept until its master has it
+        self._has_taken_over = False
         self._sessions = SpanSessions(attempt, tools, self._tell)
         self._notes: deque[tuple[Remember, str]] = deque()
         self._notary: asyncio.Task[None] | None = None
@@ -99,29 +101,34 @@ class Span:
         async with self._lock:
             saved = await self._find()
             is_new = saved is None or (self._ledger is not None and self._ledger.needs_registration)
-            if is_new:
+            if self._unanswered is not None:
+                saved, is_new = self._unanswered, True
+            elif is_new:
                 answer = await home.call(REGISTER, payload)
                 if answer.refusal is None:
                     before = 0 if saved is None else saved.registrations
                     saved = SpanAttempt(self.attempt.id, answer.payload, registrations=before)
+                    self._unanswered = saved
                 elif saved is None or _ALREADY not in answer.refusal.message:
                     return answer
                 else:
                     is_new = False
             assert saved is not None  # noqa: S101 - known, or just made
-            is_first = self._ledger is None
-            ledger = self._ledger = self._ledger or AskLedger(
-                self.attempt.id, self.attempt.home_subcluster, self._splitter
-            )
-            at = 0 if is_new else (saved.home_response_id if is_first else ledger.home_response_id)
+            ledger = self._ledger
+            at = 0 if is_new else (saved.home_response_id if ledger is None else ledger.home_response_id)
             await self._keep(replace(saved, home_response_id=at, registrations=saved.registrations + 1))
+            self._ledger = ledger or AskLedger(self.attempt.id, self.attempt.home_subcluster, self._splitter)
             self._tell(AMRegistered(at, is_resumed=not is_new))
             registration = saved.registration if is_new else with_containers(saved.registration, (), (), instead=True)
-            return RPCAnswer(await self._take_over(registration, is_new=is_new) if is_first else registration)
+            if not self._has_taken_over:
+                registration = await self._take_over(registration, is_new=is_new)
+                self._has_taken_over = True
+            self._unanswered = None
+            return RPCAnswer(registration)
 
     async def _take_over(self, registration: bytes, *, is_new: bool) -> bytes:
         """Go on with what an earlier attempt had, or an earlier Heddle; see `SpanSessions.resume`."""
-        if not is_new or read_registration(registration)[0]:
+        if self._recollection is None and (not is_new or read_registration(registration)[0]):
             self._recollection = asyncio.create_task(self._recollect(), name="what runs at home")
         if self.follows is not None:
             await self.follows.stop()

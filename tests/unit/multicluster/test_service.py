@@ -9,7 +9,7 @@ from shim.app.host import SystemClock
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.preemption import PREEMPTED_EXIT_STATUS
 from shim.domain.resources import ResourceVector
-from shim.errors import NoAnswerError
+from shim.errors import NoAnswerError, StoreUnavailableError
 from shim.multicluster.core import Room, TakenBack
 from shim.multicluster.core.matching import MatchSettings
 from shim.multicluster.home_containers import HomeContainers
@@ -521,3 +521,44 @@ async def test_nobody_misses_what_an_earlier_attempt_gave_back(world):
     second = world.log_in(ApplicationAttemptId(APPLICATION, 2))
     await second.register()
     assert await world.store.containers(APPLICATION) == {}
+
+
+class FailsOnce(InMemorySpanStore):
+    """Fails one of its operations, the `fails_at`-th from now on."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.fails_at = 0
+        self.has_failed = False
+
+    def _check(self) -> None:
+        self.fails_at -= 1
+        if self.fails_at == 0:
+            self.has_failed = True
+            raise StoreUnavailableError("it fails once")
+
+
+@pytest.mark.parametrize("fails_at", [1, 2, 3, 4])
+async def test_a_store_that_fails_while_a_master_registers_costs_it_a_repetition_and_nothing_else(fails_at):
+    world = World()
+    store = world.store = FailsOnce()
+    await world.restart()
+    world.keeps = True
+    first = await a_spanning_master(world)
+    world.clusters[EAST].restart()  # it knows the second attempt no more than a ResourceManager would
+    world.clusters[EAST].calls.clear()
+    store.fails_at = fails_at
+    second = world.log_in(ApplicationAttemptId(APPLICATION, 2))
+    tries = 0
+    while True:
+        tries += 1
+        try:
+            registration = await second.register()
+        except StoreUnavailableError:
+            continue
+        break
+    assert (tries, world.clusters[EAST].calls.count("registerApplicationMaster")) == (1 + store.has_failed, 1)
+    kept = {each.id.id for each in registration.containers_from_previous_attempts}
+    assert {number for number in kept if number >> 40 == 200} == set(first.at(200))
+    await second.allocate(0)
+    await world.heddle.close()
