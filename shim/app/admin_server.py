@@ -2,9 +2,7 @@
 
 from collections.abc import Mapping
 
-from adapters.kerberos import KerberosLogin
-from shim.app.client_server import connect_rpc, open_service
-from shim.app.connections import SubCluster
+from shim.app.client_server import open_service
 from shim.calls.admin import AdminCalls
 from shim.config.sections import ServerConfig
 from shim.domain.ids import SubClusterId
@@ -14,15 +12,7 @@ from shim.server.rest.backend import Backend
 from shim.server.rpc import AdminService, RPCServer, TicketLogin
 from shim.server.rpc.answered_calls import CallObserver
 
-__all__ = ["connect_admins", "serve_admins"]
-
-
-def connect_admins(
-    subclusters: Mapping[SubClusterId, SubCluster], login: KerberosLogin | None = None
-) -> dict[SubClusterId, ResourceManagerRPC]:
-    """The admin RPC servers of those ResourceManagers whose admin address is known; nothing is opened yet."""
-    services = {id_: connect_rpc(each, each.description.admin_rpc, login) for id_, each in subclusters.items()}
-    return {id_: service for id_, service in services.items() if service is not None}
+__all__ = ["serve_admins"]
 
 
 async def serve_admins(

@@ -1,11 +1,7 @@
 """The client RPC server put together: the sub-clusters' RPC addresses, the use cases, the listening socket."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-from adapters.kerberos import KerberosLogin
-from adapters.yarn.rm_dual import DualResourceManager
-from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
-from shim.app.connections import SubCluster
 from shim.app.host import connections_allowed
 from shim.app.listening import listening
 from shim.calls.client import CallSettings, ClientCalls
@@ -14,7 +10,6 @@ from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.service import IdentityService
-from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
 from shim.server.rpc import ClientService, ClientUseCases, RPCLimits, RPCServer, RPCService, TicketLogin
@@ -22,33 +17,7 @@ from shim.server.rpc.answered_calls import CallObserver
 from shim.server.rpc.connection import LoginJudge
 from shim.server.rpc.kept_answers import KeptAnswers
 
-__all__ = ["connect_rpc", "open_service", "serve_clients", "with_rpc"]
-
-
-def connect_rpc(subcluster: SubCluster, listed: Sequence[str], login: KerberosLogin | None = None) -> YarnRPC | None:
-    """An RPC server of a sub-cluster's ResourceManager, nothing opened yet; None if its address is not known.
-
-    Args:
-        subcluster: Whose it is.
-        listed: Where the ResourceManagers have that server, `host:port`.
-        login: How Heddle gets tickets, for those that ask for them.
-    """
-    addresses = addresses_of(listed)
-    if not addresses:
-        return None
-    rest = subcluster.settings
-    settings = RPCSettings(
-        connect_timeout_s=rest.connect_timeout_s,
-        timeout_s=rest.timeout_s,
-        real_user=rest.user if rest.is_proxy else "",
-    )
-    log_in = login.at(subcluster.principal) if login is not None and subcluster.principal else None
-    return YarnRPC(RPCTarget(subcluster.id, addresses), settings, log_in=log_in)
-
-
-def with_rpc(rest: ResourceManager, rpc: ResourceManagerRPC | None) -> ResourceManager:
-    """Both servers of a ResourceManager as one, or the web services alone."""
-    return rest if rpc is None else DualResourceManager(rest, rpc)
+__all__ = ["open_service", "serve_clients"]
 
 
 async def serve_clients(

@@ -1,19 +1,27 @@
-"""From a `[[subcluster]]` of the configuration to the ResourceManager behind it."""
+"""From the `[[subcluster]]` sections of the configuration to the ResourceManagers behind them."""
 
 import ssl
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from adapters.kerberos import KerberosLogin
 from adapters.yarn import RestResourceManager, RestSettings, SubClusterConfiguration, read_folder
 from adapters.yarn.node_addresses import node_url
+from adapters.yarn.rm_dual import DualResourceManager
+from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.scheduler_login import TokenLogins
+from shim.app.runtime import Clusters
+from shim.config.loader import Config
 from shim.config.sections import PollConfig, SubClusterConfig
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError
 from shim.federation.inspection import SubClusterDescription
 from shim.ports.resource_manager import RestRequest
+from shim.ports.resource_manager_rpc import ResourceManagerRPC
 
-__all__ = ["SubCluster", "resolve"]
+__all__ = ["SubCluster", "connect", "resolve"]
 
 _CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
 _MOST_OF_A_NODE = 4 * 1024 * 1024  # bytes; a `/conf` has a few hundred KiB
@@ -99,3 +107,62 @@ def _nothing() -> SubClusterConfiguration:
     return SubClusterConfiguration(
         web=(), client_rpc=(), scheduler_rpc=(), admin_rpc=(), rm_ids=(), epoch=0, has_acls=False, recovers=True
     )
+
+
+def connect(config: Config, login: KerberosLogin | None = None) -> Clusters:
+    """Every configured sub-cluster; nothing is opened yet.
+
+    Args:
+        config: Names them.
+        login: How Heddle gets tickets, for those that ask for them.
+
+    Raises:
+        ConfigError: If a folder or the certificates of one cannot be read.
+    """
+    subclusters = [resolve(each, config.poll) for each in config.subclusters]
+    rpcs = _known({each.id: _connect_rpc(each, each.description.client_rpc, login) for each in subclusters})
+    rests = {each.id: each.connect() for each in subclusters}
+    return Clusters(
+        managers={id_: DualResourceManager(rest, rpcs[id_]) if id_ in rpcs else rest for id_, rest in rests.items()},
+        logins=_logins(subclusters, config.poll),
+        rpcs=rpcs,
+        admins=_known({each.id: _connect_rpc(each, each.description.admin_rpc, login) for each in subclusters}),
+        descriptions={each.id: each.description for each in subclusters},
+        guarded=frozenset(each.id for each in subclusters if each.is_guarded),
+        own_users=frozenset(each.settings.user for each in subclusters if each.settings.is_proxy),
+        read_node_settings={each.id: each.read_node_settings for each in subclusters},
+    )
+
+
+def _connect_rpc(subcluster: SubCluster, listed: Sequence[str], login: KerberosLogin | None = None) -> YarnRPC | None:
+    """An RPC server of a sub-cluster's ResourceManager, nothing opened yet; None if its address is not known.
+
+    Args:
+        subcluster: Whose it is.
+        listed: Where the ResourceManagers have that server, `host:port`.
+        login: How Heddle gets tickets, for those that ask for them.
+    """
+    addresses = addresses_of(listed)
+    if not addresses:
+        return None
+    rest = subcluster.settings
+    settings = RPCSettings(
+        connect_timeout_s=rest.connect_timeout_s,
+        timeout_s=rest.timeout_s,
+        real_user=rest.user if rest.is_proxy else "",
+    )
+    log_in = login.at(subcluster.principal) if login is not None and subcluster.principal else None
+    return YarnRPC(RPCTarget(subcluster.id, addresses), settings, log_in=log_in)
+
+
+def _known(rpcs: Mapping[SubClusterId, YarnRPC | None]) -> dict[SubClusterId, ResourceManagerRPC]:
+    return {id_: rpc for id_, rpc in rpcs.items() if rpc is not None}
+
+
+def _logins(subclusters: Iterable[SubCluster], poll: PollConfig) -> TokenLogins:
+    targets = {
+        each.id: RPCTarget(each.id, addresses)
+        for each in subclusters
+        if (addresses := addresses_of(each.description.scheduler_rpc))
+    }
+    return TokenLogins(targets, RPCSettings(connect_timeout_s=poll.connect_timeout_s, timeout_s=poll.timeout_s))

@@ -6,6 +6,7 @@ import getpass
 import grp
 import os
 import pwd
+import random
 import resource
 import secrets
 import socket
@@ -24,6 +25,7 @@ __all__ = [
     "groups_of",
     "read_secret",
     "spare_collector",
+    "system_random",
 ]
 
 _COLLECTIONS = (10_000, 20, 10)
@@ -47,6 +49,11 @@ class SystemClock:
     async def sleep(self, duration_s: float) -> None:
         """See `Clock`."""
         await asyncio.sleep(max(0.0, duration_s))
+
+
+def system_random() -> random.SystemRandom:
+    """`shim.ports.RandomSource` by the machine: nobody can guess what comes."""
+    return random.SystemRandom()
 
 
 def allow_many_connections() -> None:

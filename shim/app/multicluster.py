@@ -5,15 +5,11 @@ from dataclasses import dataclass
 
 import structlog
 
-from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, addresses_of
-from adapters.yarn.scheduler_login import TokenLogins
-from shim.app.connections import SubCluster
-from shim.config.loader import Config
+from shim.app.runtime import Runtime
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
-from shim.federation.core.federation_view import FederationView
 from shim.federation.epochs import Epochs
 from shim.multicluster.capacity import SpanRooms
 from shim.multicluster.home_containers import HomeContainers
@@ -23,72 +19,73 @@ from shim.multicluster.sessions import SpanTools
 from shim.multicluster.splitters import SpanMatching
 from shim.multicluster.unmanaged import UnmanagedMasters
 from shim.multicluster.watch import SpanWatch
-from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
-from shim.ports.resource_manager_rpc import ResourceManagerRPC
-from shim.ports.span_store import SpanStore
 from shim.ports.state_store import StateStore
 from shim.protocol.rest.submission_context import keeps_containers as keeps_by_rest
 from shim.protocol.yarn.submissions import RPC_SUBMISSION
 from shim.protocol.yarn.submissions import keeps_containers as keeps_by_rpc
 
-__all__ = ["SpanWorld", "Spans", "open_spans"]
+__all__ = ["Spans", "open_spans"]
 
 _log = structlog.get_logger("heddle.span")
 
 
-@dataclass(frozen=True, slots=True)
-class SpanWorld:
-    """What spanning stands on."""
-
-    config: Config
-    clock: Clock
-    subclusters: Mapping[SubClusterId, SubCluster]
-    managers: Mapping[SubClusterId, ResourceManager]
-    rpcs: Mapping[SubClusterId, ResourceManagerRPC]
-    view: FederationView
-    admissions: Mapping[SubClusterId, Admission]
-    store: StateStore
-    spans: SpanStore
-    matching: SpanMatching
-    policy: Callable[[], SharePolicy]
-
-
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spans:
-    """The service for ApplicationMasters, and the watch over what they have elsewhere."""
+    """What serves ApplicationMasters whose calls are read, and the watch over what they have elsewhere."""
 
     service: Spanning
     watch: SpanWatch
+    epochs: Epochs
 
+    async def check(self, policy: SharePolicy) -> None:
+        """Ask the sub-clusters for their epochs, if a queue spans.
 
-async def open_spans(world: SpanWorld) -> Spans:
-    """Put it together; nothing runs yet.
-
-    Raises:
-        ConfigError: If a queue spans, and two sub-clusters have the same epoch.
-    """
-    clock, view, config = world.clock, world.view, world.config
-    epochs = Epochs(world.managers)
-    if world.policy().spanning:
-        await epochs.ask()
-        _refuse_clashes(epochs)
-        for name in epochs.homes_only:
+        Raises:
+            ConfigError: If a queue spans, and two sub-clusters have the same epoch.
+        """
+        if not policy.spanning:
+            return
+        await self.epochs.ask()
+        _refuse_clashes(self.epochs)
+        for name in self.epochs.homes_only:
             _log.warning("has no yarn.resourcemanager.epoch: a home, and no place to span to", subcluster=name)
-    masters = UnmanagedMasters(world.rpcs, _logins(world), world.spans, clock)
+
+
+def open_spans(
+    runtime: Runtime,
+    managers: Mapping[SubClusterId, ResourceManager],
+    admissions: Mapping[SubClusterId, Admission],
+    matching: SpanMatching,
+    policy: Callable[[], SharePolicy],
+) -> Spans:
+    """Put it together; nothing runs yet, and nothing is asked.
+
+    Args:
+        runtime: What it stands on.
+        managers: The homes.
+        admissions: Operators' words.
+        matching: Which sub-cluster is asked for what.
+        policy: Which queues span, as it is now.
+    """
+    clock, view, stores, span = runtime.clock, runtime.view, runtime.stores, runtime.config.span
+    rpcs, epochs = runtime.rpcs, Epochs(managers)
+    masters = UnmanagedMasters(rpcs, runtime.clusters.logins, stores.spans, clock)
     service = Spanning(
         SpanTools(
             masters=masters,
-            store=world.spans,
-            rooms=SpanRooms(view, world.admissions, clock, world.policy, epochs.may_span),
-            matching=world.matching,
+            store=stores.spans,
+            rooms=SpanRooms(view, admissions, clock, policy, epochs.may_span),
+            matching=matching,
             clock=clock,
-            settings=SpanSettings(beat_s=config.span.beat_s, lost_after_s=config.span.lost_after_s),
-            keeps_containers=lambda application: _keeps_containers(world.store, application),
-            at_home=HomeContainers(world.rpcs, clock).of,
+            settings=SpanSettings(beat_s=span.beat_s, lost_after_s=span.lost_after_s),
+            keeps_containers=lambda application: _keeps_containers(stores.state, application),
+            at_home=HomeContainers(rpcs, clock).of,
         )
     )
-    return Spans(service, SpanWatch(service, masters, world.spans, view, world.managers, epochs, clock))
+    return Spans(
+        service=service, watch=SpanWatch(service, masters, stores.spans, view, managers, epochs, clock), epochs=epochs
+    )
 
 
 def _refuse_clashes(epochs: Epochs) -> None:
@@ -99,16 +96,6 @@ def _refuse_clashes(epochs: Epochs) -> None:
             f"would collide. Give each its own, at least 1000 apart, and restart its ResourceManager"
         )
         raise ConfigError("the configuration", "queue.span", message)
-
-
-def _logins(world: SpanWorld) -> TokenLogins:
-    targets = {
-        name: RPCTarget(name, addresses)
-        for name, each in world.subclusters.items()
-        if (addresses := addresses_of(each.description.scheduler_rpc))
-    }
-    poll = world.config.poll
-    return TokenLogins(targets, RPCSettings(connect_timeout_s=poll.connect_timeout_s, timeout_s=poll.timeout_s))
 
 
 async def _keeps_containers(store: StateStore, application: ApplicationId) -> bool:

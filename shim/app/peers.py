@@ -11,17 +11,16 @@ from dataclasses import dataclass
 import shim
 from adapters.peers import LinkListener, LinkSettings, WebSocketDialer
 from shim.app.connections import SubCluster, resolve
-from shim.app.host import SystemClock, read_secret
+from shim.app.host import SystemClock, read_secret, system_random
 from shim.app.listening import listening
+from shim.app.runtime import Runtime, heartbeat_settings, view_settings
 from shim.config.loader import Config
 from shim.config.sections import MastersConfig
 from shim.domain.addresses import join_address, split_address
 from shim.domain.ids import GlobalMasterId
 from shim.errors import ConfigError, InvariantViolationError
-from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.federation.core.federation_view import FederationView
 from shim.federation.core.queue_names import find_queue
-from shim.federation.poller import HeartbeatListener, HeartbeatSettings
-from shim.federation.polling import PollSettings
 from shim.peers.addresses import SchedulerAddresses
 from shim.peers.following import Following, FollowingSettings
 from shim.peers.leadership import LeaseKeeper
@@ -33,13 +32,16 @@ from shim.peers.roster import Roster, global_master_role, local_master_role
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore
 from shim.ports.master_links import AcceptLink, MasterDialer, MasterLink
+from shim.ports.random_source import RandomSource
+from shim.ports.resource_manager import ResourceManager
 from shim.protocol.peers import Credentials
 from shim.store import open_state_store
 from shim.submission.core.home import HomeSettings
 from shim.submission.service import Listing, TakesSubmissions
 
-__all__ = ["GlobalMaster", "LocalMasterProcess", "MasterWorld", "default_name", "open_global_master"]
+__all__ = ["GlobalMaster", "LocalMasterProcess", "default_name", "local_master", "open_global_master"]
 
+_LIFE_BYTES = 8
 _MARGIN_OF_FRAMES = 64 * 1024  # what is around the body of a submission
 _SMALL_FRAME = 256 * 1024  # what a Local Master is told: proposals
 
@@ -48,16 +50,6 @@ def default_name(config: Config) -> str:
     """A name for a Global Master that was given none: by where it serves, so that it has the same after a restart."""
     port = split_address(config.server.rest)[1] or os.getpid()
     return f"{socket.gethostname().partition('.')[0].lower()}-{port}"
-
-
-@dataclass(frozen=True, slots=True)
-class MasterWorld:
-    """What a Global Master stands on."""
-
-    config: Config
-    view: FederationView
-    leases: LeaseStore
-    clock: Clock
 
 
 class GlobalMaster:
@@ -77,26 +69,26 @@ class GlobalMaster:
         self,
         name: str,
         address: str,
-        world: MasterWorld,
+        runtime: Runtime,
         dialer: MasterDialer,
         *,
-        listeners: tuple[HeartbeatListener, ...] = (),
         observer: Callable[[PassedOn], None] = lambda _: None,
     ) -> None:
-        masters, view, clock = world.config.masters, world.view, world.clock
+        config, view, clock = runtime.config.masters, runtime.view, runtime.clock
+        leases, listeners = runtime.stores.leases, runtime.listeners
         self.name, self.address, self.roster = GlobalMasterId(name), address, Roster()
         self._dialer = dialer
         self._queue_of = _QueueNames(view, clock)
         self._counts = PassedOnCounts(global_master_role(name))
         self._observer = observer
-        following = FollowingSettings(verify_within_s=masters.verify_within_s)
+        following = FollowingSettings(verify_within_s=config.verify_within_s)
         self.following = Following(self.name, view, dialer, self.roster, clock, following, listeners=listeners)
-        holder = f"{name}-{os.urandom(8).hex()}"
-        mine = OwnershipSettings(self.name, holder, address, masters.lease_s)
-        self.ownership = QueueOwnership(world.leases, self.roster, lambda: _queues(view, clock), clock, mine)
+        life = runtime.random.randbytes(_LIFE_BYTES).hex()
+        mine = OwnershipSettings(self.name, f"{name}-{life}", address, config.lease_s)
+        self.ownership = QueueOwnership(leases, self.roster, lambda: _queues(view, clock), clock, mine)
         self.overview = MastersOverview(self.ownership, self.roster, self.following, self._counts, clock)
         self.addresses = SchedulerAddresses(
-            world.leases, self.roster, self.owner_of, clock, me=self.name, lease_s=masters.lease_s
+            leases, self.roster, self.owner_of, clock, me=self.name, life=life, lease_s=config.lease_s
         )
         self._service: ForwardedSubmissionService | None = None
 
@@ -136,25 +128,23 @@ class GlobalMaster:
 
 async def open_global_master(
     name: str,
-    world: MasterWorld,
+    runtime: Runtime,
     stack: AsyncExitStack,
     *,
-    listeners: tuple[HeartbeatListener, ...] = (),
     observer: Callable[[PassedOn], None] = lambda _: None,
 ) -> GlobalMaster:
     """Listen for other masters, and put a Global Master together; nothing runs by itself yet.
 
     Args:
         name: Among the Global Masters.
-        world: What it stands on.
+        runtime: What it stands on.
         stack: Ends what is opened.
-        listeners: Told of every report and failure.
         observer: Told of what is passed on, and taken from others.
 
     Raises:
         ConfigError: There is no secret, or the address cannot be listened on.
     """
-    config = world.config
+    config = runtime.config
     credentials = _credentials(config.masters, global_master_role(name))
     settings = _link_settings(config.masters, config.server.max_body_bytes + _MARGIN_OF_FRAMES)
     made: list[GlobalMaster] = []
@@ -166,7 +156,7 @@ async def open_global_master(
     dialer = WebSocketDialer(credentials, settings)
     stack.push_async_callback(dialer.close)
     # nobody dials an address that no lease tells yet
-    made.append(GlobalMaster(name, where.told, world, dialer, listeners=listeners, observer=observer))
+    made.append(GlobalMaster(name, where.told, runtime, dialer, observer=observer))
     return made[0]
 
 
@@ -185,6 +175,7 @@ class LocalMasterProcess:
     def __init__(self, config: Config, subcluster: str, *, clock: Clock | None = None) -> None:
         self._config = config
         self._clock = clock or SystemClock()
+        self._random = system_random()
         known = {each.id: each for each in config.subclusters}
         if subcluster not in known:
             message = f"there is no {subcluster!r}; there are: {', '.join(known)}"
@@ -234,23 +225,42 @@ class LocalMasterProcess:
             await made[0].serve(link)
 
         where = await _listen(credentials, accept, masters, _link_settings(masters, _SMALL_FRAME), stack)
-        life = os.urandom(8).hex()
-        keeper = LeaseKeeper(
-            store.leases,
-            clock,
-            name=local_master_role(subcluster.id),
-            holder=life,
-            address=where.told,
-            for_s=masters.lease_s,
-        )
-        poll = config.poll
-        settings = LocalMasterSettings(
-            heartbeats=HeartbeatSettings(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s)),
-            view=ViewSettings(poll.late_after_s, config.history.final_documents),
-            promise_s=config.span.promise_s,
-        )
-        made.append(StandingLocalMaster(manager, keeper, clock, settings, life=life))
+        made.append(local_master(config, manager, store.leases, clock, self._random, address=where.told))
         return made[0], where.bound
+
+
+def local_master(
+    config: Config,
+    manager: ResourceManager,
+    leases: LeaseStore,
+    clock: Clock,
+    random: RandomSource,
+    *,
+    address: str,
+) -> StandingLocalMaster:
+    """A Local Master, put together; nothing runs yet.
+
+    Args:
+        config: How often is polled, and how long leases and promises last.
+        manager: Of its sub-cluster.
+        leases: Where its role is.
+        clock: For times and ages.
+        random: Names its life, and spreads polls.
+        address: Where Global Masters reach it.
+    """
+    life = random.randbytes(_LIFE_BYTES).hex()
+    keeper = LeaseKeeper(
+        leases,
+        clock,
+        name=local_master_role(manager.subcluster),
+        holder=life,
+        address=address,
+        for_s=config.masters.lease_s,
+    )
+    settings = LocalMasterSettings(
+        heartbeats=heartbeat_settings(config), view=view_settings(config), promise_s=config.span.promise_s
+    )
+    return StandingLocalMaster(manager, keeper, clock, settings, life=life, random=random)
 
 
 class _QueueNames:

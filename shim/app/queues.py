@@ -3,19 +3,14 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 
-from shim.app.groups import group_directory
+from shim.app.runtime import Runtime
 from shim.config.loader import Config
 from shim.config.queues import parse_policy, policy_text
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import UNORDERED, ContainerOrder, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
-from shim.federation.core.federation_view import FederationView
 from shim.multicluster.service import Spanning
-from shim.ports.act_store import ActStore
-from shim.ports.clock import Clock
-from shim.ports.policy_store import PolicyStore
-from shim.ports.state_store import StateStore
 from shim.queues.admission import WaitingRoom
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.core.preemption_effects import PreemptionSettings
@@ -40,10 +35,7 @@ class SharesOfQueues:
     policies: PolicyService
     room: WaitingRoom
     acts: PreemptionLog
-    _config: Config
-    _view: FederationView
-    _store: StateStore
-    _clock: Clock
+    _runtime: Runtime
 
     def name_at(self, subcluster: SubClusterId, queue: str) -> str:
         """What a sub-cluster calls a queue."""
@@ -83,14 +75,14 @@ class SharesOfQueues:
         Args:
             service: Knows the attempts whose calls are read.
         """
-        shares, poll = self._config.shares, self._config.poll
+        shares, poll = self._runtime.config.shares, self._runtime.config.poll
         return PreemptionService(
             PreemptionWorld(
                 policy=self.policy,
-                view=self._view,
+                view=self._runtime.view,
                 room=self.room,
                 log=self.acts,
-                clock=self._clock,
+                clock=self._runtime.clock,
                 interval_s=shares.interval_s,
             ),
             lambda: service.spans,
@@ -106,46 +98,55 @@ class SharesOfQueues:
         return Starting(
             room=self.room,
             submissions=submissions,
-            store=self._store,
-            view=self._view,
-            clock=self._clock,
-            interval_s=self._config.shares.interval_s,
+            store=self._runtime.stores.state,
+            view=self._runtime.view,
+            clock=self._runtime.clock,
+            interval_s=self._runtime.config.shares.interval_s,
             is_mine=is_mine,
         )
 
 
 def open_shares(
-    config: Config,
-    view: FederationView,
-    admissions: Mapping[SubClusterId, Admission],
-    store: StateStore,
-    policies: PolicyStore,
-    acts: ActStore,
-    clock: Clock,
+    runtime: Runtime, admissions: Mapping[SubClusterId, Admission], policy: SharePolicy | None = None
 ) -> SharesOfQueues:
-    """Put the parts together; nothing runs yet, and the policy of the configuration file holds."""
-    subclusters = [each.id for each in config.subclusters]
+    """Put the parts together; nothing runs yet, and the policy of the configuration file holds.
+
+    Args:
+        runtime: What they stand on.
+        admissions: Operators' words.
+        policy: Holds whatever the configuration file and the store say; None for what they say.
+    """
+    config, stores = runtime.config, runtime.stores
 
     def parse(text: str, source: str) -> SharePolicy:
-        policy = parse_policy(text, source=source, subclusters=subclusters)
-        sealed = {
-            "span": [queue.path for queue in policy.spanning],
-            "preemptable": [queue.path for queue in policy.sharing if queue.preemptable],
-        }
-        for name, queues in sealed.items():
-            if queues and config.security.secret_file is None:
-                message = f"{queues[0]} is, and security.secret_file is not set: what is kept of it is sealed with it"
-                raise ConfigError(source, f"queue.{name}", message)
-        return policy
+        return _parsed(config, text, source) if policy is None else policy
 
-    service = PolicyService(policies, policy_text(config.queues, config.mappings), parse, clock)
+    service = PolicyService(stores.policies, policy_text(config.queues, config.mappings), parse, runtime.clock)
     room = WaitingRoom(
         policy=lambda: service.current,
-        view=view,
+        view=runtime.view,
         admissions=admissions,
-        store=store,
-        clock=clock,
-        groups_of=group_directory(),
+        store=stores.state,
+        clock=runtime.clock,
+        groups_of=runtime.groups_of,
         settings=ShareSettings(ahead=config.shares.ahead, absent_after_s=config.shares.absent_after_s),
     )
-    return SharesOfQueues(service, room, PreemptionLog(acts), config, view, store, clock)
+    return SharesOfQueues(service, room, PreemptionLog(stores.acts), runtime)
+
+
+def _parsed(config: Config, text: str, source: str) -> SharePolicy:
+    """A policy's text, whether it is that of the configuration file or came later.
+
+    Raises:
+        ConfigError: It cannot be read, or asks for what needs a secret and there is none.
+    """
+    policy = parse_policy(text, source=source, subclusters=[each.id for each in config.subclusters])
+    sealed = {
+        "span": [queue.path for queue in policy.spanning],
+        "preemptable": [queue.path for queue in policy.sharing if queue.preemptable],
+    }
+    for name, queues in sealed.items():
+        if queues and config.security.secret_file is None:
+            message = f"{queues[0]} is, and security.secret_file is not set: what is kept of it is sealed with it"
+            raise ConfigError(source, f"queue.{name}", message)
+    return policy

@@ -4,9 +4,9 @@ from collections.abc import Mapping
 
 import structlog
 
-from shim.app.host import connections_allowed, current_user, own_host_names
+from shim.app.host import connections_allowed, own_host_names
 from shim.app.listening import listening
-from shim.app.use_cases import UseCases, World
+from shim.app.use_cases import UseCases
 from shim.config.loader import is_loopback
 from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
@@ -31,14 +31,11 @@ __all__ = ["serve_web"]
 _log = structlog.get_logger("heddle")
 
 
-async def serve_web(
-    world: World, use_cases: UseCases, observer: RequestObserver, metrics: Metrics, health: Health
-) -> RestServer:
+async def serve_web(use_cases: UseCases, observer: RequestObserver, metrics: Metrics, health: Health) -> RestServer:
     """Open the REST server.
 
     Args:
-        world: Where to listen, and the clusters behind it.
-        use_cases: What it answers with.
+        use_cases: What it answers with, and the runtime that tells where to listen.
         observer: Told of every answer.
         metrics: What `/metrics` shows.
         health: What `/ready` tells.
@@ -46,7 +43,7 @@ async def serve_web(
     Raises:
         ConfigError: If the address cannot be listened on.
     """
-    server = world.config.server
+    server = use_cases.runtime.config.server
     host, port = split_address(server.rest)
     most = connections_allowed(ConnectionLimits().max_connections)
     limits = ConnectionLimits(
@@ -58,7 +55,7 @@ async def serve_web(
         max_of_address=most // 2,
     )
     front = RestServer(
-        _service(world, use_cases, observer, metrics, health), host=host, port=port, limits=limits, names=_names(server)
+        _service(use_cases, observer, metrics, health), host=host, port=port, limits=limits, names=_names(server)
     )
     with listening(server.rest, "server.rest", "Is another Heddle or ResourceManager there?"):
         await front.start()
@@ -72,15 +69,14 @@ def _names(server: ServerConfig) -> HostNames:
     return HostNames((*server.host_names, bound.strip("[]"), *own_host_names()))
 
 
-def _service(
-    world: World, use_cases: UseCases, observer: RequestObserver, metrics: Metrics, health: Health
-) -> RestService:
-    server = world.config.server
+def _service(use_cases: UseCases, observer: RequestObserver, metrics: Metrics, health: Health) -> RestService:
+    runtime = use_cases.runtime
+    server = runtime.config.server
 
     def preview(submission: Submission) -> HomeDecision:
         admissions = use_cases.administration.current
         settings = HomeSettings(name_at=use_cases.shares.name_at)
-        return choose_home(submission, world.view, admissions, world.clock.now_s(), settings)
+        return choose_home(submission, runtime.view, admissions, runtime.clock.now_s(), settings)
 
     api = HeddleAPI(
         use_cases.backend,
@@ -103,18 +99,18 @@ def _service(
         health=health,
         identity=use_cases.identity,
         api=api,
-        webs={id_: each.description.web[0] for id_, each in world.subclusters.items()},
+        webs={id_: each.web[0] for id_, each in runtime.clusters.descriptions.items()},
     )
     return RestService(
         use_cases.backend,
         use_cases.identity,
-        Operations(use_cases.backend, login_user=current_user(), staleness_s=server.staleness_s),
+        Operations(use_cases.backend, login_user=runtime.user, staleness_s=server.staleness_s),
         site,
         report=observer.tell,
-        request_prefix=f"{int(world.clock.now_s() * 1000):x}",
-        is_shared=not any(each.is_guarded for each in world.subclusters.values()),
+        request_prefix=f"{int(runtime.clock.now_s() * 1000):x}",
+        is_shared=not runtime.clusters.guarded,
         max_body_bytes=server.max_body_bytes,
-        kept=CacheLimits(world.config.history.answers, world.config.history.answers_bytes),
+        kept=CacheLimits(runtime.config.history.answers, runtime.config.history.answers_bytes),
     )
 
 

@@ -2,8 +2,6 @@
 
 from collections.abc import Awaitable, Callable, Mapping
 
-from adapters.yarn.rm_rpc import addresses_of
-from shim.app.connections import SubCluster
 from shim.app.listening import listening
 from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
@@ -20,7 +18,7 @@ __all__ = ["serve_masters"]
 
 async def serve_masters(
     server: ServerConfig,
-    subclusters: Mapping[SubClusterId, SubCluster],
+    addresses: Mapping[SubClusterId, tuple[tuple[str, int], ...]],
     backend: Backend,
     *,
     observer: RelayObserver,
@@ -33,7 +31,7 @@ async def serve_masters(
 
     Args:
         server: Where to listen.
-        subclusters: The homes.
+        addresses: Where the homes' schedulers listen.
         backend: The use cases of the REST server.
         observer: Counts.
         service: Who understands the calls of applications in queues that span; None: all pass through.
@@ -44,7 +42,6 @@ async def serve_masters(
     Raises:
         ConfigError: If the address cannot be listened on.
     """
-    addresses = {id_: addresses_of(each.description.scheduler_rpc) for id_, each in subclusters.items()}
     if not server.scheduler_rpc or not any(addresses.values()):
         return None
     attempts = Attempts(

@@ -11,7 +11,6 @@ import asyncio
 from collections.abc import Iterable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from random import Random
 from typing import Protocol
 
 import structlog
@@ -23,6 +22,7 @@ from shim.federation.core.federation_view import Applied, FederationView
 from shim.federation.core.report import Poll, Reporter
 from shim.federation.polling import Poller, PollSettings
 from shim.ports.clock import Clock
+from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
 
 __all__ = ["HeartbeatListener", "HeartbeatSettings", "Heartbeats", "LocalMaster"]
@@ -98,11 +98,11 @@ class LocalMaster:
         """Begin the next poll now, or as soon as the one under way has ended."""
         self._wake.set()
 
-    async def run(self, rng: Random) -> None:
+    async def run(self, random: RandomSource) -> None:
         """Poll for ever.
 
         Args:
-            rng: For the jitter.
+            random: For the jitter.
         """
         while True:
             began_s = self._clock.monotonic_s()
@@ -111,7 +111,7 @@ class LocalMaster:
             except Exception:  # noqa: BLE001 - the task's boundary: a bug in one poll must not end all later ones
                 _LOG.exception("poll_failed_by_a_bug", subcluster=self.subcluster)
             self.has_polled.set()
-            spread = self._settings.jitter * (2 * rng.random() - 1)
+            spread = self._settings.jitter * (2 * random.random() - 1)
             due_s = began_s + self._settings.interval_s * (1 + spread)
             await self._sleep(due_s - self._clock.monotonic_s())
 
@@ -186,12 +186,12 @@ class Heartbeats:
         clock: Clock,
         settings: HeartbeatSettings | None = None,
         *,
-        rng: Random | None = None,
+        random: RandomSource,
         listeners: Sequence[HeartbeatListener] = (),
     ) -> None:
         """Have one Local Master for each ResourceManager; `start` sets them to work."""
         chosen = settings or HeartbeatSettings()
-        self._rng = rng or Random()  # noqa: S311 - spreads polls, protects nothing
+        self._random = random
         self._masters = {
             subcluster: LocalMaster(manager, view, clock, chosen, listeners) for subcluster, manager in managers.items()
         }
@@ -205,7 +205,7 @@ class Heartbeats:
     def start(self) -> None:
         """Begin to poll."""
         self._tasks = [
-            asyncio.create_task(master.run(self._rng), name=f"heartbeats-{subcluster}")
+            asyncio.create_task(master.run(self._random), name=f"heartbeats-{subcluster}")
             for subcluster, master in self._masters.items()
         ]
 

@@ -1,6 +1,5 @@
 """Where each Global Master takes ApplicationMasters: leases tell, so that a connection can be passed on to an owner."""
 
-import os
 from collections.abc import Callable
 
 import structlog
@@ -27,6 +26,7 @@ class SchedulerAddresses:
         owner_of: Who owns the queue that an application names.
         clock: The machine's.
         me: This Global Master.
+        life: Of this process; no other has the same.
         lease_s: Length of its leases.
     """
 
@@ -38,6 +38,7 @@ class SchedulerAddresses:
         clock: Clock,
         *,
         me: GlobalMasterId,
+        life: str,
         lease_s: float,
     ) -> None:
         self._store = store
@@ -46,7 +47,7 @@ class SchedulerAddresses:
         self._clock = clock
         self._me = me
         self._lease_s = lease_s
-        self._holder = f"{me}-door-{os.urandom(8).hex()}"
+        self._holder = f"{me}-door-{life}"
 
     def address_of(self, queue: str) -> str:
         """`host:port` of the scheduler server of another Global Master that owns a queue; empty if there is none."""

@@ -10,7 +10,6 @@ Without the store an active Local Master goes on: reports are facts, and a Globa
 import asyncio
 from contextlib import suppress
 from dataclasses import dataclass
-from random import Random
 
 import structlog
 
@@ -23,6 +22,7 @@ from shim.peers.reporting import ReportService
 from shim.peers.verification import HomeVerification
 from shim.ports.clock import Clock
 from shim.ports.master_links import MasterLink
+from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
 
 __all__ = ["LocalMasterSettings", "StandingLocalMaster"]
@@ -63,6 +63,7 @@ class StandingLocalMaster:
         clock: The machine's.
         settings: How it works.
         life: Of this process; the fence is added for each life of the role.
+        random: Spreads polls.
         listeners: Told of polls beside the Global Masters.
     """
 
@@ -74,6 +75,7 @@ class StandingLocalMaster:
         settings: LocalMasterSettings,
         *,
         life: str,
+        random: RandomSource,
         listeners: tuple[HeartbeatListener, ...] = (),
     ) -> None:
         self._manager = manager
@@ -81,6 +83,7 @@ class StandingLocalMaster:
         self._clock = clock
         self._settings = settings
         self._life_of_process = life
+        self._random = random
         self._listeners = listeners
         self._life: _Life | None = None
 
@@ -136,8 +139,7 @@ class StandingLocalMaster:
             (service, launches, *self._listeners),
             incarnation=fence,
         )
-        rng = Random()  # noqa: S311 - spreads polls, protects nothing
-        polling = asyncio.create_task(master.run(rng), name=f"polling-{subcluster}")
+        polling = asyncio.create_task(master.run(self._random), name=f"polling-{subcluster}")
         self._life = _Life(service, polling, set())
         _log.info("active", subcluster=subcluster, fence=fence)
 

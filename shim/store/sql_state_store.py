@@ -13,6 +13,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import Submission, SubmissionRecord, SubmissionStanding, SubmissionState
 from shim.errors import ConfigError, StoreUnavailableError
+from shim.ports.stores import Stores
 from shim.store import operations
 from shim.store.executors import Executor
 from shim.store.group_commit import GroupCommitExecutor
@@ -109,12 +110,7 @@ class SqlStateStore:
 
     Attributes:
         leases: The leases in the same database; closed with it.
-        policies: The policies in the same database; closed with it.
-        tokens: The state of delegation tokens in the same database; closed with it.
-        acts: What was done so that queues get their shares, in the same database; closed with it.
-        asks: The newest decisions on asks, in the same database; closed with it.
         history: What the store knows of its own past; closed with it.
-        usage: What applications have used, in the same database; closed with it.
     """
 
     def __init__(self, executor: Executor, *, now_s: Callable[[], float], bodies: SealedBodies) -> None:
@@ -122,11 +118,6 @@ class SqlStateStore:
         self._bodies = bodies
         self._now_s = now_s
         self.leases = SqlLeaseStore(executor)
-        self.policies = SqlPolicyStore(executor, now_s=now_s)
-        self.tokens = SqlTokenStore(executor)
-        self.acts = SqlActStore(executor)
-        self.usage = SqlUsageStore(executor)
-        self.asks = SqlAskStore(executor, now_s=now_s)
         self.history = SqlHistoryStore(executor, now_s=now_s)
 
     @property
@@ -134,13 +125,23 @@ class SqlStateStore:
         """Whether submission contexts are unreadable in the database."""
         return self._bodies.is_sealing
 
-    def spans(self, secret: bytes) -> SqlSpanStore:
-        """What spans, in the same database; closed with it.
+    def stores(self, secret: bytes) -> Stores:
+        """Everything that the database keeps; closed with this one.
 
         Args:
             secret: Of the configuration: seals tokens.
         """
-        return SqlSpanStore(self._executor, secret)
+        return Stores(
+            state=self,
+            leases=self.leases,
+            policies=SqlPolicyStore(self._executor, now_s=self._now_s),
+            tokens=SqlTokenStore(self._executor),
+            spans=SqlSpanStore(self._executor, secret),
+            acts=SqlActStore(self._executor),
+            usage=SqlUsageStore(self._executor),
+            asks=SqlAskStore(self._executor, now_s=self._now_s),
+            history=self.history,
+        )
 
     async def federation_timestamp_ms(self) -> int:
         """When this federation was founded; fixed at the first call ever."""

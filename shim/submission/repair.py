@@ -26,7 +26,7 @@ from shim.submission.claims import Claims
 from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery import Refused, Taken, deliver
 from shim.submission.delivery_attempts import DeliveryAttempts
-from shim.submission.service import SubmissionService, SubmissionTools, new_intent_id
+from shim.submission.service import SubmissionService, SubmissionTools
 from shim.telemetry.application_life import LifeEvent, scores_of, tell
 
 __all__ = ["Repair", "RepairSettings", "as_failed"]
@@ -84,6 +84,7 @@ class Repair:
         self._store = tools.store
         self._listing = tools.listing
         self._clock = tools.clock
+        self._new_intent_id = tools.new_intent_id
         self._settings = settings or RepairSettings()
         self._reached = tools.crash_points
         self._past = tools.past
@@ -391,7 +392,7 @@ class Repair:
             state=SubmissionState.INTENDED,
             home_started_on_ms=life.started_on_ms,
             intended_at_ms=self._now_ms(),
-            intent_id=new_intent_id(),
+            intent_id=self._new_intent_id(),
         )
         if record.state is not SubmissionState.INTENDED or not self._is_gone(record, life):
             return intent

@@ -42,7 +42,7 @@ from shim.federation.rm_questions import ask_applications, ask_part
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.span_store import SpanSession, SpanStore
 from shim.submission.repair import Repair, as_failed
-from shim.submission.service import SubmissionService, SubmissionTools, new_intent_id
+from shim.submission.service import SubmissionService, SubmissionTools
 from shim.telemetry.application_life import LifeEvent, tell
 
 __all__ = ["RetirementPlan", "RetirementService", "RetirementSettings"]
@@ -113,6 +113,7 @@ class RetirementService:
         self._store = tools.store
         self._listing = tools.listing
         self._clock = tools.clock
+        self._new_intent_id = tools.new_intent_id
         self._submissions = submissions
         self._repair = repair
         self._administration = administration
@@ -239,7 +240,7 @@ class RetirementService:
             home_started_on_ms=self._homes.started_on_ms(home),
             intended_at_ms=int(self._clock.now_s() * 1000),
             decision=decision,
-            intent_id=new_intent_id(),
+            intent_id=self._new_intent_id(),
         )
         await self._repair.send(intent, was=record.standing, since_s=begun_s, why="its home was retired")
 

@@ -14,9 +14,7 @@ chosen only when the first one provably does not have the request and will not g
 
 import asyncio
 import hashlib
-import itertools
-import uuid
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
@@ -56,12 +54,7 @@ __all__ = [
     "SubmissionTools",
     "TakesSubmissions",
     "content_hash",
-    "new_intent_id",
 ]
-
-
-_LIFE = uuid.uuid4().hex[:20]  # once: true randomness can cost half a millisecond
-_INTENTS = itertools.count(1)
 
 
 class Listing(Protocol):
@@ -87,6 +80,7 @@ class SubmissionTools:
         store: Where intents are written.
         listing: Shows applications.
         clock: The machine's.
+        new_intent_id: Names an intent as no other is named.
         crash_points: Called at each step of each submission.
         past: Whether the store was restored.
     """
@@ -97,6 +91,7 @@ class SubmissionTools:
     store: StateStore
     listing: Listing
     clock: Clock
+    new_intent_id: Callable[[], str]
     crash_points: CrashPoints = nothing_happens
     past: Past = NOTHING_LOST
 
@@ -160,6 +155,7 @@ class SubmissionService:
         self._clock = tools.clock
         self._settings = settings or SubmissionSettings()
         self._gate = gate or OpenGate()
+        self._new_intent_id = tools.new_intent_id
         self._reached = tools.crash_points
         self._past = tools.past
         self._claims = Claims(tools.store, tools.view, tools.clock)
@@ -365,7 +361,7 @@ class SubmissionService:
             state=SubmissionState.WAITING if home is None else SubmissionState.INTENDED,
             intended_at_ms=int(self._clock.now_s() * 1000),
             decision=decision,
-            intent_id=new_intent_id(),
+            intent_id=self._new_intent_id(),
         )
 
     async def _bring(self, record: SubmissionRecord, deadline_s: float, accept: str) -> Accepted | Rejected:
@@ -450,11 +446,6 @@ def _tell_home(record: SubmissionRecord, **facts: float | str) -> None:
         reason=record.decision.reason,
         **facts,
     )
-
-
-def new_intent_id() -> str:
-    """An id that no other intent has, in this process or another."""
-    return f"{_LIFE}-{next(_INTENTS):x}"
 
 
 def content_hash(submission: Submission) -> bytes:

@@ -8,45 +8,40 @@ and homes are chosen in the configured order.
 import asyncio
 import json
 from collections.abc import Coroutine, Mapping, Sequence
+from dataclasses import replace
+from itertools import count
 from typing import Any, TypeVar
 
-from shim.calls.control import ControlService
+from shim.app.use_cases import Overrides, assemble
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, ApplicationDocument, HaState, SubClusterReport
 from shim.domain.submissions import Candidate, HomeDecision, Submission
 from shim.errors import ResourceManagerError
-from shim.federation.administration import AdministrationService
-from shim.federation.core.account_book import AccountBook
 from shim.federation.core.federation_view import FederationView
-from shim.federation.fence import FencedResourceManager
-from shim.federation.routing import Routing
+from shim.ports.clock import Clock
 from shim.ports.history_store import HistoryStore
 from shim.ports.resource_manager import ResourceManager, RestRequest
-from shim.ports.span_store import SpanStore
 from shim.ports.state_store import StateStore
-from shim.protocol.rest.usage import UsageForm
+from shim.ports.stores import Stores
 from shim.submission.core.home import HomeSettings
 from shim.submission.crash_points import CrashPoints, nothing_happens
-from shim.submission.gate import Gate
-from shim.submission.homes import Homes
-from shim.submission.lost_time import NOTHING_LOST, LostTime
-from shim.submission.reconciliation import Reconciliation
-from shim.submission.repair import Repair
-from shim.submission.retirement import RetirementService
-from shim.submission.service import SubmissionService, SubmissionTools
+from shim.submission.gate import Gate, OpenGate
+from shim.submission.homes import Homes, VerifiesHomes
+from shim.submission.lost_time import NOTHING_LOST
 from shim.testing.clock import FakeClock
 from shim.testing.resource_manager import ScriptedResourceManager
 from shim.testing.rm_documents import an_application
+from shim.testing.runtime import a_runtime, in_memory_clusters, in_memory_stores
 from shim.testing.span_stores import InMemorySpanStore
-from shim.testing.state_stores import InMemoryStateStore
 
 __all__ = ["ChoosesInOrder", "ListsInTheView", "ScriptedFederation", "ScriptedHeddle"]
 
 T = TypeVar("T")
 
 _BASE = "/ws/v1/cluster"
+_CONFIG = "[server]\nanswer_within_s = 2.2222\n"  # nine tenths of it are for homes: two seconds
 
 
 class ChoosesInOrder(Homes):
@@ -57,8 +52,15 @@ class ChoosesInOrder(Homes):
             seldom agree.
     """
 
-    def __init__(self, view: FederationView, clock: FakeClock, admissions: Mapping[SubClusterId, Admission]) -> None:
-        super().__init__(view, clock, HomeSettings(), admissions)
+    def __init__(
+        self,
+        view: FederationView,
+        clock: Clock,
+        settings: HomeSettings,
+        admissions: Mapping[SubClusterId, Admission],
+        local_masters: VerifiesHomes | None = None,
+    ) -> None:
+        super().__init__(view, clock, settings, admissions, local_masters)
         self._seen = view
         self._time = clock
         self._turn = 0
@@ -106,40 +108,37 @@ class ListsInTheView:
 
 
 class ScriptedHeddle:
-    """What one process of Heddle holds."""
+    """What one process of Heddle holds: the use cases of production, with the choice of homes in order."""
 
     def __init__(
         self,
         managers: Mapping[SubClusterId, ResourceManager],
-        store: StateStore,
+        stores: Stores,
         clock: FakeClock,
         crash_points: CrashPoints = nothing_happens,
         gate: Gate | None = None,
-        spans: SpanStore | None = None,
-        history: HistoryStore | None = None,
+        *,
+        has_past: bool = False,
+        seed: str = "heddle",
     ) -> None:
-        self.store = store
-        self.spans = spans or InMemorySpanStore()
-        self.clock = clock
-        self.view = FederationView(tuple(managers), accounts=AccountBook(UsageForm()))
-        fenced = {id_: FencedResourceManager(manager, self.view.is_retired) for id_, manager in managers.items()}
-        self.managers: Mapping[SubClusterId, ResourceManager] = fenced
+        runtime = a_runtime(
+            in_memory_clusters(managers), clock, stores=stores, config=_CONFIG, crash_points=crash_points, seed=seed
+        )
+        self.view, self.store, self.spans, self.clock = runtime.view, stores.state, stores.spans, clock
         self.listing = ListsInTheView(self.view, clock)
-        self.administration = AdministrationService(view=self.view, store=store, spans=self.spans, clock=clock)
-        self.homes = ChoosesInOrder(self.view, clock, self.administration.current)
-        self.routing = Routing(self.view, fenced, store, clock)
-        self.lost_time = None if history is None else LostTime(history, self.view, fenced, clock)
-        past = self.lost_time or NOTHING_LOST
-        self.tools = SubmissionTools(self.homes, self.view, fenced, store, self.listing, clock, crash_points, past)
-        self.submissions = SubmissionService(self.tools, gate=gate)
-        self.repair = Repair(self.tools, self.submissions)
-        self.reconciliation = Reconciliation(
-            repair=self.repair, view=self.view, managers=fenced, store=store, clock=clock
+        past = None if has_past else NOTHING_LOST
+        overrides = Overrides(homes=ChoosesInOrder, listing=self.listing, gate=gate or OpenGate(), past=past)
+        self.use_cases = made = assemble(runtime, overrides=overrides)
+        self.managers, self.tools = made.tools.managers, made.tools
+        assert isinstance(made.tools.homes, ChoosesInOrder)  # noqa: S101 - as the overrides say
+        self.homes = made.tools.homes
+        self.administration, self.routing, self.control = (
+            made.administration,
+            made.backend.routing,
+            made.backend.control,
         )
-        self.retirement = RetirementService(
-            self.tools, self.submissions, self.repair, self.administration, managers, self.spans
-        )
-        self.control = ControlService(routing=self.routing, repair=self.repair, managers=fenced, listing=self.listing)
+        self.submissions, self.repair, self.reconciliation = made.submissions, made.repair, made.reconciliation
+        self.retirement, self.lost_time = made.retirement, made.lost_time
         self._sequence = 0
 
     async def poll(self) -> None:
@@ -190,9 +189,11 @@ class ScriptedFederation:
         history: HistoryStore | None = None,
     ) -> None:
         self.clock = FakeClock()
-        self.store = store or InMemoryStateStore(now_s=self.clock.now_s)
-        self.history = history
-        self.spans = InMemorySpanStore()
+        self.stores = in_memory_stores(self.clock, state=store, history=history)
+        self.store, self.spans = self.stores.state, InMemorySpanStore()
+        self.stores = replace(self.stores, spans=self.spans)
+        self._has_past = history is not None
+        self._lives = count(1)
         self.managers = {SubClusterId(name): ScriptedResourceManager(name, clock=self.clock) for name in names}
 
     def __getitem__(self, name: str) -> ScriptedResourceManager:
@@ -201,10 +202,17 @@ class ScriptedFederation:
 
     async def start(self, crash_points: CrashPoints = nothing_happens, gate: Gate | None = None) -> ScriptedHeddle:
         """A new Heddle that has polled once."""
-        history = self.history
-        heddle = ScriptedHeddle(self.managers, self.store, self.clock, crash_points, gate, self.spans, history)
+        heddle = ScriptedHeddle(
+            self.managers,
+            self.stores,
+            self.clock,
+            crash_points,
+            gate,
+            has_past=self._has_past,
+            seed=f"process {next(self._lives)}",
+        )
         await self.wait_for(heddle.poll())
-        if heddle.lost_time is not None:
+        if self._has_past:
             await heddle.lost_time.begin()
         return heddle
 

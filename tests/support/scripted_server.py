@@ -4,23 +4,12 @@ import json
 from collections.abc import Callable, Collection, Sequence
 from typing import Any
 
-from shim.calls.control import ControlService
+from shim.app.use_cases import Overrides, assemble
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import SharePolicy
-from shim.errors import UnavailableError
-from shim.federation.administration import AdministrationService
-from shim.federation.core.federation_view import FederationView
-from shim.federation.documents import DocumentReading
 from shim.federation.health import Health
-from shim.federation.inspection import Inspection, SubClusterDescription
 from shim.federation.poller import HeartbeatSettings, LocalMaster
-from shim.federation.reading import ApplicationReading, ReadingSettings
-from shim.federation.routing import Routing
-from shim.identity.service import IdentityRules, IdentityService
-from shim.queues.admission import WaitingRoom
-from shim.queues.core.entitle import ShareSettings
-from shim.queues.starting import Starting
-from shim.server.rest.backend import Backend
+from shim.identity.service import IdentityRules
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.messages import Answer, Request
@@ -28,12 +17,9 @@ from shim.server.rest.operations import Operations
 from shim.server.rest.request_records import RequestResponse
 from shim.server.rest.service import RestService
 from shim.server.rest.site import Site
-from shim.submission.application_ids import ApplicationIds
-from shim.submission.core.home import HomeSettings
-from shim.submission.homes import Homes
-from shim.submission.repair import Repair
-from shim.submission.service import SubmissionService, SubmissionTools
+from shim.submission.lost_time import NOTHING_LOST
 from shim.testing.federation import ScriptedFederation
+from shim.testing.runtime import a_runtime, in_memory_clusters
 
 __all__ = ["ScriptedServer", "body_of", "context"]
 
@@ -62,57 +48,23 @@ class ScriptedServer:
         groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
         self.federation = ScriptedFederation(names)
-        clock, store, managers = self.federation.clock, self.federation.store, self.federation.managers
-        self.view = FederationView(tuple(managers))
-        settings = ReadingSettings(staleness_s=staleness_s, guarded=frozenset(map(SubClusterId, guarded)))
-        applications = ApplicationReading(self.view, managers, store, clock, settings)
-        self.spans = self.federation.spans
-        administration = AdministrationService(view=self.view, store=store, spans=self.spans, clock=clock)
-        self.administration = administration
-        homes = Homes(self.view, clock, HomeSettings(), administration.current)
-        tools = SubmissionTools(homes, self.view, managers, store, applications, clock)
-        room = WaitingRoom(
-            policy=lambda: policy or SharePolicy(),
-            view=self.view,
-            admissions=administration.current,
-            store=store,
-            clock=clock,
-            groups_of=lambda _: frozenset(),
-            settings=ShareSettings(),
+        clock, spans = self.federation.clock, self.federation.spans
+        runtime = a_runtime(
+            in_memory_clusters(self.federation.managers, guarded=frozenset(map(SubClusterId, guarded))),
+            clock,
+            stores=self.federation.stores,
+            config=f"[server]\nstaleness_s = {staleness_s}\nanswer_within_s = 2.2222\n",
+            groups_of=groups_of,
         )
-        submissions = SubmissionService(tools, gate=room)
-        self.starting = Starting(
-            room=room, submissions=submissions, store=store, view=self.view, clock=clock, interval_s=1.0
-        )
-        repair = Repair(tools, submissions)
-        routing = Routing(self.view, managers, store, clock)
-        self.backend = Backend(
-            view=self.view,
-            applications=applications,
-            documents=DocumentReading(self.view, managers, clock, settings),
-            routing=routing,
-            ids=ApplicationIds(store),
-            submissions=submissions,
-            control=ControlService(routing=routing, repair=repair, managers=managers, listing=applications, room=room),
-            store=store,
-            managers=managers,
-            clock=clock,
-        )
-        self.health = Health(self.view, store, clock)
+        overrides = Overrides(past=NOTHING_LOST, policy=policy, rules=rules or IdentityRules(allow_anonymous=True))
+        self.use_cases = made = assemble(runtime, overrides=overrides)
+        self.view, self.spans, self.backend = runtime.view, spans, made.backend
+        self.administration, self.starting, self.identity = made.administration, made.starting, made.identity
+        self.health = Health(self.view, self.federation.store, clock)
         self.exchanges: list[RequestResponse] = []
-        believed = rules or IdentityRules(allow_anonymous=True)
-        self.identity = IdentityService(believed, secret=b"s" * 32, clock=clock, groups_of=groups_of)
-        webs = {SubClusterId(name): f"http://rm.{name}:8088" for name in names}
-        inspection = Inspection(
-            view=self.view,
-            managers=managers,
-            descriptions={name: SubClusterDescription((web,)) for name, web in webs.items()},
-            admissions=administration.current,
-            store=store,
-            clock=clock,
-            read_node_settings=dict.fromkeys(managers, no_node_settings),
-        )
-        self.api = HeddleAPI(self.backend, inspection, administration, homes.choose, self.identity)
+        webs = {name: each.web[0] for name, each in runtime.clusters.descriptions.items()}
+        inspection = made.inspection
+        self.api = HeddleAPI(self.backend, inspection, self.administration, made.tools.homes.choose, self.identity)
         self.server = RestService(
             self.backend,
             self.identity,
@@ -131,7 +83,8 @@ class ScriptedServer:
             is_shared=not guarded,
             kept=kept or CacheLimits(),
         )
-        self._masters = [LocalMaster(manager, self.view, clock, HeartbeatSettings()) for manager in managers.values()]
+        settings, managers = HeartbeatSettings(), made.tools.managers.values()
+        self._masters = [LocalMaster(manager, self.view, clock, settings) for manager in managers]
 
     async def poll(self) -> None:
         """One heartbeat of every sub-cluster."""
@@ -161,11 +114,6 @@ class ScriptedServer:
         )
         assert answer.status == 202, answer.body
         return ApplicationId.parse(made["application-id"])
-
-
-async def no_node_settings(address: str) -> bytes:
-    """No NodeManager answers."""
-    raise UnavailableError(f"{address} does not answer")
 
 
 def context(application_id: object, **fields: object) -> bytes:

@@ -38,7 +38,7 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[ActStore]:
         return
     url = f"sqlite:///{request.getfixturevalue('tmp_path')}/heddle.db"
     opened = await open_state_store(url if request.param == "sqlite" else await an_empty_database(request))
-    yield opened.acts
+    yield opened.stores(b"the secret of the tests").acts
     await opened.close()
 
 

@@ -23,7 +23,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         return
     url = f"sqlite:///{tmp_path}/heddle.db" if request.param == "sqlite" else await an_empty_database(request)
     opened = await open_state_store(url)
-    yield opened.asks
+    yield opened.stores(b"the secret of the tests").asks
     await opened.close()
 
 

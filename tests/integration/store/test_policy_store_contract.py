@@ -28,7 +28,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         await connection.close()
     opened = await open_state_store(url, now_s=now_s)
-    yield opened.policies
+    yield opened.stores(b"the secret of the tests").policies
     await opened.close()
 
 

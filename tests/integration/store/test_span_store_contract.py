@@ -30,7 +30,7 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[SpanStore]:
         return
     url = f"sqlite:///{request.getfixturevalue('tmp_path')}/heddle.db"
     async for opened in open_at(url if request.param == "sqlite" else await an_empty_database(request)):
-        yield opened.spans(SECRET)
+        yield opened.stores(SECRET).spans
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -101,13 +101,13 @@ async def test_an_answer_that_did_not_arrive_takes_back_what_it_gave_first_and_n
 
 
 async def test_the_database_does_not_show_a_secret_and_another_key_does_not_open_it(opened: SqlStateStore) -> None:
-    store = opened.spans(SECRET)
+    store = opened.stores(SECRET).spans
     await store.save_session(SESSION)
     await store.save_attempt(ATTEMPT)
     with pytest.raises(StoreUnavailableError, match="secret_file"):
-        await opened.spans(b"another").sessions()
+        await opened.stores(b"another").spans.sessions()
     with pytest.raises(StoreUnavailableError, match="secret_file"):
-        await opened.spans(b"another").find_attempt(ATTEMPT.attempt)
+        await opened.stores(b"another").spans.find_attempt(ATTEMPT.attempt)
 
 
 def test_what_is_sealed_opens_at_its_place_alone_and_never_looks_the_same_twice() -> None:

@@ -27,7 +27,7 @@ async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator
         await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         await connection.close()
     opened = await open_state_store(url)
-    yield opened.tokens
+    yield opened.stores(b"the secret of the tests").tokens
     await opened.close()
 
 

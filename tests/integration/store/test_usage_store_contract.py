@@ -31,7 +31,7 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[UsageStore]:
         await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
         await connection.close()
     opened = await open_state_store(url)
-    yield opened.usage
+    yield opened.stores(b"the secret of the tests").usage
     await opened.close()
 
 

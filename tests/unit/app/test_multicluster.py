@@ -1,25 +1,21 @@
 """Heddle does not begin to span where it would end badly."""
 
 import json
-from types import MappingProxyType
 
 import pytest
 
-from shim.app.multicluster import SpanWorld, _keeps_containers, open_spans
+from shim.app.multicluster import _keeps_containers
+from shim.app.use_cases import assemble
 from shim.config.loader import parse
-from shim.config.queues import share_policy
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord, SubmissionState
 from shim.errors import ConfigError
-from shim.federation.core.federation_view import FederationView
-from shim.multicluster.core.matching import MatchSettings
-from shim.multicluster.splitters import SpanMatching
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.proto.messages import ApplicationSubmissionContextProto, SubmitApplicationRequestProto
 from shim.protocol.yarn import RPC_SUBMISSION
 from shim.testing.clock import FakeClock
-from shim.testing.span_stores import InMemorySpanStore
+from shim.testing.runtime import a_runtime, in_memory_clusters
 from shim.testing.state_stores import InMemoryStateStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -35,7 +31,8 @@ def a_config(text: str):
 class Conf:
     """Implements `ResourceManager.exchange` for `/conf`."""
 
-    def __init__(self, epoch: str) -> None:
+    def __init__(self, subcluster: SubClusterId, epoch: str) -> None:
+        self.subcluster = subcluster
         properties = [{"key": "yarn.resourcemanager.epoch", "value": epoch}]
         self._answer = RestAnswer(200, (), json.dumps({"properties": properties}).encode())
 
@@ -43,20 +40,15 @@ class Conf:
         return self._answer
 
 
-def a_world(config, *epochs):
-    return SpanWorld(
-        config=config,
-        clock=FakeClock(100.0),
-        subclusters=MappingProxyType({}),
-        managers=dict(zip((EAST, WEST), map(Conf, epochs), strict=True)),
-        rpcs=MappingProxyType({}),
-        view=FederationView((EAST, WEST)),
-        admissions=MappingProxyType({}),
-        store=InMemoryStateStore(lambda: 100.0),
-        spans=InMemorySpanStore(),
-        matching=SpanMatching(None, MatchSettings()),
-        policy=lambda: share_policy(config.queues, config.mappings),
-    )
+def use_cases(text, *epochs):
+    """What is assembled of a configuration, over sub-clusters with these epochs."""
+    clusters = in_memory_clusters({name: Conf(name, epoch) for name, epoch in zip((EAST, WEST), epochs, strict=True)})
+    return assemble(a_runtime(clusters, FakeClock(100.0), config=text))
+
+
+async def checked(text, *epochs):
+    made = use_cases(text, *epochs)
+    await made.spans.check(made.shares.policy())
 
 
 def test_queues_that_span_need_a_secret_that_outlives_the_process():
@@ -67,10 +59,10 @@ def test_queues_that_span_need_a_secret_that_outlives_the_process():
 
 async def test_equal_epochs_are_refused_where_queues_span_and_nowhere_else():
     with pytest.raises(ConfigError, match=r"east has 5, west has 5.*would collide"):
-        await open_spans(a_world(a_config(SPANS + SECRET), "5", "5"))
-    await open_spans(a_world(a_config(SPANS + SECRET), "5", "6"))
-    await open_spans(a_world(a_config(SPANS + SECRET), "0", "0"))  # homes, and no place to span to
-    await open_spans(a_world(a_config(""), "5", "5"))
+        await checked(SPANS + SECRET, "5", "5")
+    await checked(SPANS + SECRET, "5", "6")
+    await checked(SPANS + SECRET, "0", "0")  # homes, and no place to span to
+    await checked("", "5", "5")
 
 
 APPLICATION = ApplicationId(1, 1)

@@ -326,7 +326,7 @@ async def test_heartbeats_begin_and_end_with_every_sub_cluster():
     managers[EAST].behave(IsNeverReached())
     view = FederationView(tuple(managers))
     settings = HeartbeatSettings(poll=PollSettings(), jitter=0.1)
-    heartbeats = Heartbeats(view, managers, clock, settings, rng=Random(1))  # noqa: S311 - a test's jitter
+    heartbeats = Heartbeats(view, managers, clock, settings, random=Random(1))  # noqa: S311 - a test's jitter
     listener = Listener()
     heartbeats.listen(listener)
     heartbeats.start()

@@ -28,6 +28,7 @@ class Federation:
                 lambda queue, me=me: Owner(A, "a:1", is_me=me == A) if queue == "root.prod" else None,
                 self.clock,
                 me=me,
+                life="1",
                 lease_s=2.0,
             )
             for me in (A, B)

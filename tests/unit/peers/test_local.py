@@ -1,4 +1,5 @@
 import asyncio
+from random import Random
 
 import pytest
 
@@ -34,7 +35,7 @@ class Federation:
     async def start(self, life):
         keeper = LeaseKeeper(self.store, self.clock, name="lm/east", holder=life, address=f"{life}:1", for_s=LEASE_S)
         settings = LocalMasterSettings(HeartbeatSettings(interval_s=1.0, jitter=0.0), ViewSettings())
-        master = StandingLocalMaster(self.manager, keeper, self.clock, settings, life=life)
+        master = StandingLocalMaster(self.manager, keeper, self.clock, settings, life=life, random=Random(1))  # noqa: S311 - no jitter
         self.running[life] = asyncio.create_task(master.run())
         await self.clock.settle()
         return master

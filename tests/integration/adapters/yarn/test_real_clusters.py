@@ -3,6 +3,7 @@
 import asyncio
 import json
 from contextlib import asynccontextmanager
+from random import Random
 
 import pytest
 
@@ -39,8 +40,9 @@ class Front:
         self.states = []
         self.seen = []
         managers = {EAST: self.manager}
+        random = Random(1)  # noqa: S311 - spreads polls, protects nothing
         settings = HeartbeatSettings(interval_s=0.3, poll=PollSettings(info_timeout_s=1.0))
-        self.heartbeats = Heartbeats(self.view, managers, self.clock, settings, listeners=[self])
+        self.heartbeats = Heartbeats(self.view, managers, self.clock, settings, random=random, listeners=[self])
         store = InMemoryStateStore(now_s=self.clock.now_s)
         self.reading = ApplicationReading(self.view, managers, store, self.clock, ReadingSettings())
         self.documents = DocumentReading(self.view, managers, self.clock, ReadingSettings())

@@ -1,0 +1,58 @@
+"""What runs by itself: the order in which it begins, and the list of what goes on until the end."""
+
+import asyncio
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+
+import structlog
+
+from shim.app.use_cases import UseCases
+from shim.federation.cluster_events import ClusterEvents
+
+__all__ = ["Work", "begin", "lasting_work"]
+
+Work = Callable[[], Awaitable[None]]
+
+_FIRST_POLL_S = 3.0
+_log = structlog.get_logger("heddle")
+
+
+async def begin(use_cases: UseCases) -> None:
+    """Read what the store remembers, and poll; the first polls are waited for, so that the first answers are whole.
+
+    Ids are issued from the end of this on: what the clusters list may be newer than what a restored store remembers.
+
+    Raises:
+        StoreError: The store does not answer.
+    """
+    view, shares = use_cases.runtime.view, use_cases.shares
+    await use_cases.administration.refresh()
+    for application_id, at_ms in (await use_cases.backend.store.waited()).items():
+        view.note_submitted_at(application_id, at_ms)
+    await shares.policies.refresh()
+    difference = shares.policies.difference()
+    if difference is not None:
+        _log.warning("the policy in force is not that of the configuration file", reason=str(difference))
+    await use_cases.usage.restore()
+    use_cases.heartbeats.start()
+    with suppress(TimeoutError):
+        await asyncio.wait_for(use_cases.heartbeats.first_polls(), _FIRST_POLL_S)
+    await use_cases.backend.ids.begin()
+    await use_cases.lost_time.begin()
+
+
+def lasting_work(use_cases: UseCases) -> Mapping[str, Work]:
+    """What goes on beside requests from the first polls to the end, by name; each ends only when it is cancelled."""
+    events = ClusterEvents(use_cases.inspection.clusters, use_cases.runtime.clock)
+    return {
+        "lost time": use_cases.lost_time.run,
+        "reconciliation": use_cases.reconciliation.run,
+        "administration": use_cases.administration.run,
+        "policies": use_cases.shares.policies.run,
+        "shares": use_cases.starting.run,
+        "retirement": use_cases.retirement.run,
+        "cluster events": events.run,
+        "usage": use_cases.usage.run,
+        "decisions on asks": use_cases.asks.run,
+        "spans": use_cases.spans.watch.run,
+    }

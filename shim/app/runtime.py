@@ -1,0 +1,108 @@
+"""All that the use cases reach outside themselves, as one value.
+
+Production fills a `Runtime` with the machine's clock, sockets and a database; tests and the simulator fill it with
+doubles and models. `shim.app.use_cases.assemble` then puts the same use cases on either. Tasks need no port: they are
+spawned on the running event loop, and whoever wants time to stand still brings a loop that does.
+"""
+
+from collections.abc import Awaitable, Callable, Mapping
+from dataclasses import dataclass, field
+
+from shim.config.loader import Config
+from shim.domain.ids import SubClusterId
+from shim.federation.core.account_book import AccountBook
+from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.federation.fence import FencedResourceManager, FencedRPC
+from shim.federation.inspection import SubClusterDescription
+from shim.federation.poller import HeartbeatListener, HeartbeatSettings
+from shim.federation.polling import PollSettings
+from shim.ports.clock import Clock
+from shim.ports.random_source import RandomSource
+from shim.ports.resource_manager import ResourceManager
+from shim.ports.resource_manager_rpc import ResourceManagerRPC
+from shim.ports.scheduler_login import SchedulerLogins
+from shim.ports.stores import Stores
+from shim.protocol.rest.usage import UsageForm
+from shim.submission.crash_points import CrashPoints, nothing_happens
+
+__all__ = ["Clusters", "Runtime", "heartbeat_settings", "new_view", "view_settings"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clusters:
+    """The sub-clusters, by the ways in which they are reached; nothing is fenced here.
+
+    Attributes:
+        managers: Each one's web services, with its RPC for what came by RPC; in the configured order.
+        logins: Schedulers, for sessions of applications with containers in several sub-clusters.
+        rpcs: Client RPC, of those whose address is known.
+        admins: Operators' RPC, likewise.
+        descriptions: What the configuration says of each.
+        guarded: Those whose answers depend on who asks (`yarn.acl.enable`).
+        own_users: As whom Heddle speaks to those that believe its `doAs`.
+        read_node_settings: The body of `/conf` of a NodeManager, by its `host:port`.
+    """
+
+    managers: Mapping[SubClusterId, ResourceManager]
+    logins: SchedulerLogins
+    rpcs: Mapping[SubClusterId, ResourceManagerRPC] = field(default_factory=dict)
+    admins: Mapping[SubClusterId, ResourceManagerRPC] = field(default_factory=dict)
+    descriptions: Mapping[SubClusterId, SubClusterDescription] = field(default_factory=dict)
+    guarded: frozenset[SubClusterId] = frozenset()
+    own_users: frozenset[str] = frozenset()
+    read_node_settings: Mapping[SubClusterId, Callable[[str], Awaitable[bytes]]] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Runtime:
+    """What the use cases of one process stand on.
+
+    Attributes:
+        random: For intents' names and for the spread of polls; of a server also for nonces.
+        view: What is known of the sub-clusters; nothing yet.
+        groups_of: The groups of a user.
+        user: Whom this process runs as.
+        secret: Signs cookies and tokens.
+        listeners: Told of every report and failure.
+        crash_points: Called at each step of each submission.
+    """
+
+    config: Config
+    clock: Clock
+    random: RandomSource
+    clusters: Clusters
+    stores: Stores
+    view: FederationView
+    groups_of: Callable[[str], frozenset[str]]
+    user: str
+    secret: bytes
+    listeners: tuple[HeartbeatListener, ...] = ()
+    crash_points: CrashPoints = nothing_happens
+
+    @property
+    def managers(self) -> Mapping[SubClusterId, ResourceManager]:
+        """The ResourceManagers, each out of reach while its sub-cluster is retired."""
+        is_retired = self.view.is_retired
+        return {id_: FencedResourceManager(each, is_retired) for id_, each in self.clusters.managers.items()}
+
+    @property
+    def rpcs(self) -> Mapping[SubClusterId, ResourceManagerRPC]:
+        """Client RPC, out of reach while the sub-cluster is retired."""
+        return {id_: FencedRPC(each, self.view.is_retired) for id_, each in self.clusters.rpcs.items()}
+
+
+def new_view(config: Config) -> FederationView:
+    """A view of the configured sub-clusters, in which nothing is yet."""
+    subclusters = tuple(SubClusterId(each.id) for each in config.subclusters)
+    return FederationView(subclusters, view_settings(config), AccountBook(UsageForm()))
+
+
+def view_settings(config: Config) -> ViewSettings:
+    """How old a report may be, and how many final documents are kept."""
+    return ViewSettings(config.poll.late_after_s, config.history.final_documents)
+
+
+def heartbeat_settings(config: Config) -> HeartbeatSettings:
+    """When and how ResourceManagers are polled."""
+    poll = config.poll
+    return HeartbeatSettings(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s))

@@ -1,0 +1,20 @@
+"""Chance as an object, so that a run can be repeated from one seed."""
+
+from typing import Protocol
+
+__all__ = ["RandomSource"]
+
+
+class RandomSource(Protocol):
+    """Where random numbers come from.
+
+    `random.SystemRandom` is one that nobody can guess, and what production uses; `random.Random` repeats itself.
+    """
+
+    def random(self) -> float:
+        """A number from 0 to below 1."""
+        ...
+
+    def randbytes(self, n: int, /) -> bytes:
+        """A number of random bytes."""
+        ...

@@ -1,0 +1,128 @@
+"""A `Runtime` in memory: what the use cases are assembled on where there is no socket, no database and no chance."""
+
+from collections.abc import Callable, Mapping
+from random import Random
+
+from shim.app.runtime import Clusters, Runtime, new_view
+from shim.config.loader import Config, parse
+from shim.domain.ids import SubClusterId
+from shim.errors import NeverReachedError, UnavailableError
+from shim.federation.inspection import SubClusterDescription
+from shim.ports.clock import Clock
+from shim.ports.history_store import HistoryStore
+from shim.ports.resource_manager import ResourceManager
+from shim.ports.scheduler_login import SchedulerLogin, SchedulerLogins
+from shim.ports.span_store import SpanStore
+from shim.ports.state_store import StateStore
+from shim.ports.stores import Stores
+from shim.submission.crash_points import CrashPoints, nothing_happens
+from shim.testing.act_stores import InMemoryActStore
+from shim.testing.ask_stores import InMemoryAskStore
+from shim.testing.lease_stores import InMemoryLeaseStore
+from shim.testing.policy_stores import InMemoryPolicyStore
+from shim.testing.span_stores import InMemorySpanStore
+from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
+from shim.testing.token_stores import InMemoryTokenStore
+from shim.testing.usage_stores import InMemoryUsageStore
+
+__all__ = ["NoSchedulers", "a_configuration", "a_runtime", "in_memory_clusters", "in_memory_stores"]
+
+_SECRET = b"s" * 32
+
+
+class NoSchedulers:
+    """Implements `SchedulerLogins`: no scheduler's address is known."""
+
+    def log_in(self, subcluster: SubClusterId, token: bytes) -> SchedulerLogin:
+        """See `SchedulerLogins`."""
+        del token
+        raise NeverReachedError(subcluster, "the address of its scheduler is not known")
+
+
+def a_configuration(names: Mapping[SubClusterId, object], text: str = "") -> Config:
+    """A configuration of some sub-clusters.
+
+    Args:
+        names: Of the sub-clusters.
+        text: More of it, in TOML.
+    """
+    subclusters = "".join(f'\n[[subcluster]]\nid = "{name}"\nweb = "http://rm.{name}:8088"\n' for name in names)
+    return parse(text + subclusters, source="heddle.toml", environment={})
+
+
+def in_memory_stores(
+    clock: Clock,
+    *,
+    state: StateStore | None = None,
+    history: HistoryStore | None = None,
+    spans: SpanStore | None = None,
+) -> Stores:
+    """Stores that live as long as the process; any that is given takes the place of a new one."""
+    memory = InMemoryStateStore(now_s=clock.now_s)
+    return Stores(
+        state=state or memory,
+        history=history or InMemoryHistoryStore(state if isinstance(state, InMemoryStateStore) else memory),
+        spans=spans or InMemorySpanStore(),
+        policies=InMemoryPolicyStore(now_s=clock.now_s),
+        tokens=InMemoryTokenStore(),
+        acts=InMemoryActStore(),
+        usage=InMemoryUsageStore(),
+        asks=InMemoryAskStore(),
+        leases=InMemoryLeaseStore(clock),
+    )
+
+
+def in_memory_clusters(
+    managers: Mapping[SubClusterId, ResourceManager],
+    *,
+    logins: SchedulerLogins | None = None,
+    guarded: frozenset[SubClusterId] = frozenset(),
+) -> Clusters:
+    """Sub-clusters that are reached without a socket; none of their NodeManagers answers."""
+    return Clusters(
+        managers=managers,
+        logins=logins or NoSchedulers(),
+        descriptions={name: SubClusterDescription((f"http://rm.{name}:8088",)) for name in managers},
+        guarded=guarded,
+        read_node_settings=dict.fromkeys(managers, _no_node_settings),
+    )
+
+
+def a_runtime(
+    clusters: Clusters,
+    clock: Clock,
+    *,
+    stores: Stores | None = None,
+    config: str = "",
+    groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
+    crash_points: CrashPoints = nothing_happens,
+    seed: str = "heddle",
+) -> Runtime:
+    """What the use cases of one process stand on.
+
+    Args:
+        clusters: The sub-clusters.
+        clock: For all times.
+        stores: Outlive the process; new ones if None.
+        config: Sections of the configuration, in TOML.
+        groups_of: The groups of a user.
+        crash_points: Called at each step of each submission.
+        seed: Of all chance; two processes need two.
+    """
+    configuration = a_configuration(clusters.managers, config)
+    return Runtime(
+        config=configuration,
+        clock=clock,
+        random=Random(seed),  # noqa: S311 - repeatable on purpose
+        clusters=clusters,
+        stores=stores or in_memory_stores(clock),
+        view=new_view(configuration),
+        groups_of=groups_of,
+        user="heddle",
+        secret=_SECRET,
+        crash_points=crash_points,
+    )
+
+
+async def _no_node_settings(address: str) -> bytes:
+    raise UnavailableError(f"{address} does not answer")
