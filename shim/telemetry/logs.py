@@ -6,15 +6,14 @@ Everybody logs with `structlog.get_logger("heddle.PART")` and key-value pairs; w
 
 import logging
 import sys
-from collections.abc import Callable
 from functools import partial
-from typing import Any, TextIO
+from typing import TextIO
 
 import msgspec
 import structlog
 from structlog.typing import EventDict, Processor, WrappedLogger
 
-from shim.telemetry.redaction import escape, redact
+from shim.telemetry.redaction import escape, on_one_line, redact
 
 __all__ = ["configure_logs"]
 
@@ -35,7 +34,7 @@ def configure_logs(*, level: str = "info", style: str = "auto", stream: TextIO |
     """
     target = stream or sys.stderr
     is_console = style == "console" or (style == "auto" and target.isatty())
-    renderer = _for_people(colors=target.isatty()) if is_console else [_one_line, _as_json]
+    renderer = _for_people(colors=target.isatty()) if is_console else [_as_json]
     structlog.configure(
         processors=[
             structlog.contextvars.merge_contextvars,
@@ -43,7 +42,7 @@ def configure_logs(*, level: str = "info", style: str = "auto", stream: TextIO |
             _add_name,
             structlog.processors.TimeStamper(fmt="iso", utc=True, key="time"),
             structlog.processors.format_exc_info,
-            _without_secrets,
+            _on_one_line,
             *renderer,
         ],
         wrapper_class=structlog.make_filtering_bound_logger(_LEVELS[level]),
@@ -77,15 +76,18 @@ class _ToStructlog(logging.Handler):
         structlog.get_logger(record.name).log(record.levelno, record.getMessage(), exc_info=record.exc_info or None)
 
 
-def _without_secrets(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    return {key: redact(value, key=key) for key, value in event.items()}
-
-
-def _one_line(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    return {key: _escaped(value, escape) for key, value in event.items()}
+def _on_one_line(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
+    # a traceback stays on many lines: for people each is indented, and JSON writes them as one
+    trace = event.pop("exception", None)
+    said = {key: on_one_line(value, key=key) for key, value in event.items()}
+    if trace is not None:
+        said["exception"] = redact(trace)
+    return said
 
 
 def _as_json(_logger: WrappedLogger, _method: str, event: EventDict) -> str:
+    if "exception" in event:
+        event["exception"] = on_one_line(event["exception"])
     return msgspec.json.encode(event).decode()
 
 
@@ -94,17 +96,7 @@ def _for_people(*, colors: bool) -> list[Processor]:
 
 
 def _readable(_logger: WrappedLogger, _method: str, event: EventDict) -> EventDict:
-    # a traceback stays on many lines, each indented: none of them can pass for a line of the log
-    trace = event.pop("exception", None)
-    shown = {key: _escaped(value, escape) for key, value in event.items()}
-    if trace is not None:
-        shown["exception"] = "\n".join(f"  | {escape(line)}" for line in str(trace).splitlines())
-    return shown
-
-
-def _escaped(value: Any, how: Callable[[str], str]) -> Any:
-    if isinstance(value, str):
-        return how(value)
-    if isinstance(value, dict):
-        return {how(str(key)): _escaped(below, how) for key, below in value.items()}
-    return [_escaped(below, how) for below in value] if isinstance(value, list) else value
+    # none of a traceback's lines can pass for a line of the log
+    if "exception" in event:
+        event["exception"] = "\n".join(f"  | {escape(line)}" for line in str(event["exception"]).splitlines())
+    return event

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 from functools import lru_cache
 from typing import Any
 
-__all__ = ["REDACTED", "escape", "redact"]
+__all__ = ["REDACTED", "escape", "on_one_line", "redact"]
 
 REDACTED = "[redacted]"
 
@@ -32,6 +32,8 @@ _HAS_A_PLACE = re.compile(r"[=:\s]").search  # each of the shapes above has one 
 _HAS_A_MARK = re.compile(  # and one of these; to look for them costs a tenth of what it costs to look for the shapes
     r"passw(?:or)?d|secret|token|delegation|authorization|cookie|hadoop\.auth|signature|negotiate|basic|bearer|://"
 ).search
+_IS_PLAIN = re.compile(r"[A-Za-z0-9_./-]*").fullmatch  # no shape above can match, no character needs an escape
+_UNCHANGED = frozenset({int, float, bool, type(None)})
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})  # control, format (bidi), line and paragraph ends, lone surrogates
 _DEEPEST = 8
@@ -54,6 +56,24 @@ def redact(value: Any, *, key: str = "", depth: int = 0) -> Any:
     if isinstance(value, list | tuple | set | frozenset):
         return [redact(below, depth=depth + 1) for below in value]
     return value if isinstance(value, int | float | None) else redact(str(value), depth=depth + 1)
+
+
+def on_one_line(value: Any, *, key: str = "", depth: int = 0) -> Any:
+    """The value as `redact` leaves it, with each text and each key in it as `escape` writes it."""
+    kind = type(value)
+    if kind in _UNCHANGED or (kind is str and _IS_PLAIN(value)):
+        return REDACTED if key and value and _names_a_secret(key) else value
+    if kind is dict and depth < _DEEPEST and not (key and _names_a_secret(key)):
+        return {escape(str(name)): on_one_line(below, key=str(name), depth=depth + 1) for name, below in value.items()}
+    return _escaped(redact(value, key=key, depth=depth))
+
+
+def _escaped(value: Any) -> Any:
+    if isinstance(value, str):
+        return escape(value)
+    if isinstance(value, dict):
+        return {escape(str(key)): _escaped(below) for key, below in value.items()}
+    return [_escaped(below) for below in value] if isinstance(value, list) else value
 
 
 def _may_hold_one(text: str) -> bool:

@@ -4,6 +4,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from shim.telemetry import REDACTED, escape, redact
+from shim.telemetry.redaction import on_one_line
 
 CANARY = "c4n4ry-S3cr3t.Value"
 
@@ -75,3 +76,37 @@ def test_writes_what_could_forge_a_line_as_an_escape(text, expected):
 @given(st.text())
 def test_an_escaped_text_is_one_line(text):
     assert len(escape(text).splitlines()) <= 1
+
+
+def escaped(value):
+    if isinstance(value, str):
+        return escape(value)
+    if isinstance(value, dict):
+        return {escape(str(key)): escaped(below) for key, below in value.items()}
+    return [escaped(below) for below in value] if isinstance(value, list) else value
+
+
+KEYS = st.sampled_from(["queue", "password", "X-Token", "a b", "line\nend", ""]) | st.text(max_size=8)
+TEXTS = st.sampled_from(["", "root.prod", "token=x1", "a\nb", "//u:p@h", "Bearer abcdefgh", "é"]) | st.text(max_size=20)
+VALUES = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | TEXTS | st.binary(max_size=8),
+    lambda below: st.lists(below, max_size=3) | st.dictionaries(KEYS, below, max_size=3),
+    max_leaves=8,
+)
+
+
+@pytest.mark.parametrize("event", CARRIERS.values(), ids=CARRIERS)
+def test_writes_no_secret_on_one_line(event):
+    assert CANARY not in msgspec.json.encode(on_one_line(event)).decode()
+
+
+@given(KEYS, VALUES)
+def test_on_one_line_is_redacted_and_then_escaped(key, value):
+    assert on_one_line(value, key=key) == escaped(redact(value, key=key))
+
+
+def test_on_one_line_ends_at_the_depth_at_which_redaction_ends():
+    value: object = "deep"
+    for _ in range(20):
+        value = {"below": value}
+    assert on_one_line(value) == escaped(redact(value))
