@@ -29,6 +29,8 @@ class ResourceVector:
         return hash((self.memory_mib, self.vcores, others))
 
     def __add__(self, other: "ResourceVector") -> "ResourceVector":
+        if not self.others and not other.others:  # as nearly always
+            return ResourceVector(self.memory_mib + other.memory_mib, self.vcores + other.vcores, _NONE)
         names = {*self.others, *other.others}
         return ResourceVector(
             self.memory_mib + other.memory_mib,
@@ -50,6 +52,11 @@ class ResourceVector:
 
     def dominant_share_of(self, capacity: "ResourceVector") -> float:
         """Largest share of any resource type of `capacity`; types that `capacity` lacks are ignored."""
-        pairs = [(self.memory_mib, capacity.memory_mib), (self.vcores, capacity.vcores)]
-        pairs += [(amount, capacity.others.get(name, 0)) for name, amount in self.others.items()]
-        return max((used / total for used, total in pairs if total > 0), default=0.0)
+        shares = [self.memory_mib / capacity.memory_mib] if capacity.memory_mib > 0 else []
+        if capacity.vcores > 0:
+            shares.append(self.vcores / capacity.vcores)
+        for name, amount in self.others.items():
+            total = capacity.others.get(name, 0)
+            if total > 0:
+                shares.append(amount / total)
+        return max(shares, default=0.0)

@@ -10,7 +10,7 @@ sub-cluster that is away stays, with its age.
 
 from collections import Counter
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from shim.domain.application_columns import ApplicationColumns
 from shim.domain.ids import ApplicationId, SubClusterId
@@ -20,6 +20,7 @@ from shim.domain.subclusters import ApplicationDocument, HaState, NodeReport, Su
 from shim.federation.core.account_book import AccountBook, NoUsage
 from shim.federation.core.application_index import ApplicationIndex
 from shim.federation.core.grants import largest_grant
+from shim.federation.core.queue_names import by_short_name
 from shim.federation.core.subcluster_view import Part, PartDocument, Placement, PlacementKind, SubClusterView
 from shim.federation.core.submit_times import SubmitTimes
 
@@ -58,6 +59,7 @@ class Applied:
 
 
 _STALE = Applied(is_new=False)
+_NOTHING = ResourceVector()
 
 
 @dataclass(slots=True)
@@ -74,6 +76,8 @@ class _SubCluster:
     maximum_allocation: ResourceVector = field(default_factory=ResourceVector)
     nodes: tuple[NodeReport, ...] = ()
     queues: dict[str, QueueReport] = field(default_factory=dict)
+    short_names: dict[str, list[QueueReport]] = field(default_factory=dict)
+    pending: ResourceVector = field(default_factory=ResourceVector)
     labels: tuple[str, ...] = ()
     listed_at_s: float | None = None
     placements: list[Placement] = field(default_factory=list)
@@ -94,6 +98,8 @@ class _SubCluster:
         if Part.SCHEDULER.value in report.documents:
             self.scheduler, self.maximum_allocation = report.scheduler, report.maximum_allocation
             self.queues = {queue.path: queue for queue in report.queues}
+            self.short_names = by_short_name(self.queues)
+            self.pending = _amount(queue.pending for queue in self.queues.values() if queue.is_leaf)
             self.placements = [placed for placed in self.placements if placed.at_s > report.polled_at_s]
             self.placement_kinds = Counter(placed.kind for placed in self.placements)
 
@@ -393,7 +399,8 @@ class FederationView:
         """Everything that is known of one sub-cluster; of one that is retired, neither amounts nor nodes nor queues."""
         known = self._subclusters[subcluster]
         report = known.report
-        seen = SubClusterView(
+        is_told = subcluster not in self._retired
+        return SubClusterView(
             subcluster=subcluster,
             state=self.state(subcluster, now_s),
             age_s=self.age_s(subcluster, now_s),
@@ -404,19 +411,24 @@ class FederationView:
             scheduler=known.scheduler,
             clock_skew_s=0.0 if report is None else report.clock_skew_s,
             running=self._index.count_live(subcluster),
-        )
-        if subcluster in self._retired:
-            return seen
-        return replace(
-            seen,
-            capacity=known.capacity,
-            used=known.used,
-            maximum_allocation=known.maximum_allocation,
-            nodes=known.nodes,
-            queues=known.queues,
-            labels=known.labels,
-            placements=dict(known.placement_kinds),
+            capacity=known.capacity if is_told else _NOTHING,
+            used=known.used if is_told else _NOTHING,
+            maximum_allocation=known.maximum_allocation if is_told else _NOTHING,
+            nodes=known.nodes if is_told else (),
+            queues=known.queues if is_told else {},
+            labels=known.labels if is_told else (),
+            placements=dict(known.placement_kinds) if is_told else {},
+            pending=known.pending if is_told else _NOTHING,
+            short_names=known.short_names if is_told else None,
         )
 
     def _forget(self, application_id: ApplicationId, subcluster: SubClusterId, as_of_s: float) -> bool:
         return self._index.forget(application_id, subcluster, as_of_s)
+
+
+def _amount(vectors: Iterable[ResourceVector]) -> ResourceVector:
+    """Memory and virtual cores together."""
+    memory = vcores = 0
+    for vector in vectors:
+        memory, vcores = memory + vector.memory_mib, vcores + vector.vcores
+    return ResourceVector(memory, vcores)

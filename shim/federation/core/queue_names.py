@@ -1,10 +1,20 @@
 """Which queue of a sub-cluster a name means, by the rules of its scheduler."""
 
+from collections.abc import Mapping
+
 from shim.domain.queues import QueueReport
 from shim.domain.shares import parent_of
 from shim.federation.core.subcluster_view import SubClusterView
 
-__all__ = ["find_queue"]
+__all__ = ["by_short_name", "find_queue"]
+
+
+def by_short_name(queues: Mapping[str, QueueReport]) -> dict[str, list[QueueReport]]:
+    """Queues by the last part of their path, in the order in which they were told."""
+    names: dict[str, list[QueueReport]] = {}
+    for path, queue in queues.items():
+        names.setdefault(path.rpartition(".")[2], []).append(queue)
+    return names
 
 
 def find_queue(subcluster: SubClusterView, name: str) -> QueueReport | None:
@@ -19,12 +29,12 @@ def find_queue(subcluster: SubClusterView, name: str) -> QueueReport | None:
     exact = subcluster.queues.get(name)
     if exact is not None:
         return exact
-    short = [queue for path, queue in subcluster.queues.items() if path.rpartition(".")[2] == name]
-    leaves = [queue for queue in short if queue.is_leaf]
     if subcluster.scheduler == "fairScheduler":
         full = name if name.startswith("root.") else f"root.{name}"
         return subcluster.queues.get(full) or subcluster.queues.get(parent_of(full, subcluster.queues))
+    names = by_short_name(subcluster.queues) if subcluster.short_names is None else subcluster.short_names
+    short = names.get(name)
     if short:
-        return (leaves or short)[0]
+        return next((queue for queue in short if queue.is_leaf), short[0])
     parent = subcluster.queues.get(name.rpartition(".")[0])
     return parent if parent is not None and parent.creates_children else None

@@ -1,6 +1,6 @@
 """One sub-cluster as the federation view knows it: the values that it hands out."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 
@@ -69,6 +69,8 @@ class SubClusterView:
         running: How many live applications it holds.
         placements: How many of each kind were sent there since the last report that could show them.
         version: Hadoop's version.
+        pending: What leaf queues wait for, together; memory and virtual cores alone.
+        short_names: The queues that share the last part of their path, by that part; None to look at each queue.
     """
 
     subcluster: SubClusterId
@@ -88,3 +90,5 @@ class SubClusterView:
     labels: tuple[str, ...] = ()
     running: int = 0
     placements: Mapping[PlacementKind, int] = field(default_factory=dict)
+    pending: ResourceVector = field(default_factory=ResourceVector)
+    short_names: Mapping[str, Sequence[QueueReport]] | None = None

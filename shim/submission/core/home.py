@@ -6,7 +6,7 @@ its ApplicationMaster would have to wait for room. Equal scores go to the sub-cl
 the choice can be repeated.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from shim.domain.ids import SubClusterId
@@ -28,6 +28,8 @@ without nodes does, and gets one only if no other may have it."""
 _WAITS_THERE = 0.1
 """Part that is left of a good score where its ApplicationMaster has no room now: what its queue is guaranteed there is
 of use only when something ends, and the container can be had nowhere else afterwards."""
+
+_NOTHING = ResourceVector()
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,13 +99,13 @@ def next_best(decision: HomeDecision) -> float | None:
 
 def _weighed(question: Question, settings: HomeSettings) -> Candidate:
     seen, queue, submission = question.subcluster, question.queue, question.submission
-    waiting = _sum(report.pending for report in seen.queues.values() if report.is_leaf)
-    load = seen.used + waiting + _on_way(seen, settings)
+    on_way, on_way_to_queue = _on_way(seen, settings, queue)
+    load = seen.used + seen.pending + on_way
     cluster_free = _free_share(load, seen.capacity)
     queue_free = cluster_free
     if queue is not None:
         guaranteed = queue.capacity if queue.capacity.memory_mib > 0 else queue.maximum
-        queue_free = _free_share(queue.used + queue.pending + _on_way(seen, settings, queue), guaranteed)
+        queue_free = _free_share(queue.used + queue.pending + on_way_to_queue, guaranteed)
     score = settings.queue_weight * queue_free + (1 - settings.queue_weight) * cluster_free
     reason = f"queue {queue_free:.0%} free, cluster {cluster_free:.0%} free"
     if not submission.is_unmanaged and _free_share(load + submission.resource, seen.capacity) < 0:
@@ -115,32 +117,32 @@ def _weighed(question: Question, settings: HomeSettings) -> Candidate:
     return Candidate(seen.subcluster, score, reason, seen.age_s)
 
 
-def _on_way(seen: SubClusterView, settings: HomeSettings, queue: QueueReport | None = None) -> ResourceVector:
-    """What the placements that no report shows will take: as much as an application there takes on average."""
-    meant = {
-        name
-        for name in {kind[0] for kind in seen.placements}
-        if queue is None or find_queue(seen, name or settings.default_queue) == queue
-    }
+def _on_way(
+    seen: SubClusterView, settings: HomeSettings, queue: QueueReport | None
+) -> tuple[ResourceVector, ResourceVector]:
+    """What the placements that no report shows will take, there and in one queue there.
+
+    Each counts as much as an application there takes on average, or as its ApplicationMaster asks for if that is more.
+    """
+    if not seen.placements:
+        return _NOTHING, _NOTHING
     share = 1 / seen.running if seen.running else 0.0
-    mean = ResourceVector(int(seen.used.memory_mib * share), int(seen.used.vcores * share))
-    return _sum(
-        ResourceVector(max(memory_mib, mean.memory_mib) * count, max(vcores, mean.vcores) * count)
-        for (name, memory_mib, vcores), count in seen.placements.items()
-        if name in meant
-    )
+    mean_memory, mean_vcores = int(seen.used.memory_mib * share), int(seen.used.vcores * share)
+    is_meant: dict[str, bool] = {}
+    memory = vcores = queue_memory = queue_vcores = 0
+    for (name, asked_memory, asked_vcores), count in seen.placements.items():
+        takes_memory, takes_vcores = max(asked_memory, mean_memory) * count, max(asked_vcores, mean_vcores) * count
+        memory, vcores = memory + takes_memory, vcores + takes_vcores
+        if name not in is_meant:
+            is_meant[name] = find_queue(seen, name or settings.default_queue) == queue
+        if is_meant[name]:
+            queue_memory, queue_vcores = queue_memory + takes_memory, queue_vcores + takes_vcores
+    return ResourceVector(memory, vcores), ResourceVector(queue_memory, queue_vcores)
 
 
 def _free_share(load: ResourceVector, capacity: ResourceVector) -> float:
     """1 for idle, 0 for full, below 0 by how many times over it is asked for; 0 where there is nothing."""
     return 1.0 - load.dominant_share_of(capacity) if capacity.memory_mib > 0 else 0.0
-
-
-def _sum(vectors: Iterable[ResourceVector]) -> ResourceVector:
-    memory = vcores = 0
-    for vector in vectors:
-        memory, vcores = memory + vector.memory_mib, vcores + vector.vcores
-    return ResourceVector(memory, vcores)
 
 
 # ---------------------------------------------------------------------- what is said
