@@ -6,8 +6,10 @@ entitlement a queue may start what fits into free capacity, and a few more that 
 long as no other queue is owed anything. What is taken back is not decided here.
 """
 
-from collections.abc import Sequence
+from collections import deque
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from heapq import heapify, heappop, heappush
 
 from shim.domain.ids import ApplicationId
 from shim.domain.shares import FederatedQueue, SharePolicy
@@ -87,16 +89,16 @@ def _by_queue(applicants: Sequence[Applicant]) -> dict[str, list[Applicant]]:
 
 def _take_turns(shares: Shares, queue: FederatedQueue, outcome: Round) -> None:
     """Applications of one queue in its order, until it is at a limit; those of a user at a limit are passed over."""
-    load = shares.load.queues[queue.path]
-    left = shares.waiting[queue.path]
+    waiting = shares.waiting[queue.path]
+    passed: set[int] = set()
     kept: list[Applicant] = []
-    while left:
-        applicant = _next(queue, load, left)
-        left.remove(applicant)
+    for place in _in_turn(queue, shares.load.queues[queue.path], waiting):
+        applicant = waiting[place]
+        passed.add(place)
         objection = shares.objection(queue, applicant)
         if objection:
             outcome.reasons.setdefault(queue.path, objection)
-            kept += [applicant, *left]
+            kept += [applicant, *(one for at, one in enumerate(waiting) if at not in passed)]
             break
         objection = shares.objection_to_user(queue, applicant)
         if objection:
@@ -105,12 +107,28 @@ def _take_turns(shares: Shares, queue: FederatedQueue, outcome: Round) -> None:
             continue
         shares.start(queue, applicant)
         outcome.starters.append(applicant.application_id)
-    shares.waiting[queue.path] = kept
+    shares.end_turn(queue, kept)
     if kept:
         outcome.queues[queue.path] = [applicant.application_id for applicant in kept]
 
 
-def _next(queue: FederatedQueue, load: QueueLoad, left: Sequence[Applicant]) -> Applicant:
+def _in_turn(queue: FederatedQueue, load: QueueLoad, waiting: Sequence[Applicant]) -> Iterator[int]:
+    """Places of those that wait, the next one last decided: by then the one before may have started.
+
+    By fair order the user who runs least is next, and of users with as many the one whose application is oldest.
+    """
     if queue.order == "fifo":
-        return left[0]
-    return min(left, key=lambda one: load.users[one.user])  # the first of equals is the oldest
+        yield from range(len(waiting))
+        return
+    places: dict[str, deque[int]] = {}
+    for place, applicant in enumerate(waiting):
+        places.setdefault(applicant.user, deque()).append(place)
+    users = [(load.users[user], left[0], user) for user, left in places.items()]
+    heapify(users)
+    while users:
+        _, place, user = heappop(users)
+        left = places[user]
+        left.popleft()
+        yield place
+        if left:
+            heappush(users, (load.users[user], left[0], user))

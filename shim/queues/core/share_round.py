@@ -4,7 +4,7 @@ Kernels of `fairness` see arrays; rows are the policy's sharing queues, parents 
 policy does not name, of weight 1.
 """
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -14,11 +14,13 @@ from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
 from shim.queues.core.share_load import FederationLoad
+from shim.queues.core.share_sums import RowSet, ShareSums
 
 __all__ = ["Applicant", "Division", "ShareSettings", "Shares", "Standing"]
 
 _HALF = 0.501  # an application may start if more than half of it is within the entitlement: rounding to the nearest
 _ROUNDING = 1e-6
+_MOST_NAMED = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,6 +129,9 @@ class Shares:
         self._promised = np.maximum(self._held, np.array(whole).reshape(self._held.shape))
         self._wanted = self._demand()
         self._entitled = hierarchical_entitlement(self._tree, self._wanted, self._capacity)[:-1]
+        self._sums = ShareSums(self._tree.parent[:-1], self._held, self._promised)
+        self._owed: RowSet | None = None  # made when first needed: most rounds find room for all
+        self._wanting: RowSet | None = None  # the same all round: what starts wants its ApplicationMaster's container
 
     # -- measuring ---------------------------------------------------------------------------------------------------
 
@@ -196,41 +201,45 @@ class Shares:
         limited = self._at_its_maximum(row, size)
         if limited is not None:
             return f"queue {limited.path} holds its maximum of {limited.maximum:.0%} of the federation"
-        owed = [other.path for at, other in enumerate(self._queues) if at != row and self._is_owed(at, other)]
         holds = (
             f"queue {queue.path} holds {self._share(self._held[row]):.0%} of the federation and is entitled to "
             f"{self._share(self._entitled[row]):.0%}"
         )
-        if owed:
-            return f"{holds}, while {' and '.join(owed)} waits for its share"
-        everything = self._promised.sum(axis=0) + self._vector(self.load.others_used)
-        if self._fits(everything + size, self._capacity):
+        if self._owed is None:
+            self._owed = RowSet(at for at, other in enumerate(self._queues) if self._is_owed(at, other))
+        if self._owed.has_other(row):
+            return f"{holds}, while {self._waiters(self._owed, row)}"
+        if self._fits(self._sums.promised + self._vector(self.load.others_used) + size, self._capacity):
             return ""
         unstarted = self.load.queues[queue.path].unstarted
         if unstarted < self._settings.ahead * max(1, len(self.load.usable)) and self._is_alone(row):
             return ""
         return f"{holds}, and the federation is full"
 
+    def _waiters(self, owed: RowSet, row: int) -> str:
+        """Who waits for a share, for people: a few by name, as there may be thousands."""
+        first = [self._queues[other].path for other in owed.others(row, most=_MOST_NAMED)]
+        more = owed.count_others(row) - len(first)
+        if more:
+            return f"{', '.join(first)} and {more} more wait for their shares"
+        return f"{' and '.join(first)} waits for its share"
+
     def _is_alone(self, row: int) -> bool:
         """Whether no other queue wants anything that it has not."""
-        loads = [self.load.queues[queue.path] for queue in self._queues]
-        return not any(
-            at != row and (load.unstarted or load.pending.memory_mib > 0 or self.waiting[queue.path])
-            for at, (queue, load) in enumerate(zip(self._queues, loads, strict=True))
-        )
+        if self._wanting is None:
+            self._wanting = RowSet(at for at, other in enumerate(self._queues) if self._wants(other))
+        return not self._wanting.has_other(row)
+
+    def _wants(self, queue: FederatedQueue) -> bool:
+        load = self.load.queues[queue.path]
+        return bool(load.unstarted or load.pending.memory_mib > 0 or self.waiting[queue.path])
 
     def _at_its_maximum(self, row: int, size: FloatArray) -> FederatedQueue | None:
         """The queue, or one above it, that holds all that it may ever hold."""
-        for above in self._upwards(row):
-            below = [other for other in range(len(self._queues)) if above in self._upwards(other)]
-            if not self._fits(self._held[below].sum(axis=0) + size * _HALF, self._tree.maximum[above]):
+        for above in self._sums.upwards(row):
+            if not self._fits(self._sums.held_below[above] + size * _HALF, self._tree.maximum[above]):
                 return self._queues[above]
         return None
-
-    def _upwards(self, row: int) -> Iterator[int]:
-        while row >= 0:
-            yield row
-            row = int(self._tree.parent[row])
 
     def objection_to_user(self, queue: FederatedQueue, applicant: Applicant) -> str:
         """Why no application of this user may start in a queue now; empty if one may."""
@@ -255,6 +264,14 @@ class Shares:
         if row is not None:
             self._held[row] += size
             self._promised[row] += size
+            self._sums.add(row, size)
+
+    def end_turn(self, queue: FederatedQueue, kept: list[Applicant]) -> None:
+        """These of a queue go on waiting; the others of it have started."""
+        self.waiting[queue.path] = kept
+        row = self._row.get(queue.path)
+        if row is not None and self._owed is not None:
+            self._owed.put(row, is_in=self._is_owed(row, queue))
 
     def _is_owed(self, row: int, queue: FederatedQueue) -> bool:
         load = self.load.queues[queue.path]
