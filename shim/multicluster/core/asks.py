@@ -12,6 +12,7 @@ from dataclasses import dataclass, field, replace
 from shim.domain.allocations import ANY, Ask, AskKey, Grant
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.multicluster.core.groups_by_size import GroupsBySize
 from shim.multicluster.core.splitter import AskSplitter, Demand, Room
 
 __all__ = ["MOST_GROUPS", "MOST_ROWS", "AskBook", "AskGroup"]
@@ -83,6 +84,7 @@ class AskBook:
         self.allowance: ResourceVector | None = None
         self._containers = containers
         self._groups: dict[AskKey, AskGroup] = {}
+        self._wanting: GroupsBySize[AskGroup] | None = None  # none once one of them may want more
 
     @property
     def groups(self) -> Sequence[AskGroup]:
@@ -92,6 +94,7 @@ class AskBook:
     def clear(self) -> None:
         """The ApplicationMaster registers again: it will say everything once more."""
         self._groups.clear()
+        self._wanting = None
 
     def snapshot(self, keys: Iterable[AskKey]) -> Mapping[AskKey, AskGroup | None]:
         """Copies of some groups, for `restore`."""
@@ -99,6 +102,7 @@ class AskBook:
 
     def restore(self, snapshot: Mapping[AskKey, AskGroup | None]) -> None:
         """Take back what was said since a snapshot."""
+        self._wanting = None
         for key, group in snapshot.items():
             if group is None:
                 self._groups.pop(key, None)
@@ -129,6 +133,7 @@ class AskBook:
             asks: Rows that take the place of earlier ones.
             on_way: Containers granted for each key that the ApplicationMaster has not been given yet.
         """
+        self._wanting = None
         for ask in asks:
             group = self._groups.setdefault(ask.key, AskGroup(ask.key))
             group.put(ask)
@@ -141,15 +146,9 @@ class AskBook:
         A scheduler may round the resource up, and tells neither label nor execution type: of the groups that fit, the
         one that this session was asked for goes first, then the one whose resource is nearest.
         """
-        fitting = [
-            group
-            for group in self._groups.values()
-            if group.wanted > 0
-            and (group.key.priority, group.key.allocation_request_id) == (grant.priority, grant.allocation_request_id)
-        ]
-        if not fitting:
+        group = self._wanting_group(grant, subcluster)
+        if group is None:
             return None
-        group = min(fitting, key=lambda each: _mismatch(each, grant, subcluster))
         group.wanted -= 1
         if self.allowance is not None:
             self.allowance = _less(self.allowance, group.key.resource, 1)
@@ -160,6 +159,11 @@ class AskBook:
             if row is not None and row.count > 0:
                 group.put(replace(row, count=row.count - 1))
         return group.key
+
+    def _wanting_group(self, grant: Grant, subcluster: SubClusterId) -> AskGroup | None:
+        if self._wanting is None:
+            self._wanting = GroupsBySize(self._groups.values())
+        return self._wanting.nearest(grant, subcluster)
 
     def beat(self, subcluster: SubClusterId, lucky: Container[AskKey]) -> None:
         """A scheduler answered; it granted something for the lucky ones."""
@@ -186,6 +190,7 @@ class AskBook:
         group = self._groups.get(key)
         if group is not None:
             group.wanted += 1
+            self._wanting = None
 
     def split(self, splitter: AskSplitter, rooms: Sequence[Room]) -> None:
         """Decide anew what each session is to be asked for."""
@@ -226,6 +231,7 @@ class AskBook:
         kept = set(asked)
         for key in [key for key, group in self._groups.items() if not group.wanted and key not in kept]:
             del self._groups[key]
+            self._wanting = None
 
 
 def _copy(group: AskGroup | None) -> AskGroup | None:
@@ -256,9 +262,3 @@ def _count_in(amount: ResourceVector, resource: ResourceVector) -> int:
     pairs = [(amount.memory_mib, resource.memory_mib), (amount.vcores, resource.vcores)]
     pairs += [(amount.others[name], each) for name, each in resource.others.items() if name in amount.others]
     return min((int(have / each + _ALMOST_HALF) for have, each in pairs if each > 0), default=0)
-
-
-def _mismatch(group: AskGroup, grant: Grant, subcluster: SubClusterId) -> tuple[bool, bool, int]:
-    asked, given = group.key.resource, grant.resource
-    distance = abs(given.memory_mib - asked.memory_mib) + abs(given.vcores - asked.vcores)
-    return group.targets.get(subcluster, 0) == 0, not asked.fits_in(given), distance
