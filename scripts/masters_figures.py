@@ -17,9 +17,11 @@ import sys
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 
+import numpy as np
+from numpy.typing import NDArray
+
 from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import LaunchRequest, Need, NodeState
-from shim.scheduling.global_master.durations import DurationModel, FloatArray
 from shim.scheduling.global_master.events import (
     JobRequest,
     JobSubmitted,
@@ -29,14 +31,15 @@ from shim.scheduling.global_master.events import (
     TaskGroup,
 )
 from shim.scheduling.global_master.machine import GlobalMaster
-from shim.scheduling.global_master.match import NodeChoice
-from shim.scheduling.global_master.ordering import Column, JobColumns, fewest_unfinished
-from shim.scheduling.global_master.recipe import Recipe
-from shim.scheduling.global_master.repartition import PartitionChoice, PartitionSearch
 from shim.scheduling.global_master.view import GlobalView
+from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.local_master.events import MessageReceived, NodeSpec, SendReport
 from shim.scheduling.local_master.machine import LocalMaster
+from shim.scheduling.orderings import fewest_unfinished
+from shim.scheduling.placements import CellSearch, CycleState
 from shim.scheduling.policies import HEDDLE, HEDDLE_ESTIMATES, MEGHA
+from shim.scheduling.policy import Ordering, Policy
+from shim.scheduling.snapshot import Snapshot
 from shim.simulation.engine import seeded
 from shim.simulation.masters import Faults, Masters
 from shim.simulation.results import Outcome, Summary
@@ -61,7 +64,7 @@ def _trace(name: str) -> Workload:
     return read_trace(data_folder() / "jobs" / f"{name}.tr")
 
 
-def _run(recipe: Recipe, workload: Workload, setting: Setting, faults: Faults | None = None) -> tuple[Outcome, float]:
+def _run(recipe: Policy, workload: Workload, setting: Setting, faults: Faults | None = None) -> tuple[Outcome, float]:
     """The outcome, and the seconds of CPU that it took."""
     started_s = time.process_time()
     outcome = Masters(Run(workload, setting), recipe, faults).simulate()
@@ -94,7 +97,7 @@ _MEASURES = (
 )
 
 
-def _table(rows: Iterator[tuple[str, Recipe, Workload, Setting, Faults | None]], only: str) -> None:
+def _table(rows: Iterator[tuple[str, Policy, Workload, Setting, Faults | None]], only: str) -> None:
     _heading(["run", *_MEASURES])
     for name, recipe, workload, setting, faults in rows:
         if only in name:
@@ -113,22 +116,21 @@ def traces(only: str) -> None:
     )
 
 
-def _with(**changes: float) -> Recipe:
+def _with(**changes: float) -> Policy:
     """Heddle with other numbers in its commitment."""
     return dataclasses.replace(HEDDLE, commitment=dataclasses.replace(HEDDLE.commitment, **changes))  # type: ignore[arg-type]
 
 
-def _without_trials(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:  # noqa: ARG001 - a kernel
+def _without_trials(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
     """Waiting tasks x expected duration from the beginning."""
-    keys: FloatArray = columns[Column.WAITING] * columns[Column.EXPECTED_S]
-    return keys
+    return snapshot.of_job(Column.WAITING, rows) * snapshot.of_job(Column.EXPECTED_S, rows)
 
 
-ABLATIONS: Mapping[str, Recipe] = {
+ABLATIONS: Mapping[str, Policy] = {
     "heddle": HEDDLE,
     "no offers": dataclasses.replace(HEDDLE, commitment=MEGHA.commitment),
-    "no learnt durations": dataclasses.replace(HEDDLE, ordering=fewest_unfinished, learns_durations=False),
-    "no trials": dataclasses.replace(HEDDLE, ordering=_without_trials),
+    "no learnt durations": dataclasses.replace(HEDDLE, ordering=Ordering(fewest_unfinished)),
+    "no trials": dataclasses.replace(HEDDLE, ordering=Ordering(_without_trials, learns_durations=True)),
     "neither (megha)": MEGHA,
     "bids never renewed": _with(bids_per_launch=0.0),
     "coarse bids (one rank an octave)": _with(ranks_per_octave=1.0),
@@ -248,14 +250,14 @@ def _take_and_give_back(view: GlobalView, row: int) -> None:
 
 def _match_row(n_nodes: int, n_partitions: int) -> None:
     view = _view(n_nodes, n_partitions, 21)
-    search = PartitionSearch(PartitionChoice.RANDOM, NodeChoice.RANDOM_START, seeded(1, "search"))
+    search = CellSearch(view, MEGHA.placement, CycleState(seeded(1, "search")))
     for name, asked in (("3 constraints", 3), ("none", 0)):
         need = Need((2, 1), frozenset(f"c{bit}" for bit in range(asked)))
-        match = search.find_match(view, need)
-        if match is None:
+        row, _ = search.find(need)
+        if row < 0:
             raise SystemExit("no match")
-        median_us, p99_us = _median_us(lambda need=need: search.find_match(view, need), 5000)  # type: ignore[misc]
-        write_us, _ = _median_us(lambda row=match.row: _take_and_give_back(view, row), 5000)  # type: ignore[misc]
+        median_us, p99_us = _median_us(lambda need=need: search.find(need), 5000)  # type: ignore[misc]
+        write_us, _ = _median_us(lambda row=row: _take_and_give_back(view, row), 5000)  # type: ignore[misc]
         _row(
             [
                 f"match, {n_nodes:,} nodes in {n_partitions} partitions, {name}",

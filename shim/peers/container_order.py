@@ -8,7 +8,7 @@ from shim.domain.launches import Reckoning, Waiting
 from shim.federation.core.federation_view import FederationView
 from shim.ports.attempt_calls import Attempt
 from shim.ports.clock import Clock
-from shim.scheduling.global_master.durations import DurationModel
+from shim.scheduling.durations import DurationModel
 from shim.scheduling.global_master.kinship import Kinship, kin_of
 from shim.scheduling.global_master.waiting_table import CONTAINER_ORDERS, Ahead, WaitingTable
 

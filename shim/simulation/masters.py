@@ -26,11 +26,11 @@ from shim.domain.messages import (
 )
 from shim.scheduling.global_master import events as gm_events
 from shim.scheduling.global_master.machine import GlobalMaster
-from shim.scheduling.global_master.recipe import Recipe
 from shim.scheduling.local_master import events as lm_events
 from shim.scheduling.local_master.machine import LocalMaster
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
 from shim.scheduling.policies.megha import MEGHA
+from shim.scheduling.policy import Policy
 from shim.simulation.results import Outcome
 from shim.simulation.run import Run
 from shim.simulation.traces import Job
@@ -118,9 +118,10 @@ _REQUEST_KINDS = {LaunchRequest: "launch-request", Bid: "bid", ReportRequest: "r
 class Masters:
     """Global and Local Masters wired to one run."""
 
-    def __init__(self, run: Run, recipe: Recipe, faults: Faults | None = None) -> None:
+    def __init__(self, run: Run, policy: Policy, faults: Faults | None = None) -> None:
         self._run = run
-        self._recipe = recipe
+        self._policy = policy
+        self._name = HEDDLE.name if policy is HEDDLE_ESTIMATES else policy.name
         self._faults = faults or Faults()
         setting = run.setting
         self._gm_ids = [GlobalMasterId(f"gm{index}") for index in range(setting.n_gms)]
@@ -137,7 +138,7 @@ class Masters:
 
     def _global_master(self, name: GlobalMasterId, incarnation: int) -> GlobalMaster:
         rng = self._run.rng(f"{name}/{incarnation}")
-        return GlobalMaster(name, self._recipe, n_resources=1, rng=rng, incarnation=incarnation)
+        return GlobalMaster(name, self._policy, n_resources=1, rng=rng, incarnation=incarnation)
 
     def _local_master(self, name: LocalMasterId, workers: range) -> LocalMaster:
         setting = self._run.setting
@@ -146,7 +147,7 @@ class Masters:
             lm_events.NodeSpec((setting.slots_per_worker,), _properties_of(bits[worker]) if bits else frozenset())
             for worker in workers
         ]
-        offers = self._recipe.commitment.bids
+        offers = self._policy.commitment.bids
         return LocalMaster(name, nodes, self._gm_ids, n_resources=1, offers_freed=offers)
 
     def simulate(self) -> Outcome:
@@ -158,7 +159,7 @@ class Masters:
         self._plan_faults()
         run.start_arrivals(self._arrive)
         run.engine.run()
-        outcome = run.outcome(self._recipe.name, uses_estimates=run.setting.uses_estimates)
+        outcome = run.outcome(self._name, uses_estimates=run.setting.uses_estimates)
         for master in self.global_masters.values():
             for kind, number in master.counters.inconsistencies.items():
                 outcome.inconsistencies[kind.value] += number

@@ -13,10 +13,10 @@ from shim.domain.ids import GlobalMasterId, LocalMasterId
 from shim.domain.messages import Bid, Launch, LaunchRequest, LocalMasterReport, Need, ReportRequest
 from shim.scheduling.global_master import events as gm_events
 from shim.scheduling.global_master.machine import GlobalMaster
-from shim.scheduling.global_master.recipe import Recipe
 from shim.scheduling.local_master import events as lm_events
 from shim.scheduling.local_master.machine import LocalMaster
 from shim.scheduling.policies import MEGHA
+from shim.scheduling.policy import Policy
 from shim.simulation.engine import Engine, seeded
 
 __all__ = ["MEGHA_QUEUES", "QueuePlan", "ShareOutcome", "ShareSetting", "run_queue_shares"]
@@ -83,15 +83,15 @@ class ShareOutcome:
         return next((after_s for after_s in found if after_s >= 0), math.inf)
 
 
-def run_queue_shares(setting: ShareSetting | None = None, recipe: Recipe = MEGHA) -> ShareOutcome:
+def run_queue_shares(setting: ShareSetting | None = None, policy: Policy = MEGHA) -> ShareOutcome:
     """Run the queues until the horizon."""
-    return _Shares(setting or ShareSetting(), recipe).run()
+    return _Shares(setting or ShareSetting(), policy).run()
 
 
 class _Shares:
     """Masters, wired to an engine."""
 
-    def __init__(self, setting: ShareSetting, recipe: Recipe) -> None:
+    def __init__(self, setting: ShareSetting, policy: Policy) -> None:
         self._setting = setting
         self._engine = Engine()
         self._durations = seeded(setting.seed, "durations")
@@ -100,14 +100,14 @@ class _Shares:
         names = [GlobalMasterId(f"gm{index}") for index in range(setting.n_gms)]
         self._gms = {
             name: GlobalMaster(
-                name, recipe, n_resources=1, rng=seeded(setting.seed, name), incarnation=1, queue_shares=shares
+                name, policy, n_resources=1, rng=seeded(setting.seed, name), incarnation=1, queue_shares=shares
             )
             for name in names
         }
         nodes = [lm_events.NodeSpec((1,)) for _ in range(setting.nodes_per_lm)]
         self._lms = {
             LocalMasterId(f"lm{index}"): LocalMaster(
-                LocalMasterId(f"lm{index}"), nodes, names, n_resources=1, offers_freed=recipe.commitment.bids
+                LocalMasterId(f"lm{index}"), nodes, names, n_resources=1, offers_freed=policy.commitment.bids
             )
             for index in range(setting.n_lms)
         }

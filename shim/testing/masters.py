@@ -14,9 +14,9 @@ from shim.domain.messages import Bid, EndingKind, Launch, LaunchRequest, LocalMa
 from shim.errors import InvariantViolationError
 from shim.scheduling.global_master import events as gm_events
 from shim.scheduling.global_master.machine import GlobalMaster
-from shim.scheduling.global_master.recipe import Recipe
 from shim.scheduling.local_master import events as lm_events
 from shim.scheduling.local_master.machine import LocalMaster
+from shim.scheduling.policy import Policy
 
 __all__ = ["Federation", "Letter"]
 
@@ -45,7 +45,7 @@ class Federation:
         log: Every event that a master was given and the effects that it answered with.
     """
 
-    recipe: Recipe
+    policy: Policy
     n_resources: int
     seed: int = 1
     now_s: float = 0.0
@@ -66,7 +66,7 @@ class Federation:
             nodes,
             [GlobalMasterId(owner) for owner in global_masters],
             n_resources=self.n_resources,
-            offers_freed=self.recipe.commitment.bids,
+            offers_freed=self.policy.commitment.bids,
         )
 
     def start_global_master(self, name: str) -> None:
@@ -74,7 +74,7 @@ class Federation:
         self.incarnations[name] += 1
         self.global_masters[name] = GlobalMaster(
             GlobalMasterId(name),
-            self.recipe,
+            self.policy,
             n_resources=self.n_resources,
             rng=random.Random(f"{self.seed}/{name}/{self.incarnations[name]}"),  # noqa: S311 - repeatable on purpose
             incarnation=self.incarnations[name],

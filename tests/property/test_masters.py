@@ -37,11 +37,11 @@ NEEDS = (
 class HostileNetwork(RuleBasedStateMachine):
     """Two Global and two Local Masters; letters are lost, doubled, delayed and reordered; masters and nodes die."""
 
-    recipe = HEDDLE
+    policy = HEDDLE
 
     @initialize(seed=st.integers(0, 2**16))
     def start(self, seed):
-        self.federation = Federation(self.recipe, n_resources=2, seed=seed)
+        self.federation = Federation(self.policy, n_resources=2, seed=seed)
         self.jobs = {name: {} for name in GLOBAL_MASTERS}
         self.lost_nodes = []
         for name in ("la", "lb"):
@@ -190,7 +190,7 @@ def _assert_view_is_true(federation, name):
             row = view.row_of(where, node)
             assert view.free_of(row) == local_master.truth.free_of(node)
             assert view.properties_of(row) == local_master.truth.properties[node]
-            assert view.partitions[view.partition_of(row)].owner == local_master.truth.owners[node]
+            assert view.cells[view.cell_of(row)].owner == local_master.truth.owners[node]
 
 
 def _replay(federation):
@@ -202,20 +202,20 @@ def _replay(federation):
             lives[name] += 1
             masters[name] = GlobalMaster(
                 GlobalMasterId(name),
-                federation.recipe,
+                federation.policy,
                 n_resources=federation.n_resources,
                 rng=random.Random(f"{federation.seed}/{name}/{lives[name]}"),  # noqa: S311 - repeatable
                 incarnation=lives[name],
             )
         elif name not in masters:
             masters[name] = LocalMaster(
-                name, NODES, GLOBAL_MASTERS, n_resources=2, offers_freed=federation.recipe.commitment.bids
+                name, NODES, GLOBAL_MASTERS, n_resources=2, offers_freed=federation.policy.commitment.bids
             )
         assert masters[name].handle(event) == effects
 
 
 class HostileNetworkMegha(HostileNetwork):
-    recipe = MEGHA
+    policy = MEGHA
 
 
 SETTINGS = settings(max_examples=30, stateful_step_count=40, deadline=None, suppress_health_check=list(HealthCheck))

@@ -7,43 +7,35 @@ along. So a stale bid costs a round trip when it matters, and nothing when it do
 report is being waited for: offers could not be told from older ones.
 """
 
-import math
 from collections.abc import Sequence
 
 from shim.domain.ids import LocalMasterId
-from shim.domain.messages import Bid, BidLine, Need, Rank
-from shim.scheduling.global_master.core import Core, Ordered
+from shim.domain.messages import Bid, BidLine, Need
+from shim.scheduling.global_master.core import Core
 from shim.scheduling.global_master.events import SendMessage
-from shim.scheduling.global_master.jobs import Job
 from shim.scheduling.global_master.links import Link
-from shim.scheduling.global_master.ordering import Column
+from shim.scheduling.plan import Turn
+from shim.scheduling.ranks import rank_of
 
-__all__ = ["CurrentBid", "bid_for", "rank_of"]
+__all__ = ["CurrentBid", "bid_for"]
 
 _MOST_LINES = 8
-_SMALLEST_KEY = 1e-6
 _FIRST_PATIENCE_S = 2.0
 
 
-def rank_of(core: Core, job: Job, key: float) -> Rank:
-    """Urgency of a job, for comparison between Global Masters: priority, queue deficit, and the key on a log scale."""
-    step = math.floor(math.log2(max(key, _SMALLEST_KEY)) * core.recipe.commitment.ranks_per_octave)
-    return (-job.request.priority, int(core.book.table.get(Column.DEFICIT, job.row)), step)
-
-
-def bid_for(core: Core, ordered: Sequence[Ordered], now_s: float) -> "CurrentBid":
+def bid_for(core: Core, turns: Sequence[Turn], now_s: float) -> "CurrentBid":
     """What the waiting work would bid now: one line for each need, the most urgent ones first."""
     lines: list[BidLine] = []
     seen: set[Need] = set()
-    for turn in ordered:
-        for group in turn.job.groups:
-            if group.waiting and group.need not in seen:
-                seen.add(group.need)
-                rank = rank_of(core, turn.job, turn.key)
-                lines.append(BidLine(rank, group.need, core.book.wanted[group.need]))
-        if len(lines) >= _MOST_LINES or len(seen) == len(core.book.wanted):
-            break
-    return CurrentBid(core, tuple(lines[:_MOST_LINES]), now_s)
+    needs, wanted = core.book.requests.needs, core.book.requests.wanted
+    for turn in turns:
+        need = needs[turn.request]
+        if need not in seen:
+            seen.add(need)
+            lines.append(BidLine(rank_of(core.policy, turn), need, wanted[need]))
+            if len(lines) == _MOST_LINES or len(seen) == len(wanted):
+                break
+    return CurrentBid(core, tuple(lines), now_s)
 
 
 class CurrentBid:

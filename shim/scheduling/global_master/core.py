@@ -1,4 +1,4 @@
-"""What a Global Master knows and has in hand: the state that the steps of a cycle work on."""
+"""What a Global Master knows and has in hand: the state that its cycles start from."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -12,12 +12,11 @@ from shim.domain.messages import InconsistencyKind, Launch, LaunchRequest, TaskR
 from shim.scheduling.global_master.events import Effect, SendMessage
 from shim.scheduling.global_master.jobs import Group, Job, JobBook
 from shim.scheduling.global_master.links import Draft, Link
-from shim.scheduling.global_master.match import RandomSource
-from shim.scheduling.global_master.recipe import Recipe
-from shim.scheduling.global_master.repartition import PartitionSearch
 from shim.scheduling.global_master.view import GlobalView
+from shim.scheduling.placements import CycleState, RandomSource
+from shim.scheduling.policy import Policy
 
-__all__ = ["Core", "Counters", "Ordered"]
+__all__ = ["Core", "Counters"]
 
 _LIFE_SHIFT = 40
 """Launch numbers: the incarnation stands above the low 40 bits, so that numbers of two lives never meet."""
@@ -41,23 +40,13 @@ class Counters:
     offers_declined: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Ordered:
-    """A job in its turn.
-
-    Attributes:
-        key: What its recipe's ordering computed; the smaller goes first.
-    """
-
-    job: Job
-    key: float
-
-
 class Core:
     """State of a Global Master.
 
     Attributes:
-        queue_shares: Share of each queue in the whole federation; empty when nobody has shares.
+        queue_rows: Rows of the queues that have a share in the whole federation; empty when none has.
+        shares: float64 array of shape (n_queues,): these shares, by row.
+        state: What cycles hand on to each other.
         drafts: What the next requests will say, for the Local Masters that there is something to say to.
         tokens: Renewed bids that may still be sent.
         most_free: The most that was ever free of each resource: what jobs' shares are parts of.
@@ -67,7 +56,7 @@ class Core:
     def __init__(
         self,
         global_master: GlobalMasterId,
-        recipe: Recipe,
+        policy: Policy,
         *,
         n_resources: int,
         rng: RandomSource,
@@ -75,13 +64,13 @@ class Core:
         queue_shares: Mapping[str, float],
     ) -> None:
         self.global_master = global_master
-        self.recipe = recipe
+        self.policy = policy
         self.incarnation = incarnation
-        self.queue_shares = queue_shares
-        self.rng = rng
+        self.queue_rows = {queue: row for row, queue in enumerate(queue_shares)}
+        self.shares: FloatArray = np.array(list(queue_shares.values()), dtype=np.float64)
+        self.state = CycleState(rng)
         self.view = GlobalView(global_master, n_resources)
-        self.book = JobBook()
-        self.search = PartitionSearch(recipe.placement.partitions, recipe.placement.nodes, rng)
+        self.book = JobBook(self.queue_rows)
         self.links: dict[LocalMasterId, Link] = {}
         self.drafts: dict[LocalMasterId, Draft] = {}
         self.counters = Counters()
@@ -95,7 +84,7 @@ class Core:
     def launch(self, job: Job, group: Group, row: int, at_s: float, *, offer: int = 0) -> Launch:
         """Book the group's next task on a node and put its launch into the draft of that Local Master."""
         place = self.view.place_of(row)
-        self.tokens += self.recipe.commitment.bids_per_launch
+        self.tokens += self.policy.commitment.bids_per_launch
         number = self._next_number
         self._next_number += 1
         placed = self.book.place(job, group, place, number, at_s)

@@ -1,23 +1,30 @@
 """The jobs of a Global Master and the launches that it has made for them."""
 
-from collections import Counter, deque
+from collections import deque
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from shim.domain.ids import LocalMasterId
 from shim.domain.messages import EndingKind, Need
-from shim.scheduling.global_master.durations import DurationModel
+from shim.scheduling.durations import DurationModel
 from shim.scheduling.global_master.events import JobRequest
-from shim.scheduling.global_master.ordering import Column, JobTable
+from shim.scheduling.job_table import Column, JobTable
+from shim.scheduling.request_table import RequestTable
 
 __all__ = ["Group", "Job", "JobBook", "Placed"]
 
 
 @dataclass(slots=True)
 class Group:
-    """Tasks of a job that need the same, and those of them that wait."""
+    """Tasks of a job that need the same, and those of them that wait.
+
+    Attributes:
+        row: Of its request in the table.
+    """
 
     need: Need
     waiting: deque[int]
+    row: int = -1
 
 
 @dataclass(slots=True)
@@ -56,20 +63,26 @@ class Placed:
 class JobBook:
     """Every count that placing, confirming, rejecting and ending a task changes, in one place.
 
+    Args:
+        queue_rows: Rows of the queues that have a share, by name.
+
     Attributes:
         table: The same as arrays, for orderings.
-        wanted: How many tasks of each need wait.
+        requests: Waiting tasks that need the same, as arrays.
+        by_request: Whose each request is.
         held: What launches that have not ended hold, by queue.
         news: What was learnt of durations and not yet told to others, in seconds.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, queue_rows: Mapping[str, int] | None = None) -> None:
+        self._queue_rows = queue_rows or {}
         self.table = JobTable()
+        self.requests = RequestTable()
+        self.by_request: dict[int, tuple[Job, Group]] = {}
         self.durations = DurationModel()
         self.jobs: dict[str, Job] = {}
         self.by_row: dict[int, Job] = {}
         self.placed: dict[int, Placed] = {}
-        self.wanted: Counter[Need] = Counter()
         self.held: dict[str, list[int]] = {}
         self.news: list[float] = []
 
@@ -90,11 +103,14 @@ class JobBook:
             (Column.ESTIMATE_S, request.estimate_s),
             (Column.ARRIVED_S, at_s),
             (Column.PRIORITY, request.priority),
+            (Column.QUEUE, self._queue_rows.get(request.queue, -1)),
         ):
             table.put(column, job.row, value)
         table.set_waiting(job.row, is_waiting=True)
         for group in groups:
-            self.wanted[group.need] += len(group.waiting)
+            gang = job.row + 1 if request.is_gang else 0
+            group.row = self.requests.add(job.row, group.need, len(group.waiting), since_s=at_s, gang=gang)
+            self.by_request[group.row] = (job, group)
         self.jobs[request.job] = self.by_row[job.row] = job
         return job
 
@@ -103,7 +119,7 @@ class JobBook:
         placed = Placed(job, group, group.waiting.popleft(), *placed_at, at_s)
         self.placed[number] = placed
         self._hold(placed, +1)
-        self._count_waiting(job, group.need, -1)
+        self._count_waiting(job, group, -1)
         if self.table.shift(Column.RUNNING, job.row, +1.0) == 1.0:
             self.table.expect_anew(job.row)
         self.table.shift(Column.STARTED_S, job.row, at_s)
@@ -127,7 +143,7 @@ class JobBook:
             self._count_finished(job)
         else:
             placed.group.waiting.appendleft(placed.index)
-            self._count_waiting(job, placed.group.need, +1)
+            self._count_waiting(job, placed.group, +1)
         return placed
 
     def confirm(self, number: int) -> Placed | None:
@@ -167,9 +183,9 @@ class JobBook:
         for group in job.groups:
             job.n_unfinished -= len(group.waiting)
             self.table.shift(Column.TASKS, job.row, -len(group.waiting))
-            while group.waiting:
-                group.waiting.popleft()
-                self._count_waiting(job, group.need, -1)
+            n_waiting = len(group.waiting)
+            group.waiting.clear()
+            self._count_waiting(job, group, -n_waiting)
         if not job.n_unfinished:
             self._remove(job)
         return job
@@ -181,13 +197,11 @@ class JobBook:
             before = self.held.get(queue) or [0] * len(demand)
             self.held[queue] = [amount + sign * more for amount, more in zip(before, demand, strict=True)]
 
-    def _count_waiting(self, job: Job, need: Need, change: int) -> None:
+    def _count_waiting(self, job: Job, group: Group, change: int) -> None:
         job.n_waiting += change
         self.table.put(Column.WAITING, job.row, float(job.n_waiting))
         self.table.set_waiting(job.row, is_waiting=job.n_waiting > 0)
-        self.wanted[need] += change
-        if not self.wanted[need]:
-            del self.wanted[need]
+        self.requests.set_count(group.row, len(group.waiting))
 
     def _count_finished(self, job: Job) -> None:
         job.n_unfinished -= 1
@@ -197,3 +211,6 @@ class JobBook:
     def _remove(self, job: Job) -> None:
         del self.jobs[job.request.job], self.by_row[job.row]
         self.table.remove(job.row)
+        for group in job.groups:
+            self.requests.remove(group.row)
+            del self.by_request[group.row]

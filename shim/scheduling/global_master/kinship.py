@@ -9,7 +9,7 @@ import re
 from collections import OrderedDict
 
 from shim.domain.applications import ApplicationSummary
-from shim.scheduling.global_master.durations import DurationModel
+from shim.scheduling.durations import DurationModel
 
 __all__ = ["Kinship", "kin_of"]
 

@@ -9,11 +9,11 @@ new Global Master is filled by full reports and learns from them what runs.
 from collections.abc import Mapping
 
 from shim.domain.ids import GlobalMasterId, LocalMasterId
-from shim.domain.messages import Ending, EndingKind, LocalMasterReport, Offer, ReportRequest, RunningLaunch
+from shim.domain.messages import Ending, EndingKind, LocalMasterReport, ReportRequest, RunningLaunch
 from shim.errors import InvariantViolationError
-from shim.scheduling.global_master.bidding import rank_of
-from shim.scheduling.global_master.core import Core, Counters, Ordered
-from shim.scheduling.global_master.cycle import commit, order, repair, run_cycle
+from shim.scheduling.cycle import run_cycle
+from shim.scheduling.global_master.carry_out import carry_out, commit, repair
+from shim.scheduling.global_master.core import Core, Counters
 from shim.scheduling.global_master.events import (
     Effect,
     Event,
@@ -26,9 +26,11 @@ from shim.scheduling.global_master.events import (
     Tick,
 )
 from shim.scheduling.global_master.links import Link
-from shim.scheduling.global_master.match import RandomSource
-from shim.scheduling.global_master.recipe import Recipe
+from shim.scheduling.global_master.snapshots import offered_room, take_snapshot
 from shim.scheduling.global_master.view import GlobalView
+from shim.scheduling.placements import RandomSource
+from shim.scheduling.policy import Policy
+from shim.scheduling.snapshot import OfferedRoom
 
 __all__ = ["GlobalMaster"]
 
@@ -44,9 +46,9 @@ class GlobalMaster:
 
     Args:
         global_master: Its id.
-        recipe: The scheduling policy.
+        policy: The scheduling policy.
         n_resources: Number of resource types.
-        rng: Where the recipe draws from.
+        rng: Where the policy draws from.
         incarnation: Number of this life; a later one must be larger.
         queue_shares: Share of each queue in the whole federation; empty when nobody has shares.
         answer_within_s: At a tick, what was not answered for so long is sent again.
@@ -56,7 +58,7 @@ class GlobalMaster:
     def __init__(
         self,
         global_master: GlobalMasterId,
-        recipe: Recipe,
+        policy: Policy,
         *,
         n_resources: int,
         rng: RandomSource,
@@ -68,7 +70,7 @@ class GlobalMaster:
         self.global_master = global_master
         self._core = Core(
             global_master,
-            recipe,
+            policy,
             n_resources=n_resources,
             rng=rng,
             incarnation=incarnation,
@@ -77,6 +79,7 @@ class GlobalMaster:
         self._core.keeps_decisions = keeps_decisions
         self._answer_within_s = answer_within_s
         self._adopted: dict[int, RunningLaunch] = {}
+        self._offers: dict[OfferedRoom, LocalMasterId] = {}
         self._handlers = {
             ReportReceived: self._on_report,
             JobSubmitted: self._on_job,
@@ -109,11 +112,25 @@ class GlobalMaster:
         """Take in one event; gives what has to be done."""
         core = self._core
         core.effects = []
+        self._offers = {}
         self._handlers[type(event)](event)  # type: ignore[operator]  # the table pairs each type with its handler
-        if not core.book.table.is_idle:
-            run_cycle(core, event.at_s)
+        if self._offers or not core.book.table.is_idle:
+            self._run_cycle(event.at_s)
         commit(core, event.at_s)
         return core.effects
+
+    def _run_cycle(self, now_s: float) -> None:
+        """Decide on what is known now; offers that nothing is granted on are declined."""
+        core = self._core
+        plan = run_cycle(take_snapshot(core, now_s, tuple(self._offers)), core.policy, core.state)
+        carry_out(core, plan, now_s)
+        core.counters.offers_used += plan.used_offers
+        core.counters.offers_declined += len(plan.declined)
+        if self._offers:
+            declined = set(plan.declined)
+            for offer, local_master in self._offers.items():
+                if offer.number in declined:
+                    core.draft(local_master).declined.append(offer.number)
 
     def check_invariants(self) -> None:
         """Compare the books with each other.
@@ -228,7 +245,11 @@ class GlobalMaster:
                     core.view.apply_node(row, state, report.sequence)
         if report.offers:
             link.note_offers(len(report.offers))
-            self._use_offers(report, at_s)
+            known, unknown = offered_room(core, report)
+            self._offers = dict.fromkeys(known, name)
+            for offer in unknown:
+                core.counters.offers_declined += 1
+                core.draft(name).declined.append(offer.number)
 
     def _see(self, report: LocalMasterReport, link: Link) -> None:
         """Requests that were executed: their launches are no longer on their way."""
@@ -288,38 +309,3 @@ class GlobalMaster:
     def _decline(self, report: LocalMasterReport) -> None:
         if report.offers:
             self._core.draft(report.local_master).declined.extend(offer.number for offer in report.offers)
-
-    def _use_offers(self, report: LocalMasterReport, at_s: float) -> None:
-        """Launch on offered capacity what needs it most, unless the runner-up needs it more."""
-        core = self._core
-        ordered = order(core, at_s) if not core.book.table.is_idle else []
-        for offer in report.offers:
-            row = core.view.row_of(report.local_master, offer.node)
-            if row >= 0 and self._fill(ordered, offer, row, at_s):
-                core.counters.offers_used += 1
-            else:
-                core.counters.offers_declined += 1
-                core.draft(report.local_master).declined.append(offer.number)
-
-    def _fill(self, ordered: list[Ordered], offer: Offer, row: int, at_s: float) -> bool:
-        """Launch as many tasks on an offer as it has room for; says whether there was any."""
-        core, room, is_used = self._core, list(offer.room), False
-        properties = core.view.properties_of(row)
-        for turn in ordered:
-            job = turn.job
-            if not job.n_waiting:
-                continue
-            if offer.runner_up is not None and rank_of(core, job, turn.key) > offer.runner_up:
-                break
-            for group in job.groups:
-                demand = group.need.demand
-                while group.waiting and all(map(int.__le__, demand, room)) and group.need.admits(properties):
-                    core.launch(job, group, row, at_s, offer=offer.number)
-                    core.view.take(row, demand)
-                    core.counters.matches += 1
-                    is_used = True
-                    for kind, amount in enumerate(demand):
-                        room[kind] -= amount
-            if not any(room):
-                break
-        return is_used

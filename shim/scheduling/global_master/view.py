@@ -1,13 +1,7 @@
 """The global view: what a Global Master believes about every node of every cluster (Megha, section IV-B).
 
-Nodes are rows of int64 arrays. Rows of one partition are contiguous, and each partition has bit-vectors (Python
-integers, bit b stands for the partition's b-th row) as in the paper: one per property that some node has, and one per
-*shape* (a distinct demand) with the nodes where it fits now. A match is the AND of a few such integers: independent
-of what the nodes look like, and a microsecond for thousands of nodes. Shapes are few on a real cluster; the oldest is
-dropped beyond a limit and computed again when it is asked for.
-
-Within a partition, rows are in the order of how many properties their nodes have, so that the lowest bit is the node
-that a picky task misses least.
+Nodes, bit-vectors and shapes are those of `shim/scheduling/node_index.py`. Within a partition, rows are in the order of
+how many properties their nodes have, so that the lowest bit is the node that a picky task misses least.
 
 The view never decides. It is written by reports (`apply_node`), by own launches on their way (`take`) and by their
 verdicts (`settle`): free = reported - launches on their way.
@@ -19,17 +13,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shim.domain.ids import GlobalMasterId, LocalMasterId
-from shim.domain.messages import Need, NodeState
+from shim.domain.messages import NodeState
 from shim.errors import InvariantViolationError
-from shim.scheduling.global_master.partition import Partition, pack_bits
+from shim.scheduling.global_master.partition import Partition
+from shim.scheduling.node_index import NodeIndex, property_vectors
 
 __all__ = ["GlobalView"]
 
-_MOST_SHAPES = 64
-_MOST_NEEDS = 4096
 
-
-class GlobalView:
+class GlobalView(NodeIndex[Partition]):
     """Nodes by resources, in partitions, with bit-vectors for matching.
 
     Args:
@@ -39,38 +31,23 @@ class GlobalView:
     Attributes:
         free: int64 array of shape (n_nodes, n_resources): reported free amounts less own launches on their way.
         versions: int64 array of shape (n_nodes,): sequence of the report that last spoke of the node.
-        partitions: In the order in which their Local Masters were first heard of.
+        cells: In the order in which their Local Masters were first heard of.
         as_of_s: For each Local Master, the time of its last report.
-        internal_mask: Bit i is set when partition i is internal.
-        open_masks: For each shape, bit i is set while it fits somewhere in partition i.
     """
 
     def __init__(self, owner: GlobalMasterId, n_resources: int) -> None:
+        super().__init__(n_resources)
         self.owner = owner
-        self.n_resources = n_resources
-        self.free: NDArray[np.int64] = np.zeros((0, n_resources), dtype=np.int64)
         self.versions: NDArray[np.int64] = np.zeros(0, dtype=np.int64)
-        self.partitions: list[Partition] = []
         self.as_of_s: dict[LocalMasterId, float] = {}
-        self.internal_mask = 0
         self._on_way: NDArray[np.int64] = self.free.copy()
         self._rows: dict[LocalMasterId, list[int]] = {}
         self._nodes: list[int] = []
-        self._partition_of: list[int] = []
         self._properties: list[frozenset[str]] = []
-        self._shapes: dict[tuple[int, ...], int] = {}
-        self._shape_list: list[tuple[int, ...]] = []
-        self.open_masks: list[int] = []
-        self._eligible: dict[Need, dict[int, int]] = {}
         self._bind()
 
-    def __len__(self) -> int:
-        """Number of nodes."""
-        return len(self._nodes)
-
     def _bind(self) -> None:
-        """Make flat views of the arrays' memory: single numbers are read and written several times faster there."""
-        self._flat = self.free.data.cast("B").cast("q") if self.free.size else memoryview(b"").cast("q")
+        super()._bind()
         self._flat_way = self._on_way.data.cast("B").cast("q") if self.free.size else self._flat
         self._flat_versions = self.versions.data
 
@@ -80,21 +57,12 @@ class GlobalView:
 
     def place_of(self, row: int) -> tuple[LocalMasterId, int]:
         """Local Master of a row, and the node's index there."""
-        return self.partitions[self._partition_of[row]].local_master, self._nodes[row]
+        return self.cells[self._cell_of[row]].local_master, self._nodes[row]
 
     def row_of(self, local_master: LocalMasterId, node: int) -> int:
         """Row of a node; -1 when it is not known."""
         rows = self._rows.get(local_master, ())
         return rows[node] if 0 <= node < len(rows) else -1
-
-    def partition_of(self, row: int) -> int:
-        """Index of a row's partition."""
-        return self._partition_of[row]
-
-    def free_of(self, row: int) -> tuple[int, ...]:
-        """Free amount of each resource type."""
-        start = row * self.n_resources
-        return tuple(self._flat[start : start + self.n_resources])
 
     def properties_of(self, row: int) -> frozenset[str]:
         """Properties of a node."""
@@ -120,7 +88,7 @@ class GlobalView:
 
     def _has_same_frame(self, rows: list[int], nodes: Sequence[NodeState], owners: Sequence[GlobalMasterId]) -> bool:
         return len(rows) == len(nodes) and all(
-            self.partitions[self._partition_of[rows[state.node]]].owner == owners[state.node]
+            self.cells[self._cell_of[rows[state.node]]].owner == owners[state.node]
             and (state.properties is None or state.properties == self._properties[rows[state.node]])
             for state in nodes
         )
@@ -161,59 +129,6 @@ class GlobalView:
             way[place] -= amount
             place += 1
 
-    def refresh(self, row: int) -> None:
-        """Bring the bits of a row in line with its free amounts."""
-        index = self._partition_of[row]
-        partition = self.partitions[index]
-        bit = 1 << (row - partition.start)
-        flat, start, fits = self._flat, row * self.n_resources, partition.fits
-        for shape, demand in enumerate(self._shape_list):
-            place = start
-            for amount in demand:
-                if amount > flat[place]:
-                    fits[shape] &= ~bit
-                    if not fits[shape]:
-                        self.open_masks[shape] &= ~(1 << index)
-                    break
-                place += 1
-            else:
-                fits[shape] |= bit
-                self.open_masks[shape] |= 1 << index
-
-    def shape_of(self, demand: tuple[int, ...]) -> int:
-        """Number of a shape; its bit-vectors are made when it is new."""
-        shape = self._shapes.get(demand)
-        if shape is None:
-            if len(self._shape_list) >= _MOST_SHAPES:
-                self._drop_shapes()
-            shape = self._shapes[demand] = len(self._shape_list)
-            self._shape_list.append(demand)
-            self.open_masks.append(0)
-            for index, partition in enumerate(self.partitions):
-                partition.fits.append(0)
-                self._compute_fits(shape, index)
-        return shape
-
-    def eligible(self, need: Need, index: int) -> int:
-        """Bits of the nodes of a partition whose properties satisfy the need (Megha's algorithm 1, the AND)."""
-        if len(self._eligible) > _MOST_NEEDS:
-            self._eligible.clear()
-        known = self._eligible.setdefault(need, {})
-        bits = known.get(index)
-        if bits is None:
-            partition = self.partitions[index]
-            bits = partition.all_bits
-            for name in need.requires:
-                bits &= partition.vectors.get(name, 0)
-            for name in need.avoids:
-                bits &= ~partition.vectors.get(name, 0)
-            known[index] = bits
-        return bits
-
-    def has_room_for(self, demand: tuple[int, ...]) -> bool:
-        """Whether the demand fits anywhere, by the view."""
-        return self.open_masks[self.shape_of(demand)] != 0
-
     def check(self) -> None:
         """Compare the bit-vectors with the arrays.
 
@@ -222,12 +137,7 @@ class GlobalView:
         """
         if (self._on_way < 0).any():
             raise InvariantViolationError(f"{self.owner}: a launch was settled twice")
-        for index, partition in enumerate(self.partitions):
-            rows = slice(partition.start, partition.start + partition.size)
-            for shape, demand in enumerate(self._shape_list):
-                expected = self._fitting(rows, demand)
-                if partition.fits[shape] != expected or bool(expected) != bool(self.open_masks[shape] >> index & 1):
-                    raise InvariantViolationError(f"{self.owner}: bits of partition {index} are wrong for {demand}")
+        super().check()
 
     def _rebuild(
         self, local_master: LocalMasterId, nodes: Sequence[NodeState], owners: Sequence[GlobalMasterId]
@@ -236,7 +146,7 @@ class GlobalView:
         clusters = {name: self._states_of(name) for name in self._rows}
         clusters[local_master] = (list(nodes), list(owners))
         on_way = {place: self._way_of(row) for row, place in enumerate(map(self.place_of, range(len(self))))}
-        self.partitions, self._rows, self._nodes, self._partition_of, self._properties = [], {}, [], [], []
+        self.cells, self._rows, self._nodes, self._cell_of, self._properties = [], {}, [], [], []
         self.free = np.zeros((0, self.n_resources), dtype=np.int64)
         self._on_way = self.free.copy()
         self.versions = np.zeros(0, dtype=np.int64)
@@ -254,7 +164,7 @@ class GlobalView:
 
     def _append(self, name: LocalMasterId, states: Sequence[NodeState], owners: Sequence[GlobalMasterId]) -> None:
         """Lay rows for a cluster that has none."""
-        first = len(self.partitions)
+        first = len(self.cells)
         amounts: list[tuple[int, ...]] = []
         self._rows[name] = [-1] * len(states)
         for owner in dict.fromkeys(owners):
@@ -266,25 +176,25 @@ class GlobalView:
         self.versions = np.concatenate((self.versions, np.zeros(len(amounts), dtype=np.int64)))
         self._bind()
         self._eligible.clear()
-        for index in range(first, len(self.partitions)):
+        for index in range(first, len(self.cells)):
             self._compute_bits(index)
 
     def _add_partition(
         self, owner: GlobalMasterId, name: LocalMasterId, mine: list[NodeState], amounts: list[tuple[int, ...]]
     ) -> None:
-        partition = Partition(owner, name, len(self._nodes), len(mine))
+        partition = Partition(list(self._rows).index(name), len(self._nodes), len(mine), owner=owner, local_master=name)
         for state in sorted(mine, key=lambda state: (len(state.properties or ()), state.node)):
             self._rows[name][state.node] = len(self._nodes)
             self._nodes.append(state.node)
-            self._partition_of.append(len(self.partitions))
+            self._cell_of.append(len(self.cells))
             self._properties.append(state.properties or frozenset())
             amounts.append(state.free)
-        self.partitions.append(partition)
+        self.cells.append(partition)
 
     def _states_of(self, name: LocalMasterId) -> tuple[list[NodeState], list[GlobalMasterId]]:
         rows = self._rows[name]
         states = [NodeState(node, self.free_of(row), self._properties[row]) for node, row in enumerate(rows)]
-        return states, [self.partitions[self._partition_of[row]].owner for row in rows]
+        return states, [self.cells[self._cell_of[row]].owner for row in rows]
 
     def _way_of(self, row: int) -> tuple[int, ...]:
         start = row * self.n_resources
@@ -292,42 +202,16 @@ class GlobalView:
 
     def _compute_bits(self, index: int) -> None:
         """Make the bit-vectors of a new partition."""
-        partition = self.partitions[index]
+        partition = self.cells[index]
         if partition.owner == self.owner:
             self.internal_mask |= 1 << index
-        flags: dict[str, NDArray[np.bool_]] = {}
-        for bit in range(partition.size):
-            for name in self._properties[partition.start + bit]:
-                if name not in flags:
-                    flags[name] = np.zeros(partition.size, dtype=np.bool_)
-                flags[name][bit] = True
-        partition.vectors = {name: pack_bits(having) for name, having in flags.items()}
+        partition.vectors = property_vectors(self._properties[partition.rows])
         partition.fits = [0] * len(self._shape_list)
         for shape in range(len(self._shape_list)):
             self._compute_fits(shape, index)
 
-    def _compute_fits(self, shape: int, index: int) -> None:
-        """Make a shape's bit-vector in one partition."""
-        partition = self.partitions[index]
-        rows = slice(partition.start, partition.start + partition.size)
-        bits = partition.fits[shape] = self._fitting(rows, self._shape_list[shape])
-        if bits:
-            self.open_masks[shape] |= 1 << index
-
-    def _fitting(self, rows: slice, demand: tuple[int, ...]) -> int:
-        """Bits of the rows where the demand fits."""
-        enough: NDArray[np.bool_] = np.logical_and.reduce(self.free[rows] >= np.array(demand, dtype=np.int64), axis=1)
-        return pack_bits(enough)
-
-    def _drop_shapes(self) -> None:
-        self._shapes.clear()
-        self._shape_list.clear()
-        self.open_masks.clear()
-        for partition in self.partitions:
-            partition.fits.clear()
-
     def _rename(self, row: int, properties: frozenset[str]) -> None:
-        partition = self.partitions[self._partition_of[row]]
+        partition = self.cells[self._cell_of[row]]
         bit = 1 << (row - partition.start)
         for name in self._properties[row] - properties:
             partition.vectors[name] &= ~bit

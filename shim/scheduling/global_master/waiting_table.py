@@ -18,40 +18,20 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.launches import Reckoning, Waiting
 from shim.domain.resources import ResourceVector
-from shim.scheduling.global_master.durations import ENOUGH_FINISHED, FloatArray
+from shim.scheduling.durations import ENOUGH_FINISHED, FloatArray
 from shim.scheduling.global_master.kinship import Kinship
-from shim.scheduling.global_master.ordering import (
-    Column,
-    JobTable,
-    OrderingKernel,
-    expect_durations,
-    fewest_unfinished,
-    first_come,
-    learnt_work,
-    order_jobs,
-)
+from shim.scheduling.job_table import Column, JobTable, expect_durations
+from shim.scheduling.policies.fewest_tasks import FEWEST_TASKS
+from shim.scheduling.policies.fifo import FIFO
+from shim.scheduling.policies.learnt_work import LEARNT_WORK
+from shim.scheduling.policy import Ordering
+from shim.scheduling.snapshot import Snapshot
 
-__all__ = ["CONTAINER_ORDERS", "Ahead", "Ordering", "WaitingTable"]
-
-
-@dataclass(frozen=True, slots=True)
-class Ordering:
-    """Who is next, as in a recipe of the simulator.
-
-    Attributes:
-        learns_durations: Whether the kernel reads `Column.EXPECTED_S`.
-    """
-
-    kernel: OrderingKernel
-    learns_durations: bool = False
+__all__ = ["CONTAINER_ORDERS", "Ahead", "WaitingTable"]
 
 
 CONTAINER_ORDERS: Mapping[str, Ordering] = MappingProxyType(
-    {
-        "fifo": Ordering(first_come),
-        "fewest-tasks": Ordering(fewest_unfinished),
-        "learnt-work": Ordering(learnt_work, learns_durations=True),
-    }
+    {policy.name: policy.ordering for policy in (FIFO, FEWEST_TASKS, LEARNT_WORK)}
 )
 """Orderings that a queue may have for its containers, by the words of `[[queue]]`."""
 
@@ -224,16 +204,16 @@ class WaitingTable:
             self._table.put(Column.PRIORITY, each.row, waited_s if waited_s >= self._overtaken_s else 0.0)
         rows = self._table.waiting_rows()
         rows = rows[np.argsort(self._table.column(Column.ARRIVED_S)[rows], kind="stable")]
-        columns = self._table.columns(rows)
         keys = self._keys_of(CONTAINER_ORDERS[order], rows, at_s)
-        ordered = [self._by_row[row] for row in rows[order_jobs(columns, keys)].tolist()]
+        positions = np.lexsort((keys, -self._table.column(Column.PRIORITY)[rows]))
+        ordered = [self._by_row[row] for row in rows[positions].tolist()]
         self._ordered = (order, at_s, ordered)
         return ordered
 
     def _keys_of(self, ordering: Ordering, rows: NDArray[np.intp], at_s: float) -> FloatArray:
         """One key for each row; of learnt ones, each of which may have a model of its own, those that changed."""
         if not ordering.learns_durations:
-            return ordering.kernel(self._table.columns(rows), self._kinship.queue, at_s)
+            return ordering.kernel(Snapshot.of_jobs(self._table, rows, at_s), rows)
         self._forget_old_keys(rows, at_s)
         unknown: dict[str, list[int]] = {}
         for row in rows.tolist():
@@ -242,7 +222,7 @@ class WaitingTable:
         for kin, alike in unknown.items():
             model, of_kin = self._kinship.model(kin), np.array(alike, dtype=np.intp)
             expect_durations(self._table, model, at_s, of_kin)
-            keys = ordering.kernel(self._table.columns(of_kin), model, at_s)
+            keys = ordering.kernel(Snapshot.of_jobs(self._table, of_kin, at_s), of_kin)
             self._keys.update(zip(alike, keys.tolist(), strict=True))
         return np.array([self._keys[row] for row in rows.tolist()], dtype=np.float64)
 

@@ -2,7 +2,7 @@
 
 Theory of operation. Requests of Global Masters are executed at most once each and verified against `Truth`; the
 answer is a report with everything that changed since the last one to that Global Master. When capacity comes free it
-is, if the recipe wants offers, kept for the best bidder and offered to it; the owner of its partition hears of it
+is, if the policy wants offers, kept for the best bidder and offered to it; the owner of its partition hears of it
 only when nobody bids. Otherwise (Megha as published) only the Global Master whose task ended hears of it at once,
 everybody else by piggybacked reports and heartbeats.
 """

@@ -1,7 +1,7 @@
 """Scheduling policies: one file for each system of the literature, and Heddle's own.
 
-A policy names its ordering, placement, commitment and reallocation (`global_master/recipe.py`); it holds no state and
-imports the masters and the kernels only. The simulator runs them; on real clusters a queue chooses by its own keys.
+A policy names its ordering, placement, commitment and reallocation (`shim/scheduling/policy.py`), and the facts that it
+needs; it holds no state. The cycle (`shim/scheduling/cycle.py`) runs it in every world that provides those facts.
 """
 
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES

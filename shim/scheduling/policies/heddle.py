@@ -1,4 +1,4 @@
-"""Heddle's own recipe: Megha with need-driven offers and learnt durations.
+"""Heddle's own policy where masters launch: Megha with need-driven offers and learnt durations.
 
 What differs from `megha`, and why:
 
@@ -11,16 +11,36 @@ What differs from `megha`, and why:
 - Acceptance is not answered on its own.
 """
 
-from shim.scheduling.global_master.match import NodeChoice
-from shim.scheduling.global_master.ordering import estimated_work, learnt_work
-from shim.scheduling.global_master.recipe import Commitment, Placement, Reallocation, Recipe
-from shim.scheduling.global_master.repartition import PartitionChoice
+from dataclasses import replace
+
+from shim.scheduling.orderings import estimated_work, learnt_work
+from shim.scheduling.policy import (
+    CellChoice,
+    Commitment,
+    Fact,
+    NodeChoice,
+    Ordering,
+    Placement,
+    Policy,
+    Reallocation,
+)
 
 __all__ = ["HEDDLE", "HEDDLE_ESTIMATES"]
 
-_PLACEMENT = Placement(partitions=PartitionChoice.RANDOM, nodes=NodeChoice.RANDOM_START)
-_COMMITMENT = Commitment(answers_acceptance=False, bids=True)
+HEDDLE = Policy(
+    name="heddle",
+    ordering=Ordering(learnt_work, learns_durations=True),
+    placement=Placement(CellChoice.RANDOM, NodeChoice.RANDOM_START),
+    commitment=Commitment(answers_acceptance=False, bids=True),
+    reallocation=Reallocation.QUEUE_SHARE,
+    summary="Megha's masters with need-driven offers; durations are learnt",
+    needs=frozenset({Fact.DIRECT_LAUNCH}),
+)
 
-HEDDLE = Recipe("heddle", learnt_work, _PLACEMENT, _COMMITMENT, Reallocation.QUEUE_SHARE, learns_durations=True)
-
-HEDDLE_ESTIMATES = Recipe("heddle", estimated_work, _PLACEMENT, _COMMITMENT, Reallocation.QUEUE_SHARE)
+HEDDLE_ESTIMATES = replace(
+    HEDDLE,
+    name="heddle-estimates",
+    ordering=Ordering(estimated_work),
+    summary="Megha's masters with need-driven offers; durations as submitters state them",
+    needs=HEDDLE.needs | {Fact.ESTIMATES},
+)

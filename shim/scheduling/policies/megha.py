@@ -4,17 +4,27 @@ Source: Megha, sections III and IV with algorithms 1 and 2; the order by fewest 
 where searches begin, are those of its public simulator.
 """
 
-from shim.scheduling.global_master.match import NodeChoice
-from shim.scheduling.global_master.ordering import fewest_unfinished
-from shim.scheduling.global_master.recipe import Commitment, Placement, Reallocation, Recipe
-from shim.scheduling.global_master.repartition import PartitionChoice
+from shim.scheduling.orderings import fewest_unfinished
+from shim.scheduling.policy import (
+    CellChoice,
+    Commitment,
+    Fact,
+    NodeChoice,
+    Ordering,
+    Placement,
+    Policy,
+    Reallocation,
+)
 
 __all__ = ["MEGHA"]
 
-MEGHA = Recipe(
+MEGHA = Policy(
     name="megha",
-    ordering=fewest_unfinished,
-    placement=Placement(partitions=PartitionChoice.RANDOM, nodes=NodeChoice.RANDOM_START),
+    ordering=Ordering(fewest_unfinished),
+    placement=Placement(CellChoice.RANDOM, NodeChoice.RANDOM_START),
     commitment=Commitment(answers_acceptance=True, bids=False),
     reallocation=Reallocation.QUEUE_SHARE,
+    summary="Global Masters on stale views, verified by Local Masters",
+    source="Megha, sections III and IV",
+    needs=frozenset({Fact.DIRECT_LAUNCH}),
 )

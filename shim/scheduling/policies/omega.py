@@ -17,7 +17,7 @@ from enum import Enum
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.scheduling.global_master.match import RandomSource
+from shim.scheduling.placements import RandomSource
 
 __all__ = ["OMEGA", "CellState", "Claim", "Commit", "ConflictMode", "OmegaRules", "TransactionMode", "commit", "place"]
 

@@ -1,9 +1,9 @@
 import pytest
 
 from shim.domain.messages import Need
-from shim.scheduling.global_master.bidding import bid_for, rank_of
+from shim.scheduling.global_master.bidding import bid_for
+from shim.scheduling.global_master.carry_out import order_now
 from shim.scheduling.global_master.core import Core
-from shim.scheduling.global_master.cycle import order
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.global_master.links import Link
 from shim.scheduling.policies import HEDDLE_ESTIMATES
@@ -22,19 +22,11 @@ def add(core, name, need=SLOT, n_tasks=4, **content):
     return core.book.add(JobRequest(name, (group,), **({"estimate_s": 1.0} | content)), 0.0)
 
 
-def test_ranks_follow_priority_first_and_then_the_key_on_a_log_scale(core):
-    job, important = add(core, "job"), add(core, "important", priority=3)
-    ranks = [rank_of(core, job, key) for key in (0.0, 1.0, 2.0, 1000.0)]
-    assert ranks == sorted(ranks)
-    assert rank_of(core, job, 2.0)[2] - rank_of(core, job, 1.0)[2] == HEDDLE_ESTIMATES.commitment.ranks_per_octave
-    assert rank_of(core, important, 1e9) < ranks[0]
-
-
 def test_a_bid_has_one_line_for_each_need_the_most_urgent_first(core):
     add(core, "large", n_tasks=50)
     add(core, "small", n_tasks=2)
     add(core, "picky", GPU, n_tasks=9)
-    bid = bid_for(core, order(core, 0.0), 0.0).ride(Link(), declines=False)
+    bid = bid_for(core, order_now(core, 0.0), 0.0).ride(Link(), declines=False)
     assert [(line.need, line.count) for line in bid.lines] == [(SLOT, 52), (GPU, 9)]
     assert bid.lines[0].rank < bid.lines[1].rank
 
@@ -42,7 +34,7 @@ def test_a_bid_has_one_line_for_each_need_the_most_urgent_first(core):
 def test_a_bid_stays_short_however_many_needs_there_are(core):
     for index in range(30):
         add(core, f"job{index}", Need((1,), frozenset({f"host:h{index}"})))
-    assert len(bid_for(core, order(core, 0.0), 0.0).ride(Link(), declines=False).lines) == 8
+    assert len(bid_for(core, order_now(core, 0.0), 0.0).ride(Link(), declines=False).lines) == 8
 
 
 def test_nothing_is_said_when_nothing_is_wanted_unless_an_offer_is_declined(core):
@@ -57,7 +49,7 @@ def test_nothing_is_said_when_nothing_is_wanted_unless_an_offer_is_declined(core
 def test_where_a_full_report_is_waited_for_nothing_is_bid(core):
     add(core, "job")
     link = Link(asked_at_s=1.0)
-    bid = bid_for(core, order(core, 0.0), 0.0)
+    bid = bid_for(core, order_now(core, 0.0), 0.0)
     bid.send_alone("la", link)
     assert core.effects == []
     assert bid.ride(link, declines=True).lines == ()
@@ -66,9 +58,9 @@ def test_where_a_full_report_is_waited_for_nothing_is_bid(core):
 def test_renewals_are_paid_by_launches(core):
     add(core, "large", n_tasks=1000)
     link = Link()
-    bid_for(core, order(core, 0.0), 0.0).send_alone("la", link)
+    bid_for(core, order_now(core, 0.0), 0.0).send_alone("la", link)
     add(core, "small", n_tasks=1)
-    renewed = bid_for(core, order(core, 1.0), 1.0)
+    renewed = bid_for(core, order_now(core, 1.0), 1.0)
     renewed.send_alone("la", link)
     assert len(core.effects) == 1
     core.tokens = 1.0

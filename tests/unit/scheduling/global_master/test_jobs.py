@@ -3,7 +3,7 @@ import pytest
 from shim.domain.messages import EndingKind, Need
 from shim.scheduling.global_master.events import JobRequest, TaskGroup
 from shim.scheduling.global_master.jobs import JobBook
-from shim.scheduling.global_master.ordering import Column, expect_durations
+from shim.scheduling.job_table import Column, expect_durations
 
 SLOT, GPU = Need((1,)), Need((1,), frozenset({"label:gpu"}))
 
@@ -31,7 +31,7 @@ def test_a_job_counts_its_tasks_by_need(book):
     job = book.add(a_job(), 7.0)
     assert counts(book, job) == (4, 4, 0, 0, 0, 0)
     assert book.table.get(Column.ARRIVED_S, job.row) == 7.0
-    assert book.wanted == {SLOT: 3, GPU: 1}
+    assert book.requests.wanted == {SLOT: 3, GPU: 1}
     assert book.add(a_job(), 8.0) is job
 
 
@@ -81,14 +81,14 @@ def test_a_task_that_was_taken_back_waits_again_before_the_others(book, kind):
     book.end(1, kind, 5.0)
     assert counts(book, job) == (4, 4, 0, 0, 0, 0)
     assert list(job.groups[0].waiting) == [0, 1, 2]
-    assert book.wanted == {SLOT: 3, GPU: 1}
+    assert book.requests.wanted == {SLOT: 3, GPU: 1}
 
 
 def test_a_job_is_forgotten_with_its_last_task(book):
     job = book.add(a_job(slots=1, gpus=0), 0.0)
     place(book, job, 1)
     assert book.table.is_idle
-    assert not book.wanted
+    assert not book.requests.wanted
     book.end(1, EndingKind.FINISHED, 1.0)
     assert book.jobs == {}
     assert book.by_row == {}

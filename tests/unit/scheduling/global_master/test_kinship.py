@@ -5,7 +5,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from shim.scheduling.global_master.durations import DurationModel
+from shim.scheduling.durations import DurationModel
 from shim.scheduling.global_master.kinship import Kinship, kin_of
 from shim.testing.reports import a_document
 

@@ -5,8 +5,8 @@ from hypothesis import strategies as st
 
 from shim.domain.messages import Need, NodeState
 from shim.errors import InvariantViolationError
-from shim.scheduling.global_master.partition import pack_bits
 from shim.scheduling.global_master.view import GlobalView
+from shim.scheduling.node_index import pack_bits
 
 GPU = frozenset({"label:gpu"})
 BIG = frozenset({"label:gpu", "rack:r1"})
@@ -37,9 +37,9 @@ def test_rows_of_a_partition_stand_together_with_the_least_special_node_first(vi
 
 def test_a_shape_knows_where_it_fits_and_follows_every_change(view):
     shape = view.shape_of((4, 2))
-    assert [partition.fits[shape] for partition in view.partitions] == [0b11, 0, 0]
+    assert [partition.fits[shape] for partition in view.cells] == [0b11, 0, 0]
     view.take(0, (1, 0))
-    assert view.partitions[0].fits[shape] == 0b10
+    assert view.cells[0].fits[shape] == 0b10
     view.apply_node(2, NodeState(2, (8, 2)), 2)
     assert view.open_masks[shape] == 0b011
     assert view.versions[2] == 2
@@ -89,16 +89,16 @@ def test_new_owners_lay_the_rows_anew_and_keep_what_is_on_its_way(view):
     view.replace_cluster("la", nodes, ("gb", "gb", "ga"), 5)
     assert view.free_of(view.row_of("la", 1)) == (1, 1)
     assert view.free_of(view.row_of("lb", 0)) == (2, 2)
-    assert view.partitions[view.partition_of(view.row_of("la", 2))].owner == "ga"
+    assert view.cells[view.cell_of(view.row_of("la", 2))].owner == "ga"
     view.check()
     assert len(view) == 4
 
 
 def test_a_full_report_with_the_same_frame_writes_amounts_only(view):
-    partitions = view.partitions
+    partitions = view.cells
     nodes = [NodeState(0, (0, 0), GPU), NodeState(1, (1, 1), frozenset()), NodeState(2, (8, 1), BIG)]
     view.replace_cluster("la", nodes, ("ga", "ga", "gb"), 2)
-    assert view.partitions is partitions
+    assert view.cells is partitions
     assert view.free_of(view.row_of("la", 0)) == (0, 0)
 
 

@@ -8,7 +8,7 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.launches import Waiting
 from shim.domain.resources import ResourceVector
-from shim.scheduling.global_master.durations import DurationModel
+from shim.scheduling.durations import DurationModel
 from shim.scheduling.global_master.kinship import Kinship
 from shim.scheduling.global_master.waiting_table import WaitingTable
 

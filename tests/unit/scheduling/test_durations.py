@@ -3,7 +3,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from shim.scheduling.global_master.durations import DurationModel, log2_of
+from shim.scheduling.durations import DurationModel, log2_of
 
 LENGTHS_S = (1.0, 10.0, 100.0)
 

@@ -1,17 +1,10 @@
 import numpy as np
 import pytest
 
-from shim.scheduling.global_master.durations import DurationModel
-from shim.scheduling.global_master.ordering import (
-    Column,
-    JobTable,
-    estimated_work,
-    expect_durations,
-    fewest_unfinished,
-    first_come,
-    learnt_work,
-    order_jobs,
-)
+from shim.scheduling.durations import DurationModel
+from shim.scheduling.job_table import Column, JobTable, expect_durations
+from shim.scheduling.orderings import estimated_work, fewest_unfinished, first_come, learnt_work, least_share
+from shim.scheduling.snapshot import Snapshot
 
 
 def a_table(*jobs):
@@ -24,8 +17,9 @@ def a_table(*jobs):
     return table
 
 
-def keys_of(kernel, table, now_s=0.0, durations=None):
-    return kernel(table.columns(table.waiting_rows()), durations or DurationModel(), now_s).tolist()
+def keys_of(kernel, table, now_s=0.0):
+    rows = table.waiting_rows()
+    return kernel(Snapshot.of_jobs(table, rows, now_s), rows).tolist()
 
 
 def test_kernels_see_what_the_table_holds():
@@ -40,7 +34,7 @@ def test_kernels_see_what_the_table_holds():
 
 def learnt_keys_of(table, durations, now_s):
     expect_durations(table, durations, now_s)
-    return keys_of(learnt_work, table, now_s, durations)
+    return keys_of(learnt_work, table, now_s)
 
 
 def some_durations():
@@ -73,31 +67,6 @@ def test_an_expectation_holds_until_tasks_have_run_a_while_longer():
     assert at_100_s == at_101_s < at_110_s
 
 
-@pytest.mark.parametrize("kernel", [first_come, fewest_unfinished, estimated_work, learnt_work])
+@pytest.mark.parametrize("kernel", [first_come, fewest_unfinished, estimated_work, learnt_work, least_share])
 def test_no_jobs_have_no_keys(kernel):
     assert keys_of(kernel, JobTable()) == []
-
-
-def test_priority_goes_before_deficit_and_deficit_before_the_key():
-    table = a_table(
-        {Column.PRIORITY: 0, Column.DEFICIT: 0},
-        {Column.PRIORITY: 1, Column.DEFICIT: 1},
-        {Column.PRIORITY: 1, Column.DEFICIT: 0},
-        {Column.PRIORITY: 1, Column.DEFICIT: 0},
-    )
-    columns = table.columns(table.waiting_rows())
-    assert order_jobs(columns, np.array([0.0, 0.0, 5.0, 4.0])).tolist() == [3, 2, 1, 0]
-    assert order_jobs(columns, np.zeros(4)).tolist() == [2, 3, 1, 0]
-
-
-def test_rows_are_reused_blank_and_the_table_grows():
-    table = JobTable()
-    rows = [table.add() for _ in range(300)]
-    assert len(set(rows)) == 300
-    table.put(Column.TASKS, rows[7], 3.0)
-    table.set_waiting(rows[7], is_waiting=True)
-    table.remove(rows[7])
-    assert table.is_idle
-    assert table.add() == rows[7]
-    assert table.get(Column.TASKS, rows[7]) == 0.0
-    assert table.shift(Column.RUNNING, rows[299], 2.0) == 2.0

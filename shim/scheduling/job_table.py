@@ -1,35 +1,19 @@
-"""Who is next: the table of a Global Master's jobs, and the keys by which recipes order them (smallest first).
+"""The table of jobs (attempts): what is known and learnt of each, column by column.
 
-Kernels see columns of the table, one entry per job that has waiting tasks; identities stay in the machine.
+Whoever places their tasks keeps it up to date; a snapshot is a look at it. Identities stay with the keeper.
 """
 
-from collections.abc import Callable
 from enum import IntEnum
 
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.scheduling.global_master.durations import ENOUGH_FINISHED, DurationModel, FloatArray, log2_of
+from shim.scheduling.durations import ENOUGH_FINISHED, DurationModel, FloatArray, log2_of
 
-__all__ = [
-    "Column",
-    "JobColumns",
-    "JobTable",
-    "OrderingKernel",
-    "estimated_work",
-    "expect_durations",
-    "fewest_unfinished",
-    "first_come",
-    "learnt_work",
-    "least_share",
-    "order_jobs",
-]
+__all__ = ["Column", "FloatArray", "JobColumns", "JobTable", "expect_durations"]
 
 JobColumns = FloatArray
 """float64 array of shape (len(Column), n_jobs)."""
-
-OrderingKernel = Callable[[JobColumns, DurationModel, float], FloatArray]
-"""From columns, learnt durations and the time in seconds to one key per job; array of shape (n_jobs,)."""
 
 _FIRST_ROWS = 64
 _HOLDS_FOR = 0.05
@@ -54,16 +38,20 @@ class Column(IntEnum):
     ARRIVED_S = 7
     PRIORITY = 8
     """Larger goes first."""
-    DEFICIT = 9
-    """Whose queue goes first, smallest first: written by the entitle step as the recipe's `queues` says."""
+    QUEUE = 9
+    """Row of its queue in `Queues`; -1 for a queue without a share."""
     FINISHED_LOG2 = 10
     """Sum of the binary logarithms of the seconds that the finished tasks ran."""
     EXPECTED_S = 11
-    """What a task is expected to run; written by the order step if the recipe learns durations."""
+    """What a task is expected to run, if the policy learns durations."""
     EXPECTED_UNTIL_S = 12
     """When `EXPECTED_S` is out of date."""
     SHARE = 13
-    """Dominant share of what its running tasks hold; written by the order step if the recipe reads it."""
+    """Dominant share of what its running tasks hold, if the policy reads it."""
+    TRIAL_S = 14
+    """What it costs to try a job of which nothing has begun, if the policy learns durations."""
+    DEADLINE_S = 15
+    """When the job should have ended; 0 for no deadline."""
 
 
 class JobTable:
@@ -82,11 +70,12 @@ class JobTable:
         self._waiting_rows: NDArray[np.intp] | None = None
 
     def add(self) -> int:
-        """A row of zeros."""
+        """A row of zeros, of a queue without a share."""
         if not self._free_rows:
             self._grow()
         row = self._free_rows.pop()
         self._columns[:, row] = 0.0
+        self._columns[Column.QUEUE, row] = -1.0
         return row
 
     def remove(self, row: int) -> None:
@@ -141,6 +130,16 @@ class JobTable:
         """Whether no job has a task to place."""
         return not self._waiting
 
+    @property
+    def width(self) -> int:
+        """Number of rows, those of no job included."""
+        return self._width
+
+    @property
+    def all_columns(self) -> JobColumns:
+        """The columns of every row; to be read only, and until the next `add`."""
+        return self._columns
+
     def columns(self, rows: NDArray[np.intp]) -> JobColumns:
         """Copies of the columns for some rows."""
         return self._columns.take(rows, axis=1)
@@ -162,100 +161,17 @@ class JobTable:
         self._free_rows = list(range(2 * before - 1, before - 1, -1))
 
 
-def first_come(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:  # noqa: ARG001 - a kernel
-    """Arrival order.
-
-    Parameters
-    ----------
-    columns : float64 array of shape (len(Column), n_jobs)
-    durations : DurationModel
-        Not used.
-    now_s : float
-        Not used.
-
-    Returns:
-    -------
-    float64 array of shape (n_jobs,)
-        Arrival in seconds.
-    """
-    keys: FloatArray = columns[Column.ARRIVED_S]
-    return keys
-
-
-def fewest_unfinished(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:  # noqa: ARG001 - a kernel
-    """Fewest unfinished tasks first, running ones included.
-
-    Parameters
-    ----------
-    columns : float64 array of shape (len(Column), n_jobs)
-    durations : DurationModel
-        Not used.
-    now_s : float
-        Not used.
-
-    Returns:
-    -------
-    float64 array of shape (n_jobs,)
-        Number of tasks that have not ended.
-
-    Source: the order of the public simulator of Megha.
-    """
-    keys: FloatArray = columns[Column.TASKS] - columns[Column.FINISHED]
-    return keys
-
-
-def estimated_work(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:  # noqa: ARG001 - a kernel
-    """Least capacity still to be given, by the submitter's estimate.
-
-    Parameters
-    ----------
-    columns : float64 array of shape (len(Column), n_jobs)
-    durations : DurationModel
-        Not used.
-    now_s : float
-        Not used.
-
-    Returns:
-    -------
-    float64 array of shape (n_jobs,)
-        Slot-seconds that the waiting tasks will take.
-    """
-    keys: FloatArray = columns[Column.WAITING] * columns[Column.ESTIMATE_S]
-    return keys
-
-
-def learnt_work(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:  # noqa: ARG001 - a kernel
-    """Least capacity still to be given, by what was learnt; of a job that has not begun, what it costs to try it.
-
-    Parameters
-    ----------
-    columns : float64 array of shape (len(Column), n_jobs)
-    durations : DurationModel
-        What earlier jobs taught.
-    now_s : float
-        Not used.
-
-    Returns:
-    -------
-    float64 array of shape (n_jobs,)
-        Slot-seconds that the waiting tasks are expected to take.
-    """
-    waiting = columns[Column.WAITING]
-    has_begun = columns[Column.RUNNING] + columns[Column.FINISHED] > 0.0
-    keys: FloatArray = np.where(has_begun, waiting * columns[Column.EXPECTED_S], durations.trial_work(waiting))
-    return keys
-
-
 def expect_durations(
     table: JobTable, durations: DurationModel, now_s: float, rows: NDArray[np.intp] | None = None
 ) -> None:
-    """Bring `EXPECTED_S` up to date, for the jobs with waiting tasks if no rows are given.
+    """Bring `EXPECTED_S` and `TRIAL_S` up to date, for the jobs with waiting tasks if no rows are given.
 
     What running tasks tell changes with time, but slowly: an expectation holds until they have run a twentieth longer,
     or one of them ends.
     """
     if rows is None:
         rows = table.waiting_rows()
+    table.write(Column.TRIAL_S, rows, durations.trial_work(table.column(Column.WAITING)[rows]))
     stale = rows[table.column(Column.EXPECTED_UNTIL_S)[rows] < now_s]
     if not stale.size:
         return
@@ -268,39 +184,3 @@ def expect_durations(
     table.write(Column.EXPECTED_S, stale, expected_s)
     holds_s = np.where(running > 0.0, _HOLDS_FOR * elapsed_s + _HOLDS_AT_LEAST_S, np.inf)
     table.write(Column.EXPECTED_UNTIL_S, stale, np.where(is_known, np.inf, now_s + holds_s))
-
-
-def least_share(columns: JobColumns, durations: DurationModel, now_s: float) -> FloatArray:  # noqa: ARG001 - a kernel
-    """Dominant resource fairness between jobs: who holds least is next.
-
-    Parameters
-    ----------
-    columns : float64 array of shape (len(Column), n_jobs)
-    durations : DurationModel
-        Not used.
-    now_s : float
-        Not used.
-
-    Returns:
-    -------
-    float64 array of shape (n_jobs,)
-        Dominant shares.
-    """
-    keys: FloatArray = columns[Column.SHARE]
-    return keys
-
-
-def order_jobs(columns: JobColumns, keys: FloatArray) -> NDArray[np.intp]:
-    """Positions in the order of priority, queue deficit, key; equal ones stay as they are.
-
-    Parameters
-    ----------
-    columns : float64 array of shape (len(Column), n_jobs)
-    keys : float64 array of shape (n_jobs,)
-
-    Returns:
-    -------
-    intp array of shape (n_jobs,)
-        A permutation; empty for no jobs.
-    """
-    return np.lexsort((keys, columns[Column.DEFICIT], -columns[Column.PRIORITY]))

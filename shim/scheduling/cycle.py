@@ -1,0 +1,110 @@
+"""One scheduling cycle, from a snapshot to a plan: what decides in every world.
+
+    1 snapshot   what is free, who waits, who holds what           `Snapshot`, which is handed in
+    2 entitle    which queues are below their share                `entitle`
+    3 order      whose request is next                             `order`
+    4 place      where each request's containers go, in its turn   `place`
+    5 commit     tentative allocations, which Local Masters verify  the shell carries the plan out
+    6 repair     a rejection is an event of the next cycle; while somebody entitled waits, `reallocate`
+
+Pure and deterministic: the same snapshot, policy, state and random source give the same plan. No step writes to the
+snapshot.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shim.scheduling.draft import Draft
+from shim.scheduling.entitlement import HOLDS_ITS_SHARE, Standings
+from shim.scheduling.job_table import Column, FloatArray
+from shim.scheduling.placements import CycleState
+from shim.scheduling.plan import NO_PLAN, Plan, Turn
+from shim.scheduling.policy import Policy, QueueOrder, Reallocation
+from shim.scheduling.reallocation import take_back_for_shares
+from shim.scheduling.snapshot import RequestColumn, Snapshot
+
+__all__ = ["CycleState", "entitle", "order", "place", "reallocate", "run_cycle"]
+
+
+def run_cycle(snapshot: Snapshot, policy: Policy, state: CycleState) -> Plan:
+    """Decide what starts where, what waits, and what is taken back.
+
+    Args:
+        snapshot: What is known now; to take it is step 1.
+        policy: Ordering x placement x commitment x reallocation.
+        state: What the last cycle handed on, and the random source.
+    """
+    if not can_decide(snapshot):
+        return NO_PLAN
+    standings = entitle(snapshot)
+    turns = order(snapshot, policy, standings)
+    plan = place(snapshot, policy, state, turns)
+    return reallocate(snapshot, policy, plan, standings)
+
+
+def can_decide(snapshot: Snapshot) -> bool:
+    """Whether there is anything to decide: room that fits something that waits, an offer, or shares to look at."""
+    has_room = snapshot.nodes.has_room_for
+    return bool(
+        snapshot.offers
+        or snapshot.queues.names
+        or any(has_room(need.demand) for need in snapshot.requests.distinct_needs())
+    )
+
+
+def entitle(snapshot: Snapshot) -> Standings | None:
+    """Step 2: how queues stand against their shares; None where no queue has one."""
+    return Standings(snapshot.queues) if snapshot.queues.names else None
+
+
+def order(snapshot: Snapshot, policy: Policy, standings: Standings | None) -> Sequence[Turn]:
+    """Step 3: by request class, the job's priority, its queue's deficit, the policy's key, and arrival."""
+    requests, rows = snapshot.requests, snapshot.requests.live
+    keys = policy.ordering.kernel(snapshot, rows)
+    priorities = snapshot.of_job(Column.PRIORITY, rows)
+    deficits = _deficits(snapshot, policy, standings)
+    criteria: list[FloatArray | NDArray[np.int64]] = [  # the last one is compared first
+        requests.of(RequestColumn.PRIORITY, rows),
+        requests.of(RequestColumn.JOB, rows),
+        snapshot.of_job(Column.ARRIVED_S, rows),
+        keys,
+        deficits,
+        -priorities,
+        requests.of(RequestColumn.CLASS, rows),
+    ]
+    positions = np.lexsort(criteria)
+    columns = (each[positions].tolist() for each in (rows, keys, deficits, priorities))
+    return list(map(Turn, *columns))
+
+
+def _deficits(snapshot: Snapshot, policy: Policy, standings: Standings | None) -> FloatArray:
+    """Whose queue goes first, by request: smallest first."""
+    rows = snapshot.requests.live
+    deficits: FloatArray = np.full(len(rows), HOLDS_ITS_SHARE)
+    if standings is not None and policy.ordering.queues is not QueueOrder.NONE:
+        queues = snapshot.of_job(Column.QUEUE, rows).astype(np.int64).tolist()
+        for position, (row, queue) in enumerate(zip(rows.tolist(), queues, strict=True)):
+            deficits[position] = standings.deficit(queue, snapshot.requests.needs[row], policy.ordering.queues)
+    return deficits
+
+
+def place(snapshot: Snapshot, policy: Policy, state: CycleState, turns: Sequence[Turn]) -> Plan:
+    """Step 4: what is offered goes first to whom it was offered for; then each request in its turn."""
+    draft = Draft(snapshot, policy, state, turns)
+    for offer in snapshot.offers:
+        draft.use_offer(offer)
+    for turn in turns:
+        if not draft.has_room:
+            break
+        draft.place(turn)
+    return draft.plan()
+
+
+def reallocate(snapshot: Snapshot, policy: Policy, plan: Plan, standings: Standings | None) -> Plan:
+    """Step 6, while somebody entitled waits: what is taken back for him."""
+    if standings is None or policy.reallocation is Reallocation.NONE:
+        return plan
+    return replace(plan, take_backs=take_back_for_shares(snapshot, policy, plan, standings))

@@ -1,0 +1,160 @@
+"""A plan while it is made: what is granted so far, and what is left of each request."""
+
+from collections.abc import Sequence
+
+from shim.scheduling.entitlement import HOLDS_ITS_SHARE
+from shim.scheduling.job_table import Column
+from shim.scheduling.placements import CellSearch, CycleState, Matcher
+from shim.scheduling.plan import Grant, Hold, Plan, Reason, ReasonCode, Turn
+from shim.scheduling.policy import CellChoice, Policy
+from shim.scheduling.ranks import rank_of
+from shim.scheduling.snapshot import OfferedRoom, RequestColumn, Scope, Snapshot
+from shim.scheduling.sweep import Sweep
+
+__all__ = ["Draft"]
+
+_OFFERED = Reason(ReasonCode.OFFERED)
+
+
+class Draft:
+    """Grants and holds of one cycle.
+
+    Args:
+        snapshot: What the cycle starts from.
+        policy: How it places.
+        state: Of the cycle.
+        turns: The requests in their order.
+    """
+
+    def __init__(self, snapshot: Snapshot, policy: Policy, state: CycleState, turns: Sequence[Turn]) -> None:
+        self._snapshot = snapshot
+        self._policy = policy
+        self._turns = turns
+        self._needs = snapshot.requests.needs
+        self._counts = snapshot.requests.numbers[RequestColumn.COUNT]
+        self._granted: dict[int, int] = {}
+        self._grants: list[Grant] = []
+        self._holds: list[Hold] = []
+        self._declined: list[int] = []
+        self._used_offers = 0
+        self._gangs = self._members()
+        has_room = snapshot.nodes.has_room_for
+        self._placeable = {need for need in snapshot.requests.distinct_needs() if has_room(need.demand)}
+        self._matcher: Matcher = (
+            Sweep(snapshot, policy.placement.scope)
+            if policy.placement.cells is CellChoice.BY_ROOM
+            else CellSearch(snapshot.nodes, policy.placement, state)
+        )
+
+    @property
+    def has_room(self) -> bool:
+        """Whether anything that waits may still fit somewhere."""
+        return bool(self._placeable)
+
+    def plan(self) -> Plan:
+        """What was decided."""
+        return Plan(self._grants, self._holds, (), (), self._declined, self._used_offers, self._turns)
+
+    def left(self, request: int) -> int:
+        """How many containers of a request are not granted yet."""
+        return int(self._counts[request]) - self._granted.get(request, 0)
+
+    # ------------------------------------------------------------------ offers
+
+    def use_offer(self, offer: OfferedRoom) -> None:
+        """Grant on offered room what needs it most, unless the runner-up needs it more."""
+        room, is_used = list(offer.room), False
+        for turn in self._turns:
+            count = self.left(turn.request)
+            if not count:
+                continue
+            if offer.runner_up is not None and rank_of(self._policy, turn) > offer.runner_up:
+                break
+            need = self._needs[turn.request]
+            if need.admits(offer.properties):
+                count = min(count, _fitting(need.demand, room))
+                if count:
+                    is_used = True
+                    self._add(Grant(turn.request, count, Scope.NODE, offer.node, _OFFERED, offer=offer.number))
+                    room = [have - count * amount for have, amount in zip(room, need.demand, strict=True)]
+                    if not any(room):
+                        break
+        if is_used:
+            self._used_offers += 1
+        else:
+            self._declined.append(offer.number)
+
+    # ------------------------------------------------------------------ free room
+
+    def place(self, turn: Turn) -> None:
+        """Place a request in its turn: all of a gang, or as much as fits."""
+        request = turn.request
+        gang = self._gangs.get(request)
+        if self._is_patient(turn):
+            self._hold(turn.request, ReasonCode.ABOVE_SHARE)
+        elif gang is not None:
+            if gang[0] == request:
+                self._place_gang(gang)
+        elif self._needs[request] in self._placeable:
+            self._place_some(request)
+
+    def _place_some(self, request: int) -> None:
+        need, count = self._needs[request], self.left(request)
+        if not count:
+            return
+        grants = self._matcher.fill(request, need, count)
+        for grant in grants:
+            self._add(grant)
+        if self.left(request):
+            if self._matcher.is_exhausted(need):
+                self._placeable.discard(need)
+            else:
+                self._hold(request, ReasonCode.LIMITED)
+
+    def _place_gang(self, members: Sequence[int]) -> None:
+        """Place all that waits of a gang, or undo what was placed."""
+        mark, found = self._matcher.mark(), list[Grant]()
+        for request in members:
+            found += self._matcher.fill(request, self._needs[request], self.left(request))
+        n_wanted, n_found = sum(map(self.left, members)), sum(grant.count for grant in found)
+        if n_found == n_wanted:
+            for grant in found:
+                self._add(grant)
+            return
+        self._matcher.undo(mark)
+        reason = Reason(ReasonCode.GANG, (("count", n_wanted), ("found", n_found)))
+        self._holds += [Hold(request, self.left(request), reason) for request in members]
+
+    def _add(self, grant: Grant) -> None:
+        self._grants.append(grant)
+        self._granted[grant.request] = self._granted.get(grant.request, 0) + grant.count
+
+    def _hold(self, request: int, code: ReasonCode) -> None:
+        queue = int(self._snapshot.jobs[Column.QUEUE, self._snapshot.requests.numbers[RequestColumn.JOB, request]])
+        name = self._snapshot.queues.names[queue] if queue >= 0 else ""
+        self._holds.append(Hold(request, self.left(request), Reason(code, (("queue", name),))))
+
+    def _members(self) -> dict[int, Sequence[int]]:
+        """Requests of a gang with all of their kind, in their order."""
+        numbers = self._snapshot.requests.numbers[RequestColumn.GANG]
+        if not numbers.any():
+            return {}
+        by_gang: dict[int, list[int]] = {}
+        for turn in self._turns:
+            gang = int(numbers[turn.request])
+            if gang:
+                by_gang.setdefault(gang, []).append(turn.request)
+        return {request: members for members in by_gang.values() for request in members}
+
+    def _is_patient(self, turn: Turn) -> bool:
+        """Whether something was asked back of the job's queue lately, and it holds its share."""
+        queues = self._snapshot.queues
+        if turn.deficit < HOLDS_ITS_SHARE or not queues.is_patient.any():
+            return False
+        queue = int(self._snapshot.jobs[Column.QUEUE, self._snapshot.requests.numbers[RequestColumn.JOB, turn.request]])
+        return queue >= 0 and bool(queues.is_patient[queue])
+
+
+def _fitting(demand: Sequence[int], room: Sequence[int]) -> int:
+    """How many containers fit."""
+    return min((have // amount for have, amount in zip(room, demand, strict=True) if amount > 0), default=0)

@@ -1,0 +1,226 @@
+"""What one scheduling cycle decides: how many of each request are granted where, held, reserved, or taken back.
+
+Every decision has a reason: a code for programs, and a text that `heddle app why` shows. Texts are made only when
+somebody reads them.
+"""
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from enum import Enum
+from typing import NamedTuple
+
+from shim.domain.messages import Need, Rank
+from shim.scheduling.snapshot import Scope
+
+__all__ = [
+    "NO_PLAN",
+    "Grant",
+    "Hold",
+    "MadeBy",
+    "Plan",
+    "Reason",
+    "ReasonCode",
+    "Reservation",
+    "TakeBack",
+    "TakeBackMode",
+    "Turn",
+]
+
+
+class ReasonCode(Enum):
+    """Why something was decided; the value is the text, with the facts' places in it."""
+
+    ROOM = "there is room for {count} on {place}"
+    PREFERRED = "{place} is a place that the application named"
+    BORROWED = "there is room on {place}, which another Global Master owns"
+    OFFERED = "the Local Master offered room on {place}"
+    NO_ROOM = "no node that will do has room for {count} more"
+    BEHIND = "others go first with what is free"
+    GANG = "all {count} of its containers start together or none does; there was room for {found}"
+    ABOVE_SHARE = "queue {queue} holds its share or more, and something was asked back of it lately"
+    LIMITED = "its named places, or the limits of queue {queue}, leave no room for more of it"
+    QUEUE_LIMIT = "queue {queue} may have no more in {place}"
+    NO_PLACE = "none of the clusters that it may go to is open"
+    WAITS_FOR_PLACE = "it waits for one of its named places until {until_s:.1f} s"
+    STALE_VIEW = "what is known of {place} is {age_s:.1f} s old"
+    TAKEN_FOR_SHARE = "queue {victim} holds more than its share, and queue {taker} less"
+    POLICY = "{text}"
+    """A policy's own words."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reason:
+    """Why something was decided.
+
+    Attributes:
+        facts: What the text names.
+    """
+
+    code: ReasonCode
+    facts: tuple[tuple[str, object], ...] = ()
+
+    @property
+    def text(self) -> str:
+        """For people."""
+        return self.code.value.format_map(_Facts(self.facts))
+
+
+class _Facts(dict[str, object]):
+    """Facts of a text; what nobody told is left out."""
+
+    def __missing__(self, key: str) -> object:
+        return _Unknown()
+
+
+class _Unknown:
+    """Prints as a dash, whatever the format asks."""
+
+    def __format__(self, spec: str) -> str:
+        return "-"
+
+
+@dataclass(frozen=True, slots=True)
+class Grant:
+    """Containers of one request that may start.
+
+    Attributes:
+        request: Row of the request.
+        count: How many.
+        scope: How closely the place is named; `place` is then a row of nodes or clusters, or a rack's number.
+        is_pinned: Whether they may go nowhere else; else the place is where to ask first.
+        is_borrowed: Whether the room belongs to another Global Master's partition.
+        offer: Number of the offer that is used; 0 for none.
+    """
+
+    request: int
+    count: int
+    scope: Scope
+    place: int
+    reason: Reason
+    is_pinned: bool = False
+    is_borrowed: bool = False
+    offer: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Hold:
+    """Containers of one request that wait on purpose, or because nothing is free.
+
+    Attributes:
+        until_s: When it is looked at again even if nothing changed; None when only a change helps.
+    """
+
+    request: int
+    count: int
+    reason: Reason
+    until_s: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Reservation:
+    """Room that nobody else is given for some time.
+
+    Attributes:
+        from_s: When it begins; `to_s` is when it ends.
+    """
+
+    request: int
+    count: int
+    scope: Scope
+    place: int
+    from_s: float
+    to_s: float
+    reason: Reason
+
+
+class TakeBackMode(Enum):
+    """How something is taken back, the gentlest first."""
+
+    NOT_REPLACED = "not-replaced"
+    """Finished containers are not replaced."""
+    ASKED = "asked"
+    """A `PreemptionMessage` asks the ApplicationMaster to give something back."""
+    ENDED = "ended"
+    """The container is ended by the Local Master or a release."""
+
+
+@dataclass(frozen=True, slots=True)
+class TakeBack:
+    """Capacity that goes from one queue to another.
+
+    Attributes:
+        victim: Row of the queue that gives.
+        cluster: Row of the cluster.
+        need: What has to fit where something was taken back.
+        request: Row of the request that it is for.
+        rank: Urgency of that request.
+        containers: Rows of running containers; empty when the Local Master picks.
+    """
+
+    victim: int
+    cluster: int
+    need: Need
+    request: int
+    rank: Rank
+    reason: Reason
+    mode: TakeBackMode = TakeBackMode.ENDED
+    containers: tuple[int, ...] = ()
+
+
+class MadeBy(Enum):
+    """What a plan is worth."""
+
+    EXACT = "exact"
+    BOUNDED = "bounded"
+    """A solver ran out of time; `Plan.bound` says how far off the best it can be."""
+    GREEDY = "greedy"
+
+
+class Turn(NamedTuple):
+    """A request in its turn.
+
+    Attributes:
+        key: What the policy's ordering computed; the smaller goes first.
+        deficit: How far below its share the job's queue is; smaller goes first, 1 is for those who hold theirs.
+        priority: Of the job; larger goes first.
+    """
+
+    request: int
+    key: float
+    deficit: float
+    priority: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What a cycle decided.
+
+    Attributes:
+        grants: In the order in which they were decided.
+        declined: Numbers of offers that are left, or used only partly.
+        used_offers: How many offers something is granted on.
+        turns: The order; empty when nothing could be placed at all, so that none was needed.
+        objective: What a solver maximised, and `bound` the most that is possible; None where nothing is maximised.
+    """
+
+    grants: Sequence[Grant] = ()
+    holds: Sequence[Hold] = ()
+    reservations: Sequence[Reservation] = ()
+    take_backs: Sequence[TakeBack] = ()
+    declined: Sequence[int] = ()
+    used_offers: int = 0
+    turns: Sequence[Turn] = ()
+    made_by: MadeBy = MadeBy.GREEDY
+    objective: float | None = None
+    bound: float | None = None
+
+    def granted(self) -> Mapping[int, int]:
+        """How many containers of each request are granted anywhere."""
+        counts: defaultdict[int, int] = defaultdict(int)
+        for grant in self.grants:
+            counts[grant.request] += grant.count
+        return counts
+
+
+NO_PLAN = Plan()

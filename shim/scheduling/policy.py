@@ -1,0 +1,217 @@
+"""A scheduling policy as data: ordering x placement x commitment x reallocation, and the facts that it needs."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
+from types import MappingProxyType
+from typing import Protocol
+
+from shim.scheduling.orderings import OrderingKernel
+from shim.scheduling.plan import Plan
+from shim.scheduling.snapshot import Scope, Snapshot
+
+__all__ = [
+    "WORLD_FACTS",
+    "CellChoice",
+    "Commitment",
+    "Fact",
+    "NodeChoice",
+    "Ordering",
+    "Placement",
+    "Policy",
+    "Problem",
+    "QueueOrder",
+    "Reallocation",
+    "Solver",
+    "World",
+    "refusal",
+]
+
+
+class World(Enum):
+    """Who launches."""
+
+    YARN = "yarn"
+    """Real ResourceManagers."""
+    YARN_SIM = "yarn-sim"
+    """Modelled ResourceManagers in virtual time."""
+    DIRECT = "direct"
+    """The masters launch by themselves, as the papers assume."""
+
+
+class Fact(Enum):
+    """Something that a policy cannot do without; the value completes "it needs ..."."""
+
+    VECTORS = "demands of more than one resource"
+    DAG = "the stages of each job and what each stage needs"
+    LOCALITY = "the places where each task's data is"
+    DEADLINES = "the deadline of each job"
+    LONG_RUNNING = "which jobs are long-running services"
+    ESTIMATES = "how long tasks run, as the submitter states it"
+    CONSTRAINTS = "the constraints between containers"
+    DIRECT_LAUNCH = "masters that launch tasks on nodes by themselves"
+    NODE_QUEUES = "a queue at each node that a scheduler may write to"
+    SHARED_STATE = "the whole cell's state, to commit transactions to"
+
+
+WORLD_FACTS: Mapping[World, frozenset[Fact]] = MappingProxyType(
+    {
+        World.YARN: frozenset(),
+        World.YARN_SIM: frozenset(),
+        World.DIRECT: frozenset({Fact.DIRECT_LAUNCH, Fact.NODE_QUEUES, Fact.SHARED_STATE}),
+    }
+)
+"""What each world provides by itself; everything else comes with the workload."""
+
+
+class QueueOrder(Enum):
+    """How queues are ordered before the jobs in them; the policy's kernel orders those."""
+
+    NONE = "none"
+    OWED_FIRST = "owed-first"
+    """Those below their share before all others (Megha, algorithm 2)."""
+    MOST_OWED_FIRST = "most-owed-first"
+    """By how far below its share each is, in shares: a queue at half of its share before one at two thirds."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ordering:
+    """Who is next.
+
+    Attributes:
+        learns_durations: Whether the kernel reads `Column.EXPECTED_S` or `Column.TRIAL_S`.
+        reads_shares: Whether it reads `Column.SHARE`.
+    """
+
+    kernel: OrderingKernel
+    queues: QueueOrder = QueueOrder.OWED_FIRST
+    learns_durations: bool = False
+    reads_shares: bool = False
+
+
+class CellChoice(Enum):
+    """How the search goes over cells (partitions, clusters)."""
+
+    ROUND_ROBIN = "round-robin"
+    """One further than the last match (Megha, section IV-B)."""
+    RANDOM = "random"
+    """From a random place on (Megha's public simulator): Global Masters do not follow one another."""
+    BY_ROOM = "by-room"
+    """All at once, in proportion to what each has room for times its weight."""
+
+
+class NodeChoice(Enum):
+    """Which of the nodes that match is taken."""
+
+    RANDOM_START = "random-start"
+    """The first one after a random place: two Global Masters with the same view seldom choose the same node."""
+    LEAST_SPECIAL = "least-special"
+    """The one with the fewest properties: what only it could serve stays possible."""
+    PACK = "pack"
+    """One node after the other, each to the full."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """Where.
+
+    Attributes:
+        scope: How closely a grant names its place: a node, or a cluster whose own scheduler picks the node. Nodes are
+            matched in either case, so that nothing is counted on twice.
+    """
+
+    cells: CellChoice
+    nodes: NodeChoice
+    scope: Scope = Scope.NODE
+
+    def __post_init__(self) -> None:
+        if (self.cells is CellChoice.BY_ROOM) != (self.nodes is NodeChoice.PACK):
+            raise ValueError(f"{self.cells} goes with {NodeChoice.PACK}, not with {self.nodes}: name both or neither")
+
+
+@dataclass(frozen=True, slots=True)
+class Commitment:
+    """How a match is made final: a Local Master verifies it in every world.
+
+    Attributes:
+        answers_acceptance: Whether a Local Master answers accepted launches at once. Otherwise its next report says so.
+        bids: Whether waiting work bids for capacity that comes free, which Local Masters then offer.
+        ranks_per_octave: How finely bids tell urgencies apart: so many steps for each doubling.
+        bids_per_launch: Renewed bids that each launch pays for; bounds the messages of a task, whatever the load is
+            like.
+    """
+
+    answers_acceptance: bool = True
+    bids: bool = False
+    ranks_per_octave: float = 4.0
+    bids_per_launch: float = 2.5
+
+
+class Reallocation(Enum):
+    """What is taken back while somebody entitled waits."""
+
+    NONE = "none"
+    QUEUE_SHARE = "queue-share"
+    """Tasks of the queue that is furthest above its share (Megha, algorithm 2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Problem:
+    """Arrays for one solver, and the plan that stands until it answers.
+
+    Attributes:
+        budget_s: Seconds that the solver may take.
+        greedy: What is carried out meanwhile.
+        arrays: By the names that the solver knows.
+    """
+
+    budget_s: float
+    greedy: Plan
+    arrays: Mapping[str, object]
+
+
+class Solver(Protocol):
+    """The two halves of a policy whose plan is computed beside the cycle, while the world moves on."""
+
+    def prepare(self, snapshot: Snapshot, greedy: Plan, budget_s: float) -> Problem | None:
+        """State the problem; None when the greedy plan is as good as any."""
+        ...
+
+    def finish(self, now: Snapshot, problem: Problem, answer: object | None) -> Plan:
+        """Make a plan of the answer, verified against what holds now; the greedy one if there is no answer."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class Policy:
+    """Ordering x placement x commitment x reallocation.
+
+    Attributes:
+        summary: What it is, in one line.
+        source: Where it was published; empty for Heddle's own.
+        needs: Facts that it cannot do without.
+        solver: Plans beside the cycle, if it does.
+    """
+
+    name: str
+    ordering: Ordering
+    placement: Placement
+    commitment: Commitment = field(default_factory=Commitment)
+    reallocation: Reallocation = Reallocation.NONE
+    summary: str = ""
+    source: str = ""
+    needs: frozenset[Fact] = frozenset()
+    solver: Solver | None = None
+
+
+def refusal(name: str, needs: frozenset[Fact], world: World, known: frozenset[Fact]) -> str:
+    """Why a policy cannot run in a world on a workload; empty if it can.
+
+    Args:
+        name: Of the policy.
+        needs: What it cannot do without.
+        world: Where it shall run.
+        known: What the workload tells.
+    """
+    lacking = sorted(fact.value for fact in needs - known - WORLD_FACTS[world])
+    return f"{name} cannot run in {world.value} on this workload: it needs {'; '.join(lacking)}" if lacking else ""

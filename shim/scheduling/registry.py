@@ -1,0 +1,82 @@
+"""Every scheduling policy by its name, with the facts that it needs: which runs on which workload in which world."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from shim.errors import BadRequestError
+from shim.scheduling.policies.drf import DRF
+from shim.scheduling.policies.fewest_tasks import FEWEST_TASKS
+from shim.scheduling.policies.fifo import FIFO
+from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
+from shim.scheduling.policies.learnt_work import LEARNT_WORK
+from shim.scheduling.policies.megha import MEGHA
+from shim.scheduling.policy import Fact, Policy, World, refusal
+
+__all__ = ["KINDS", "PolicyKind", "policy_for"]
+
+
+@dataclass(frozen=True, slots=True)
+class PolicyKind:
+    """A line of the registry.
+
+    Attributes:
+        policy: What `run_cycle` takes; None for a system that has no cycle, as it never looks at a whole snapshot.
+    """
+
+    name: str
+    summary: str
+    source: str
+    needs: frozenset[Fact]
+    policy: Policy | None = None
+
+    def refusal(self, world: World, known: frozenset[Fact] = frozenset()) -> str:
+        """Why it cannot run in a world on a workload that tells these facts; empty if it can."""
+        return refusal(self.name, self.needs, world, known)
+
+
+def _kind(policy: Policy) -> PolicyKind:
+    return PolicyKind(policy.name, policy.summary, policy.source, policy.needs, policy)
+
+
+_WITHOUT_A_CYCLE = (
+    PolicyKind(
+        "sparrow",
+        "batch sampling, late binding, proactive cancellation",
+        "Ousterhout et al., SOSP 2013",
+        frozenset({Fact.DIRECT_LAUNCH, Fact.NODE_QUEUES}),
+    ),
+    PolicyKind(
+        "omega",
+        "schedulers in parallel on shared state, conflicts found at commit",
+        "Schwarzkopf et al., EuroSys 2013",
+        frozenset({Fact.DIRECT_LAUNCH, Fact.SHARED_STATE}),
+    ),
+)
+
+KINDS: Mapping[str, PolicyKind] = MappingProxyType(
+    {
+        kind.name: kind
+        for kind in (
+            *map(_kind, (FIFO, FEWEST_TASKS, LEARNT_WORK, DRF, MEGHA, HEDDLE, HEDDLE_ESTIMATES)),
+            *_WITHOUT_A_CYCLE,
+        )
+    }
+)
+
+
+def policy_for(name: str, world: World, known: frozenset[Fact] = frozenset()) -> Policy:
+    """The policy of a name, for a world and a workload that tells some facts.
+
+    Raises:
+        BadRequestError: If there is none, or it cannot run there.
+    """
+    kind = KINDS.get(name)
+    if kind is None:
+        raise BadRequestError(f"there is no policy {name!r}: choose one of {', '.join(KINDS)}")
+    why_not = kind.refusal(world, known)
+    if kind.policy is None and not why_not:
+        why_not = f"{name} has no scheduling cycle: `heddle simulate {name}` runs it"
+    if kind.policy is None or why_not:
+        raise BadRequestError(why_not)
+    return kind.policy

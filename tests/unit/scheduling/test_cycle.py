@@ -1,0 +1,186 @@
+"""The cycle on snapshots made by hand: two clusters of nodes with memory and cores, requests of one or more jobs."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from shim.domain.messages import Need
+from shim.scheduling.cycle import CycleState, run_cycle
+from shim.scheduling.job_table import Column, JobTable
+from shim.scheduling.node_index import Cell, index_nodes
+from shim.scheduling.plan import ReasonCode
+from shim.scheduling.policies.fewest_tasks import FEWEST_TASKS
+from shim.scheduling.policies.fifo import FIFO
+from shim.scheduling.policies.megha import MEGHA
+from shim.scheduling.request_table import RequestTable
+from shim.scheduling.snapshot import Clusters, OfferedRoom, Preferred, Queues, RequestClass, Scope, Snapshot
+from shim.simulation.engine import seeded
+
+SMALL, LARGE = Need((1, 1)), Need((4, 2))
+
+
+class Scene:
+    """Clusters of equal nodes, jobs and their requests."""
+
+    def __init__(self, *free, nodes_each=2, weights=(1.0, 1.0, 1.0)):
+        self.jobs, self.requests = JobTable(), RequestTable()
+        cells = [Cell(cluster, cluster * nodes_each, nodes_each, weights[cluster]) for cluster in range(len(free))]
+        self.nodes = index_nodes(np.repeat(np.array(free, dtype=np.int64), nodes_each, axis=0), cells)
+
+    def ask(self, count, need=SMALL, *, n_tasks=None, priority=0, arrived_s=0.0, queue=-1, **request):
+        job = self.jobs.add()
+        for column, value in (
+            (Column.TASKS, n_tasks or count),
+            (Column.WAITING, count),
+            (Column.PRIORITY, priority),
+            (Column.ARRIVED_S, arrived_s),
+            (Column.QUEUE, queue),
+        ):
+            self.jobs.put(column, job, value)
+        return self.requests.add(job, need, count, **request)
+
+    def decide(self, policy=FEWEST_TASKS, **parts):
+        snapshot = Snapshot(0.0, self.nodes, self.jobs.all_columns, self.requests.requests(), **parts)
+        before = self.nodes.free.copy()
+        plan = run_cycle(snapshot, policy, CycleState(seeded(1, "test")))
+        assert (self.nodes.free == before).all()
+        return plan
+
+
+def granted(plan):
+    return {(grant.request, grant.place): grant.count for grant in plan.grants}
+
+
+def test_a_request_is_spread_over_clusters_by_their_room():
+    scene = Scene((6, 6), (2, 2))
+    job = scene.ask(8)
+    assert granted(scene.decide()) == {(job, 0): 6, (job, 1): 2}
+
+
+def test_weights_pull_and_a_weight_of_nothing_closes_a_cluster():
+    scene = Scene((6, 6), (6, 6), (6, 6), weights=(2.0, 1.0, 0.0))
+    job = scene.ask(6)
+    assert granted(scene.decide()) == {(job, 0): 4, (job, 1): 2}
+
+
+def test_the_first_in_order_has_what_is_scarce():
+    scene = Scene((2, 2))
+    large, small = scene.ask(9), scene.ask(3)
+    assert granted(scene.decide(FEWEST_TASKS)) == {(small, 0): 3, (large, 0): 1}
+    assert granted(scene.decide(FIFO)) == {(large, 0): 4}
+
+
+def test_priority_of_the_job_goes_before_the_key_and_altruistic_requests_go_last():
+    scene = Scene((1, 1))
+    scene.ask(1, request_class=RequestClass.ALTRUISTIC, priority=9)
+    large, important = scene.ask(5), scene.ask(9, priority=1)
+    assert [turn.request for turn in scene.decide().turns][:2] == [important, large]
+    assert granted(scene.decide()) == {(important, 0): 2}
+
+
+def test_what_needs_much_leaves_pieces_to_what_needs_little():
+    scene = Scene((5, 5))
+    large, small = scene.ask(9, LARGE, n_tasks=1), scene.ask(9)
+    assert granted(scene.decide()) == {(large, 0): 2, (small, 0): 2}
+
+
+def test_a_job_asks_in_the_order_of_its_own_priorities():
+    scene = Scene((1, 1))
+    job = scene.jobs.add()
+    late = scene.requests.add(job, SMALL, 2, priority=20)
+    early = scene.requests.add(job, SMALL, 1, priority=10)
+    assert granted(scene.decide()) == {(early, 0): 1, (late, 0): 1}
+
+
+def test_named_places_come_first_and_alone_if_they_are_strict():
+    scene = Scene((3, 3), (3, 3))
+    scene.nodes.racks = np.array([0, 1, 2, 2])
+    node, rack, strict = scene.ask(2), scene.ask(3), scene.ask(9)
+    scene.requests.prefer(node, [Preferred(Scope.NODE, 2, 2)])
+    scene.requests.prefer(rack, [Preferred(Scope.RACK, 1, 3), Preferred(Scope.CLUSTER, 0, 3)])
+    scene.requests.prefer(strict, [Preferred(Scope.NODE, 3, 9)], is_strict=True)
+    plan = scene.decide()
+    assert granted(plan) == {(node, 1): 2, (rack, 0): 3, (strict, 1): 3}
+    assert [grant.reason.code for grant in plan.grants] == [ReasonCode.PREFERRED] * 3
+    assert [(hold.request, hold.count, hold.reason.code) for hold in plan.holds] == [(strict, 6, ReasonCode.LIMITED)]
+
+
+def test_a_request_goes_to_the_open_clusters_that_it_may_go_to():
+    scene = Scene((4, 4), (4, 4), (4, 4))
+    job = scene.ask(9, clusters=0b011)
+    clusters = Clusters(("a", "b", "c"), np.zeros(3), np.array([False, True, True]))
+    assert granted(scene.decide(clusters=clusters)) == {(job, 1): 8}
+
+
+def test_a_queue_has_no_more_in_a_cluster_than_its_limit_leaves():
+    scene = Scene((4, 4), (4, 4))
+    first, second = scene.ask(4, queue=0), scene.ask(9, queue=0)
+    limits = np.array([[[5, -1], [-1, -1]]])
+    queues = Queues(("q",), np.ones(1), np.zeros((1, 2)), np.zeros((1, 2, 2)), np.full(2, 16.0), np.zeros(1), limits)
+    plan = scene.decide(queues=queues)
+    assert sum(grant.count for grant in plan.grants if grant.place == 0) == 5
+    assert sum(grant.count for grant in plan.grants if grant.place == 1) == 8
+    assert sum(grant.count for grant in plan.grants if grant.request == first) == 4
+    assert [hold.request for hold in plan.holds] == [] or plan.holds[0].request == second
+
+
+@pytest.mark.parametrize(("count", "is_placed"), [(3, True), (4, False)])
+@pytest.mark.parametrize("policy", [FEWEST_TASKS, MEGHA], ids=lambda policy: policy.name)
+def test_a_gang_is_placed_whole_over_clusters_or_not_at_all(policy, count, is_placed):
+    scene = Scene((1, 1), (1, 1), nodes_each=2)
+    one, other = scene.ask(1, gang=7), scene.ask(count, gang=7)
+    waiting = scene.ask(9, n_tasks=99)
+    plan = scene.decide(policy)
+    got = {request: sum(grant.count for grant in plan.grants if grant.request == request) for request in (one, other)}
+    assert got == ({one: 1, other: count} if is_placed else {one: 0, other: 0})
+    assert sum(grant.count for grant in plan.grants if grant.request == waiting) == (0 if is_placed else 4)
+    if not is_placed:
+        assert plan.holds[0].reason.text == "all 5 of its containers start together or none does; there was room for 4"
+
+
+def test_offered_room_goes_to_the_first_in_order_unless_the_runner_up_needs_it_more():
+    scene = Scene((0, 0))
+    job = scene.ask(3)
+    kept, outbid = OfferedRoom(1, 0, (2, 2)), OfferedRoom(2, 1, (2, 2), runner_up=(-5, 0, 0))
+    plan = scene.decide(MEGHA, offers=(outbid, kept))
+    assert [(grant.request, grant.count, grant.offer, grant.place) for grant in plan.grants] == [(job, 2, 1, 0)]
+    assert (plan.declined, plan.used_offers) == ([2], 1)
+
+
+def test_without_room_nothing_is_looked_at():
+    scene = Scene((0, 0))
+    scene.ask(3)
+    plan = scene.decide()
+    assert (plan.grants, plan.turns) == ((), ())
+
+
+@settings(max_examples=60)
+@given(
+    st.lists(st.tuples(st.integers(0, 6), st.integers(0, 6)), min_size=1, max_size=3),
+    st.lists(
+        st.tuples(st.integers(1, 30), st.sampled_from([SMALL, LARGE, Need((2, 0)), Need((0, 3))]), st.integers(0, 2)),
+        min_size=1,
+        max_size=6,
+    ),
+    st.sampled_from([FIFO, FEWEST_TASKS, MEGHA]),
+)
+def test_a_plan_gives_no_node_away_twice_and_leaves_nothing_idle_that_the_first_could_use(free, asks, policy):
+    scene = Scene(*free, nodes_each=3)
+    for count, need, gang in asks:
+        scene.ask(count, need, gang=gang)
+    plan = scene.decide(policy)
+    counts = plan.granted()
+    used = np.zeros((len(free), 2), dtype=np.int64)
+    for grant in plan.grants:
+        cluster = grant.place if grant.scope is Scope.CLUSTER else grant.place // 3
+        used[cluster] += np.array(asks[grant.request][1].demand) * grant.count
+    assert (used <= 3 * np.array(free)).all()
+    assert all(counts.get(row, 0) <= count for row, (count, _, _) in enumerate(asks))
+    if plan.turns:
+        first = plan.turns[0].request
+        count, need, gang = asks[first]
+        fits = sum(
+            min(have // amount for have, amount in zip(room, need.demand, strict=True) if amount) for room in free
+        )
+        assert gang or counts.get(first, 0) == min(count, 3 * fits)
