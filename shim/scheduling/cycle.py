@@ -21,7 +21,7 @@ from shim.scheduling.draft import Draft
 from shim.scheduling.entitlement import HOLDS_ITS_SHARE, Standings
 from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.placements import CycleState
-from shim.scheduling.plan import NO_PLAN, Plan, Turn
+from shim.scheduling.plan import NO_PLAN, Plan, ReasonCode, Turn
 from shim.scheduling.policy import Policy, QueueOrder, Reallocation
 from shim.scheduling.reallocation import take_back_for_shares
 from shim.scheduling.snapshot import RequestColumn, Snapshot
@@ -61,7 +61,10 @@ def entitle(snapshot: Snapshot) -> Standings | None:
 
 
 def order(snapshot: Snapshot, policy: Policy, standings: Standings | None) -> Sequence[Turn]:
-    """Step 3: by request class, the job's priority, its queue's deficit, the policy's key, and arrival."""
+    """Step 3: by request class, the job's priority, its queue's deficit, the policy's key, and arrival.
+
+    A queue that holds its share takes no turn for a while after something was asked back of it.
+    """
     requests, rows = snapshot.requests, snapshot.requests.live
     keys = policy.ordering.kernel(snapshot, rows)
     priorities = snapshot.of_job(Column.PRIORITY, rows)
@@ -77,7 +80,13 @@ def order(snapshot: Snapshot, policy: Policy, standings: Standings | None) -> Se
     ]
     positions = np.lexsort(criteria)
     columns = (each[positions].tolist() for each in (rows, keys, deficits, priorities))
-    return list(map(Turn, *columns))
+    turns = list(map(Turn, *columns))
+    return [turn for turn in turns if not _is_patient(snapshot, turn)] if snapshot.queues.is_patient.any() else turns
+
+
+def _is_patient(snapshot: Snapshot, turn: Turn) -> bool:
+    queue = int(snapshot.jobs[Column.QUEUE, snapshot.requests.numbers[RequestColumn.JOB, turn.request]])
+    return queue >= 0 and turn.deficit >= HOLDS_ITS_SHARE and bool(snapshot.queues.is_patient[queue])
 
 
 def _deficits(snapshot: Snapshot, policy: Policy, standings: Standings | None) -> FloatArray:
@@ -96,6 +105,9 @@ def place(snapshot: Snapshot, policy: Policy, state: CycleState, turns: Sequence
     draft = Draft(snapshot, policy, state, turns)
     for offer in snapshot.offers:
         draft.use_offer(offer)
+    if len(turns) < len(snapshot.requests.live):
+        for request in set(snapshot.requests.live.tolist()).difference(turn.request for turn in turns):
+            draft.hold(request, ReasonCode.ABOVE_SHARE)
     for turn in turns:
         if not draft.has_room:
             break

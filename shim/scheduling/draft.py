@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 
-from shim.scheduling.entitlement import HOLDS_ITS_SHARE
 from shim.scheduling.job_table import Column
 from shim.scheduling.placements import CellSearch, CycleState, Matcher
 from shim.scheduling.plan import Grant, Hold, Plan, Reason, ReasonCode, Turn
@@ -90,9 +89,7 @@ class Draft:
         """Place a request in its turn: all of a gang, or as much as fits."""
         request = turn.request
         gang = self._gangs.get(request)
-        if self._is_patient(turn):
-            self._hold(turn.request, ReasonCode.ABOVE_SHARE)
-        elif gang is not None:
+        if gang is not None:
             if gang[0] == request:
                 self._place_gang(gang)
         elif self._needs[request] in self._placeable:
@@ -109,7 +106,7 @@ class Draft:
             if self._matcher.is_exhausted(need):
                 self._placeable.discard(need)
             else:
-                self._hold(request, ReasonCode.LIMITED)
+                self.hold(request, ReasonCode.LIMITED)
 
     def _place_gang(self, members: Sequence[int]) -> None:
         """Place all that waits of a gang, or undo what was placed."""
@@ -129,7 +126,8 @@ class Draft:
         self._grants.append(grant)
         self._granted[grant.request] = self._granted.get(grant.request, 0) + grant.count
 
-    def _hold(self, request: int, code: ReasonCode) -> None:
+    def hold(self, request: int, code: ReasonCode) -> None:
+        """Let a request wait, and say why."""
         queue = int(self._snapshot.jobs[Column.QUEUE, self._snapshot.requests.numbers[RequestColumn.JOB, request]])
         name = self._snapshot.queues.names[queue] if queue >= 0 else ""
         self._holds.append(Hold(request, self.left(request), Reason(code, (("queue", name),))))
@@ -145,14 +143,6 @@ class Draft:
             if gang:
                 by_gang.setdefault(gang, []).append(turn.request)
         return {request: members for members in by_gang.values() for request in members}
-
-    def _is_patient(self, turn: Turn) -> bool:
-        """Whether something was asked back of the job's queue lately, and it holds its share."""
-        queues = self._snapshot.queues
-        if turn.deficit < HOLDS_ITS_SHARE or not queues.is_patient.any():
-            return False
-        queue = int(self._snapshot.jobs[Column.QUEUE, self._snapshot.requests.numbers[RequestColumn.JOB, turn.request]])
-        return queue >= 0 and bool(queues.is_patient[queue])
 
 
 def _fitting(demand: Sequence[int], room: Sequence[int]) -> int:

@@ -171,7 +171,9 @@ def expect_durations(
     """
     if rows is None:
         rows = table.waiting_rows()
-    table.write(Column.TRIAL_S, rows, durations.trial_work(table.column(Column.WAITING)[rows]))
+    untried = rows[table.column(Column.RUNNING)[rows] + table.column(Column.FINISHED)[rows] == 0.0]
+    if untried.size:
+        table.write(Column.TRIAL_S, untried, durations.trial_work(table.column(Column.WAITING)[untried]))
     stale = rows[table.column(Column.EXPECTED_UNTIL_S)[rows] < now_s]
     if not stale.size:
         return
