@@ -7,10 +7,7 @@ from numpy.typing import ArrayLike
 
 from fairness.arrays import BoolArray, FloatArray, IntArray, amounts, expect_shape
 
-__all__ = ["EPSILON", "Progress", "StageGraph", "StageGraphError"]
-
-EPSILON = 1e-9
-"""Amounts and times that differ by less are equal: sums of decimal fractions are not exact."""
+__all__ = ["Progress", "StageGraph", "StageGraphError"]
 
 
 class StageGraphError(ValueError):

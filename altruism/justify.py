@@ -9,7 +9,7 @@ from collections import defaultdict
 import numpy as np
 
 from altruism.graph import Progress, StageGraph
-from altruism.packing import Packing
+from altruism.packing import Packing, reserved
 from altruism.profile import RoomProfile
 from fairness.arrays import FloatArray
 
@@ -39,9 +39,7 @@ def justify_right(
         No start is earlier than in `packing`; ends by the same makespan, or the one given.
     """
     end = packing.makespan if makespan is None else max(makespan, packing.makespan)
-    room = RoomProfile(share)
-    for stage, count, rest in zip(progress.run_stage, progress.run_count, progress.run_rest, strict=True):
-        room.reserve(0.0, float(rest), count * graph.demand[stage])
+    room = RoomProfile.of(share, *reserved(graph, progress, Packing.of(0.0, ())))
     bound = np.full(graph.n_stages, end)  # when the tasks of a stage have to have ended: before its first child starts
     placed: dict[tuple[float, int], int] = defaultdict(int)
     parents, position = graph.parents(), {stage: index for index, stage in enumerate(graph.order)}
@@ -56,7 +54,7 @@ def justify_right(
         latest = float(bound[stage]) - duration
         while left:
             start = room.latest_start(demand, duration, latest, earliest)
-            fit = left if start <= earliest else min(left, room.fits(start, start + duration, demand))
+            fit = left if start <= earliest else max(1, min(left, room.fits(start, start + duration, demand)))
             room.reserve(start, start + duration, fit * demand)
             placed[start, stage] += fit
             left, latest = left - fit, start

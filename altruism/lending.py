@@ -5,14 +5,16 @@ there when its owner's barrier opens: the theorem of the paper assumes that it i
 during the whole of the borrower's task.
 """
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import Enum
 
 import numpy as np
 
-from altruism.graph import EPSILON, Progress, StageGraph
-from altruism.packing import Packer, alignment
+from altruism.amounts import EPSILON
+from altruism.graph import Progress, StageGraph
+from altruism.packing import Packer, alignment, reserved
 from altruism.plan import JobPlan
 from altruism.profile import RoomProfile
 from fairness.arrays import FloatArray, IntArray
@@ -78,16 +80,12 @@ def room_over_time(
     lead_s : float
         Seconds from an ask to the start of a task.
     """
-    room = RoomProfile(capacity)
-    for job in jobs:
-        demand, running = job.graph.demand, job.progress
-        for stage, count, rest in zip(running.run_stage, running.run_count, running.run_rest, strict=True):
-            room.reserve(0.0, float(rest), count * demand[stage])
-        for start_s, stage, count in job.plan.groups():
-            start = max(0.0, start_s - now_s)
-            if strict or start <= lead_s + EPSILON:
-                room.reserve(start, start + float(job.graph.duration[stage]), count * demand[stage])
-    return room
+    if not jobs:
+        return RoomProfile(capacity)
+    until_s = math.inf if strict else lead_s
+    rows = [reserved(job.graph, job.progress, job.plan.seen_from(now_s), until_s=until_s) for job in jobs]
+    start, end, amount = (np.concatenate(column) for column in zip(*rows, strict=True))
+    return RoomProfile.of(capacity, start, end, amount)
 
 
 def adopt_plans(
@@ -108,25 +106,24 @@ def adopt_plans(
     capacity, now_s
         As of `room_over_time`.
     """
-    room, adopted = room_over_time(jobs, capacity, now_s), list(jobs)
+    adopted, lowest = list(jobs), _lowest(jobs, capacity, now_s)
     shortest_first = sorted(range(len(jobs)), key=lambda at: jobs[at].progress.remaining_work(jobs[at].graph))
     for at in shortest_first:
-        job, proposal = jobs[at], proposals[at]
-        before = np.minimum(room.steps()[1].min(axis=0), 0.0)
-        _reserve_plan(room, job.graph, job.plan, now_s, sign=-1)
-        _reserve_plan(room, job.graph, proposal, now_s, sign=1)
-        if (room.steps()[1].min(axis=0) >= before - EPSILON).all():
-            adopted[at] = PlannedJob(job.graph, job.progress, proposal)
+        if proposals[at] is jobs[at].plan:
             continue
-        _reserve_plan(room, job.graph, proposal, now_s, sign=-1)
-        _reserve_plan(room, job.graph, job.plan, now_s, sign=1)
+        before, adopted[at] = adopted[at], PlannedJob(jobs[at].graph, jobs[at].progress, proposals[at])
+        lowest_then = _lowest(adopted, capacity, now_s)
+        if (lowest_then >= np.minimum(lowest, 0.0) - EPSILON).all():
+            lowest = lowest_then
+        else:
+            adopted[at] = before
     return adopted
 
 
-def _reserve_plan(room: RoomProfile, graph: StageGraph, plan: JobPlan, now_s: float, *, sign: int) -> None:
-    for start_s, stage, count in plan.groups():
-        start = max(0.0, start_s - now_s)
-        room.reserve(start, start + float(graph.duration[stage]), sign * count * graph.demand[stage])
+def _lowest(jobs: Sequence[PlannedJob], capacity: FloatArray, now_s: float) -> FloatArray:
+    """The least that is ever free of each resource."""
+    lowest: FloatArray = room_over_time(jobs, capacity, now_s).steps()[1].min(axis=0)
+    return lowest
 
 
 def share_out(
@@ -164,7 +161,7 @@ def share_out(
 
         def rank(row: tuple[int, int], free: FloatArray = free) -> tuple[float, float, int, int]:
             number, stage = row
-            fit, left = -score(jobs[number].graph.demand[stage], free), work[number]
+            fit, left = -score(jobs[number].graph.demand[stage].tolist(), free.tolist()), work[number]
             first, second = (left, fit) if order is LeftoverOrder.SHORTEST_REMAINING else (fit, left)
             return first, second, number, stage
 

@@ -5,19 +5,23 @@ section 3.2.2; the packer is the dot product of Grandl et al., Multi-Resource Pa
 """
 
 import heapq
+import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from operator import mul
 from typing import TypeAlias
 
 import numpy as np
 
-from altruism.graph import EPSILON, Progress, StageGraph
+from altruism.amounts import EPSILON, Amounts, how_many_fit
+from altruism.graph import Progress, StageGraph
+from altruism.profile import RoomProfile
 from fairness.arrays import FloatArray, IntArray
 
-__all__ = ["Packer", "Packing", "alignment", "how_many_fit", "pack_backward", "pack_forward"]
+__all__ = ["Packer", "Packing", "alignment", "pack_backward", "pack_forward", "reserved"]
 
-Packer: TypeAlias = Callable[[FloatArray, FloatArray], float]
-"""Score of one task's demand in what is free, both of shape (n_resources,); the highest is launched first."""
+Packer: TypeAlias = Callable[[Amounts, Amounts], float]
+"""Score of one task's demand in what is free; the highest is launched first."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -62,17 +66,9 @@ class Packing:
         return np.bincount(self.stage[due], weights=self.count[due], minlength=n_stages).astype(np.int64)
 
 
-def alignment(demand: FloatArray, free: FloatArray) -> float:
+def alignment(demand: Amounts, free: Amounts) -> float:
     """Tetris' alignment score: the dot product of demand and what is free."""
-    return float(demand @ free)
-
-
-def how_many_fit(demand: FloatArray, free: FloatArray) -> int:
-    """Tasks of one demand that fit into what is free; 0 where something is already overdrawn."""
-    needed = demand > 0
-    if not needed.any():
-        return np.iinfo(np.int64).max
-    return max(0, int(np.floor(((free[needed] + EPSILON) / demand[needed]).min())))
+    return float(sum(map(mul, demand, free)))
 
 
 def pack_forward(
@@ -96,7 +92,8 @@ def pack_forward(
     """
     if (graph.demand[progress.waiting > 0] > share + EPSILON).any():
         return None
-    free = share - progress.held(graph)
+    demand, durations = graph.demand.tolist(), graph.duration.tolist()
+    free = (share - progress.held(graph)).tolist()
     waiting, unfinished = progress.waiting.tolist(), progress.unfinished().tolist()
     ends = [
         (rest, stage, count)
@@ -113,34 +110,39 @@ def pack_forward(
             for stage in range(graph.n_stages)
             if waiting[stage] and not any(unfinished[parent] for parent in parents[stage])
         ]
-        for stage, count in _launches(graph, runnable, waiting, free, score):
+        for stage, count in _launches(demand, runnable, waiting, free, score):
             groups.append((now_s, stage, count))
-            heapq.heappush(ends, (now_s + float(graph.duration[stage]), stage, count))
+            heapq.heappush(ends, (now_s + durations[stage], stage, count))
         if not ends:
             return Packing.of(now_s, groups)
         now_s = ends[0][0]
         while ends and ends[0][0] <= now_s + EPSILON:
             _, stage, count = heapq.heappop(ends)
             unfinished[stage] -= count
-            free += count * graph.demand[stage]
+            _take(free, demand[stage], -count)
 
 
 def _launches(
-    graph: StageGraph, runnable: list[int], waiting: list[int], free: FloatArray, score: Packer
+    demand: Sequence[Amounts], runnable: list[int], waiting: list[int], free: list[float], score: Packer
 ) -> list[tuple[int, int]]:
     """Launch what fits of the runnable stages, (stage, count) each; `waiting` and `free` are brought up to date."""
     launched: list[tuple[int, int]] = []
     left = list(runnable)
     while True:
-        fitting = [(stage, fit) for stage in left if (fit := how_many_fit(graph.demand[stage], free))]
+        fitting = [(stage, fit) for stage in left if (fit := how_many_fit(demand[stage], free))]
         if not fitting:
             return launched
-        stage, fit = max(fitting, key=lambda each: (score(graph.demand[each[0]], free), -each[0]))
+        stage, fit = max(fitting, key=lambda each: (score(demand[each[0]], free), -each[0]))
         count = min(waiting[stage], fit)
         waiting[stage] -= count
-        free -= count * graph.demand[stage]
+        _take(free, demand[stage], count)
         launched.append((stage, count))
         left.remove(stage)
+
+
+def _take(free: list[float], demand: Amounts, count: int) -> None:
+    for resource, amount in enumerate(demand):
+        free[resource] -= count * amount
 
 
 def pack_backward(
@@ -177,16 +179,41 @@ def pack_backward(
 
 def _collides(graph: StageGraph, progress: Progress, share: FloatArray, packing: Packing) -> bool:
     """Whether a packing starts a child before a running parent ends, or needs room that running tasks still hold."""
-    stages, counts, rests = progress.run_stage, progress.run_count, progress.run_rest
+    counts, rests = progress.run_count, progress.run_rest
     for start, stage, _ in packing.groups():
-        of_parents = graph.needs[stage, stages] & (counts > 0)
+        of_parents = graph.needs[stage, progress.run_stage] & (counts > 0)
         if of_parents.any() and rests[of_parents].max() > start + EPSILON:
             return True
-    ends = packing.start + graph.duration[packing.stage]
-    for at in packing.start.tolist():
-        runs = (packing.start <= at + EPSILON) & (ends > at + EPSILON)
-        still = rests > at + EPSILON
-        used = packing.count[runs] @ graph.demand[packing.stage[runs]] + counts[still] @ graph.demand[stages[still]]
-        if (used > share + EPSILON).any():
-            return True
-    return False
+    _, free = RoomProfile.of(share, *reserved(graph, progress, packing)).steps()
+    return bool((free < -EPSILON).any())
+
+
+def reserved(
+    graph: StageGraph, progress: Progress, packing: Packing, *, until_s: float = math.inf
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """What a job holds and has planned, as reservations for `RoomProfile.of`.
+
+    Parameters
+    ----------
+    graph, progress, packing
+        The job and its plan; starts before now count as now.
+    until_s : float
+        Seconds from now; what starts later is left out.
+
+    Returns
+    -------
+    start, end : float64 arrays of shape (n_reservations,)
+    amount : float64 array of shape (n_reservations, n_resources)
+    """
+    counts = packing.start <= until_s + EPSILON
+    start, stage = np.maximum(packing.start[counts], 0.0), packing.stage[counts]
+    return (
+        np.concatenate([np.zeros(progress.run_rest.size), start]),
+        np.concatenate([progress.run_rest, start + graph.duration[stage]]),
+        np.concatenate(
+            [
+                progress.run_count[:, None] * graph.demand[progress.run_stage],
+                packing.count[counts, None] * graph.demand[stage],
+            ]
+        ),
+    )

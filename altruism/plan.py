@@ -6,7 +6,8 @@ event break the promise in some 1 % of jobs.
 
 from dataclasses import dataclass
 
-from altruism.graph import EPSILON, Progress, StageGraph
+from altruism.amounts import EPSILON
+from altruism.graph import Progress, StageGraph
 from altruism.justify import justify_right
 from altruism.packing import Packer, Packing, alignment, pack_backward, pack_forward
 from fairness.arrays import FloatArray, IntArray
@@ -50,6 +51,12 @@ class JobPlan:
         """The next time at which more tasks have to start; infinite if there is none."""
         later = self.packing.start[self.packing.start > now_s - self.made_at_s + EPSILON]
         return self.made_at_s + float(later.min()) if later.size else float("inf")
+
+    def seen_from(self, now_s: float) -> Packing:
+        """Return the packing with its starts in seconds from a time; those that are overdue are negative."""
+        packing = self.packing
+        start = packing.start + (self.made_at_s - now_s)
+        return Packing(self.ends_by_s - now_s, start, packing.stage, packing.count)
 
     def groups(self) -> list[tuple[float, int, int]]:
         """(start time, stage, count) of each group, by start."""
