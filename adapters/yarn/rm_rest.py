@@ -24,7 +24,7 @@ from adapters.yarn.answers import read_bounded
 from adapters.yarn.errors import FOREIGN_ERRORS, translated
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, ResourceManagerError, StandbyError
-from shim.ports.resource_manager import Parameters, RestAnswer, RestRequest
+from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer, RestRequest
 from shim.protocol.rest.queries import encode_query
 
 __all__ = ["RestResourceManager", "RestSettings"]
@@ -89,7 +89,7 @@ class _Trail(SimpleNamespace):
     was_sent: bool = False
 
 
-class RestResourceManager:
+class RestResourceManager(ResourceManager):
     """`shim.ports.ResourceManager` over HTTP or HTTPS."""
 
     def __init__(self, subcluster: SubClusterId, addresses: Sequence[str], settings: RestSettings) -> None:
@@ -122,8 +122,8 @@ class RestResourceManager:
         """The address that was active last."""
         return self._active
 
-    async def exchange(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
-        """Send a request to the active ResourceManager; see `shim.ports.ResourceManager.exchange`."""
+    async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+        """Send a request to the active ResourceManager; see `shim.ports.ResourceManager.forward`."""
         trail = _Trail()
         try:
             async with asyncio.timeout(self._settings.timeout_s if timeout_s is None else timeout_s):

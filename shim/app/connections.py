@@ -18,12 +18,10 @@ from shim.config.sections import PollConfig, SubClusterConfig
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError
 from shim.federation.inspection import SubClusterDescription
-from shim.ports.resource_manager import RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 
 __all__ = ["SubCluster", "connect", "resolve"]
 
-_CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
 _MOST_OF_A_NODE = 4 * 1024 * 1024  # bytes; a `/conf` has a few hundred KiB
 
 
@@ -56,7 +54,7 @@ class SubCluster:
         url = await node_url(self.id, web_address, scheme=manager.scheme, manager_host=manager.hostname or "")
         node = RestResourceManager(self.id, [url], replace(self.settings, max_answer_bytes=_MOST_OF_A_NODE))
         try:
-            return (await node.exchange(_CONF)).body
+            return (await node.query("/conf")).body
         finally:
             await node.close()
 

@@ -54,7 +54,7 @@ class ControlService:
         """
         home = await self.home_for_change(application_id)
         try:
-            return await self._managers[home].exchange(request, timeout_s=self._answer_within_s)
+            return await self._managers[home].forward(request, timeout_s=self._answer_within_s)
         except ResourceManagerError as exc:
             raise HomeUnreachableError(f"{application_id} is at sub-cluster {home}: {exc}; repeat the call") from exc
         finally:

@@ -12,11 +12,10 @@ import msgspec
 
 from shim.domain.ids import SubClusterId
 from shim.errors import HeddleError
-from shim.ports.resource_manager import ResourceManager, RestRequest
+from shim.ports.resource_manager import ResourceManager
 
 __all__ = ["Epochs"]
 
-_CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
 _OK = 200
 _KEY = "yarn.resourcemanager.epoch"
 
@@ -63,7 +62,7 @@ class Epochs:
 
     async def _ask(self, subcluster: SubClusterId) -> int | None:
         try:
-            answer = await self._managers[subcluster].exchange(_CONF, timeout_s=self._answer_within_s)
+            answer = await self._managers[subcluster].query("/conf", timeout_s=self._answer_within_s)
             if answer.status != _OK:
                 return None
             document = msgspec.json.decode(answer.body, type=_Document)

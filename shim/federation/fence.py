@@ -7,6 +7,8 @@ and is not listened to, until an operator lets it in again.
 from collections.abc import Callable
 
 from shim.domain.ids import SubClusterId
+from shim.domain.submissions import Submission
+from shim.domain.submit_replies import SubmitReply
 from shim.errors import NeverReachedError
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall
@@ -16,7 +18,7 @@ __all__ = ["FencedRPC", "FencedResourceManager"]
 _RETIRED = "is retired: nothing is sent to it, until an operator revives it"
 
 
-class FencedResourceManager:
+class FencedResourceManager(ResourceManager):
     """A `ResourceManager` that is not reached while its sub-cluster is retired."""
 
     def __init__(self, inner: ResourceManager, is_retired: Callable[[SubClusterId], bool]) -> None:
@@ -28,11 +30,19 @@ class FencedResourceManager:
         """See `ResourceManager`."""
         return self._inner.subcluster
 
-    async def exchange(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+    async def submit(
+        self, submission: Submission, *, timeout_s: float | None = None, accept: str = "application/json"
+    ) -> SubmitReply:
         """See `ResourceManager`."""
         if self._is_retired(self.subcluster):
             raise NeverReachedError(self.subcluster, _RETIRED)
-        return await self._inner.exchange(request, timeout_s=timeout_s)
+        return await self._inner.submit(submission, timeout_s=timeout_s, accept=accept)
+
+    async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+        """See `ResourceManager`."""
+        if self._is_retired(self.subcluster):
+            raise NeverReachedError(self.subcluster, _RETIRED)
+        return await self._inner.forward(request, timeout_s=timeout_s)
 
     async def close(self) -> None:
         """See `ResourceManager`."""

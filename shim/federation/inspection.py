@@ -16,7 +16,7 @@ from shim.federation.core.federation_view import FederationView, Part, SubCluste
 from shim.federation.doctor import FederationFacts, Finding, KerberosFacts, Setting, SubClusterFacts, examine
 from shim.federation.rm_questions import ask_part
 from shim.ports.clock import Clock
-from shim.ports.resource_manager import ResourceManager, RestRequest
+from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 
 __all__ = [
@@ -29,7 +29,6 @@ __all__ = [
     "word_for",
 ]
 
-_CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
 _OK = 200
 _WORDS = {Admission.CORDONED: "CORDONED", Admission.DRAINING: "DRAINING"}
 
@@ -246,7 +245,7 @@ class Inspection:
 
     async def _manager_settings(self, subcluster: SubClusterId) -> Mapping[str, Setting] | None:
         try:
-            answer = await self.managers[subcluster].exchange(_CONF, timeout_s=self.settings.answer_within_s)
+            answer = await self.managers[subcluster].query("/conf", timeout_s=self.settings.answer_within_s)
         except HeddleError:
             return None
         return _decode_settings(answer.body) if answer.status == _OK else None

@@ -9,7 +9,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
 from shim.errors import MalformedAnswerError, RemoteProtocolError
 from shim.federation.core.subcluster_view import Part
-from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer, RestRequest
+from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer
 from shim.protocol.rest.documents import application_document, application_documents
 
 __all__ = ["ENDED_STATES", "LIVE_STATES", "ask_application", "ask_applications", "ask_part", "readable", "told_at_s"]
@@ -17,7 +17,6 @@ __all__ = ["ENDED_STATES", "LIVE_STATES", "ask_application", "ask_applications",
 _BASE = "/ws/v1/cluster"
 _OK = 200
 _NOT_FOUND = 404
-_ACCEPT_JSON = (("Accept", "application/json"),)
 
 LIVE_STATES = ",".join(state.value for state in YarnApplicationState if not state.is_final)
 ENDED_STATES = ",".join(state.value for state in YarnApplicationState if state.is_final)
@@ -58,12 +57,12 @@ async def ask_application(
     Raises:
         ResourceManagerError: If there is no readable answer with status 200, or 404 in a ResourceManager's words.
     """
-    request = RestRequest("GET", f"{_BASE}/apps/{application_id}", user=viewer, headers=_ACCEPT_JSON)
-    answer = await manager.exchange(request, timeout_s=timeout_s)
+    path = f"{_BASE}/apps/{application_id}"
+    answer = await manager.query(path, viewer=viewer, timeout_s=timeout_s)
     if answer.status == _NOT_FOUND and b"NotFoundException" in answer.body:  # no page of some other server
         return None
     if answer.status != _OK:
-        raise MalformedAnswerError(manager.subcluster, f"{request.path} answered {answer.status}")
+        raise MalformedAnswerError(manager.subcluster, f"{path} answered {answer.status}")
     with readable(manager.subcluster):
         return application_document(answer.body, manager.subcluster, as_of_s)
 
@@ -95,8 +94,7 @@ def told_at_s(answer: RestAnswer) -> float | None:
 async def _ask(
     manager: ResourceManager, path: str, parameters: Parameters, viewer: str | None, timeout_s: float
 ) -> RestAnswer:
-    request = RestRequest("GET", path, parameters=parameters, user=viewer, headers=_ACCEPT_JSON)
-    answer = await manager.exchange(request, timeout_s=timeout_s)
+    answer = await manager.query(path, parameters, viewer=viewer, timeout_s=timeout_s)
     if answer.status != _OK:
         raise MalformedAnswerError(manager.subcluster, f"{path} answered {answer.status}")
     return answer

@@ -14,6 +14,7 @@ import structlog
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import Submission
+from shim.domain.submit_replies import Refusal
 from shim.errors import (
     ConflictError,
     ForbiddenError,
@@ -27,7 +28,6 @@ from shim.peers.correspondence import Correspondence
 from shim.peers.ownership import Owner
 from shim.peers.roster import global_master_role
 from shim.ports.master_links import MasterDialer, MasterLink
-from shim.ports.resource_manager import RestAnswer
 from shim.protocol.peers import OutcomeFrame, OutcomeKind, SubmitFrame
 from shim.submission.service import Accepted, Listing, Rejected, TakesSubmissions
 
@@ -243,14 +243,16 @@ class ForwardedSubmissionService:
             case Accepted(home, is_delivered):
                 kind = OutcomeKind.DELIVERED if is_delivered else OutcomeKind.TAKEN
                 return OutcomeFrame(frame.number, kind, home)
-            case Rejected(home, answer):
+            case Rejected(home, refusal):
                 return OutcomeFrame(
                     frame.number,
                     OutcomeKind.REFUSED,
                     home,
-                    status=answer.status,
-                    headers=answer.headers,
-                    body=answer.body,
+                    message=refusal.message,
+                    java_class=refusal.java_class,
+                    status=refusal.status,
+                    headers=refusal.headers,
+                    body=refusal.body,
                 )
 
 
@@ -275,5 +277,6 @@ def _answer_of(outcome: OutcomeFrame) -> Accepted | Rejected:
     if error is not None:
         raise error(outcome.message)
     if outcome.kind is OutcomeKind.REFUSED:
-        return Rejected(home, RestAnswer(outcome.status, outcome.headers, outcome.body))
+        told = Refusal(outcome.java_class, outcome.message, outcome.status, outcome.headers, outcome.body)
+        return Rejected(home, told)
     return Accepted(home, is_delivered=outcome.kind is OutcomeKind.DELIVERED)

@@ -4,8 +4,13 @@ from dataclasses import dataclass
 from typing import Protocol
 
 from shim.domain.ids import SubClusterId
+from shim.domain.submissions import Submission
+from shim.domain.submit_replies import SubmitReply
+from shim.protocol.rest.submit_replies import read_reply
 
 __all__ = ["Parameters", "ResourceManager", "RestAnswer", "RestRequest"]
+
+_ACCEPT_JSON = (("Accept", "application/json"),)
 
 Headers = tuple[tuple[str, str], ...]
 Parameters = tuple[tuple[str, str], ...]
@@ -56,8 +61,48 @@ class ResourceManager(Protocol):
         """Whose ResourceManager this is."""
         ...
 
-    async def exchange(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
-        """Send a request and return the answer, whatever its status.
+    async def submit(
+        self, submission: Submission, *, timeout_s: float | None = None, accept: str = "application/json"
+    ) -> SubmitReply:
+        """Send a submission as its user, by the server that its body was made for.
+
+        Args:
+            submission: What to send.
+            timeout_s: As of `forward`.
+            accept: In which representation the web services should refuse, if they do.
+
+        Raises:
+            ResourceManagerError: As of `forward`.
+        """
+        request = RestRequest(
+            "POST",
+            "/ws/v1/cluster/apps",
+            user=submission.user,
+            headers=(("Accept", accept), ("Content-Type", submission.content_type)),
+            body=submission.body,
+        )
+        answer = await self.forward(request, timeout_s=timeout_s)
+        return read_reply(answer.status, answer.headers, answer.body)
+
+    async def query(
+        self, path: str, parameters: Parameters = (), *, viewer: str | None = None, timeout_s: float | None = None
+    ) -> RestAnswer:
+        """Ask for a document in JSON: what Heddle wants to know itself.
+
+        Args:
+            path: As of `RestRequest`.
+            parameters: As of `RestRequest`.
+            viewer: As whom; None for Heddle itself.
+            timeout_s: As of `forward`.
+
+        Raises:
+            ResourceManagerError: As of `forward`.
+        """
+        request = RestRequest("GET", path, parameters=parameters, user=viewer, headers=_ACCEPT_JSON)
+        return await self.forward(request, timeout_s=timeout_s)
+
+    async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+        """Pass a request on as it is, and return the answer, whatever its status.
 
         Args:
             request: What to send.

@@ -72,7 +72,7 @@ class ReservationAccess:
             parameters = (("queue", name), ("reservation-id", reservation))
             request = RestRequest("GET", _LIST, parameters, headers=(("Accept", "application/json"),))
             try:
-                answer = await self._managers[subcluster].exchange(request, timeout_s=self._answer_within_s)
+                answer = await self._managers[subcluster].forward(request, timeout_s=self._answer_within_s)
             except ResourceManagerError as exc:
                 message = f"sub-cluster {subcluster} does not tell in which queue {reservation} is: {exc}"
                 raise HomeUnreachableError(message) from exc

@@ -107,8 +107,7 @@ class Starting:
         self._room.forget(application_id)
         document = self._view.find(application_id)
         if isinstance(outcome, Rejected) and document is not None:
-            rejection = outcome.answer.body.decode("utf-8", "replace")
-            self._view.note(as_failed(document, rejection, self._clock.now_s()))
+            self._view.note(as_failed(document, outcome.refusal.text, self._clock.now_s()))
 
     async def _note_failure(self, record: SubmissionRecord, reason: str) -> None:
         """It is tried again after a pause that doubles; one that was sent nowhere is given up in the end."""

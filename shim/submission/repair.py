@@ -378,8 +378,8 @@ class Repair:
         match delivery:
             case Taken():
                 await self._settle_taken(intent)
-            case Refused(answer):
-                await self._settle_refused(intent, answer.body.decode("utf-8", "replace"))
+            case Refused(refusal):
+                await self._settle_refused(intent, refusal.text)
             case _:
                 _log.info("not delivered yet", application=str(application_id), home=home, reason=delivery.reason)
                 return delivery.reason

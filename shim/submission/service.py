@@ -23,6 +23,7 @@ from shim.domain.applications import SPAN_TAG, ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.same_application import differences
 from shim.domain.submissions import NOWHERE, HomeDecision, Submission, SubmissionRecord, SubmissionState, Waited
+from shim.domain.submit_replies import Refusal
 from shim.errors import (
     BadRequestError,
     ConflictError,
@@ -33,7 +34,7 @@ from shim.errors import (
 from shim.federation.core.federation_view import FederationView
 from shim.federation.home_questions import Life, Uncertain, ask_life
 from shim.ports.clock import Clock
-from shim.ports.resource_manager import ResourceManager, RestAnswer
+from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 from shim.submission.claims import Claims
 from shim.submission.crash_points import CrashPoint, CrashPoints, nothing_happens
@@ -123,10 +124,10 @@ class Accepted:
 
 @dataclass(frozen=True, slots=True)
 class Rejected:
-    """The home refused it; its own answer is passed on."""
+    """The home refused it; its own words are passed on."""
 
     home_subcluster: SubClusterId
-    answer: RestAnswer
+    refusal: Refusal
 
 
 class TakesSubmissions(Protocol):
@@ -372,8 +373,8 @@ class SubmissionService:
             match delivery:
                 case Taken():
                     return self._taken(record)
-                case Refused(answer):
-                    return await self._settle_refused(record, answer)
+                case Refused(refusal):
+                    return await self._settle_refused(record, refusal)
                 case NotSent(reason):
                     tried[record.home_subcluster] = reason
                     moved = await self._move(record, tried)
@@ -426,15 +427,15 @@ class SubmissionService:
         self._listing.mark_submitted(record.submission, record.home_subcluster)
         return Accepted(record.home_subcluster, is_delivered=True)
 
-    async def _settle_refused(self, record: SubmissionRecord, answer: RestAnswer) -> Rejected | Accepted:
+    async def _settle_refused(self, record: SubmissionRecord, refusal: Refusal) -> Rejected | Accepted:
         application_id = record.submission.application_id
         self.attempts.forget(application_id)
-        rejection = answer.body.decode("utf-8", "replace")
+        rejection = refusal.text
         with suppress(StoreError):  # the intent stands: the repair sends it again and is refused again
             await self._store.settle(application_id, SubmissionState.REJECTED, rejection=rejection)
         tell(LifeEvent.ENDED, application_id, cluster=record.home_subcluster, state="REJECTED", reason=rejection[:500])
         self._reached(CrashPoint.SETTLED, application_id)
-        return Rejected(record.home_subcluster, answer)
+        return Rejected(record.home_subcluster, refusal)
 
 
 def _tell_home(record: SubmissionRecord, **facts: float | str) -> None:

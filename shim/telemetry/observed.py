@@ -6,6 +6,7 @@ from functools import partial
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import Submission, SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submit_replies import SubmitReply
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.state_store import StateStore
@@ -30,7 +31,7 @@ class _Timed:
         self._tell(self._well if kind is None else kind.__name__, self._clock.monotonic_s() - self._began_s)
 
 
-class ObservedResourceManager:
+class ObservedResourceManager(ResourceManager):
     """A `ResourceManager` whose exchanges are counted."""
 
     def __init__(self, inner: ResourceManager, metrics: Metrics, clock: Clock) -> None:
@@ -41,10 +42,20 @@ class ObservedResourceManager:
         """See `ResourceManager`."""
         return self._inner.subcluster
 
-    async def exchange(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+    async def submit(
+        self, submission: Submission, *, timeout_s: float | None = None, accept: str = "application/json"
+    ) -> SubmitReply:
         """See `ResourceManager`."""
-        with _Timed(self._clock, "answered", partial(self._metrics.exchange, self._inner.subcluster)):
-            return await self._inner.exchange(request, timeout_s=timeout_s)
+        with self._timed():
+            return await self._inner.submit(submission, timeout_s=timeout_s, accept=accept)
+
+    async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+        """See `ResourceManager`."""
+        with self._timed():
+            return await self._inner.forward(request, timeout_s=timeout_s)
+
+    def _timed(self) -> _Timed:
+        return _Timed(self._clock, "answered", partial(self._metrics.exchange, self._inner.subcluster))
 
     async def close(self) -> None:
         """See `ResourceManager`."""

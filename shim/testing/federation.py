@@ -22,7 +22,7 @@ from shim.errors import ResourceManagerError
 from shim.federation.core.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.history_store import HistoryStore
-from shim.ports.resource_manager import ResourceManager, RestRequest
+from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 from shim.ports.stores import Stores
 from shim.submission.core.home import HomeSettings
@@ -239,7 +239,7 @@ class ScriptedFederation:
 
 
 async def _get(manager: ResourceManager, path: str) -> Any:
-    answer = await manager.exchange(RestRequest("GET", f"{_BASE}/{path}"), timeout_s=1.0)
+    answer = await manager.query(f"{_BASE}/{path}", timeout_s=1.0)
     return json.loads(answer.body)
 
 

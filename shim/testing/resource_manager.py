@@ -15,7 +15,7 @@ from typing import Any, Protocol
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.ports.clock import Clock
-from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.testing import rm_documents as build
 
 __all__ = ["BASE", "AnswersProperly", "Behaviour", "ScriptedResourceManager", "error_answer", "ok_answer"]
@@ -35,7 +35,7 @@ class Behaviour(Protocol):
         ...
 
 
-class ScriptedResourceManager:
+class ScriptedResourceManager(ResourceManager):
     """The active ResourceManager of a sub-cluster, in memory: `shim.ports.ResourceManager`.
 
     Attributes:
@@ -95,7 +95,7 @@ class ScriptedResourceManager:
         """Misbehave from now on; `AnswersProperly()` ends it."""
         self._behaviour = behaviour
 
-    async def exchange(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+    async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
         """Answer as the behaviour of the hour does."""
         self.requests.append(request)
         await asyncio.sleep(0)

@@ -69,7 +69,7 @@ class ScriptedRPC:
             return RPCAnswer(b"", RPCRefusal(JavaClass.NO_SUCH_METHOD, f"Unknown method {call.method}"))
         to_request, to_answer = row
         request = APPLICATION_CLIENT.methods[call.method].request.FromString(call.payload)
-        answer = await self._manager.exchange(to_request(request, call.user), timeout_s=timeout_s)
+        answer = await self._manager.forward(to_request(request, call.user), timeout_s=timeout_s)
         if answer.status >= _REFUSED:
             return RPCAnswer(b"", _refusal(answer))
         told = to_answer(json.loads(answer.body or b"{}"))

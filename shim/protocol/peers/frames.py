@@ -232,7 +232,7 @@ class OutcomeKind(Enum):
     TAKEN = "taken"
     """It is safe, and not at its home yet."""
     REFUSED = "refused"
-    """By its home, whose answer is `status`, `headers` and `body`."""
+    """By its home, in the words of `java_class` and `message`; `status`, `headers` and `body` if it came by REST."""
     CONFLICT = "conflict"
     FORBIDDEN = "forbidden"
     """By the policy of shares: the user may not, or the queue is full."""
@@ -241,7 +241,11 @@ class OutcomeKind(Enum):
 
 
 class OutcomeFrame(msgspec.Struct, frozen=True, tag="outcome"):
-    """The answer to a submission that was passed on."""
+    """The answer to a submission that was passed on.
+
+    Attributes:
+        java_class: Of a refusal; without `status` it came by RPC.
+    """
 
     number: int
     kind: OutcomeKind
@@ -250,6 +254,7 @@ class OutcomeFrame(msgspec.Struct, frozen=True, tag="outcome"):
     status: int = 0
     headers: Annotated[tuple[tuple[str, str], ...], msgspec.Meta(max_length=_MAX_HEADERS)] = ()
     body: bytes = b""
+    java_class: str = ""
 
 
 Question = ProposalFrame | LaunchFrame | SubmitFrame

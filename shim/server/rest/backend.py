@@ -116,7 +116,7 @@ class Backend:
             HomeUnreachableError: If no answer came in time.
         """
         within_s = self.slow_answer_within_s if is_slow else self.answer_within_s
-        asking = self.managers[subcluster].exchange(request, timeout_s=within_s)
+        asking = self.managers[subcluster].forward(request, timeout_s=within_s)
         try:
             async with asyncio.timeout(within_s):
                 return await (self._while_heard(subcluster, asking) if is_slow else asking)

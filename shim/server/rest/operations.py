@@ -56,6 +56,7 @@ _PARTS: Mapping[Operation, Part] = {
     Operation.STATISTICS: Part.APPLICATIONS,
 }
 _OK = 200
+_FAILED = 500
 
 
 @dataclass(frozen=True, slots=True)
@@ -287,9 +288,13 @@ class Operations:
         submission = submission_of(call.body, user=call.caller.user)
         taken = await self._backend.submissions.submit(submission)
         if isinstance(taken, Rejected):
-            if b"RemoteException" in taken.answer.body:
-                raise _refusal(taken.answer)
-            return taken.answer
+            refusal = taken.refusal
+            answer = RestAnswer(refusal.status or _FAILED, refusal.headers, refusal.body)
+            if b"RemoteException" in answer.body:
+                raise _refusal(answer)
+            if refusal.java_class:
+                raise JavaError(answer.status, refusal.java_class, refusal.message)
+            return answer
         location = public_url(call.request, f"{call.request.raw_path}/{submission.application_id}")
         return Outcome(Document(b"", status=202, location=location), self._now())
 

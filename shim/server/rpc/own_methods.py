@@ -3,12 +3,12 @@
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from functools import partial
 
-import msgspec
 from google.protobuf.message import Message
 
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import ApplicationDocument
+from shim.domain.submit_replies import Refusal
 from shim.errors import BodyTooLargeError, HomeUnreachableError, NotFoundError
 from shim.federation.core.federation_view import Part
 from shim.protocol.hrpc import Call, Failure, JavaClass
@@ -114,7 +114,7 @@ class OwnMethods:
         submission = decode_submission(request, payload, user=asked.caller.user)
         taken = await self._behind.submissions.submit(submission)
         if isinstance(taken, Rejected):
-            return _refused(taken.answer.body)
+            return _refused(taken.refusal)
         return SubmitApplicationResponseProto()
 
     async def _kill(self, asked: Asked) -> MethodAnswer:
@@ -241,13 +241,14 @@ class OwnMethods:
             raise TicketRequiredError(f"Delegation Token can be {done} only with kerberos authentication")
 
 
-def _refused(body: bytes) -> Failure:
-    """A home's refusal of a submission, as it was told in the form of the web services."""
-    try:
-        told = msgspec.json.decode(body)["RemoteException"]
-        return Failure(str(told["javaClassName"]), str(told.get("message") or ""))
-    except (msgspec.DecodeError, KeyError, TypeError):
-        return Failure(JavaClass.YARN, body.decode("utf-8", "replace")[:1000])
+_LONGEST_REFUSAL = 1000  # characters
+
+
+def _refused(refusal: Refusal) -> Failure:
+    """A home's refusal of a submission; without an exception's class it is the text of some other server."""
+    if refusal.java_class:
+        return Failure(refusal.java_class, refusal.message)
+    return Failure(JavaClass.YARN, refusal.text[:_LONGEST_REFUSAL])
 
 
 def _report_of(document: ApplicationDocument) -> Made:

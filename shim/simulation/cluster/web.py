@@ -10,7 +10,7 @@ from typing import Any
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError
-from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.simulation.cluster.applications import Application, Order
 from shim.simulation.cluster.manager import ModelledResourceManager
 from shim.simulation.cluster.scheduler import NodeState, QueueState
@@ -26,7 +26,7 @@ _OK, _ACCEPTED, _BAD_REQUEST, _NOT_FOUND = 200, 202, 400, 404
 _Answer = Callable[..., RestAnswer]
 
 
-class WebService:
+class WebService(ResourceManager):
     """Implements `ResourceManager`."""
 
     def __init__(self, manager: ModelledResourceManager) -> None:
@@ -52,7 +52,7 @@ class WebService:
     async def close(self) -> None:
         """Nothing is open."""
 
-    async def exchange(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:  # noqa: ARG002 - the network's
+    async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:  # noqa: ARG002 - the network's
         """Answer a request.
 
         Raises:

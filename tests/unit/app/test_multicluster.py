@@ -11,7 +11,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord, SubmissionState
 from shim.errors import ConfigError
-from shim.ports.resource_manager import RestAnswer
+from shim.ports.resource_manager import ResourceManager, RestAnswer
 from shim.protocol.proto.messages import ApplicationSubmissionContextProto, SubmitApplicationRequestProto
 from shim.protocol.yarn import RPC_SUBMISSION
 from shim.testing.clock import FakeClock
@@ -28,15 +28,19 @@ def a_config(text: str):
     return parse(text + CLUSTERS, source="heddle.toml", environment={})
 
 
-class Conf:
-    """Implements `ResourceManager.exchange` for `/conf`."""
+class Conf(ResourceManager):
+    """Implements `ResourceManager` for `/conf`."""
 
     def __init__(self, subcluster: SubClusterId, epoch: str) -> None:
-        self.subcluster = subcluster
+        self._subcluster = subcluster
         properties = [{"key": "yarn.resourcemanager.epoch", "value": epoch}]
         self._answer = RestAnswer(200, (), json.dumps({"properties": properties}).encode())
 
-    async def exchange(self, *_: object, **__: object) -> RestAnswer:
+    @property
+    def subcluster(self) -> SubClusterId:
+        return self._subcluster
+
+    async def forward(self, *_: object, **__: object) -> RestAnswer:
         return self._answer
 
 

@@ -3,11 +3,13 @@
 import pytest
 
 from shim.domain.ids import SubClusterId
+from shim.domain.submit_replies import SubmitVerdict
 from shim.errors import NeverReachedError
 from shim.federation.fence import FencedResourceManager, FencedRPC
 from shim.ports.resource_manager import RestRequest
 from shim.ports.resource_manager_rpc import RPCCall
 from shim.protocol.proto import APPLICATION_CLIENT
+from shim.testing.builders import a_submission
 from shim.testing.clock import FakeClock
 from shim.testing.resource_manager import ScriptedResourceManager
 from shim.testing.resource_manager_rpc import ScriptedRPC
@@ -36,7 +38,12 @@ async def test_a_retired_cluster_is_not_asked_by_rest(is_retired):
     request = RestRequest("GET", "/ws/v1/cluster/info")
     if is_retired:
         with pytest.raises(NeverReachedError, match="retired"):
-            await fenced.exchange(request)
+            await fenced.forward(request)
+        with pytest.raises(NeverReachedError, match="retired"):
+            await fenced.submit(a_submission())
+        with pytest.raises(NeverReachedError, match="retired"):
+            await fenced.query("/ws/v1/cluster/info")
     else:
-        await fenced.exchange(request)
-    assert len(inner.requests) == (not is_retired)
+        await fenced.forward(request)
+        assert (await fenced.submit(a_submission())).verdict is SubmitVerdict.TAKEN
+    assert len(inner.requests) == (0 if is_retired else 2)

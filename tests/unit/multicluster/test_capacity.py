@@ -12,7 +12,7 @@ from shim.domain.subclusters import Admission, HaState
 from shim.federation.core.federation_view import FederationView
 from shim.federation.epochs import Epochs
 from shim.multicluster.capacity import SpanRooms
-from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_node_report, a_queue_report, a_report
 
@@ -101,8 +101,8 @@ def test_what_is_known_of_nodes_follows_the_view():
     assert look(rooms)[WEST].nodes == 2
 
 
-class Conf:
-    """Implements `ResourceManager.exchange` for `/conf`."""
+class Conf(ResourceManager):
+    """Implements `ResourceManager` for `/conf`."""
 
     def __init__(self, epoch: str | None, status: int = 200) -> None:
         properties = [{"key": "other", "value": "1"}]
@@ -111,7 +111,8 @@ class Conf:
         self.answer = RestAnswer(status, (), json.dumps({"properties": properties}).encode())
         self.asked = 0
 
-    async def exchange(self, _request: RestRequest, **_: object) -> RestAnswer:
+    async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+        del request, timeout_s
         self.asked += 1
         return self.answer
 

@@ -3,10 +3,10 @@ import asyncio
 import pytest
 
 from shim.domain.ids import GlobalMasterId, SubClusterId
+from shim.domain.submit_replies import Refusal
 from shim.errors import ConflictError, NoUsableSubClusterError, RemoteProtocolError, UnavailableError
 from shim.peers.ownership import Owner
 from shim.peers.passing_on import ForwardedSubmissionService, PassingOn
-from shim.ports.resource_manager import RestAnswer
 from shim.protocol.peers import OutcomeFrame, OutcomeKind, ResyncFrame
 from shim.submission.service import Accepted, Rejected
 from shim.testing.builders import a_submission
@@ -107,9 +107,11 @@ async def test_the_owners_errors_are_the_same_errors_here(two, error):
 
 
 async def test_a_refusal_of_the_home_comes_through_as_it_is(two):
-    answer = RestAnswer(403, (("Content-Type", "application/json"),), b'{"RemoteException":{}}')
-    two.there.answer = Rejected(EAST, answer)
-    assert await two.passing.submit(a_submission(1)) == Rejected(EAST, answer)
+    by_rest = Refusal("", "", 403, (("Content-Type", "application/json"),), b'{"RemoteException":{}}')
+    by_rpc = Refusal("org.apache.hadoop.security.AccessControlException", "ada may not")
+    for number, refusal in enumerate((by_rest, by_rpc), start=1):
+        two.there.answer = Rejected(EAST, refusal)
+        assert await two.passing.submit(a_submission(number)) == Rejected(EAST, refusal)
     assert two.listing.listed == {}
 
 

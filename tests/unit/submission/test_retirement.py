@@ -154,7 +154,7 @@ async def test_nothing_reaches_the_dead_and_nothing_from_there_is_believed(feder
     federation["east"].behave(AnswersProperly())
     taken = len(federation["east"].taken)
     with pytest.raises(NeverReachedError, match="is retired"):
-        await heddle.managers[EAST].exchange(RestRequest("GET", "/ws/v1/cluster/info"))
+        await heddle.managers[EAST].forward(RestRequest("GET", "/ws/v1/cluster/info"))
     await rounds(federation, heddle)
     assert len(federation["east"].taken) == taken
     assert EAST in heddle.view.late(federation.clock.now_s())

@@ -217,8 +217,8 @@ async def test_a_refusal_is_the_homes_own_answer() -> None:
     federation["east"].behave(RejectsSubmissions("too large"))
     outcome = await heddle.submissions.submit(a_submission())
     assert isinstance(outcome, Rejected)
-    assert outcome.answer.status == 400
-    assert b"too large" in outcome.answer.body
+    assert outcome.refusal.status == 400
+    assert b"too large" in outcome.refusal.body
     record = await federation.store.find(AN_ID)
     assert record is not None
     assert record.state is SubmissionState.REJECTED
@@ -293,7 +293,7 @@ async def test_a_failure_of_the_home_itself_with_the_application_unknown_is_a_re
     federation["east"].behave(MisbehavesFor(FailsInternally(), applies=is_submission))
     outcome = await heddle.submissions.submit(a_submission())
     assert isinstance(outcome, Rejected)
-    assert outcome.answer.status == 500
+    assert outcome.refusal.status == 500
     assert await state_of(federation) is SubmissionState.REJECTED
 
 

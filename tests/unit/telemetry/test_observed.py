@@ -37,7 +37,7 @@ class AnswersOnce:
     subcluster = SubClusterId("east")
     has_answered = False
 
-    async def exchange(self, request, *, timeout_s=None):
+    async def forward(self, request, *, timeout_s=None):
         if self.has_answered:
             raise NoAnswerError("east", f"silent for {timeout_s} s")
         self.has_answered = True
@@ -58,9 +58,9 @@ async def test_an_exchange_is_passed_on_and_timed():
     tape = Tape()
     observed = ObservedResourceManager(AnswersOnce(), tape, TickingClock())
     assert observed.subcluster == "east"
-    assert (await observed.exchange(RestRequest("GET", "/x"))).body == b"/x"
+    assert (await observed.forward(RestRequest("GET", "/x"))).body == b"/x"
     with pytest.raises(NoAnswerError, match="silent for 2"):
-        await observed.exchange(RestRequest("GET", "/x"), timeout_s=2)
+        await observed.forward(RestRequest("GET", "/x"), timeout_s=2)
     assert tape.told == [("east", "answered", 1.0), ("east", "NoAnswerError", 1.0)]
 
 

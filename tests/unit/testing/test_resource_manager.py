@@ -32,16 +32,16 @@ def submission(application_id, **fields):
 
 async def test_a_submission_is_taken_once_however_often_it_comes(manager):
     for name in ("first", "second"):
-        answer = await manager.exchange(submission(ONE, **{"application-name": name}))
+        answer = await manager.forward(submission(ONE, **{"application-name": name}))
         assert (answer.status, answer.body) == (202, b"")
         assert answer.header("location").endswith(f"/apps/{ONE}")
     assert manager.submissions == {ONE: 2}
-    app = json.loads((await manager.exchange(get(f"apps/{ONE}"))).body)["app"]
+    app = json.loads((await manager.forward(get(f"apps/{ONE}"))).body)["app"]
     assert (app["name"], app["user"], app["queue"], app["state"]) == ("first", "alice", "root.default", "ACCEPTED")
 
 
 async def test_an_unknown_application_is_answered_as_a_real_one_does(manager):
-    answer = await manager.exchange(get("apps/application_1_0009"))
+    answer = await manager.forward(get("apps/application_1_0009"))
     error = json.loads(answer.body)["RemoteException"]
     assert answer.status == 404
     assert error["message"] == "java.lang.Exception: app with id: application_1_0009 not found"
@@ -53,7 +53,7 @@ async def test_lists_are_filtered_by_state_and_time_of_the_end(manager):
     begin = int(manager.clock.now_s() * 1000)
 
     async def ids(**parameters):
-        apps = json.loads((await manager.exchange(get("apps", **parameters))).body)["apps"]
+        apps = json.loads((await manager.forward(get("apps", **parameters))).body)["apps"]
         return [app["id"] for app in apps.get("app", [])]
 
     assert len(await ids()) == 2
@@ -65,7 +65,7 @@ async def test_lists_are_filtered_by_state_and_time_of_the_end(manager):
 async def test_a_kill_is_202_then_200(manager):
     manager.add_application(ONE)
     kill = RestRequest("PUT", f"{BASE}/apps/{ONE}/state", user="alice", body=b'{"state":"KILLED"}')
-    assert [(await manager.exchange(kill)).status for _ in range(2)] == [202, 200]
+    assert [(await manager.forward(kill)).status for _ in range(2)] == [202, 200]
 
 
 async def test_a_restart_shows_in_the_start_time_and_may_forget(manager):
@@ -92,32 +92,32 @@ async def test_a_restart_shows_in_the_start_time_and_may_forget(manager):
 async def test_what_becomes_of_a_submission_when_it_misbehaves(manager, behaviour, error, is_taken):
     manager.behave(behaviour)
     with pytest.raises(error):
-        await manager.exchange(submission(ONE))
+        await manager.forward(submission(ONE))
     assert (ONE in manager.applications) is is_taken
 
 
 async def test_a_paused_one_takes_what_waited_when_it_wakes(manager):
     paused = misbehaviours.IsPaused()
     manager.behave(paused)
-    waiting = asyncio.create_task(manager.exchange(submission(ONE), timeout_s=2.0))
+    waiting = asyncio.create_task(manager.forward(submission(ONE), timeout_s=2.0))
     await manager.clock.advance(2.0)
     with pytest.raises(NoAnswerError):
         await waiting
     assert manager.applications == {}
     paused.wake()
     assert ONE in manager.applications
-    assert (await manager.exchange(get("info"))).status == 200
+    assert (await manager.forward(get("info"))).status == 200
 
 
 async def test_one_that_recovers_lists_nothing_with_status_200(manager):
     manager.add_application(ONE)
     recovering = misbehaviours.IsRecovering()
     manager.behave(recovering)
-    assert json.loads((await manager.exchange(get("apps"))).body) == {"apps": {}}
-    assert (await manager.exchange(get(f"apps/{ONE}"))).status == 404
-    assert b"INITIALIZING" in (await manager.exchange(get("info"))).body
+    assert json.loads((await manager.forward(get("apps"))).body) == {"apps": {}}
+    assert (await manager.forward(get(f"apps/{ONE}"))).status == 404
+    assert b"INITIALIZING" in (await manager.forward(get("info"))).body
     with pytest.raises(NoAnswerError):
-        await manager.exchange(submission(ApplicationId(1, 2)))
+        await manager.forward(submission(ApplicationId(1, 2)))
     assert len(recovering.harmful) == 1
 
 
@@ -127,11 +127,11 @@ async def test_misbehaviour_may_be_for_some_requests_only(manager):
     )
     manager.behave(only_once)
     paths = ("info", "nodes", "nodes")
-    assert [(await manager.exchange(get(path))).status for path in paths] == [200, 500, 200]
+    assert [(await manager.forward(get(path))).status for path in paths] == [200, 500, 200]
 
 
 async def test_a_refused_submission_is_400_and_changes_nothing(manager):
     manager.behave(misbehaviours.RejectsSubmissions("too much"))
-    answer = await manager.exchange(submission(ONE))
+    answer = await manager.forward(submission(ONE))
     assert (answer.status, ONE in manager.applications) == (400, False)
     assert b"too much" in answer.body

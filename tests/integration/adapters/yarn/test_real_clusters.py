@@ -68,13 +68,13 @@ class Front:
         }
         body = json.dumps(context).encode()
         request = RestRequest("POST", "/ws/v1/cluster/apps", user="alice", headers=JSON, body=body)
-        assert (await self.manager.exchange(request, timeout_s=10.0)).status == 202
+        assert (await self.manager.forward(request, timeout_s=10.0)).status == 202
         return application_id
 
     async def kill(self, application_id):
         path = f"/ws/v1/cluster/apps/{application_id}/state"
         request = RestRequest("PUT", path, user="alice", headers=JSON, body=b'{"state":"KILLED"}')
-        await self.manager.exchange(request, timeout_s=10.0)
+        await self.manager.forward(request, timeout_s=10.0)
         self.reading.mark_written(application_id)
 
     def is_stored(self, application_id):
@@ -137,10 +137,10 @@ async def test_documents_are_those_of_the_resource_manager_byte_for_byte(lab):
         await until(lambda: is_final(front.view.find(application_id)))
         read = await front.reading.application(application_id, viewer="alice")
         request = RestRequest("GET", f"/ws/v1/cluster/apps/{application_id}")
-        assert (await front.manager.exchange(request)).body == b'{"app":%s}' % read.document.raw
+        assert (await front.manager.forward(request)).body == b'{"app":%s}' % read.document.raw
         info = RestRequest("GET", "/ws/v1/cluster/info")
         read_info = await front.documents.part_of(EAST, Part.INFO)
-        assert read_info.documents[EAST].raw == (await front.manager.exchange(info)).body
+        assert read_info.documents[EAST].raw == (await front.manager.forward(info)).body
 
 
 async def test_a_killed_and_restarted_resource_manager_never_ends_an_application(fresh_lab):

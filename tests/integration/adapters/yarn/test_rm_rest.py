@@ -140,7 +140,7 @@ async def a_closed_port():
 async def test_an_answer_comes_through_with_its_status_and_headers():
     script = answers("404 Not Found", b"no", ("X-Odd: 1", "Set-Cookie: hadoop.auth=u=x", "Connection: keep-alive"))
     async with talking(script) as (manager, _):
-        answer = await manager.exchange(PING)
+        answer = await manager.forward(PING)
     assert (answer.status, answer.body) == (404, b"no")
     assert answer.headers == (("X-Odd", "1"),)
 
@@ -148,30 +148,30 @@ async def test_an_answer_comes_through_with_its_status_and_headers():
 async def test_a_refused_connection_was_never_reached():
     async with a_closed_port() as address, talking(addresses=[address]) as (manager,):
         with pytest.raises(NeverReachedError, match=address):
-            await manager.exchange(POST)
+            await manager.forward(POST)
 
 
 async def test_a_name_that_does_not_resolve_was_never_reached():
     async with talking(addresses=["http://nosuch.invalid:1"]) as (manager,):
         with pytest.raises(NeverReachedError):
-            await manager.exchange(POST)
+            await manager.forward(POST)
 
 
 @pytest.mark.parametrize("script", [is_silent, hangs_up], ids=["silent", "hangs up"])
 async def test_a_request_that_was_sent_and_not_answered_may_have_been_taken(script):
     async with talking(script, timeout_s=1.5) as (manager, server):
         with pytest.raises(NoAnswerError):
-            await manager.exchange(POST)
+            await manager.forward(POST)
     assert [body for _, body in server.requests] == [b"hi"]
 
 
 async def test_a_server_that_takes_no_more_connections_is_not_said_to_have_seen_anything():
     async with talking(is_silent, connections=1) as (manager, server):
-        first = asyncio.create_task(manager.exchange(POST, timeout_s=4.0))
+        first = asyncio.create_task(manager.forward(POST, timeout_s=4.0))
         while not server.requests:  # noqa: ASYNC110 - the other end is a socket
             await asyncio.sleep(0.01)
         with pytest.raises(NeverReachedError):
-            await manager.exchange(POST, timeout_s=0.3)
+            await manager.forward(POST, timeout_s=0.3)
         with pytest.raises(NoAnswerError):
             await first
 
@@ -192,20 +192,20 @@ async def test_a_server_that_takes_no_more_connections_is_not_said_to_have_seen_
 async def test_a_broken_or_oversized_answer_is_cut_and_not_believed(script):
     async with talking(script, timeout_s=20.0) as (manager, _):
         with pytest.raises(MalformedAnswerError):
-            await manager.exchange(PING)
+            await manager.forward(PING)
 
 
 @pytest.mark.parametrize("script", [drips, sends_endless_headers], ids=["drips", "headers"])
 async def test_an_answer_that_does_not_end_in_time_is_given_up(script):
     async with talking(script, timeout_s=1.5) as (manager, _):
         with pytest.raises((NoAnswerError, MalformedAnswerError)):
-            await manager.exchange(PING)
+            await manager.forward(PING)
 
 
 async def test_a_packed_answer_that_was_not_asked_for_is_unpacked():
     script = answers(body=gzip.compress(b"x" * 900_000), headers=("Content-Encoding: gzip",))
     async with talking(script) as (manager, server):
-        answer = await manager.exchange(PING)
+        answer = await manager.forward(PING)
     assert answer.body == b"x" * 900_000
     assert answer.headers == ()
     assert "Accept-Encoding: identity" in server.requests[0][0]
@@ -213,18 +213,18 @@ async def test_a_packed_answer_that_was_not_asked_for_is_unpacked():
 
 async def test_a_broken_connection_is_not_used_for_the_next_request():
     async with talking(answers()) as (manager, server):
-        await manager.exchange(PING)
+        await manager.forward(PING)
         server.script = hangs_up
         with pytest.raises(NoAnswerError):
-            await manager.exchange(POST)
+            await manager.forward(POST)
         server.script = answers()
-        assert (await manager.exchange(POST)).status == 200
+        assert (await manager.forward(POST)).status == 200
 
 
 async def test_connections_are_kept():
     async with talking(answers()) as (manager, server):
         for _ in range(5):
-            await manager.exchange(PING)
+            await manager.forward(PING)
     assert server.connections == 1
 
 
@@ -248,7 +248,7 @@ def line(server):
 )
 async def test_the_user_goes_along_as_the_configuration_says(user, is_proxy, identity):
     async with talking(answers(), is_proxy=is_proxy) as (manager, server):
-        await manager.exchange(RestRequest("GET", "/a", parameters=(("x", "1"),), user=user))
+        await manager.forward(RestRequest("GET", "/a", parameters=(("x", "1"),), user=user))
     assert line(server) == f"GET /a?{identity}&x=1 HTTP/1.1"
     assert "X-Evil" not in "".join(server.requests[-1][0].split("\r\n")[1:])
 
@@ -256,14 +256,14 @@ async def test_the_user_goes_along_as_the_configuration_says(user, is_proxy, ide
 @pytest.mark.parametrize("name", ["user.name", "USER.NAME", "doAs", "DOAS", "doA\u017f", "delegation", "op"])
 async def test_what_the_authentication_filter_acts_on_does_not_travel(name):
     async with talking(answers()) as (manager, server):
-        await manager.exchange(RestRequest("GET", "/a", parameters=((name, "root"), ("x", "1")), user="alice"))
+        await manager.forward(RestRequest("GET", "/a", parameters=((name, "root"), ("x", "1")), user="alice"))
     assert line(server) == "GET /a?user.name=alice&x=1 HTTP/1.1"
 
 
 @pytest.mark.parametrize("value", ["1;doAs=root", "1&doAs=root", "1%26doAs=root", "1#doAs=root", "1\r\nX: y", "+;=ü"])
 async def test_a_parameter_is_one_parameter_whatever_it_holds(value):
     async with talking(answers()) as (manager, server):
-        await manager.exchange(RestRequest("GET", "/a", parameters=((f"x{value}", value),), user="alice"))
+        await manager.forward(RestRequest("GET", "/a", parameters=((f"x{value}", value),), user="alice"))
     path, _, query = line(server).removeprefix("GET ").removesuffix(" HTTP/1.1").partition("?")
     assert path == "/a"
     assert re.split("[&;]", query)[0] == "user.name=alice"
@@ -275,7 +275,7 @@ async def test_headers_that_claim_something_do_not_travel():
     headers = (("Accept", "application/json"), ("Cookie", "hadoop.auth=root"), ("X-Forwarded-For", "::1"))
     headers += (("Authorization", "Basic x"), ("Host", "evil"), ("Transfer-Encoding", "chunked"))
     async with talking(answers()) as (manager, server):
-        await manager.exchange(RestRequest("GET", "/a", user="alice", headers=headers))
+        await manager.forward(RestRequest("GET", "/a", user="alice", headers=headers))
     head = server.requests[-1][0].lower()
     assert "accept: application/json" in head
     assert not any(word in head for word in ("cookie", "forwarded", "authorization", "evil", "chunked"))
@@ -283,8 +283,8 @@ async def test_headers_that_claim_something_do_not_travel():
 
 async def test_a_cookie_of_one_user_is_not_sent_for_another():
     async with talking(answers(headers=("Set-Cookie: hadoop.auth=u=alice; Path=/",))) as (manager, server):
-        await manager.exchange(PING)
-        await manager.exchange(RestRequest("GET", "/ping", user="bob"))
+        await manager.forward(PING)
+        await manager.forward(RestRequest("GET", "/ping", user="bob"))
     assert "cookie" not in server.requests[-1][0].lower()
 
 
@@ -299,7 +299,7 @@ async def test_a_cookie_of_one_user_is_not_sent_for_another():
 )
 async def test_a_path_travels_without_parameters_and_never_breaks_the_request(path, sent):
     async with talking(answers()) as (manager, server):
-        await manager.exchange(RestRequest("GET", path, user="a"))
+        await manager.forward(RestRequest("GET", path, user="a"))
     assert line(server) == f"GET {sent}?user.name=a HTTP/1.1"
 
 
@@ -312,7 +312,7 @@ async def test_a_redirect_is_no_answer_and_is_not_followed(status):
         script = answers(status, b"", (f"Location: {elsewhere.address}/x?user.name=heddle&doAs=alice",))
         async with talking(script) as (manager, _):
             with pytest.raises(MalformedAnswerError, match=f"answered {status[:3]} and points to .*/x;") as caught:
-                await manager.exchange(PING)
+                await manager.forward(PING)
         assert "doAs" not in str(caught.value)
         assert elsewhere.requests == []
 
@@ -323,7 +323,7 @@ async def test_a_redirect_is_no_answer_and_is_not_followed(status):
 async def test_a_status_that_is_none_is_no_answer(status):
     async with talking(answers(status, b"{}")) as (manager, _):
         with pytest.raises(MalformedAnswerError):
-            await manager.exchange(PING)
+            await manager.forward(PING)
 
 
 def is_standby_of(active):
@@ -355,9 +355,9 @@ def is_active(started_on=9, body=b"active"):
 async def test_a_standby_sends_on_to_the_registered_active_one_body_and_all():
     async with talking(answers(), is_active()) as (manager, standby, active):
         standby.script = is_standby_of(lambda: f"{active.address}/ws/v1/cluster/apps")
-        assert (await manager.exchange(POST)).body == b"active"
+        assert (await manager.forward(POST)).body == b"active"
         assert active.requests[-1][1] == b"hi"
-        await manager.exchange(PING)
+        await manager.forward(PING)
         assert manager.active_address == active.address
     assert len(standby.requests) == 1
 
@@ -366,27 +366,27 @@ async def test_a_standby_that_points_elsewhere_is_not_followed():
     async with serving(is_active()) as (elsewhere,):
         async with talking(is_standby_of(lambda: f"{elsewhere.address}/x")) as (manager, _):
             with pytest.raises(StandbyError, match="not a configured address"):
-                await manager.exchange(POST)
+                await manager.forward(POST)
         assert elsewhere.requests == []
 
 
 async def test_s28_a_standby_that_points_to_what_is_no_address_is_not_followed():
     async with talking(is_standby_of(lambda: "http://[evil")) as (manager, _):
         with pytest.raises(StandbyError, match="not a configured address"):
-            await manager.exchange(POST)
+            await manager.forward(POST)
 
 
 async def test_a_standby_without_location_lets_the_others_be_asked():
     refresh = answers("307 Temporary Redirect", b"Can not find any active RM. Will retry", ("Refresh: 3; url=x",))
     async with talking(refresh, refresh, is_active()) as (manager, *_):
-        assert (await manager.exchange(POST)).body == b"active"
+        assert (await manager.forward(POST)).body == b"active"
 
 
 async def test_no_active_one_at_all_is_said_so():
     refresh = answers("307 Temporary Redirect", b"Can not find any active RM. Will retry", ("Refresh: 3; url=x",))
     async with talking(refresh, refresh) as (manager, *_):
         with pytest.raises(StandbyError):
-            await manager.exchange(POST)
+            await manager.forward(POST)
 
 
 async def test_one_that_is_down_is_passed_over():
@@ -395,23 +395,23 @@ async def test_one_that_is_down_is_passed_over():
         serving(is_active()) as (active,),
         talking(addresses=[down, active.address]) as (manager,),
     ):
-        assert (await manager.exchange(POST)).body == b"active"
+        assert (await manager.forward(POST)).body == b"active"
         assert manager.active_address == active.address
 
 
 async def test_info_of_a_standby_is_not_taken_for_that_of_the_sub_cluster():
     info = RestRequest("GET", "/ws/v1/cluster/info")
     async with talking(is_standby_of(lambda: "http://127.0.0.1:1/"), is_active()) as (manager, *_):
-        assert b"ACTIVE" in (await manager.exchange(info)).body
+        assert b"ACTIVE" in (await manager.forward(info)).body
     async with talking(*[is_standby_of(lambda: "http://127.0.0.1:1/")] * 2) as (manager, *_):
-        assert b"STANDBY" in (await manager.exchange(info)).body
+        assert b"STANDBY" in (await manager.forward(info)).body
 
 
 async def test_a_paused_active_one_is_left_for_its_successor_by_the_second_request():
     async with talking(is_silent, is_active(), timeout_s=6.0, connect_timeout_s=2.0) as (manager, paused, successor):
         with pytest.raises(NoAnswerError):
-            await manager.exchange(POST, timeout_s=1.0)
-        assert (await manager.exchange(POST)).body == b"active"
+            await manager.forward(POST, timeout_s=1.0)
+        assert (await manager.forward(POST)).body == b"active"
         assert manager.active_address == successor.address
     assert sum(head.startswith("POST") for head, _ in paused.requests) == 1
 
@@ -420,9 +420,9 @@ async def test_of_two_that_say_active_the_later_one_is_believed():
     async with talking(is_active(5, b"old"), is_active(9, b"new")) as (manager, old, _):
         old.script, script = is_silent, old.script
         with pytest.raises(NoAnswerError):
-            await manager.exchange(POST, timeout_s=1.0)
+            await manager.forward(POST, timeout_s=1.0)
         old.script = script
-        assert (await manager.exchange(POST)).body == b"new"
+        assert (await manager.forward(POST)).body == b"new"
 
 
 # ---------------------------------------------------------------------- TLS
@@ -432,10 +432,10 @@ async def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path):
     async with tls_server(tmp_path) as (address, certificate):
         async with talking(addresses=[address]) as (manager,):
             with pytest.raises(NeverReachedError, match="CERTIFICATE_VERIFY_FAILED"):
-                await manager.exchange(PING)
+                await manager.forward(PING)
         for settings in ({"ca_file": certificate}, {"verify_tls": False}):
             async with talking(addresses=[address], **settings) as (manager,):
-                assert (await manager.exchange(PING)).body == b"{}"
+                assert (await manager.forward(PING)).body == b"{}"
 
 
 @asynccontextmanager

@@ -55,7 +55,7 @@ def play(story):
 
 
 async def get(cluster, path, **query):
-    answer = await cluster.web.exchange(RestRequest("GET", path, tuple(query.items())))
+    answer = await cluster.web.forward(RestRequest("GET", path, tuple(query.items())))
     assert answer.status == 200, answer.body
     return answer.body
 
@@ -99,7 +99,7 @@ def test_a_submission_over_rest_is_listed_killed_and_refused_for_an_unknown_queu
     async def story(cluster):
         def submit(queue):
             body = json.dumps({"application-id": str(NAME), "queue": queue, "application-name": "x"}).encode()
-            return cluster.web.exchange(RestRequest("POST", f"{BASE}/apps", user="alice", body=body))
+            return cluster.web.forward(RestRequest("POST", f"{BASE}/apps", user="alice", body=body))
 
         refused = await submit("nowhere")
         assert (refused.status, b"unknown queue" in refused.body) == (400, True)
@@ -109,11 +109,11 @@ def test_a_submission_over_rest_is_listed_killed_and_refused_for_an_unknown_queu
             await get(cluster, f"{BASE}/apps", states="ACCEPTED"), cluster.web.subcluster, 0.0
         )
         assert listed[NAME].summary.queue == "root.a"
-        killed = await cluster.web.exchange(RestRequest("PUT", f"{BASE}/apps/{NAME}/state", body=b'{"state":"KILLED"}'))
+        killed = await cluster.web.forward(RestRequest("PUT", f"{BASE}/apps/{NAME}/state", body=b'{"state":"KILLED"}'))
         assert killed.status == 202
         shown = application_document(await get(cluster, f"{BASE}/apps/{NAME}"), cluster.web.subcluster, 0.0)
         assert shown.summary.state.value == "KILLED"
-        missing = await cluster.web.exchange(RestRequest("GET", f"{BASE}/apps/application_1_1"))
+        missing = await cluster.web.forward(RestRequest("GET", f"{BASE}/apps/application_1_1"))
         assert (missing.status, b"NotFoundException" in missing.body) == (404, True)
 
     play(story)
