@@ -21,7 +21,15 @@ import aiohttp
 
 from shim.lab import Lab, LabSpec
 from shim.testing.postgresql import LocalPostgreSQL
-from tests.support.masters import Master, Masters, Nursery, fresh_database, masters_over, names_that_share, until
+from tests.support.masters import (
+    MasterProcess,
+    MasterProcesses,
+    Nursery,
+    fresh_database,
+    masters_over,
+    names_that_share,
+    until,
+)
 
 _QUEUES = ("root.default", "root.prod")
 _AT_ONCE = 8
@@ -34,9 +42,9 @@ _SETTLE_S = 15.0
 class _Trials:
     """Masters that die, and what became of the applications."""
 
-    masters: Masters
+    masters: MasterProcesses
     rng: Random
-    gms: list[Master] = field(default_factory=list)
+    gms: list[MasterProcess] = field(default_factory=list)
     ids: list[str] = field(default_factory=list)
     moved_after_s: list[float] = field(default_factory=list)
     local_kills: int = 0
@@ -95,7 +103,7 @@ class _Trials:
         _, cluster, number = victim.name.split("-")
         await self.masters.start_lm(cluster, int(number))
 
-    async def _until_it_owns(self, gm: Master, *, at_least: int) -> float:
+    async def _until_it_owns(self, gm: MasterProcess, *, at_least: int) -> float:
         async def owns() -> bool:
             told = await self.masters.get(gm, "/heddle/v1/masters")
             owned = [queue for queue in told["queues"] if queue["owner"] == gm.name]

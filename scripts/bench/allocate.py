@@ -39,7 +39,7 @@ _DIRECT, _PROXY, _AT_HOME, _SPANS = "RM directly", "AMRMProxy", "Heddle, at home
 
 
 @dataclass
-class _Master:
+class _ApplicationMaster:
     """One ApplicationMaster, and how long its calls took."""
 
     way: str
@@ -87,7 +87,7 @@ class _SchedulerLogins:
     proxy_port: int
     heddle: HeddleProcess
 
-    async def log_in(self, folder: Path) -> list[_Master]:
+    async def log_in(self, folder: Path) -> list[_ApplicationMaster]:
         """So many masters of each kind."""
         (node,) = self.east.record.layout.nodes
         direct, front = self.east.client_rpc, self.heddle.front
@@ -100,15 +100,15 @@ class _SchedulerLogins:
         ]
 
 
-async def _masters(way: str, address: str, tokens: Sequence[TokenSecret]) -> list[_Master]:
-    masters = [_Master(way, Beats(await log_in(address, token))) for token in tokens]
+async def _masters(way: str, address: str, tokens: Sequence[TokenSecret]) -> list[_ApplicationMaster]:
+    masters = [_ApplicationMaster(way, Beats(await log_in(address, token))) for token in tokens]
     for master in masters:
         await master.beats.register()
         await master.beats.call(asks_for(_CONTAINERS))
     return masters
 
 
-async def _drive(servers: _SchedulerLogins, folder: Path, seconds: float, say: Say) -> list[_Master]:
+async def _drive(servers: _SchedulerLogins, folder: Path, seconds: float, say: Say) -> list[_ApplicationMaster]:
     say(f"logging in {_MASTERS} masters of each kind")
     masters = await servers.log_in(folder)
     await _beat(masters, _SETTLES_S)
@@ -119,7 +119,7 @@ async def _drive(servers: _SchedulerLogins, folder: Path, seconds: float, say: S
     return masters
 
 
-async def _beat(masters: Sequence[_Master], seconds: float) -> None:
+async def _beat(masters: Sequence[_ApplicationMaster], seconds: float) -> None:
     """All call, one at a time: what one waits for is not another's call here."""
     random = Random(7)  # noqa: S311 - when a master calls is no secret
     ends_s = time.perf_counter() + seconds
@@ -130,7 +130,7 @@ async def _beat(masters: Sequence[_Master], seconds: float) -> None:
             await asyncio.sleep(max(0.0, _EVERY_S / len(masters) - (time.perf_counter() - began_s)))
 
 
-def _table(masters: Sequence[_Master]) -> Iterator[str]:
+def _table(masters: Sequence[_ApplicationMaster]) -> Iterator[str]:
     ways = dict.fromkeys(master.way for master in masters)
     times_ms = {
         way: [1000 * each for master in masters if master.way == way for each in master.times_s] for way in ways
@@ -145,6 +145,6 @@ def _table(masters: Sequence[_Master]) -> Iterator[str]:
     yield from figure_table("allocate", columns, rows)
 
 
-def _held(masters: Sequence[_Master], way: str) -> str:
+def _held(masters: Sequence[_ApplicationMaster], way: str) -> str:
     hosts = [host for master in masters if master.way == way for host in master.beats.hosts]
     return f"{len(hosts)} on {len(set(hosts))} nodes"

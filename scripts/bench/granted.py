@@ -15,7 +15,7 @@ from scripts.bench.report import figure_table
 from shim.lab import Lab, LabSpec
 from tests.support.client_jars import compile_program, unmanaged_am_jars
 from tests.support.heddle_process import HeddleProcess
-from tests.support.spans import SPANNING, spanning_secret
+from tests.support.spanning import SPANNING, spanning_secret
 from tests.support.stock_client import Server, StockClient
 
 __all__ = ["granted"]

@@ -14,18 +14,18 @@ import uvloop
 from prometheus_client import CollectorRegistry
 
 from scripts.bench.relay_fleets import attempt
-from shim.app.host import SystemClock
+from shim.app.host_limits import SystemClock
 from shim.domain.allocations import Running
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.identity.service import Caller
-from shim.multicluster.core import Room
+from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.matching import MatchSettings
-from shim.multicluster.service import Spanning
-from shim.multicluster.session_worker import SpanSettings
-from shim.multicluster.sessions import SpanTools
-from shim.multicluster.splitters import SpanMatching
-from shim.multicluster.unmanaged import UnmanagedMasters
+from shim.multicluster.service import MultiClusterService
+from shim.multicluster.session_worker import SessionSettings
+from shim.multicluster.sessions import SessionTools
+from shim.multicluster.splitters import AttemptMatching
+from shim.multicluster.unmanaged import UnmanagedAMs
 from shim.ports.attempt_calls import Attempt, AttemptService
 from shim.protocol.hrpc import Call, Failure
 from shim.protocol.proto.messages import AllocateRequestProto
@@ -36,9 +36,9 @@ from shim.server.rpc.scheduler_connection import SchedulerLimits
 from shim.server.rpc.scheduler_server import SchedulerServer
 from shim.telemetry import configure_logs
 from shim.telemetry.relay import RelayMetrics
+from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.scheduler import ScriptedScheduler, token_for
-from shim.testing.span_clusters import SpanCluster, SpanClusters
-from shim.testing.span_stores import InMemorySpanStore
+from shim.testing.scheduling_clusters import SchedulingCluster, SchedulingClusters
 
 __all__ = [
     "Process",
@@ -98,17 +98,17 @@ class _OneHome:
         return self.spans(attempt)
 
 
-class _FarRooms:
-    """Implements what `Span` needs of `SpanRooms`: no room at home, more than enough elsewhere."""
+class _RemoteCapacities:
+    """`ClusterCapacities` for a `MultiClusterAttempt`: no room at home, more than enough elsewhere."""
 
     def queue_at(self, _subcluster: SubClusterId, told: str) -> str:
         """The same everywhere."""
         return f"root.{told}"
 
-    def look(self, home: SubClusterId, _told: str, closed: Collection[SubClusterId]) -> tuple[Room, ...]:
+    def look(self, home: SubClusterId, _told: str, closed: Collection[SubClusterId]) -> tuple[ClusterCapacity, ...]:
         """Both sub-clusters."""
         return tuple(
-            Room(
+            ClusterCapacity(
                 name,
                 is_home=name == home,
                 is_open=name not in closed,
@@ -224,9 +224,9 @@ async def _server(homes: _OneHome, port: int, service: AttemptService | None) ->
     return int(server.address.rpartition(":")[2])
 
 
-def _service() -> Spanning:
-    far = SpanCluster(_FAR, _EPOCH, may_grant=1 << 20)
-    clusters, store, clock = {_FAR: far}, InMemorySpanStore(), SystemClock()
+def _service() -> MultiClusterService:
+    far = SchedulingCluster(_FAR, _EPOCH, may_grant=1 << 20)
+    clusters, store, clock = {_FAR: far}, InMemoryMultiClusterStore(), SystemClock()
 
     async def keeps_containers(_: ApplicationId) -> bool:
         return False
@@ -234,14 +234,14 @@ def _service() -> Spanning:
     async def at_home(_: Attempt) -> tuple[Running, ...]:
         return ()
 
-    return Spanning(
-        SpanTools(
-            masters=UnmanagedMasters(clusters, SpanClusters(clusters), store, clock),
+    return MultiClusterService(
+        SessionTools(
+            unmanaged_ams=UnmanagedAMs(clusters, SchedulingClusters(clusters), store, clock),
             store=store,
-            rooms=_FarRooms(),  # type: ignore[arg-type]  # as far as it is needed
-            matching=SpanMatching(None, MatchSettings()),
+            capacities=_RemoteCapacities(),  # type: ignore[arg-type]  # as far as it is needed
+            matching=AttemptMatching(None, MatchSettings()),
             clock=clock,
-            settings=SpanSettings(beat_s=1.0, lost_after_s=_LATE_S),
+            settings=SessionSettings(beat_s=1.0, lost_after_s=_LATE_S),
             keeps_containers=keeps_containers,
             at_home=at_home,
         )

@@ -34,9 +34,9 @@ async def begin(use_cases: UseCases) -> None:
     if difference is not None:
         _log.warning("the policy in force is not that of the configuration file", reason=str(difference))
     await use_cases.usage.restore()
-    use_cases.heartbeats.start()
+    use_cases.pollers.start()
     with suppress(TimeoutError):
-        await asyncio.wait_for(use_cases.heartbeats.first_polls(), _FIRST_POLL_S)
+        await asyncio.wait_for(use_cases.pollers.first_polls(), _FIRST_POLL_S)
     await use_cases.backend.ids.begin()
     await use_cases.lost_time.begin()
 

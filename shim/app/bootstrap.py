@@ -22,7 +22,7 @@ from shim.app.background import Work, begin, lasting_work
 from shim.app.client_server import serve_clients
 from shim.app.connections import connect
 from shim.app.groups import group_directory
-from shim.app.host import (
+from shim.app.host_limits import (
     SystemClock,
     allow_many_connections,
     current_user,
@@ -258,7 +258,7 @@ class Heddle:
     async def _begin(self, use_cases: UseCases, stack: AsyncExitStack) -> None:
         """Have begun what runs by itself, and have it end before the store does."""
         stack.push_async_callback(use_cases.backend.submissions.finish)
-        stack.push_async_callback(use_cases.heartbeats.stop)
+        stack.push_async_callback(use_cases.pollers.stop)
         await begin(use_cases)
         await use_cases.spans.check(use_cases.shares.policy())
         use_cases.administration.listen(use_cases.spans.service.look_again)

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from shim.app.host import connections_allowed
+from shim.app.host_limits import connections_allowed
 from shim.app.listening import listening
 from shim.calls.client import CallSettings, ClientCalls
 from shim.config.sections import ServerConfig

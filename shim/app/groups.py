@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from queue import SimpleQueue
 
-from shim.app.host import groups_of
+from shim.app.host_limits import groups_of
 from shim.errors import UnavailableError
 
 __all__ = ["GroupDirectory", "group_directory"]

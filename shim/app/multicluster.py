@@ -11,14 +11,14 @@ from shim.domain.shares import SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
 from shim.federation.epochs import Epochs
-from shim.multicluster.capacity import SpanRooms
+from shim.multicluster.capacity import ClusterCapacities
 from shim.multicluster.home_containers import HomeContainers
-from shim.multicluster.service import Spanning
-from shim.multicluster.session_worker import SpanSettings
-from shim.multicluster.sessions import SpanTools
-from shim.multicluster.splitters import SpanMatching
-from shim.multicluster.unmanaged import UnmanagedMasters
-from shim.multicluster.watch import SpanWatch
+from shim.multicluster.service import MultiClusterService
+from shim.multicluster.session_worker import SessionSettings
+from shim.multicluster.sessions import SessionTools
+from shim.multicluster.splitters import AttemptMatching
+from shim.multicluster.unmanaged import UnmanagedAMs
+from shim.multicluster.watch import SessionWatch
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 from shim.protocol.rest.submission_context import keeps_containers as keeps_by_rest
@@ -34,8 +34,8 @@ _log = structlog.get_logger("heddle.span")
 class Spans:
     """What serves ApplicationMasters whose calls are read, and the watch over what they have elsewhere."""
 
-    service: Spanning
-    watch: SpanWatch
+    service: MultiClusterService
+    watch: SessionWatch
     epochs: Epochs
 
     async def check(self, policy: SharePolicy) -> None:
@@ -56,7 +56,7 @@ def open_spans(
     runtime: Runtime,
     managers: Mapping[SubClusterId, ResourceManager],
     admissions: Mapping[SubClusterId, Admission],
-    matching: SpanMatching,
+    matching: AttemptMatching,
     policy: Callable[[], SharePolicy],
 ) -> Spans:
     """Put it together; nothing runs yet, and nothing is asked.
@@ -70,21 +70,23 @@ def open_spans(
     """
     clock, view, stores, span = runtime.clock, runtime.view, runtime.stores, runtime.config.span
     rpcs, epochs = runtime.rpcs, Epochs(managers)
-    masters = UnmanagedMasters(rpcs, runtime.clusters.logins, stores.spans, clock)
-    service = Spanning(
-        SpanTools(
-            masters=masters,
+    unmanaged_ams = UnmanagedAMs(rpcs, runtime.clusters.logins, stores.spans, clock)
+    service = MultiClusterService(
+        SessionTools(
+            unmanaged_ams=unmanaged_ams,
             store=stores.spans,
-            rooms=SpanRooms(view, admissions, clock, policy, epochs.may_span),
+            capacities=ClusterCapacities(view, admissions, clock, policy, epochs.may_span),
             matching=matching,
             clock=clock,
-            settings=SpanSettings(beat_s=span.beat_s, lost_after_s=span.lost_after_s),
+            settings=SessionSettings(beat_s=span.beat_s, lost_after_s=span.lost_after_s),
             keeps_containers=lambda application: _keeps_containers(stores.state, application),
             at_home=HomeContainers(rpcs, clock).of,
         )
     )
     return Spans(
-        service=service, watch=SpanWatch(service, masters, stores.spans, view, managers, epochs, clock), epochs=epochs
+        service=service,
+        watch=SessionWatch(service, unmanaged_ams, stores.spans, view, managers, epochs, clock),
+        epochs=epochs,
     )
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import shim
 from adapters.peers import LinkListener, LinkSettings, WebSocketDialer
 from shim.app.connections import SubCluster, resolve
-from shim.app.host import SystemClock, read_secret, system_random
+from shim.app.host_limits import SystemClock, read_secret, system_random
 from shim.app.listening import listening
 from shim.app.runtime import Runtime, heartbeat_settings, view_settings
 from shim.config.loader import Config

@@ -10,8 +10,8 @@ from shim.domain.ids import SubClusterId
 from shim.domain.shares import UNORDERED, ContainerOrder, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
-from shim.multicluster.service import Spanning
-from shim.queues.admission import WaitingRoom
+from shim.multicluster.service import MultiClusterService
+from shim.queues.admission import AdmissionQueue
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.core.preemption_effects import PreemptionSettings
 from shim.queues.policies import PolicyService
@@ -33,7 +33,7 @@ class SharesOfQueues:
     """The parts that enforce shares."""
 
     policies: PolicyService
-    room: WaitingRoom
+    room: AdmissionQueue
     acts: PreemptionLog
     _runtime: Runtime
 
@@ -52,8 +52,8 @@ class SharesOfQueues:
         acts_of: dict[str, dict[str, int]] = {}
         for (queue, stage), count in self.acts.counts.items():
             acts_of.setdefault(queue, {})[stage.value] = count
-        for path, standing in self.room.latest.standings.items():
-            parts = {name: getattr(standing, name) for name in _TOLD}
+        for path, status in self.room.latest.statuses.items():
+            parts = {name: getattr(status, name) for name in _TOLD}
             yield QueueGauges(path, counts.get(path, 0), parts, acts_of.get(path, {}))
 
     def read(self) -> Mapping[str, Mapping[SubClusterId, str]]:
@@ -69,7 +69,7 @@ class SharesOfQueues:
         """The policy that holds."""
         return self.policies.current
 
-    def preemption(self, service: Spanning) -> PreemptionService:
+    def preemption(self, service: MultiClusterService) -> PreemptionService:
         """Who holds asks back and asks containers back.
 
         Args:
@@ -122,7 +122,7 @@ def open_shares(
         return _parsed(config, text, source) if policy is None else policy
 
     service = PolicyService(stores.policies, policy_text(config.queues, config.mappings), parse, runtime.clock)
-    room = WaitingRoom(
+    room = AdmissionQueue(
         policy=lambda: service.current,
         view=runtime.view,
         admissions=admissions,

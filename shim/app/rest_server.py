@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import structlog
 
-from shim.app.host import connections_allowed, own_host_names
+from shim.app.host_limits import connections_allowed, own_host_names
 from shim.app.listening import listening
 from shim.app.use_cases import UseCases
 from shim.config.loader import is_loopback

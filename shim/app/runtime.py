@@ -14,7 +14,7 @@ from shim.federation.core.account_book import AccountBook
 from shim.federation.core.federation_view import FederationView, ViewSettings
 from shim.federation.fence import FencedResourceManager, FencedRPC
 from shim.federation.inspection import SubClusterDescription
-from shim.federation.poller import HeartbeatListener, HeartbeatSettings
+from shim.federation.poller import PollListener, PollSchedule
 from shim.federation.polling import PollSettings
 from shim.ports.clock import Clock
 from shim.ports.random_source import RandomSource
@@ -76,7 +76,7 @@ class Runtime:
     groups_of: Callable[[str], frozenset[str]]
     user: str
     secret: bytes
-    listeners: tuple[HeartbeatListener, ...] = ()
+    listeners: tuple[PollListener, ...] = ()
     crash_points: CrashPoints = nothing_happens
 
     @property
@@ -102,7 +102,7 @@ def view_settings(config: Config) -> ViewSettings:
     return ViewSettings(config.poll.late_after_s, config.history.final_documents)
 
 
-def heartbeat_settings(config: Config) -> HeartbeatSettings:
+def heartbeat_settings(config: Config) -> PollSchedule:
     """When and how ResourceManagers are polled."""
     poll = config.poll
-    return HeartbeatSettings(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s))
+    return PollSchedule(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s))

@@ -15,25 +15,25 @@ from shim.domain.shares import SharePolicy
 from shim.domain.subclusters import SubClusterReport
 from shim.errors import HeddleError
 from shim.federation.administration import AdministrationService
-from shim.federation.container_places import SpanPlaces
+from shim.federation.container_places import ContainerPlaces
 from shim.federation.core.federation_view import Applied
 from shim.federation.doctor import KerberosFacts
 from shim.federation.documents import DocumentReading
 from shim.federation.inspection import Inspection, InspectionSettings
-from shim.federation.poller import Heartbeats
+from shim.federation.poller import SubClusterPollers
 from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.federation.routing import Routing, RoutingSettings
 from shim.identity.service import IdentityRules, IdentityService, ProxyRule
 from shim.multicluster.ask_log import AskLog
 from shim.multicluster.core.matching import MatchSettings
-from shim.multicluster.splitters import SpanMatching
+from shim.multicluster.splitters import AttemptMatching
 from shim.peers.container_order import ContainerOrders
 from shim.peers.following import Following
 from shim.peers.launches import LaunchService
 from shim.peers.overview import MastersOverview
 from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest.usage import UsageForm
-from shim.queues.admission import WaitingRoom
+from shim.queues.admission import AdmissionQueue
 from shim.queues.preemption import PreemptionService
 from shim.queues.starting import Starting
 from shim.queues.usage import UsageKeeping, UsageReports
@@ -69,11 +69,11 @@ class PollCounter:
     metrics: Metrics
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
-        """See `HeartbeatListener`."""
+        """See `PollListener`."""
         self.metrics.poll(report.subcluster, "reported")
 
     def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        """See `HeartbeatListener`."""
+        """See `PollListener`."""
         self.metrics.poll(subcluster, type(error).__name__)
 
 
@@ -112,7 +112,7 @@ class UseCases:
     administration: AdministrationService
     inspection: Inspection
     identity: IdentityService
-    heartbeats: Heartbeats | Following
+    pollers: SubClusterPollers | Following
     tools: SubmissionTools
     submissions: SubmissionService
     repair: Repair
@@ -122,7 +122,7 @@ class UseCases:
     shares: SharesOfQueues
     starting: Starting
     preemption: PreemptionService
-    matching: SpanMatching
+    matching: AttemptMatching
     spans: Spans
     asks: AskLog
     lost_time: LostTime
@@ -147,7 +147,7 @@ def assemble(
     administration = AdministrationService(view=view, store=stores.state, spans=stores.spans, clock=clock)
     shares = open_shares(runtime, administration.current, overrides.policy)
     following = None if global_master is None else global_master.following
-    heartbeats = following or _heartbeats(runtime, managers)
+    pollers = following or _pollers(runtime, managers)
     lost_time = LostTime(stores.history, view, managers, clock, LostTimeSettings(history_s=config.history.records_s))
     home_settings = HomeSettings(name_at=shares.name_at, out_of_reach=out_of_reach(runtime.clusters.rpcs))
     tools = SubmissionTools(
@@ -164,20 +164,20 @@ def assemble(
     settings = SubmissionSettings(answer_within_s=reading.answer_within_s)
     submissions = SubmissionService(tools, settings=settings, gate=overrides.gate or shares.room)
     repair = Repair(tools, submissions)
-    matching = _matching(runtime, following, heartbeats, shares)
+    matching = _matching(runtime, following, pollers, shares)
     identity = _identity(runtime, overrides.rules)
     spans = open_spans(runtime, managers, administration.current, matching, shares.policy)
     lives = ApplicationLives()
     usage = UsageKeeping(view, view.accounts, UsageForm(), stores.usage, clock, _decider(global_master))
     for listener in (lives, usage):
-        heartbeats.listen(listener)
+        pollers.listen(listener)
     return UseCases(
         runtime=runtime,
         backend=_backend(runtime, managers, reading, applications, submissions, repair, shares.room, global_master),
         administration=administration,
         inspection=_inspection(runtime, managers, administration, shares),
         identity=identity,
-        heartbeats=heartbeats,
+        pollers=pollers,
         tools=tools,
         submissions=submissions,
         repair=repair,
@@ -227,7 +227,7 @@ def _backend(
     applications: ApplicationReading,
     submissions: SubmissionService,
     repair: Repair,
-    room: WaitingRoom,
+    room: AdmissionQueue,
     global_master: GlobalMaster | None,
 ) -> Backend:
     """What the servers call."""
@@ -236,7 +236,7 @@ def _backend(
     takes_submissions: TakesSubmissions = submissions
     if global_master is not None:
         takes_submissions = global_master.pass_on(submissions, applications, answer_within_s=within_s)
-    places = SpanPlaces(runtime.stores.spans)
+    places = ContainerPlaces(runtime.stores.spans)
     routing = Routing(view, managers, store, clock, RoutingSettings(answer_within_s=within_s), places=places)
     return Backend(
         view=view,
@@ -265,16 +265,16 @@ def _backend(
 
 
 def _matching(
-    runtime: Runtime, following: Following | None, heartbeats: Heartbeats | Following, shares: SharesOfQueues
-) -> SpanMatching:
+    runtime: Runtime, following: Following | None, pollers: SubClusterPollers | Following, shares: SharesOfQueues
+) -> AttemptMatching:
     """How asks of spanning applications find their sub-clusters."""
     span = runtime.config.span
     has_masters = span.placement == "heddle"
     service = LaunchService(runtime.view, runtime.clock, span.promise_s, following) if has_masters else None
     if service is not None:
-        heartbeats.listen(service)
+        pollers.listen(service)
     orders = ContainerOrders(shares.container_order, runtime.clock, span.overtaken_s, runtime.view)
-    return SpanMatching(service, MatchSettings(span.patience, span.oldest_view_s), orders)
+    return AttemptMatching(service, MatchSettings(span.patience, span.oldest_view_s), orders)
 
 
 def _decider(global_master: GlobalMaster | None) -> Callable[[str], bool]:
@@ -290,8 +290,8 @@ def _decider(global_master: GlobalMaster | None) -> Callable[[str], bool]:
     return is_mine
 
 
-def _heartbeats(runtime: Runtime, managers: Mapping[SubClusterId, ResourceManager]) -> Heartbeats:
-    return Heartbeats(
+def _pollers(runtime: Runtime, managers: Mapping[SubClusterId, ResourceManager]) -> SubClusterPollers:
+    return SubClusterPollers(
         runtime.view,
         managers,
         runtime.clock,

@@ -13,7 +13,7 @@ from shim.domain.submissions import SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError, ResourceManagerError, StoreUnavailableError
 from shim.federation.routing import Routing
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
-from shim.queues.admission import Kills, WaitingRoom
+from shim.queues.admission import AdmissionQueue, Kills
 from shim.queues.reservations import ReservationAccess
 from shim.submission.delivery_attempts import Attempts
 from shim.submission.repair import Repair
@@ -32,7 +32,7 @@ class ControlService:
         repair: Repair,
         managers: Mapping[SubClusterId, ResourceManager],
         listing: Listing,
-        room: WaitingRoom | None = None,
+        room: AdmissionQueue | None = None,
         answer_within_s: float = 2.0,
     ) -> None:
         self._routing = routing

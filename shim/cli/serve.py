@@ -63,7 +63,7 @@ def _checked(config: Config) -> list[str]:
     """
     # the other verbs need nothing of this, and shall not wait for it
     from shim.app.connections import resolve  # noqa: PLC0415 - see above
-    from shim.app.host import read_secret  # noqa: PLC0415 - see above
+    from shim.app.host_limits import read_secret  # noqa: PLC0415 - see above
     from shim.app.kerberos import open_kerberos  # noqa: PLC0415 - see above
 
     read_secret(config.security.secret_file)

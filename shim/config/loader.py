@@ -20,11 +20,11 @@ from shim.config.sections import (
     HistoryConfig,
     LogConfig,
     MastersConfig,
+    MultiClusterConfig,
     PollConfig,
     SecurityConfig,
     ServerConfig,
     SharesConfig,
-    SpanConfig,
     StoreConfig,
     SubClusterConfig,
 )
@@ -45,11 +45,11 @@ class Config:
     server: ServerConfig = section(ServerConfig, Key("Addresses and limits."))
     store: StoreConfig = section(StoreConfig, Key("The database."))
     security: SecurityConfig = section(SecurityConfig, Key("Users."))
-    poll: PollConfig = section(PollConfig, Key("Heartbeats."))
+    poll: PollConfig = section(PollConfig, Key("How sub-clusters are polled."))
     history: HistoryConfig = section(HistoryConfig, Key("What is over."))
     masters: MastersConfig = section(MastersConfig, Key("Masters in processes of their own."))
     shares: SharesConfig = section(SharesConfig, Key("Shares of queues."))
-    span: SpanConfig = section(SpanConfig, Key("Applications beyond their homes."))
+    span: MultiClusterConfig = section(MultiClusterConfig, Key("Applications beyond their homes."))
     log: LogConfig = section(LogConfig, Key("Logs."))
     subclusters: tuple[SubClusterConfig, ...] = key(
         (), about=Key("`[[subcluster]]`, one for each YARN cluster.", name="subcluster")

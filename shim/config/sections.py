@@ -18,12 +18,12 @@ __all__ = [
     "HistoryConfig",
     "LogConfig",
     "MastersConfig",
+    "MultiClusterConfig",
     "PollConfig",
     "ProxyUserConfig",
     "SecurityConfig",
     "ServerConfig",
     "SharesConfig",
-    "SpanConfig",
     "StoreConfig",
     "SubClusterConfig",
 ]
@@ -339,7 +339,7 @@ class SharesConfig:
 
 
 @dataclass(frozen=True, slots=True)
-class SpanConfig:
+class MultiClusterConfig:
     """Applications of queues with `span = true`: how Heddle speaks for them in further sub-clusters."""
 
     beat_s: float = key(1.0, about=Key("From one call to a sub-cluster's scheduler to the next.", least=0.05, most=60))

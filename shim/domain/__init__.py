@@ -29,8 +29,8 @@ from shim.domain.submissions import (
     Candidate,
     HomeDecision,
     Submission,
+    SubmissionProgress,
     SubmissionRecord,
-    SubmissionStanding,
     SubmissionState,
 )
 
@@ -58,8 +58,8 @@ __all__ = [
     "SubClusterReport",
     "SubClusterState",
     "Submission",
+    "SubmissionProgress",
     "SubmissionRecord",
-    "SubmissionStanding",
     "SubmissionState",
     "YarnApplicationState",
 ]

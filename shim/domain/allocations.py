@@ -19,11 +19,11 @@ __all__ = [
     "AllocateCall",
     "Ask",
     "AskKey",
-    "AskedBack",
     "Ended",
     "Grant",
     "NodeNews",
     "NodeToken",
+    "PreemptedContainer",
     "Running",
     "SessionRequest",
     "UpdateRequest",
@@ -169,7 +169,7 @@ class Ended:
 
 
 @dataclass(frozen=True, slots=True)
-class AskedBack:
+class PreemptedContainer:
     """A container that the ApplicationMaster shall give back, as somebody else is entitled to it.
 
     Attributes:
@@ -229,5 +229,5 @@ class AllocateAnswer:
     joined: bytes = b""
     rest: bytes = b""
     news: tuple[NodeNews, ...] = ()
-    asked_back: tuple[AskedBack, ...] = ()
+    asked_back: tuple[PreemptedContainer, ...] = ()
     am_rm_token: bytes = b""

@@ -6,7 +6,15 @@ from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.verdicts import Verdict
 
-__all__ = ["ContainerKind", "LaunchNews", "LaunchProposal", "LaunchVerdict", "Promised", "Reckoning", "Waiting"]
+__all__ = [
+    "ContainerKind",
+    "LaunchNews",
+    "LaunchProposal",
+    "LaunchVerdict",
+    "TentativelyAllocated",
+    "Waiting",
+    "WorkEstimate",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +63,7 @@ class LaunchNews:
 
 
 @dataclass(frozen=True, slots=True)
-class Promised:
+class TentativelyAllocated:
     """Containers that others were promised and have not been granted yet."""
 
     kind: ContainerKind
@@ -79,7 +87,7 @@ class LaunchVerdict:
     accepted: int
     reason: str = ""
     age_s: float | None = None
-    promised: tuple[Promised, ...] = ()
+    promised: tuple[TentativelyAllocated, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,7 +113,7 @@ class Waiting:
 
 
 @dataclass(frozen=True, slots=True)
-class Reckoning:
+class WorkEstimate:
     """What an order by learnt durations expects of an attempt, for people.
 
     Attributes:

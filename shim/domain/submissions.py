@@ -14,8 +14,8 @@ __all__ = [
     "HomeDecision",
     "HomeProposal",
     "Submission",
+    "SubmissionProgress",
     "SubmissionRecord",
-    "SubmissionStanding",
     "SubmissionState",
     "Waited",
     "type_as_shown",
@@ -130,7 +130,7 @@ class HomeProposal:
 
 
 @dataclass(frozen=True, slots=True)
-class SubmissionStanding:
+class SubmissionProgress:
     """How far a submission is, and where: what writers compare before they change a record.
 
     Attributes:
@@ -189,9 +189,9 @@ class SubmissionRecord:
     waited: Waited | None = None
 
     @property
-    def standing(self) -> SubmissionStanding:
+    def progress(self) -> SubmissionProgress:
         """The part that writers compare."""
-        return SubmissionStanding(
+        return SubmissionProgress(
             application_id=self.submission.application_id,
             state=self.state,
             home_subcluster=self.home_subcluster,

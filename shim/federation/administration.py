@@ -10,7 +10,7 @@ from shim.domain.subclusters import Admission
 from shim.errors import ConflictError, HeddleError, NotFoundError, StoreUnavailableError, UnavailableError
 from shim.federation.core.federation_view import FederationView
 from shim.ports.clock import Clock
-from shim.ports.span_store import SpanStore
+from shim.ports.multicluster_store import MultiClusterStore
 from shim.ports.state_store import StateStore
 
 __all__ = ["AdministrationService", "Drainage"]
@@ -54,7 +54,7 @@ class AdministrationService:
             the store the last known words hold.
     """
 
-    def __init__(self, *, view: FederationView, store: StateStore, spans: SpanStore, clock: Clock) -> None:
+    def __init__(self, *, view: FederationView, store: StateStore, spans: MultiClusterStore, clock: Clock) -> None:
         self._view = view
         self._store = store
         self._spans = spans

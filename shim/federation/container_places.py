@@ -6,21 +6,21 @@ import structlog
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.errors import StoreError
-from shim.ports.span_store import SpanStore
+from shim.ports.multicluster_store import MultiClusterStore
 
-__all__ = ["SpanPlaces"]
+__all__ = ["ContainerPlaces"]
 
 _log = structlog.get_logger("heddle.span")
 
 
-class SpanPlaces:
+class ContainerPlaces:
     """Reads what Heddle keeps of spanning applications. Without the store, every container is taken for its home's.
 
     Args:
         store: Where their live containers are written down.
     """
 
-    def __init__(self, store: SpanStore) -> None:
+    def __init__(self, store: MultiClusterStore) -> None:
         self._store = store
 
     async def of_container(self, container: ContainerId) -> SubClusterId | None:

@@ -40,7 +40,7 @@ class DocumentReading:
         clock: Clock,
         settings: ReadingSettings,
     ) -> None:
-        """Read through `view`, which heartbeats keep."""
+        """Read through `view`, which polls keep."""
         self._view = view
         self._managers = managers
         self._clock = clock

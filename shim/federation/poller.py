@@ -25,13 +25,13 @@ from shim.ports.clock import Clock
 from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
 
-__all__ = ["HeartbeatListener", "HeartbeatSettings", "Heartbeats", "LocalMaster"]
+__all__ = ["PollListener", "PollSchedule", "SubClusterPoller", "SubClusterPollers"]
 
 _LOG = structlog.get_logger("heddle.heartbeats")
 
 
 @dataclass(frozen=True, slots=True)
-class HeartbeatSettings:
+class PollSchedule:
     """When ResourceManagers are asked.
 
     Attributes:
@@ -45,7 +45,7 @@ class HeartbeatSettings:
     poll: PollSettings = field(default_factory=PollSettings)
 
 
-class HeartbeatListener(Protocol):
+class PollListener(Protocol):
     """Who wants to hear of heartbeats beside the view."""
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
@@ -57,7 +57,7 @@ class HeartbeatListener(Protocol):
         ...
 
 
-class LocalMaster:
+class SubClusterPoller:
     """Polls one ResourceManager and reports."""
 
     def __init__(
@@ -65,8 +65,8 @@ class LocalMaster:
         manager: ResourceManager,
         view: FederationView,
         clock: Clock,
-        settings: HeartbeatSettings,
-        listeners: Iterable[HeartbeatListener] = (),
+        settings: PollSchedule,
+        listeners: Iterable[PollListener] = (),
         *,
         incarnation: int | None = None,
     ) -> None:
@@ -158,7 +158,7 @@ class LocalMaster:
             wake.cancel()
         self._wake.clear()
 
-    def listen(self, listener: HeartbeatListener) -> None:
+    def listen(self, listener: PollListener) -> None:
         """Tell one more of every report and failure."""
         self._listeners = (*self._listeners, listener)
 
@@ -176,7 +176,7 @@ class LocalMaster:
             listener.failed(self.subcluster, error)
 
 
-class Heartbeats:
+class SubClusterPollers:
     """The Local Masters of every sub-cluster, as tasks of this process."""
 
     def __init__(
@@ -184,20 +184,21 @@ class Heartbeats:
         view: FederationView,
         managers: Mapping[SubClusterId, ResourceManager],
         clock: Clock,
-        settings: HeartbeatSettings | None = None,
+        settings: PollSchedule | None = None,
         *,
         random: RandomSource,
-        listeners: Sequence[HeartbeatListener] = (),
+        listeners: Sequence[PollListener] = (),
     ) -> None:
         """Have one Local Master for each ResourceManager; `start` sets them to work."""
-        chosen = settings or HeartbeatSettings()
+        chosen = settings or PollSchedule()
         self._random = random
         self._masters = {
-            subcluster: LocalMaster(manager, view, clock, chosen, listeners) for subcluster, manager in managers.items()
+            subcluster: SubClusterPoller(manager, view, clock, chosen, listeners)
+            for subcluster, manager in managers.items()
         }
         self._tasks: list[asyncio.Task[None]] = []
 
-    def listen(self, listener: HeartbeatListener) -> None:
+    def listen(self, listener: PollListener) -> None:
         """Tell one more of every report and failure."""
         for master in self._masters.values():
             master.listen(listener)

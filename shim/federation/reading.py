@@ -21,7 +21,7 @@ from shim.federation.core.federation_view import FederationView, Part
 from shim.federation.core.queue_names import find_queue
 from shim.federation.freshness import Freshness, freshness_of
 from shim.federation.guarded_reading import GuardedReading
-from shim.federation.unplaced import homeless_document
+from shim.federation.unplaced import unplaced_document
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
@@ -89,7 +89,7 @@ class ApplicationReading:
         clock: Clock,
         settings: ReadingSettings,
     ) -> None:
-        """Read through `view`, which heartbeats keep."""
+        """Read through `view`, which polls keep."""
         self._view = view
         self._managers = managers
         self._store = store
@@ -260,7 +260,7 @@ class ApplicationReading:
         """
         record = await self._record_in_store(application_id)
         if record is not None and (record.home_subcluster == NOWHERE or record.state is SubmissionState.LOST):
-            return self._note_homeless(record)
+            return self._note_unplaced(record)
         asked = self._view.subclusters if record is None else (record.home_subcluster,)
         outcomes = await asyncio.gather(*(self._ask_quietly(application_id, subcluster) for subcluster in asked))
         found = self._view.find(application_id)
@@ -299,9 +299,9 @@ class ApplicationReading:
             return None
         return record
 
-    def _note_homeless(self, record: SubmissionRecord) -> ApplicationDocument:
+    def _note_unplaced(self, record: SubmissionRecord) -> ApplicationDocument:
         """An application that waits, was ended while it did, or was lost: only the store knows of it."""
-        document = homeless_document(record, record.rejection or record.decision.reason, self._clock.now_s())
+        document = unplaced_document(record, record.rejection or record.decision.reason, self._clock.now_s())
         if document.summary.state.is_final:
             self._view.note(document)
         else:

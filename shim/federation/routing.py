@@ -11,10 +11,10 @@ from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.submissions import NOWHERE, SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableError
-from shim.federation.container_places import SpanPlaces
+from shim.federation.container_places import ContainerPlaces
 from shim.federation.core.federation_view import FederationView
 from shim.federation.home_questions import HomeKnows, ask_home
-from shim.federation.unplaced import homeless_document
+from shim.federation.unplaced import unplaced_document
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
@@ -51,7 +51,7 @@ class Routing:
         clock: Clock,
         settings: RoutingSettings | None = None,
         *,
-        places: SpanPlaces | None = None,
+        places: ContainerPlaces | None = None,
     ) -> None:
         self._view = view
         self._managers = managers
@@ -142,7 +142,7 @@ class Routing:
         with suppress(StoreUnavailableError):  # the sub-clusters can be asked without it
             record = await self._store.find(application_id)
         if record is not None and record.home_subcluster == NOWHERE:
-            document = homeless_document(record, record.rejection or record.decision.reason, self._clock.now_s())
+            document = unplaced_document(record, record.rejection or record.decision.reason, self._clock.now_s())
             note = self._view.note if document.summary.state.is_final else self._view.mark_waiting
             note(document)
             raise _no_home(application_id)

@@ -5,7 +5,7 @@ from shim.domain.subclusters import ApplicationDocument
 from shim.domain.submissions import SubmissionRecord, SubmissionState
 from shim.protocol.rest.documents import submitted_document
 
-__all__ = ["homeless_document"]
+__all__ = ["unplaced_document"]
 
 _DEFAULT_QUEUE = "default"
 _SHOWN = {
@@ -14,7 +14,7 @@ _SHOWN = {
 }
 
 
-def homeless_document(record: SubmissionRecord, diagnostics: str, at_s: float) -> ApplicationDocument:
+def unplaced_document(record: SubmissionRecord, diagnostics: str, at_s: float) -> ApplicationDocument:
     """The document of an application that has no home, has just got one elsewhere, or was lost with it.
 
     Args:

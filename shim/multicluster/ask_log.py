@@ -10,7 +10,7 @@ import structlog
 from shim.domain.ids import ApplicationId
 from shim.errors import StoreError
 from shim.multicluster.core.launch_groups import AskDecision
-from shim.multicluster.splitters import SpanMatching
+from shim.multicluster.splitters import AttemptMatching
 from shim.ports.ask_store import AskStore, ShownAsks
 from shim.ports.clock import Clock
 
@@ -23,7 +23,7 @@ _AT_ONCE = 16
 
 
 class AskLog:
-    """Keeps what `SpanMatching` decided.
+    """Keeps what `AttemptMatching` decided.
 
     Args:
         matching: Knows the newest decisions of those that span here.
@@ -34,7 +34,7 @@ class AskLog:
 
     def __init__(
         self,
-        matching: SpanMatching,
+        matching: AttemptMatching,
         store: AskStore,
         clock: Clock,
         shown: Callable[[Sequence[AskDecision]], ShownAsks],

@@ -19,7 +19,10 @@ from shim.multicluster.core import (
     AMRegistered,
     AnswerAM,
     AskLedger,
+    AttemptHoldings,
     CallSession,
+    CapacityChanged,
+    ClusterCapacity,
     Effect,
     Event,
     Fate,
@@ -29,18 +32,15 @@ from shim.multicluster.core import (
     Recall,
     RefuseAM,
     Remember,
-    Room,
-    RoomsChanged,
     SessionAnswered,
     SessionForgotten,
     SessionRefused,
-    Standing,
 )
 from shim.multicluster.core.master_side import RESPONSE_IDS
-from shim.multicluster.sessions import SpanSessions, SpanTools
+from shim.multicluster.sessions import AttemptSessions, SessionTools
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, Attempt, HomeSession
+from shim.ports.multicluster_store import RegisteredAttempt
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
-from shim.ports.span_store import SpanAttempt
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.yarn.allocations import (
     read_allocate_answer,
@@ -52,7 +52,7 @@ from shim.protocol.yarn.allocations import (
 )
 from shim.protocol.yarn.unmanaged import expected_id
 
-__all__ = ["Span"]
+__all__ = ["MultiClusterAttempt"]
 
 _log = structlog.get_logger("heddle.span")
 _ALREADY = "already registered"
@@ -63,24 +63,26 @@ _NOTED_WITHIN_S = 2.0
 """An answer waits no longer than this for the store to know what it gives."""
 
 
-class Span:
+class MultiClusterAttempt:
     """One attempt: its ledger and its workers.
 
     Attributes:
         follows: The attempt before it, until that is stopped.
     """
 
-    def __init__(self, attempt: Attempt, tools: SpanTools) -> None:
+    def __init__(self, attempt: Attempt, tools: SessionTools) -> None:
         self.attempt = attempt
-        self.follows: Span | None = None
+        self.follows: MultiClusterAttempt | None = None
         self._tools = tools
         self._lock = asyncio.Lock()
         self._splitter = tools.matching.splitter(attempt, self._queue_at, self.look_again)
         self._ledger: AskLedger | None = None
-        self._saved: SpanAttempt | None = None
-        self._unanswered: SpanAttempt | None = None  # a home answers a registration once: kept until its master has it
+        self._saved: RegisteredAttempt | None = None
+        self._unanswered: RegisteredAttempt | None = (
+            None  # a home answers a registration once: kept until its ApplicationMaster has it
+        )
         self._has_taken_over = False
-        self._sessions = SpanSessions(attempt, tools, self._tell)
+        self._sessions = AttemptSessions(attempt, tools, self._tell)
         self._notes: deque[tuple[Remember, str]] = deque()
         self._notary: asyncio.Task[None] | None = None
         self._recollection: asyncio.Task[None] | None = None
@@ -88,9 +90,9 @@ class Span:
     # ------------------------------------------------------------------ what the ApplicationMaster calls
 
     @property
-    def standing(self) -> Standing:
+    def holdings(self) -> AttemptHoldings:
         """What the attempt has and wants; nothing before it has registered here."""
-        return Standing() if self._ledger is None else self._ledger.standing
+        return AttemptHoldings() if self._ledger is None else self._ledger.holdings
 
     def tell(self, event: Recall) -> None:
         """What the Global Master wants of it."""
@@ -107,7 +109,7 @@ class Span:
                 answer = await home.call(REGISTER, payload)
                 if answer.refusal is None:
                     before = 0 if saved is None else saved.registrations
-                    saved = SpanAttempt(self.attempt.id, answer.payload, registrations=before)
+                    saved = RegisteredAttempt(self.attempt.id, answer.payload, registrations=before)
                     self._unanswered = saved
                 elif saved is None or _ALREADY not in answer.refusal.message:
                     return answer
@@ -127,7 +129,7 @@ class Span:
             return RPCAnswer(registration)
 
     async def _take_over(self, registration: bytes, *, is_new: bool) -> bytes:
-        """Go on with what an earlier attempt had, or an earlier Heddle; see `SpanSessions.resume`."""
+        """Go on with what an earlier attempt had, or an earlier Heddle; see `AttemptSessions.resume`."""
         if self._recollection is None and (not is_new or read_registration(registration)[0]):
             self._recollection = asyncio.create_task(self._recollect(), name="what runs at home")
         if self.follows is not None:
@@ -152,7 +154,7 @@ class Span:
                 await self._keep(replace(saved, home_response_id=at))
                 message = f"AM is not registered for known application attempt: {self.attempt.id}: Heddle has restarted"
                 return _refusal(JavaClass.APPLICATION_MASTER_NOT_REGISTERED, message)
-            return await self._answer(self._ledger.handle(AMCalled(call, self._rooms())), home)
+            return await self._answer(self._ledger.handle(AMCalled(call, self._capacities())), home)
 
     async def finish(self, payload: bytes, home: HomeSession) -> RPCAnswer:
         """End the sessions elsewhere, then the one at home."""
@@ -164,7 +166,7 @@ class Span:
 
     def look_again(self) -> None:
         """Where containers may be asked for has changed, or a Local Master has answered for this attempt."""
-        self._tell(RoomsChanged(self._rooms()))
+        self._tell(CapacityChanged(self._capacities()))
 
     async def stop(self) -> None:
         """Say nothing more; what is open stays so."""
@@ -176,12 +178,12 @@ class Span:
 
     # ------------------------------------------------------------------ where there is room
 
-    def _rooms(self) -> tuple[Room, ...]:
+    def _capacities(self) -> tuple[ClusterCapacity, ...]:
         """The sub-clusters as they are known now."""
-        return self._tools.rooms.look(self.attempt.home_subcluster, self.attempt.queue, self._sessions.usable)
+        return self._tools.capacities.look(self.attempt.home_subcluster, self.attempt.queue, self._sessions.usable)
 
     def _queue_at(self, subcluster: SubClusterId) -> str | None:
-        return self._tools.rooms.queue_at(subcluster, self.attempt.queue)
+        return self._tools.capacities.queue_at(subcluster, self.attempt.queue)
 
     # ------------------------------------------------------------------ what the ledger wants
 
@@ -249,12 +251,12 @@ class Span:
         """Learn what an earlier ledger was granted at home, or an earlier attempt whose containers were kept."""
         self._tell(FoundAtHome(await self._tools.at_home(self.attempt)))
 
-    async def _find(self) -> SpanAttempt | None:
+    async def _find(self) -> RegisteredAttempt | None:
         if self._saved is None:
             self._saved = await self._tools.store.find_attempt(self.attempt.id)
         return self._saved
 
-    async def _keep(self, saved: SpanAttempt) -> None:
+    async def _keep(self, saved: RegisteredAttempt) -> None:
         await self._tools.store.save_attempt(saved)
         self._saved = saved
 

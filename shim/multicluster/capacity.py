@@ -11,10 +11,10 @@ from shim.domain.subclusters import Admission, NodeReport, SubClusterState
 from shim.federation.core.federation_view import FederationView
 from shim.federation.core.queue_names import find_queue
 from shim.federation.core.subcluster_view import SubClusterView
-from shim.multicluster.core import Room
+from shim.multicluster.core import ClusterCapacity
 from shim.ports.clock import Clock
 
-__all__ = ["SpanRooms"]
+__all__ = ["ClusterCapacities"]
 
 _RUNNING = "RUNNING"
 
@@ -30,11 +30,11 @@ class _Nodes:
     count: int
 
 
-class SpanRooms:
+class ClusterCapacities:
     """Looks at the view.
 
     Args:
-        view: What heartbeats told.
+        view: What polls told.
         admissions: Operators' words.
         clock: For ages.
         policy: Which queues span, as it is now.
@@ -67,7 +67,7 @@ class SpanRooms:
         queue = self._find(seen, self._queue(told), told)
         return None if queue is None or not queue.is_leaf else queue.path
 
-    def look(self, home: SubClusterId, told: str, sessions: Mapping[SubClusterId, bool]) -> tuple[Room, ...]:
+    def look(self, home: SubClusterId, told: str, sessions: Mapping[SubClusterId, bool]) -> tuple[ClusterCapacity, ...]:
         """The sub-clusters for an application of a queue: its home alone, unless the queue spans.
 
         Where it has a session it may hold containers, whatever the policy says by now; new ones it gets there only
@@ -98,12 +98,14 @@ class SpanRooms:
     def _find(self, seen: SubClusterView, queue: FederatedQueue, told: str) -> QueueReport | None:
         return find_queue(seen, queue.name_at(seen.subcluster)) or find_queue(seen, told)
 
-    def _room(self, seen: SubClusterView, queue: FederatedQueue, told: str, *, is_home: bool, is_closed: bool) -> Room:
+    def _room(
+        self, seen: SubClusterView, queue: FederatedQueue, told: str, *, is_home: bool, is_closed: bool
+    ) -> ClusterCapacity:
         there = self._find(seen, queue, told)
         nodes = self._nodes_of(seen)
         size = seen.capacity if there is None else _least(there.maximum, seen.capacity)
         used = ResourceVector() if there is None else there.used
-        return Room(
+        return ClusterCapacity(
             seen.subcluster,
             is_home=is_home,
             is_open=is_home or (not is_closed and self._is_open(seen, there)),

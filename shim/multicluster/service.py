@@ -1,4 +1,4 @@
-"""Applications that hold containers of several sub-clusters: the service at which their masters' calls arrive."""
+"""The service that receives the calls of ApplicationMasters whose applications span sub-clusters."""
 
 from collections.abc import Sequence
 
@@ -6,36 +6,36 @@ import structlog
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId
 from shim.errors import StoreError
-from shim.multicluster.attempt import Span
-from shim.multicluster.sessions import SpanTools
+from shim.multicluster.attempt import MultiClusterAttempt
+from shim.multicluster.sessions import SessionTools
 from shim.ports.attempt_calls import Attempt, HomeSession
 from shim.ports.resource_manager_rpc import RPCAnswer
 
-__all__ = ["SpanCalls", "Spanning"]
+__all__ = ["MultiClusterCalls", "MultiClusterService"]
 
 _log = structlog.get_logger("heddle.span")
 
 
-class Spanning:
+class MultiClusterService:
     """Implements `AttemptService`."""
 
-    def __init__(self, tools: SpanTools) -> None:
+    def __init__(self, tools: SessionTools) -> None:
         self._tools = tools
-        self._spans: dict[ApplicationId, Span] = {}
+        self._attempts: dict[ApplicationId, MultiClusterAttempt] = {}
 
-    def enter(self, attempt: Attempt, home: HomeSession) -> "SpanCalls":
+    def enter(self, attempt: Attempt, home: HomeSession) -> "MultiClusterCalls":
         """An ApplicationMaster has logged in; a new attempt takes the place of the last."""
         application = attempt.id.application
-        known = self._spans.get(application)
+        known = self._attempts.get(application)
         if known is None or known.attempt.id < attempt.id:
-            before, known = known, Span(attempt, self._tools)
+            before, known = known, MultiClusterAttempt(attempt, self._tools)
             known.follows = before
-            self._spans[application] = known
-        return SpanCalls(known, home)
+            self._attempts[application] = known
+        return MultiClusterCalls(known, home)
 
     async def was_read(self, attempt: ApplicationAttemptId) -> bool:
         """Whether calls of its application were read before, here or by an earlier Heddle; no, if nobody can tell."""
-        if attempt.application in self._spans:
+        if attempt.application in self._attempts:
             return True
         store = self._tools.store
         try:
@@ -45,37 +45,37 @@ class Spanning:
             return False
 
     @property
-    def spans(self) -> Sequence[Span]:
+    def spans(self) -> Sequence[MultiClusterAttempt]:
         """The newest attempt of each."""
-        return tuple(self._spans.values())
+        return tuple(self._attempts.values())
 
     @property
     def applications(self) -> Sequence[ApplicationId]:
-        """Those whose masters have logged in."""
-        return tuple(self._spans)
+        """Those whose ApplicationMasters have logged in."""
+        return tuple(self._attempts)
 
     def look_again(self) -> None:
         """Operators' words have changed: split every attempt's asks again now, not at its next call."""
-        for span in self._spans.values():
+        for span in self._attempts.values():
             span.look_again()
 
     async def end(self, application: ApplicationId) -> None:
         """An application has ended: nothing is said on its behalf any more."""
-        span = self._spans.pop(application, None)
+        span = self._attempts.pop(application, None)
         if span is not None:
             await span.stop()
 
     async def close(self) -> None:
         """Heddle ends: the sessions go on without it, for whoever comes next."""
-        for span in self._spans.values():
+        for span in self._attempts.values():
             await span.stop()
-        self._spans.clear()
+        self._attempts.clear()
 
 
-class SpanCalls:
+class MultiClusterCalls:
     """Implements `AttemptCalls`: one connection of an attempt's ApplicationMaster."""
 
-    def __init__(self, span: "Span", home: HomeSession) -> None:
+    def __init__(self, span: "MultiClusterAttempt", home: HomeSession) -> None:
         self._span = span
         self._home = home
 
@@ -92,4 +92,4 @@ class SpanCalls:
         return await self._span.finish(payload_untrusted, self._home)
 
     def leave(self) -> None:
-        """The master may well come back: its sessions go on."""
+        """The ApplicationMaster may well come back: its sessions go on."""

@@ -28,7 +28,7 @@ from shim.protocol.hrpc import JavaClass
 from shim.protocol.yarn.allocations import read_allocate_answer, write_session_request
 from shim.protocol.yarn.unmanaged import expected_id
 
-__all__ = ["SpanSettings", "SpanWorker"]
+__all__ = ["SessionSettings", "SessionWorker"]
 
 _log = structlog.get_logger("heddle.span")
 
@@ -40,7 +40,7 @@ _UNKNOWN_THERE = frozenset(
         JavaClass.SASL,
     }
 )
-"""The scheduler has restarted, or somebody ended the master there: opening it again tells which."""
+"""The scheduler has restarted, or somebody ended the ApplicationMaster there: opening it again tells which."""
 
 
 class _Outcome(Enum):
@@ -52,7 +52,7 @@ class _Outcome(Enum):
 
 
 @dataclass(frozen=True, slots=True)
-class SpanSettings:
+class SessionSettings:
     """How sessions are held.
 
     Attributes:
@@ -68,7 +68,7 @@ class SpanSettings:
     retry_s: float = 2.0
 
 
-class SpanWorker:
+class SessionWorker:
     """Holds a session. Start with `start`; everything that happens is told to the ledger through `tell`.
 
     Attributes:
@@ -82,7 +82,7 @@ class SpanWorker:
         tell: Callable[[Event], None],
         keep: Callable[[bytes, Sequence[NodeToken]], Awaitable[None]],
         clock: Clock,
-        settings: SpanSettings,
+        settings: SessionSettings,
         known: frozenset[ContainerId] = frozenset(),
     ) -> None:
         self.is_usable = True

@@ -6,23 +6,23 @@ from dataclasses import dataclass, replace
 
 from shim.domain.allocations import NodeToken, Running, SessionRequest
 from shim.domain.ids import ApplicationId, ContainerId, SubClusterId
-from shim.multicluster.capacity import SpanRooms
+from shim.multicluster.capacity import ClusterCapacities
 from shim.multicluster.core import Event
-from shim.multicluster.session_worker import SpanSettings, SpanWorker
-from shim.multicluster.splitters import SpanMatching
-from shim.multicluster.unmanaged import Opened, UnmanagedMasters
+from shim.multicluster.session_worker import SessionSettings, SessionWorker
+from shim.multicluster.splitters import AttemptMatching
+from shim.multicluster.unmanaged import Opened, UnmanagedAMs
 from shim.ports.attempt_calls import Attempt
 from shim.ports.clock import Clock
-from shim.ports.span_store import SpanSession, SpanStore
+from shim.ports.multicluster_store import MultiClusterStore, RemoteSession
 from shim.protocol.yarn.allocations import read_registration, with_containers
 
-__all__ = ["SpanSessions", "SpanTools"]
+__all__ = ["AttemptSessions", "SessionTools"]
 
 _KEPT_WITHIN_S = 5.0
 
 
 @dataclass(frozen=True, slots=True)
-class SpanTools:
+class SessionTools:
     """What every span needs.
 
     Attributes:
@@ -30,17 +30,17 @@ class SpanTools:
         at_home: What runs at home for an attempt that registered there before this Heddle started.
     """
 
-    masters: UnmanagedMasters
-    store: SpanStore
-    rooms: SpanRooms
-    matching: SpanMatching
+    unmanaged_ams: UnmanagedAMs
+    store: MultiClusterStore
+    capacities: ClusterCapacities
+    matching: AttemptMatching
     clock: Clock
-    settings: SpanSettings
+    settings: SessionSettings
     keeps_containers: Callable[[ApplicationId], Awaitable[bool]]
     at_home: Callable[[Attempt], Awaitable[tuple[Running, ...]]]
 
 
-class SpanSessions:
+class AttemptSessions:
     """The sessions of one attempt beyond its home.
 
     Args:
@@ -49,12 +49,12 @@ class SpanSessions:
         tell: Takes what the schedulers say.
     """
 
-    def __init__(self, attempt: Attempt, tools: SpanTools, tell: Callable[[Event], None]) -> None:
+    def __init__(self, attempt: Attempt, tools: SessionTools, tell: Callable[[Event], None]) -> None:
         self._attempt = attempt
         self._tools = tools
         self._tell = tell
-        self._workers: dict[SubClusterId, SpanWorker] = {}
-        self._sessions: dict[SubClusterId, SpanSession] = {}
+        self._workers: dict[SubClusterId, SessionWorker] = {}
+        self._sessions: dict[SubClusterId, RemoteSession] = {}
 
     @property
     def usable(self) -> Mapping[SubClusterId, bool]:
@@ -69,19 +69,19 @@ class SpanSessions:
     def open(self, subcluster: SubClusterId) -> None:
         """Begin a session; nothing, if there is one."""
         attempt = self._attempt
-        self._open(SpanSession(attempt.id.application, subcluster, attempt.home_subcluster, attempt.user))
+        self._open(RemoteSession(attempt.id.application, subcluster, attempt.home_subcluster, attempt.user))
 
-    def _open(self, session: SpanSession, known: frozenset[ContainerId] = frozenset()) -> SpanWorker:
+    def _open(self, session: RemoteSession, known: frozenset[ContainerId] = frozenset()) -> SessionWorker:
         name = session.subcluster
         if name in self._workers:
             return self._workers[name]
         self._sessions[name] = session
 
         async def open_() -> Opened:
-            queue = self._tools.rooms.queue_at(name, self._attempt.queue)
+            queue = self._tools.capacities.queue_at(name, self._attempt.queue)
             newest = await self._tools.store.sessions(session.application)
             current = next((each for each in newest if each.subcluster == name), session)
-            opened = await self._tools.masters.open(current, queue or self._attempt.queue)
+            opened = await self._tools.unmanaged_ams.open(current, queue or self._attempt.queue)
             self._sessions[name] = opened.session
             return opened
 
@@ -95,7 +95,7 @@ class SpanSessions:
                 await self._tools.store.save_session(kept)
 
         tools = self._tools
-        worker = SpanWorker(name, open_, self._tell, keep, clock=tools.clock, settings=tools.settings, known=known)
+        worker = SessionWorker(name, open_, self._tell, keep, clock=tools.clock, settings=tools.settings, known=known)
         self._workers[name] = worker
         worker.start()
         return worker
@@ -124,7 +124,7 @@ class SpanSessions:
     async def _with_kept(
         self,
         registration: bytes,
-        workers: Mapping[SubClusterId, SpanWorker],
+        workers: Mapping[SubClusterId, SessionWorker],
         given: Mapping[SubClusterId, frozenset[ContainerId]],
     ) -> bytes:
         for name, worker in workers.items():
@@ -142,9 +142,9 @@ class SpanSessions:
         opened = await worker.stop()
         session = self._sessions[name]
         if opened is not None:
-            await self._tools.masters.finish(session, opened.login, payload)
+            await self._tools.unmanaged_ams.finish(session, opened.login, payload)
         else:
-            await self._tools.masters.end(session, "its application has ended")
+            await self._tools.unmanaged_ams.end(session, "its application has ended")
 
     async def end(self, payload: bytes) -> None:
         """The application has ended: end all of them.

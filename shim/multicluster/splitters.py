@@ -14,7 +14,7 @@ from shim.peers.container_order import ContainerOrders
 from shim.peers.launches import AttemptLaunches, LaunchService
 from shim.ports.attempt_calls import Attempt
 
-__all__ = ["MatchingStatus", "SpanMatching"]
+__all__ = ["AttemptMatching", "MatchingStatus"]
 
 _MOST_REMEMBERED = 512
 
@@ -41,7 +41,7 @@ class MatchingStatus:
         return sum(count for (_, verdict), count in self.verdicts.items() if verdict is Verdict.REJECTED)
 
 
-class SpanMatching:
+class AttemptMatching:
     """The matching of every attempt, with its decisions.
 
     Args:
@@ -100,7 +100,7 @@ class SpanMatching:
             verdicts={} if self._service is None else dict(self._service.verdicts),
             repairs=before.repairs + sum(each.repairs for each in live),
             fallbacks=before.fallbacks + sum(each.fallbacks for each in live),
-            promised={} if self._service is None else self._service.open_promises(),
+            promised={} if self._service is None else self._service.open_allocations(),
         )
 
     async def close(self) -> None:

@@ -17,9 +17,9 @@ from shim.domain.ids import SubClusterId
 from shim.errors import CannotSpanError, HeddleError, NoAnswerError, ResourceManagerError
 from shim.ports.attempt_calls import FINISH, REGISTER
 from shim.ports.clock import Clock
+from shim.ports.multicluster_store import MultiClusterStore, RemoteSession
 from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall, RPCRefusal
 from shim.ports.scheduler_login import SchedulerLogin, SchedulerLogins
-from shim.ports.span_store import SpanSession, SpanStore
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.yarn.allocations import read_registration
@@ -34,7 +34,7 @@ from shim.protocol.yarn.unmanaged import (
 )
 from shim.telemetry.application_life import LifeEvent, tell
 
-__all__ = ["Opened", "UnmanagedMasters", "UnmanagedSettings"]
+__all__ = ["Opened", "UnmanagedAMs", "UnmanagedSettings"]
 
 _log = structlog.get_logger("heddle.span")
 
@@ -58,7 +58,7 @@ class UnmanagedSettings:
 
 @dataclass(frozen=True, slots=True)
 class Opened:
-    """A master that has registered.
+    """An ApplicationMaster that has registered.
 
     Attributes:
         session: With its token.
@@ -66,14 +66,14 @@ class Opened:
         node_tokens: For their nodes.
     """
 
-    session: SpanSession
+    session: RemoteSession
     login: SchedulerLogin
     live: tuple[Grant, ...]
     node_tokens: tuple[NodeToken, ...]
 
 
-class UnmanagedMasters:
-    """Starts, registers and ends masters.
+class UnmanagedAMs:
+    """Starts, registers and ends ApplicationMasters.
 
     Args:
         rpcs: The sub-clusters' client RPC servers.
@@ -87,7 +87,7 @@ class UnmanagedMasters:
         self,
         rpcs: Mapping[SubClusterId, ResourceManagerRPC],
         logins: SchedulerLogins,
-        store: SpanStore,
+        store: MultiClusterStore,
         clock: Clock,
         settings: UnmanagedSettings | None = None,
     ) -> None:
@@ -97,8 +97,8 @@ class UnmanagedMasters:
         self._clock = clock
         self._settings = settings or UnmanagedSettings()
 
-    async def open(self, session: SpanSession, queue: str) -> Opened:
-        """Have a master registered, whether or not there is one already.
+    async def open(self, session: RemoteSession, queue: str) -> Opened:
+        """Have an ApplicationMaster registered, whether or not there is one already.
 
         Args:
             session: Whose; with the token, if it is known.
@@ -122,14 +122,14 @@ class UnmanagedMasters:
         tell(LifeEvent.SPANS, session.application, cluster=session.subcluster, home=session.home)
         return Opened(session, login, live, tokens)
 
-    async def _register(self, session: SpanSession, login: SchedulerLogin) -> bytes:
+    async def _register(self, session: RemoteSession, login: SchedulerLogin) -> bytes:
         answer = await login.call(REGISTER, REGISTRATION, timeout_s=self._settings.answer_within_s)
         if answer.refusal is not None:
             raise await self._trouble(session, answer.refusal)
         return answer.payload
 
-    async def _trouble(self, session: SpanSession, refusal: RPCRefusal) -> HeddleError:
-        """Why a master is not registered: it has ended, or its ResourceManager is not ready yet."""
+    async def _trouble(self, session: RemoteSession, refusal: RPCRefusal) -> HeddleError:
+        """Why an ApplicationMaster is not registered: it has ended, or its ResourceManager is not ready yet."""
         report = await self._call(session, "getApplicationReport", report_message(session.application))
         said = f"does not register {session.application}: {refusal.java_class}: {refusal.message}"
         is_unknown = report.refusal is not None and report.refusal.java_class == JavaClass.APPLICATION_NOT_FOUND
@@ -137,8 +137,8 @@ class UnmanagedMasters:
             return CannotSpanError(f"{session.subcluster} {said}")
         return NoAnswerError(session.subcluster, said)
 
-    async def finish(self, session: SpanSession, login: SchedulerLogin, payload: bytes) -> None:
-        """End a master in good order, as its application ended; else by force.
+    async def finish(self, session: RemoteSession, login: SchedulerLogin, payload: bytes) -> None:
+        """End an ApplicationMaster in good order, as its application ended; else by force.
 
         Args:
             session: Whose.
@@ -157,8 +157,8 @@ class UnmanagedMasters:
             await login.close()
         await self.end(session, "its application has ended")
 
-    async def end(self, session: SpanSession, why: str) -> bool:
-        """Make sure that a master is no more, and forget it; return whether that is certain by now."""
+    async def end(self, session: RemoteSession, why: str) -> bool:
+        """Make sure that an ApplicationMaster is no more, and forget it; return whether that is certain by now."""
         try:
             is_ended = await self._is_ended(session, why)
             if is_ended:
@@ -169,7 +169,7 @@ class UnmanagedMasters:
             return False
         return is_ended
 
-    async def _is_ended(self, session: SpanSession, why: str) -> bool:
+    async def _is_ended(self, session: RemoteSession, why: str) -> bool:
         for _ in range(self._settings.tries):
             report = await self._call(session, "getApplicationReport", report_message(session.application))
             if report.refusal is not None:
@@ -184,7 +184,7 @@ class UnmanagedMasters:
             await self._clock.sleep(self._settings.poll_s)
         return False
 
-    async def _start(self, session: SpanSession, queue: str) -> SpanSession:
+    async def _start(self, session: RemoteSession, queue: str) -> RemoteSession:
         """Submit, and keep the token."""
         await self._store.save_session(session)
         submission = unmanaged_submission(session.application, home=session.home, queue=queue, tag=SPAN_TAG)
@@ -196,8 +196,8 @@ class UnmanagedMasters:
         await self._store.save_session(session)
         return session
 
-    async def _token(self, session: SpanSession) -> bytes:
-        """The token of a master that has not registered."""
+    async def _token(self, session: RemoteSession) -> bytes:
+        """The token of an ApplicationMaster that has not registered."""
         settings = self._settings
         began_s = self._clock.monotonic_s()
         said = ""
@@ -213,7 +213,7 @@ class UnmanagedMasters:
         await self.end(session, "its token was not shown")
         raise CannotSpanError(f"{session.subcluster} shows no token of {session.application}; it says {said!r}")
 
-    async def _call(self, session: SpanSession, method: str, payload: bytes) -> RPCAnswer:
+    async def _call(self, session: RemoteSession, method: str, payload: bytes) -> RPCAnswer:
         """A client's call, as the user of the application."""
         call = RPCCall(APPLICATION_CLIENT.name, method, payload, user=session.user, caller_context="heddle_span")
         return await self._rpcs[session.subcluster].call(call, timeout_s=self._settings.answer_within_s)

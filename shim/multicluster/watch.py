@@ -12,13 +12,13 @@ from shim.errors import HeddleError, ResourceManagerError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.epochs import Epochs
 from shim.federation.rm_questions import ask_application
-from shim.multicluster.service import Spanning
-from shim.multicluster.unmanaged import UnmanagedMasters
+from shim.multicluster.service import MultiClusterService
+from shim.multicluster.unmanaged import UnmanagedAMs
 from shim.ports.clock import Clock
+from shim.ports.multicluster_store import MultiClusterStore, RemoteSession
 from shim.ports.resource_manager import ResourceManager
-from shim.ports.span_store import SpanSession, SpanStore
 
-__all__ = ["SpanWatch"]
+__all__ = ["SessionWatch"]
 
 _log = structlog.get_logger("heddle.span")
 _INTERVAL_S = 1.0
@@ -26,12 +26,12 @@ _ASK_EVERY = 10
 _ANSWER_WITHIN_S = 2.0
 
 
-class SpanWatch:
+class SessionWatch:
     """Watches over sessions. `run` does it for ever; `sweep` once.
 
     Args:
-        spanning: Whose masters are logged in here.
-        masters: Ends sessions.
+        spanning: Whose ApplicationMasters are logged in here.
+        unmanaged_ams: Ends sessions.
         store: Knows all sessions.
         view: Knows which applications have ended.
         managers: The homes, for applications that the view does not know.
@@ -41,16 +41,16 @@ class SpanWatch:
 
     def __init__(
         self,
-        spanning: Spanning,
-        masters: UnmanagedMasters,
-        store: SpanStore,
+        spanning: MultiClusterService,
+        unmanaged_ams: UnmanagedAMs,
+        store: MultiClusterStore,
         view: FederationView,
         managers: Mapping[SubClusterId, ResourceManager],
         epochs: Epochs,
         clock: Clock,
     ) -> None:
         self._spanning = spanning
-        self._masters = masters
+        self._unmanaged_ams = unmanaged_ams
         self._store = store
         self._view = view
         self._managers = managers
@@ -87,7 +87,7 @@ class SpanWatch:
                 if self._view.is_retired(session.subcluster):
                     await self._store.remove_session(application, session.subcluster)
                 elif session.subcluster not in late:  # one that is away is asked when it is back
-                    await self._masters.end(session, f"its application has ended in {session.home}")
+                    await self._unmanaged_ams.end(session, f"its application has ended in {session.home}")
         for application in self._spanning.applications:
             if self._is_final(application):
                 await self._spanning.end(application)
@@ -100,7 +100,7 @@ class SpanWatch:
         document = self._view.find(application)
         return document is not None and document.summary.state.is_final
 
-    async def _has_ended(self, session: SpanSession, *, asks_homes: bool) -> bool:
+    async def _has_ended(self, session: RemoteSession, *, asks_homes: bool) -> bool:
         """Whether an application is no more; what its home cannot tell now is found out later."""
         if self._view.find(session.application) is not None:
             return self._is_final(session.application)

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationId, ContainerId, SubClusterId
-from shim.domain.launches import Reckoning, Waiting
+from shim.domain.launches import Waiting, WorkEstimate
 from shim.federation.core.federation_view import FederationView
 from shim.ports.attempt_calls import Attempt
 from shim.ports.clock import Clock
 from shim.scheduling.durations import DurationModel
-from shim.scheduling.global_master.kinship import Kinship, kin_of
+from shim.scheduling.global_master.recurring_jobs import RecurringJobModels, recurring_key
 from shim.scheduling.global_master.waiting_table import CONTAINER_ORDERS, Ahead, WaitingTable
 
 __all__ = ["AttemptTurn", "ContainerOrders"]
@@ -36,12 +36,14 @@ class ContainerOrders:
     def turn_of(self, attempt: Attempt) -> "AttemptTurn":
         """An attempt's place among those of its queue."""
         if attempt.queue not in self._tables:
-            self._tables[attempt.queue] = WaitingTable(self._overtaken_s, Kinship(self._everything), self._kin_of)
+            self._tables[attempt.queue] = WaitingTable(
+                self._overtaken_s, RecurringJobModels(self._everything), self._kin_of
+            )
         return AttemptTurn(self._tables[attempt.queue], attempt, lambda: self._order_of(attempt.queue), self._clock)
 
     def _kin_of(self, application: ApplicationId) -> str:
         document = self._view.find(application)
-        return "" if document is None else kin_of(document.summary)
+        return "" if document is None else recurring_key(document.summary)
 
 
 class AttemptTurn:
@@ -82,9 +84,9 @@ class AttemptTurn:
         """See `WaitingTable.ended`."""
         self._table.ended(self._id, container, self._clock.now_s(), is_whole=is_whole)
 
-    def reckoning(self) -> Reckoning | None:
+    def estimate(self) -> WorkEstimate | None:
         """See `WaitingTable.reckoning`."""
-        return self._table.reckoning(self._id, self._order(), self._clock.now_s()) if self.is_ordered else None
+        return self._table.estimate(self._id, self._order(), self._clock.now_s()) if self.is_ordered else None
 
     def leave(self) -> None:
         """See `WaitingTable.leave`."""

@@ -20,7 +20,7 @@ from shim.domain.submissions import HomeProposal
 from shim.domain.verdicts import HomeVerdict, Verdict
 from shim.errors import HeddleError, MasterLinkError, RemoteProtocolError, ResourceManagerError
 from shim.federation.core.federation_view import FederationView
-from shim.federation.poller import HeartbeatListener
+from shim.federation.poller import PollListener
 from shim.peers.clock_offset import ClockOffset, shifted
 from shim.peers.correspondence import Correspondence
 from shim.peers.launch_batches import batches, fits
@@ -86,7 +86,7 @@ class _Follower:
         me: GlobalMasterId,
         view: FederationView,
         clock: Clock,
-        listeners: Iterable[HeartbeatListener],
+        listeners: Iterable[PollListener],
     ) -> None:
         self.subcluster = subcluster
         self.heard = asyncio.Event()
@@ -123,7 +123,7 @@ class _Follower:
             self.questions = None
             questions.end(f"the link to the Local Master of {self.subcluster} has ended")
 
-    def listen(self, listener: HeartbeatListener) -> None:
+    def listen(self, listener: PollListener) -> None:
         """Tell one more of every report and failure."""
         self._listeners = (*self._listeners, listener)
 
@@ -161,7 +161,7 @@ class _Follower:
 
 
 class Following:
-    """Follows every sub-cluster's Local Master; in a Global Master it stands in the place of `Heartbeats`.
+    """Follows every sub-cluster's Local Master; in a Global Master it stands in the place of `SubClusterPollers`.
 
     Args:
         me: Name of this Global Master.
@@ -187,7 +187,7 @@ class Following:
         clock: Clock,
         settings: FollowingSettings | None = None,
         *,
-        listeners: Sequence[HeartbeatListener] = (),
+        listeners: Sequence[PollListener] = (),
     ) -> None:
         self.me = me
         self._dialer = dialer
@@ -200,7 +200,7 @@ class Following:
         self.verdicts: Counter[tuple[SubClusterId, Verdict]] = Counter()
         self.repairs = 0
 
-    def listen(self, listener: HeartbeatListener) -> None:
+    def listen(self, listener: PollListener) -> None:
         """Tell one more of every report and failure."""
         for follower in self._followers.values():
             follower.listen(listener)

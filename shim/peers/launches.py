@@ -1,9 +1,9 @@
 """A Global Master's proposals for containers of spanning applications, and what Local Masters make of them.
 
-In one process the books of promises are the Local Masters' own, and a verdict is there at once. Where Local Masters are
-processes of their own, the books are what this Global Master believes: a proposal is believed until its verdict comes,
-and a rejection corrects the belief by what it says of others. What is proposed and told in one go travels in one frame
-for each Local Master.
+In one process the books of tentative allocations are the Local Masters' own, and a verdict is there at once. Where
+Local Masters are processes of their own, the books are what this Global Master believes: a proposal is believed until
+its verdict comes, and a rejection corrects the belief by what it says of others. What is proposed and told in one go
+travels in one frame for each Local Master.
 """
 
 import asyncio
@@ -15,14 +15,14 @@ from typing import Protocol
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ContainerId, SubClusterId
-from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Reckoning, Waiting
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Waiting, WorkEstimate
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.verdicts import Verdict
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied, FederationView, Part
 from shim.peers.container_order import AttemptTurn
 from shim.ports.clock import Clock
-from shim.scheduling.local_master.promises import Kinds, PromiseBook
+from shim.scheduling.local_master.tentative_allocations import Kinds, TentativeAllocations
 
 __all__ = ["AttemptLaunches", "LaunchService", "LaunchVerification", "VerifiesLaunches"]
 
@@ -42,23 +42,23 @@ class VerifiesLaunches(Protocol):
 
 
 class LaunchVerification:
-    """A Local Master's word on proposals: its book of promises, kept up with its view.
+    """A Local Master's word on proposals: its book of tentative allocations, kept up with its view.
 
     Args:
         subcluster: Whose.
         view: Of this sub-cluster, among others or alone.
         clock: For times.
-        lasts_s: How long a promise holds.
+        lasts_s: How long a tentative allocation holds.
     """
 
     def __init__(self, subcluster: SubClusterId, view: FederationView, clock: Clock, lasts_s: float) -> None:
         self._subcluster = subcluster
         self._view = view
         self._clock = clock
-        self._book = PromiseBook(subcluster, lasts_s)
+        self._book = TentativeAllocations(subcluster, lasts_s)
 
     @property
-    def book(self) -> PromiseBook:
+    def book(self) -> TentativeAllocations:
         """The book, with the newest report in it."""
         polled_at_s = self._view.as_of_s(self._subcluster, Part.NODES)
         if polled_at_s is not None and polled_at_s > self._book.reported_at_s:
@@ -67,12 +67,12 @@ class LaunchVerification:
         return self._book
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
-        """See `HeartbeatListener`: a book that somebody reads is kept up, so that no reader waits for 10,000 nodes."""
+        """See `PollListener`: a book that somebody reads is kept up, so that no reader waits for 10,000 nodes."""
         if self._book.reported_at_s > float("-inf"):
             _ = self.book
 
     def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        """See `HeartbeatListener`: the book stays as it is."""
+        """See `PollListener`: the book stays as it is."""
 
     @property
     def open(self) -> int:
@@ -104,9 +104,9 @@ class LaunchService:
     """Every attempt's proposals.
 
     Args:
-        view: What heartbeats told.
+        view: What polls told.
         clock: For times.
-        lasts_s: How long a promise holds.
+        lasts_s: How long a tentative allocation holds.
         elsewhere: The Local Masters, if they are processes of their own.
 
     Attributes:
@@ -126,13 +126,13 @@ class LaunchService:
         self.verdicts: Counter[tuple[SubClusterId, Verdict]] = Counter()
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
-        """See `HeartbeatListener`."""
+        """See `PollListener`."""
         self._books[report.subcluster].reported(report, applied)
 
     def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        """See `HeartbeatListener`."""
+        """See `PollListener`."""
 
-    def open_promises(self) -> Mapping[SubClusterId, int]:
+    def open_allocations(self) -> Mapping[SubClusterId, int]:
         """Containers that are promised and not granted, as far as is known here."""
         return {name: verification.open for name, verification in self._books.items()}
 
@@ -169,7 +169,7 @@ class LaunchService:
         self._books[subcluster].book.took(holder, kind, self._clock.now_s())
 
     def lost(self, subcluster: SubClusterId, number: int) -> int:
-        """How many containers of a proposal have a promise no more, though nobody withdrew it."""
+        """How many containers of a proposal have a tentative allocation no more, though nobody withdrew it."""
         return self._books[subcluster].book.lost(_ME, number)
 
     async def close(self) -> None:
@@ -267,9 +267,9 @@ class AttemptLaunches:
         """See `ContainerWatch`."""
         self._turn.ended(container, is_whole=is_whole)
 
-    def reckoning(self) -> Reckoning | None:
+    def estimate(self) -> WorkEstimate | None:
         """See `Launches`."""
-        return self._turn.reckoning()
+        return self._turn.estimate()
 
     def took(self, subcluster: SubClusterId, key: AskKey) -> None:
         """See `Launches`."""

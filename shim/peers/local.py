@@ -15,7 +15,7 @@ import structlog
 
 from shim.domain.ids import SubClusterId
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.federation.poller import HeartbeatListener, HeartbeatSettings, LocalMaster
+from shim.federation.poller import PollListener, PollSchedule, SubClusterPoller
 from shim.peers.launches import LaunchVerification
 from shim.peers.leadership import LeaseKeeper
 from shim.peers.reporting import ReportService
@@ -40,7 +40,7 @@ class LocalMasterSettings:
         promise_s: How long promised room is kept.
     """
 
-    heartbeats: HeartbeatSettings
+    heartbeats: PollSchedule
     view: ViewSettings
     promise_s: float = 30.0
 
@@ -76,7 +76,7 @@ class StandingLocalMaster:
         *,
         life: str,
         random: RandomSource,
-        listeners: tuple[HeartbeatListener, ...] = (),
+        listeners: tuple[PollListener, ...] = (),
     ) -> None:
         self._manager = manager
         self._keeper = keeper
@@ -131,7 +131,7 @@ class StandingLocalMaster:
         launches = LaunchVerification(subcluster, view, self._clock, self._settings.promise_s)
         life = f"{self._life_of_process}-{fence}"
         service = ReportService(subcluster, life, verification.verify, self._clock, launches.verify)
-        master = LocalMaster(
+        master = SubClusterPoller(
             self._manager,
             view,
             self._clock,

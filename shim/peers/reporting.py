@@ -91,14 +91,14 @@ class ReportService:
     # -- heartbeats --------------------------------------------------------------------------------------------------
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
-        """See `HeartbeatListener`."""
+        """See `PollListener`."""
         del applied
         data = encode_frame(self._publisher.publish(report, now_s=self._clock.now_s()))
         for follower in self._followers:
             follower.offer(data)
 
     def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        """See `HeartbeatListener`."""
+        """See `PollListener`."""
         del subcluster
         data = encode_frame(TroubleFrame(str(error), self._clock.now_s()))
         for follower in self._followers:

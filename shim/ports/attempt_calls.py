@@ -68,7 +68,7 @@ class AttemptCalls(Protocol):
     """
 
     async def register(self, payload_untrusted: bytes) -> RPCAnswer:
-        """`registerApplicationMaster`: bytes of a `RegisterApplicationMasterRequestProto`, as the master sent them."""
+        """`registerApplicationMaster`: bytes of a `RegisterApplicationMasterRequestProto`, unchanged."""
         ...
 
     async def allocate(self, payload_untrusted: bytes) -> RPCAnswer:
@@ -80,7 +80,7 @@ class AttemptCalls(Protocol):
         ...
 
     def leave(self) -> None:
-        """The connection has ended, by either side; the home session with it. The master may well come back."""
+        """The connection and its home session have ended, by either side. The ApplicationMaster may connect again."""
         ...
 
 

@@ -5,7 +5,7 @@ from typing import Protocol
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import Submission, SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submissions import Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 
 __all__ = ["StateStore"]
 
@@ -54,7 +54,7 @@ class StateStore(Protocol):
         """Move those of these that are INTENDED on to SUBMITTED: their homes have them; others are left alone."""
         ...
 
-    async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
+    async def rehome(self, record: SubmissionRecord, *, was: SubmissionProgress) -> None:
         """Put a new intent in the place of a record, if that still stands as it `was`.
 
         Raises:
@@ -62,7 +62,7 @@ class StateStore(Protocol):
         """
         ...
 
-    async def reject(self, was: SubmissionStanding, *, reason: str) -> None:
+    async def reject(self, was: SubmissionProgress, *, reason: str) -> None:
         """End a record that is INTENDED or WAITING, if it still stands as it `was`: REJECTED, with the reason.
 
         Raises:
@@ -88,7 +88,7 @@ class StateStore(Protocol):
         """Records that are INTENDED; oldest first."""
         ...
 
-    async def waiting(self) -> Sequence[SubmissionStanding]:
+    async def waiting(self) -> Sequence[SubmissionProgress]:
         """Submissions that wait for their queue's turn; oldest first."""
         ...
 
@@ -104,7 +104,7 @@ class StateStore(Protocol):
         """
         ...
 
-    async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
+    async def give_up(self, progress: SubmissionProgress, *, reason: str) -> None:
         """End a SUBMITTED one as LOST, if it still stands so and was not seen final; its context is dropped.
 
         Raises:
@@ -112,7 +112,7 @@ class StateStore(Protocol):
         """
         ...
 
-    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
+    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionProgress]:
         """INTENDED submissions of this home, and SUBMITTED ones never seen final; oldest first."""
         ...
 

@@ -6,8 +6,8 @@ from shim.ports.act_store import ActStore
 from shim.ports.ask_store import AskStore
 from shim.ports.history_store import HistoryStore
 from shim.ports.lease_store import LeaseStore
+from shim.ports.multicluster_store import MultiClusterStore
 from shim.ports.policy_store import PolicyStore
-from shim.ports.span_store import SpanStore
 from shim.ports.state_store import StateStore
 from shim.ports.token_store import TokenStore
 from shim.ports.usage_store import UsageStore
@@ -22,7 +22,7 @@ class Stores:
     state: StateStore
     policies: PolicyStore
     tokens: TokenStore
-    spans: SpanStore
+    spans: MultiClusterStore
     acts: ActStore
     usage: UsageStore
     asks: AskStore

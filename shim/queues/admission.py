@@ -16,13 +16,13 @@ from shim.domain.subclusters import Admission
 from shim.domain.submissions import Submission, SubmissionRecord, SubmissionState
 from shim.errors import ForbiddenError, VersionConflictError
 from shim.federation.core.federation_view import FederationView
-from shim.federation.unplaced import homeless_document
+from shim.federation.unplaced import unplaced_document
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
 from shim.queues.access import QueueAccess
 from shim.queues.core.entitle import (
-    Applicant,
     Division,
+    PendingApplication,
     Round,
     ShareSettings,
     decide_starts,
@@ -31,11 +31,11 @@ from shim.queues.core.entitle import (
 from shim.queues.core.queue_rules import GroupsOf, map_queue, may_administer
 from shim.queues.core.share_load import FederationLoad
 from shim.queues.load_meter import LoadMeter
-from shim.queues.share_preview import DEFAULT_QUEUE, SharePreview, applicant_of
+from shim.queues.share_preview import DEFAULT_QUEUE, SharePreview, pending_application_of
 from shim.submission.queue_names import put_into
 from shim.telemetry.application_life import LifeEvent, tell
 
-__all__ = ["Kills", "WaitingRoom"]
+__all__ = ["AdmissionQueue", "Kills"]
 
 _MOST_LOOKED_AT = 1000  # of each queue in one round; entitlement does not change by more
 _MOST_AT_THE_SERVER = 100
@@ -55,7 +55,7 @@ class Kills:
     is_admin: bool = False
 
 
-class WaitingRoom:
+class AdmissionQueue:
     """Who waits; implements `Gate`.
 
     Args:
@@ -143,9 +143,9 @@ class WaitingRoom:
             return ""
         if self._waiting_in(queue):
             return self.latest.reasons.get(queue.path, f"others wait in queue {queue.path}")
-        mine = applicant_of(submission, queue, since_ms=int(self._clock.now_s() * 1000))
+        mine = pending_application_of(submission, queue, since_ms=int(self._clock.now_s() * 1000))
         load = self._meter.current(self._policy())
-        others = self._applicants(_MOST_AT_THE_SERVER)
+        others = self._applications(_MOST_AT_THE_SERVER)
         outcome = decide_starts(self._policy(), load.copy(), [*others, mine], self._settings)
         if submission.application_id not in outcome.starters:
             return outcome.reasons.get(queue.path, f"queue {queue.path} is at a limit")
@@ -184,7 +184,7 @@ class WaitingRoom:
             record = await self._store.find(application_id)
             if record is not None and record.state in _STARTED:  # elsewhere: listed until its home tells of it
                 self._view.note_submitted_at(application_id, known_since_ms)
-                self._view.mark_submitted(homeless_document(record, "", self._clock.now_s()))
+                self._view.mark_submitted(unplaced_document(record, "", self._clock.now_s()))
             is_killed = record is not None and record.state is SubmissionState.KILLED
             self.forget(application_id, record if is_killed else None)
 
@@ -225,7 +225,7 @@ class WaitingRoom:
             if not self._counts[name]:
                 del self._counts[name]  # clients choose the names
         self._told.pop(application_id, None)
-        final = homeless_document(killed, killed.rejection, self._clock.now_s()) if killed is not None else None
+        final = unplaced_document(killed, killed.rejection, self._clock.now_s()) if killed is not None else None
         self._view.end_waiting(application_id, final)
 
     # -- rounds ------------------------------------------------------------------------------------------------------
@@ -233,9 +233,9 @@ class WaitingRoom:
     def look(self) -> list[ApplicationId]:
         """Who may start now; the others are told why not."""
         policy = self._policy()
-        homeless = [an_id for an_id, record in self._records.items() if self._queue_of(record) is None]
+        unplaced = [an_id for an_id, record in self._records.items() if self._queue_of(record) is None]
         load = self._meter.renew(policy)
-        self.latest = decide_starts(policy, load, self._applicants(_MOST_LOOKED_AT), self._settings)
+        self.latest = decide_starts(policy, load, self._applications(_MOST_LOOKED_AT), self._settings)
         starters = set(self.latest.starters)
         by_queue: dict[str, list[ApplicationId]] = {path: [] for path in self.latest.queues}
         for an_id, record in self._records.items():
@@ -244,7 +244,7 @@ class WaitingRoom:
                 by_queue[queue.path].append(an_id)
         for path, waiting in by_queue.items():
             self._tell_queue(path, waiting)
-        return [*homeless, *self.latest.starters]
+        return [*unplaced, *self.latest.starters]
 
     def preview(self) -> SharePreview:
         """What is known now, to reckon elsewhere how queues stand with some policy."""
@@ -252,7 +252,7 @@ class WaitingRoom:
 
     def division(self) -> Division:
         """What every sharing queue is entitled to, by what runs and waits now."""
-        return division_of(self._policy(), self.load(), self._applicants(_MOST_LOOKED_AT), self._settings)
+        return division_of(self._policy(), self.load(), self._applications(_MOST_LOOKED_AT), self._settings)
 
     def count_withheld(self, source: Callable[[], Mapping[str, ResourceVector]]) -> None:
         """Ask this, from now on, for what queues want and no scheduler has been told."""
@@ -297,7 +297,7 @@ class WaitingRoom:
         """As the policy finds it."""
         return self._policy().find(name or DEFAULT_QUEUE)
 
-    def _applicants(self, most: int) -> list[Applicant]:
+    def _applications(self, most: int) -> list[PendingApplication]:
         """The first of each queue."""
         counts: dict[str, int] = {}
         found = []
@@ -306,7 +306,7 @@ class WaitingRoom:
             if queue is None or counts.get(queue.path, 0) >= most:
                 continue
             counts[queue.path] = counts.get(queue.path, 0) + 1
-            found.append(applicant_of(record.submission, queue, since_ms=record.intended_at_ms))
+            found.append(pending_application_of(record.submission, queue, since_ms=record.intended_at_ms))
         return found
 
     # -- telling -----------------------------------------------------------------------------------------------------
@@ -326,7 +326,7 @@ class WaitingRoom:
         if self._told.get(application_id) == diagnostics and self._view.is_waiting(application_id):
             return
         self._told[application_id] = diagnostics
-        self._view.mark_waiting(homeless_document(record, diagnostics, self._clock.now_s()))
+        self._view.mark_waiting(unplaced_document(record, diagnostics, self._clock.now_s()))
 
 
 def _told(reason: str, position: int, count: int, rate: float | None) -> str:

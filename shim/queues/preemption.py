@@ -10,12 +10,12 @@ from shim.domain.preemption import PreemptionAct, PreemptionStage
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import SharePolicy
 from shim.federation.core.federation_view import FederationView
-from shim.multicluster.attempt import Span
-from shim.multicluster.core import AskedBackNow, Recall, Restrained, Spared, TakenBack
+from shim.multicluster.attempt import MultiClusterAttempt
+from shim.multicluster.core import DemandCap, PreemptionCancelled, PreemptionRequested, Recall, ReleaseOrder
 from shim.ports.clock import Clock
-from shim.queues.admission import WaitingRoom
+from shim.queues.admission import AdmissionQueue
 from shim.queues.core.preemption import Preemption
-from shim.queues.core.preemption_effects import PreemptionEffect, PreemptionSettings, Remind, Restrain, Step
+from shim.queues.core.preemption_effects import CapDemand, PreemptionEffect, PreemptionSettings, Remind, Step
 from shim.queues.core.preemption_sizes import NOTHING
 from shim.queues.preemption_log import PreemptionLog
 from shim.queues.share_snapshot import FederationNow, RelayedAttempt, take_snapshot
@@ -27,10 +27,10 @@ _log = structlog.get_logger("heddle.preemption")
 _MS = 1000
 
 _RECALLS: Mapping[PreemptionStage, Callable[[tuple[ContainerId, ...]], Recall]] = {
-    PreemptionStage.ASKED: lambda containers: AskedBackNow(containers, is_strict=False),
-    PreemptionStage.DEMANDED: lambda containers: AskedBackNow(containers, is_strict=True),
-    PreemptionStage.RELEASED: TakenBack,
-    PreemptionStage.SPARED: Spared,
+    PreemptionStage.ASKED: lambda containers: PreemptionRequested(containers, is_strict=False),
+    PreemptionStage.DEMANDED: lambda containers: PreemptionRequested(containers, is_strict=True),
+    PreemptionStage.RELEASED: ReleaseOrder,
+    PreemptionStage.SPARED: PreemptionCancelled,
 }
 
 
@@ -49,7 +49,7 @@ class PreemptionWorld:
 
     policy: Callable[[], SharePolicy]
     view: FederationView
-    room: WaitingRoom
+    room: AdmissionQueue
     log: PreemptionLog
     clock: Clock
     interval_s: float = 1.0
@@ -65,7 +65,7 @@ class PreemptionService:
     """
 
     def __init__(
-        self, world: PreemptionWorld, spans: Callable[[], Sequence[Span]], settings: PreemptionSettings
+        self, world: PreemptionWorld, spans: Callable[[], Sequence[MultiClusterAttempt]], settings: PreemptionSettings
     ) -> None:
         self._world = world
         self._spans = spans
@@ -90,11 +90,11 @@ class PreemptionService:
         at_s = self._world.clock.now_s()
         await self._recollect(spans, at_s)
         relayed = [
-            RelayedAttempt(span.attempt, span.standing)
+            RelayedAttempt(span.attempt, span.holdings)
             for attempt, span in spans.items()
             if attempt.application in self._known
         ]
-        held = [each for one in relayed for each in one.standing.held]
+        held = [each for one in relayed for each in one.holdings.held]
         self._seen_s = {each.id: self._seen_s.get(each.id, min(at_s, each.since_s or at_s)) for each in held}
         effects = self._core.handle(take_snapshot(self._now(at_s), relayed, self._seen_s))
         acts = [act for effect in effects if (act := _act(effect, spans, at_s)) is not None]
@@ -104,7 +104,7 @@ class PreemptionService:
         for effect in effects:
             _carry_out(effect, spans)
 
-    async def _recollect(self, spans: Mapping[ApplicationAttemptId, Span], at_s: float) -> None:
+    async def _recollect(self, spans: Mapping[ApplicationAttemptId, MultiClusterAttempt], at_s: float) -> None:
         """Learn what an earlier Heddle had begun with applications; of one that is not known nothing is taken."""
         applications = {attempt.application for attempt in spans}
         self._known &= applications
@@ -129,16 +129,18 @@ class PreemptionService:
         """What attempts want and no scheduler is asked for, by queue: reports do not show it."""
         amounts: dict[str, ResourceVector] = {}
         for span in self._spans():
-            queue, withheld = span.attempt.queue, span.standing.withheld
+            queue, withheld = span.attempt.queue, span.holdings.withheld
             amounts[queue] = amounts.get(queue, NOTHING) + withheld
         return amounts
 
 
-def _act(effect: PreemptionEffect, spans: Mapping[ApplicationAttemptId, Span], at_s: float) -> PreemptionAct | None:
+def _act(
+    effect: PreemptionEffect, spans: Mapping[ApplicationAttemptId, MultiClusterAttempt], at_s: float
+) -> PreemptionAct | None:
     """What is written down of an effect; None where nothing new is done."""
     at_ms = int(at_s * _MS)
     match effect:
-        case Restrain(attempt, amount, reason) if reason:
+        case CapDemand(attempt, amount, reason) if reason:
             stage = PreemptionStage.HELD_BACK if amount is not None else None
             return PreemptionAct(at_ms, attempt.application, spans[attempt].attempt.queue, stage, reason)
         case Step(held, stage, taker, reason, room):
@@ -148,10 +150,10 @@ def _act(effect: PreemptionEffect, spans: Mapping[ApplicationAttemptId, Span], a
             return None
 
 
-def _carry_out(effect: PreemptionEffect, spans: Mapping[ApplicationAttemptId, Span]) -> None:
+def _carry_out(effect: PreemptionEffect, spans: Mapping[ApplicationAttemptId, MultiClusterAttempt]) -> None:
     match effect:
-        case Restrain(attempt, amount):
-            spans[attempt].tell(Restrained(amount))
+        case CapDemand(attempt, amount):
+            spans[attempt].tell(DemandCap(amount))
         case Step(held, stage) | Remind(held, stage):
             span = spans.get(held.id.attempt) or _of_application(spans, held.id)
             if span is not None:
@@ -170,7 +172,9 @@ def _say(act: PreemptionAct) -> None:
     )
 
 
-def _of_application(spans: Mapping[ApplicationAttemptId, Span], container: ContainerId) -> Span | None:
+def _of_application(
+    spans: Mapping[ApplicationAttemptId, MultiClusterAttempt], container: ContainerId
+) -> MultiClusterAttempt | None:
     """A container of an earlier attempt that was kept belongs to the application's attempt of now."""
     application = container.attempt.application
     return next((span for attempt, span in spans.items() if attempt.application == application), None)

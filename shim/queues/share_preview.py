@@ -5,11 +5,11 @@ from dataclasses import dataclass
 
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.submissions import Submission, SubmissionRecord
-from shim.queues.core.entitle import Applicant, ShareSettings, Standing, standings_of
+from shim.queues.core.entitle import PendingApplication, QueueShareStatus, ShareSettings, share_status_of
 from shim.queues.core.share_load import FederationLoad
 from shim.queues.load_meter import MeterSnapshot
 
-__all__ = ["DEFAULT_QUEUE", "SharePreview", "applicant_of"]
+__all__ = ["DEFAULT_QUEUE", "SharePreview", "pending_application_of"]
 
 DEFAULT_QUEUE = "root.default"
 
@@ -27,20 +27,20 @@ class SharePreview:
     waiting: Sequence[SubmissionRecord]
     settings: ShareSettings
 
-    def standings(self, policy: SharePolicy) -> Mapping[str, Standing]:
+    def statuses(self, policy: SharePolicy) -> Mapping[str, QueueShareStatus]:
         """How queues would stand with a policy, before anybody starts."""
-        applicants = [
-            applicant_of(record.submission, queue, since_ms=record.intended_at_ms)
+        applications = [
+            pending_application_of(record.submission, queue, since_ms=record.intended_at_ms)
             for record in self.waiting
             if (queue := policy.find(record.submission.queue or DEFAULT_QUEUE)) is not None
         ]
-        return standings_of(policy, self.load(policy), applicants, self.settings)
+        return share_status_of(policy, self.load(policy), applications, self.settings)
 
     def load(self, policy: SharePolicy) -> FederationLoad:
         """What the queues of a policy hold."""
         return self.meter.measure(policy)
 
 
-def applicant_of(submission: Submission, queue: FederatedQueue, *, since_ms: int) -> Applicant:
+def pending_application_of(submission: Submission, queue: FederatedQueue, *, since_ms: int) -> PendingApplication:
     """An application that waits for the turn of a queue."""
-    return Applicant(submission.application_id, queue.path, submission.user, submission.resource, since_ms)
+    return PendingApplication(submission.application_id, queue.path, submission.user, submission.resource, since_ms)

@@ -10,7 +10,7 @@ from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.subcluster_view import SubClusterView
-from shim.multicluster.core import Standing
+from shim.multicluster.core import AttemptHoldings
 from shim.multicluster.core.containers import ContainerState
 from shim.ports.attempt_calls import Attempt
 from shim.queues.core.preemption_sizes import NOTHING, count_fitting, part_of
@@ -31,7 +31,7 @@ class RelayedAttempt:
     """An attempt whose calls Heddle reads, with what it has and wants."""
 
     attempt: Attempt
-    standing: Standing
+    holdings: AttemptHoldings
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,11 @@ def take_snapshot(
                 is_home=held.subcluster == each.attempt.home_subcluster,
             )
             for each, queue in found
-            for held in each.standing.held
+            for held in each.holdings.held
             if held.grant is not None
         ),
         attempts=tuple(
-            AskingAttempt(each.attempt.id, queue.path, each.standing.wants, each.standing.places)
+            AskingAttempt(each.attempt.id, queue.path, each.holdings.wants, each.holdings.places)
             for each, queue in found
         ),
         as_of_s={seen.subcluster: now.at_s - seen.age_s for seen in now.usable},
@@ -106,7 +106,7 @@ def _movable(relayed: Iterable[tuple[RelayedAttempt, FederatedQueue]], queue: Fe
     found: Counter[tuple[SubClusterId, SubClusterId]] = Counter()
     for each, its_queue in relayed:
         if its_queue.path == queue.path:
-            found.update(each.standing.movable)
+            found.update(each.holdings.movable)
     return found
 
 

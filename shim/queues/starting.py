@@ -12,7 +12,7 @@ from shim.errors import HeddleError, StoreError, VersionConflictError
 from shim.federation.core.federation_view import FederationView
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
-from shim.queues.admission import WaitingRoom
+from shim.queues.admission import AdmissionQueue
 from shim.submission.delivery_attempts import DeliveryAttempts
 from shim.submission.repair import as_failed
 from shim.submission.service import Rejected, SubmissionService
@@ -42,7 +42,7 @@ class Starting:
     def __init__(
         self,
         *,
-        room: WaitingRoom,
+        room: AdmissionQueue,
         submissions: SubmissionService,
         store: StateStore,
         view: FederationView,
@@ -114,14 +114,14 @@ class Starting:
         application_id = record.submission.application_id
         if self._attempts.find(application_id) is None:
             self._attempts.begin(record)  # what waits was sent nowhere
-        known = self._attempts.failed(record.standing, reason, started_on_ms=_NO_LIFE, now_s=self._clock.monotonic_s())
+        known = self._attempts.failed(record.progress, reason, started_on_ms=_NO_LIFE, now_s=self._clock.monotonic_s())
         _log.warning("could not be started", application=str(application_id), failures=known.failures, reason=reason)
-        if not self._attempts.is_hopeless(record.standing, self._clock.monotonic_s()):
+        if not self._attempts.is_hopeless(record.progress, self._clock.monotonic_s()):
             return
         told = f"given up after {known.failures} attempts to start it: {reason}"[:_LONGEST_REASON]
         document = self._view.find(application_id)
         with suppress(VersionConflictError):  # it was killed, or another Heddle has started it
-            await self._store.reject(record.standing, reason=told)
+            await self._store.reject(record.progress, reason=told)
             self._attempts.note_given_up(application_id)
             self._room.forget(application_id)
             _log.error("given up", application=str(application_id), reason=told)

@@ -64,11 +64,11 @@ class UsageKeeping:
         self._forget_at_s = 0.0
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
-        """See `HeartbeatListener`."""
+        """See `PollListener`."""
         self._due |= dict.fromkeys(report.applications)
 
     def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        """See `HeartbeatListener`."""
+        """See `PollListener`."""
 
     async def restore(self) -> None:
         """Take over what an earlier Heddle knew of applications that use more than their homes."""

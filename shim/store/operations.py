@@ -27,7 +27,7 @@ from sqlalchemy.sql.dml import ReturningInsert
 from shim.domain.id_epochs import sequence_above, timestamp_of_epoch
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import NOWHERE, Submission, SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submissions import NOWHERE, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import VersionConflictError
 from shim.store import rows
 from shim.store.prepared import Prepared
@@ -276,21 +276,21 @@ def note_taken(connection: Connection, *, application_ids: Collection[Applicatio
         connection.execute(_NOTE_TAKEN, [_key(each) for each in sorted(application_ids)])
 
 
-def rehome(connection: Connection, *, record: SubmissionRecord, was: SubmissionStanding) -> None:
+def rehome(connection: Connection, *, record: SubmissionRecord, was: SubmissionProgress) -> None:
     """Write a new intent over a record that stands as it was."""
     new = rows.row_of_record(record)
     names = ("home_subcluster", "home_started_on_ms", "intended_at_ms", "intent_id", "decision", "waited")
-    if connection.execute(_REHOME, {**rows.row_of_standing(was), **{f"new_{n}": new[n] for n in names}}).rowcount:
+    if connection.execute(_REHOME, {**rows.row_of_progress(was), **{f"new_{n}": new[n] for n in names}}).rowcount:
         return
     stands = find(connection, application_id=was.application_id)
-    if stands is None or stands.standing != record.standing:
+    if stands is None or stands.progress != record.progress:
         raise VersionConflictError(f"{was.application_id} was settled or re-homed by another writer first")
 
 
-def reject(connection: Connection, *, was: SubmissionStanding, reason: str, now_ms: int) -> None:
+def reject(connection: Connection, *, was: SubmissionProgress, reason: str, now_ms: int) -> None:
     """Move a record that stands as it was to REJECTED, and drop its context."""
     values = {"new_rejection": reason, "new_finished_at_ms": now_ms}
-    if connection.execute(_REJECT, {**rows.row_of_standing(was), **values}).rowcount:
+    if connection.execute(_REJECT, {**rows.row_of_progress(was), **values}).rowcount:
         return
     stands = find(connection, application_id=was.application_id)
     if stands is None or (stands.state, stands.rejection) != (SubmissionState.REJECTED, reason):
@@ -337,14 +337,14 @@ def intended(connection: Connection) -> Sequence[SubmissionRecord]:
     return [rows.record_of_row(row) for row in connection.execute(_INTENDED).mappings()]
 
 
-def unfinished(connection: Connection, *, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
+def unfinished(connection: Connection, *, subcluster: SubClusterId) -> Sequence[SubmissionProgress]:
     """Standings of a home's submissions that somebody still has to look after."""
-    return [rows.standing_of_row(row) for row in connection.execute(_UNFINISHED, {"home": subcluster}).mappings()]
+    return [rows.progress_of_row(row) for row in connection.execute(_UNFINISHED, {"home": subcluster}).mappings()]
 
 
-def waiting(connection: Connection) -> Sequence[SubmissionStanding]:
+def waiting(connection: Connection) -> Sequence[SubmissionProgress]:
     """Standings of what waits."""
-    return [rows.standing_of_row(row) for row in connection.execute(_WAITING).mappings()]
+    return [rows.progress_of_row(row) for row in connection.execute(_WAITING).mappings()]
 
 
 def withdraw(connection: Connection, *, application_id: ApplicationId, reason: str, now_ms: int) -> None:
@@ -357,15 +357,15 @@ def withdraw(connection: Connection, *, application_id: ApplicationId, reason: s
         raise VersionConflictError(f"{application_id} waits no more: it is {stands or 'unknown'}")
 
 
-def give_up(connection: Connection, *, standing: SubmissionStanding, reason: str, now_ms: int) -> None:
+def give_up(connection: Connection, *, progress: SubmissionProgress, reason: str, now_ms: int) -> None:
     """Move a SUBMITTED record of this home that was not seen final to LOST, and drop its context."""
-    key = _key(standing.application_id)
-    values = {"home": standing.home_subcluster, "new_rejection": reason, "new_finished_at_ms": now_ms}
+    key = _key(progress.application_id)
+    values = {"home": progress.home_subcluster, "new_rejection": reason, "new_finished_at_ms": now_ms}
     if connection.execute(_GIVE_UP, {**key, **values}).rowcount:
         return
     stands = connection.execute(_STATE, key).scalar_one_or_none()
     if stands != SubmissionState.LOST.value:
-        raise VersionConflictError(f"{standing.application_id} cannot be given up: it is {stands or 'unknown'}")
+        raise VersionConflictError(f"{progress.application_id} cannot be given up: it is {stands or 'unknown'}")
 
 
 def mark_final(connection: Connection, *, application_ids: Collection[ApplicationId], now_ms: int) -> None:

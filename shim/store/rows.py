@@ -11,14 +11,14 @@ from shim.domain.submissions import (
     Candidate,
     HomeDecision,
     Submission,
+    SubmissionProgress,
     SubmissionRecord,
-    SubmissionStanding,
     SubmissionState,
     Waited,
 )
 from shim.domain.verdicts import HomeVerdict, Verdict
 
-__all__ = ["id_of_row", "record_of_row", "row_of_record", "row_of_standing", "standing_of_row", "submission_of_row"]
+__all__ = ["id_of_row", "progress_of_row", "record_of_row", "row_of_progress", "row_of_record", "submission_of_row"]
 
 Row = Mapping[Any, Any]
 
@@ -84,22 +84,22 @@ def submission_of_row(row: Row) -> Submission:
     )
 
 
-def row_of_standing(standing: SubmissionStanding) -> dict[str, Any]:
+def row_of_progress(progress: SubmissionProgress) -> dict[str, Any]:
     """The columns that name a standing, each prefixed with `was_`, as the statements' parameters are called."""
     return {
-        "was_cluster_timestamp": standing.application_id.cluster_timestamp,
-        "was_sequence": standing.application_id.sequence,
-        "was_state": standing.state.value,
-        "was_home_subcluster": standing.home_subcluster,
-        "was_home_started_on_ms": standing.home_started_on_ms,
-        "was_intended_at_ms": standing.intended_at_ms,
-        "was_intent_id": standing.intent_id,
+        "was_cluster_timestamp": progress.application_id.cluster_timestamp,
+        "was_sequence": progress.application_id.sequence,
+        "was_state": progress.state.value,
+        "was_home_subcluster": progress.home_subcluster,
+        "was_home_started_on_ms": progress.home_started_on_ms,
+        "was_intended_at_ms": progress.intended_at_ms,
+        "was_intent_id": progress.intent_id,
     }
 
 
-def standing_of_row(row: Row) -> SubmissionStanding:
+def progress_of_row(row: Row) -> SubmissionProgress:
     """The standing of a row that has at least its columns."""
-    return SubmissionStanding(
+    return SubmissionProgress(
         application_id=id_of_row(row),
         state=SubmissionState(row["state"]),
         home_subcluster=SubClusterId(row["home_subcluster"]),

@@ -11,7 +11,7 @@ from sqlalchemy.exc import ArgumentError
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import Submission, SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submissions import Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import ConfigError, StoreUnavailableError
 from shim.ports.stores import Stores
 from shim.store import operations
@@ -24,8 +24,8 @@ from shim.store.sql_act_store import SqlActStore
 from shim.store.sql_ask_store import SqlAskStore
 from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
+from shim.store.sql_multicluster_store import SqlMultiClusterStore
 from shim.store.sql_policy_store import SqlPolicyStore
-from shim.store.sql_span_store import SqlSpanStore
 from shim.store.sql_token_store import SqlTokenStore
 from shim.store.sql_usage_store import SqlUsageStore
 
@@ -136,7 +136,7 @@ class SqlStateStore:
             leases=self.leases,
             policies=SqlPolicyStore(self._executor, now_s=self._now_s),
             tokens=SqlTokenStore(self._executor),
-            spans=SqlSpanStore(self._executor, secret),
+            spans=SqlMultiClusterStore(self._executor, secret),
             acts=SqlActStore(self._executor),
             usage=SqlUsageStore(self._executor),
             asks=SqlAskStore(self._executor, now_s=self._now_s),
@@ -177,7 +177,7 @@ class SqlStateStore:
         """Move INTENDED records on to SUBMITTED, in one statement."""
         await self._executor.write(partial(operations.note_taken, application_ids=tuple(application_ids)))
 
-    async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
+    async def rehome(self, record: SubmissionRecord, *, was: SubmissionProgress) -> None:
         """Put a new intent in the place of a record that stands as it was."""
         await self._executor.write(partial(operations.rehome, record=record, was=was))
 
@@ -207,11 +207,11 @@ class SqlStateStore:
         """Records that are INTENDED; oldest first."""
         return [self._bodies.opened(record) for record in await self._executor.read(operations.intended)]
 
-    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
+    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionProgress]:
         """Submissions of a home that are INTENDED, or SUBMITTED and never seen final; oldest first."""
         return await self._executor.read(partial(operations.unfinished, subcluster=subcluster))
 
-    async def waiting(self) -> Sequence[SubmissionStanding]:
+    async def waiting(self) -> Sequence[SubmissionProgress]:
         """Submissions that wait for their queue's turn; oldest first."""
         return await self._executor.read(operations.waiting)
 
@@ -225,13 +225,13 @@ class SqlStateStore:
             partial(operations.withdraw, application_id=application_id, reason=reason, now_ms=self._now_ms())
         )
 
-    async def reject(self, was: SubmissionStanding, *, reason: str) -> None:
+    async def reject(self, was: SubmissionProgress, *, reason: str) -> None:
         """End one that runs nowhere."""
         await self._executor.write(partial(operations.reject, was=was, reason=reason, now_ms=self._now_ms()))
 
-    async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
+    async def give_up(self, progress: SubmissionProgress, *, reason: str) -> None:
         """End a SUBMITTED one as LOST."""
-        await self._executor.write(partial(operations.give_up, standing=standing, reason=reason, now_ms=self._now_ms()))
+        await self._executor.write(partial(operations.give_up, progress=progress, reason=reason, now_ms=self._now_ms()))
 
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """Remember that these were seen in a final state."""

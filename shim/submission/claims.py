@@ -15,7 +15,7 @@ from shim.domain.same_application import differences, disputed_reason
 from shim.domain.submissions import SubmissionRecord, SubmissionState
 from shim.errors import StoreError, VersionConflictError
 from shim.federation.core.federation_view import FederationView
-from shim.federation.unplaced import homeless_document
+from shim.federation.unplaced import unplaced_document
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
 from shim.submission.lost_time import Sighting
@@ -47,9 +47,9 @@ class Claims:
             await self._store.settle(application_id, SubmissionState.SUBMITTED)
         submitted = replace(record, state=SubmissionState.SUBMITTED)
         with suppress(VersionConflictError):  # another Heddle was first
-            await self._store.give_up(submitted.standing, reason=reason)
+            await self._store.give_up(submitted.progress, reason=reason)
         lost = replace(record, state=SubmissionState.LOST, rejection=reason)
-        self._view.disown(homeless_document(lost, reason, self._clock.now_s()))
+        self._view.disown(unplaced_document(lost, reason, self._clock.now_s()))
         _log.error("an id belongs to another application", application=str(application_id), reason=reason)
         return True
 
@@ -72,7 +72,7 @@ class Claims:
                 decision=replace(record.decision, home_subcluster=home, reason="it was there after a restore"),
             )
             try:
-                await self._store.rehome(moved, was=record.standing)
+                await self._store.rehome(moved, was=record.progress)
             except VersionConflictError:
                 return True  # another Heddle was first
             record = moved

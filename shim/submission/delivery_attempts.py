@@ -14,7 +14,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 
 from shim.domain.ids import ApplicationId
-from shim.domain.submissions import SubmissionRecord, SubmissionStanding
+from shim.domain.submissions import SubmissionProgress, SubmissionRecord
 from shim.federation.home_questions import Uncertain
 from shim.submission.delivery import Delivery, NotSent
 
@@ -87,7 +87,7 @@ class DeliveryAttempts:
         """A first intent was written here: nothing was sent before it."""
         self._put(record.submission.application_id, Attempts(record.intent_id, None))
 
-    def follow(self, intent: SubmissionRecord, was: SubmissionStanding) -> None:
+    def follow(self, intent: SubmissionRecord, was: SubmissionProgress) -> None:
         """An intent was written here over what stood: if that was written elsewhere, it may have been sent."""
         known = self._of(was)
         known.intent_id = intent.intent_id
@@ -110,16 +110,16 @@ class DeliveryAttempts:
             known.open_ms = before
         return delivery
 
-    def failed(self, standing: SubmissionStanding, reason: str, *, started_on_ms: int, now_s: float) -> Attempts:
+    def failed(self, progress: SubmissionProgress, reason: str, *, started_on_ms: int, now_s: float) -> Attempts:
         """It failed though its home, in this life, is well."""
-        known = self._of(standing)
+        known = self._of(progress)
         if known.home_started_on_ms != started_on_ms:
             known.failures, known.home_started_on_ms = 0, started_on_ms
         known.failures += 1
         known.failed_since_s = now_s if known.failures == 1 else known.failed_since_s
         known.next_s = now_s + self.back_off.pause_s(known.failures)
         known.reason = reason
-        self._put(standing.application_id, known)
+        self._put(progress.application_id, known)
         return known
 
     def is_due(self, application_id: ApplicationId, *, started_on_ms: int, now_s: float) -> bool:
@@ -132,19 +132,19 @@ class DeliveryAttempts:
         known = self._known.get(application_id)
         return known is not None and known.failures > 0
 
-    def close_before(self, standing: SubmissionStanding, started_ms: float) -> None:
+    def close_before(self, progress: SubmissionProgress, started_ms: float) -> None:
         """What was sent before this time has died with the old life of its home."""
-        known = self._of(standing)
+        known = self._of(progress)
         if known.open_ms is not None and known.open_ms < started_ms:
             known.open_ms = None
-        self._put(standing.application_id, known)
+        self._put(progress.application_id, known)
 
-    def is_hopeless(self, standing: SubmissionStanding, now_s: float) -> bool:
+    def is_hopeless(self, progress: SubmissionProgress, now_s: float) -> bool:
         """Whether it has failed long enough, and provably nothing of it is on its way."""
-        known = self._known.get(standing.application_id)
+        known = self._known.get(progress.application_id)
         return (
             known is not None
-            and known.intent_id == standing.intent_id
+            and known.intent_id == progress.intent_id
             and known.open_ms is None
             and known.failures >= self.back_off.give_up_after
             and now_s - known.failed_since_s >= self.back_off.give_up_s
@@ -159,13 +159,13 @@ class DeliveryAttempts:
         """It is settled."""
         self._known.pop(application_id, None)
 
-    def _of(self, standing: SubmissionStanding) -> Attempts:
-        known = self._known.get(standing.application_id)
+    def _of(self, progress: SubmissionProgress) -> Attempts:
+        known = self._known.get(progress.application_id)
         if known is None:
-            return Attempts(standing.intent_id, standing.intended_at_ms)
-        if known.intent_id != standing.intent_id:  # another Heddle has written it since, and may have sent
-            known.intent_id = standing.intent_id
-            known.open_ms = max(known.open_ms or 0, standing.intended_at_ms)
+            return Attempts(progress.intent_id, progress.intended_at_ms)
+        if known.intent_id != progress.intent_id:  # another Heddle has written it since, and may have sent
+            known.intent_id = progress.intent_id
+            known.open_ms = max(known.open_ms or 0, progress.intended_at_ms)
         return known
 
     def _put(self, application_id: ApplicationId, known: Attempts) -> None:

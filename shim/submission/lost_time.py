@@ -19,12 +19,12 @@ import structlog
 
 from shim.domain.applications import SPAN_TAG, ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.submissions import SubmissionStanding
+from shim.domain.submissions import SubmissionProgress
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.core.subcluster_view import Part
 from shim.federation.home_questions import HomeKnows, Life, ask_home
-from shim.federation.unplaced import homeless_document
+from shim.federation.unplaced import unplaced_document
 from shim.ports.clock import Clock
 from shim.ports.history_store import HistoryStore, StoreHistory
 from shim.ports.resource_manager import ResourceManager
@@ -74,7 +74,7 @@ class Sightings:
 class Past(Protocol):
     """What may have happened that the store does not tell of; implemented by `LostTime`."""
 
-    def concerns(self, standing: SubmissionStanding) -> bool:
+    def concerns(self, progress: SubmissionProgress) -> bool:
         """Whether a record is from before a restore, so that more may have happened than it tells."""
         ...
 
@@ -94,9 +94,9 @@ class Past(Protocol):
 class NothingLost:
     """A past without a restore, in which every id is Heddle's own."""
 
-    def concerns(self, standing: SubmissionStanding) -> bool:
+    def concerns(self, progress: SubmissionProgress) -> bool:
         """Never."""
-        del standing
+        del progress
         return False
 
     def is_lost_time(self, application_id: ApplicationId) -> bool:
@@ -132,9 +132,9 @@ class LostTime:
     adopted: dict[ApplicationId, SubClusterId] = field(default_factory=dict)
     _heard_without_end: set[SubClusterId] = field(default_factory=set)
 
-    def concerns(self, standing: SubmissionStanding) -> bool:
+    def concerns(self, progress: SubmissionProgress) -> bool:
         """Whether a record is from before the restore, so that more may have happened than it tells."""
-        return standing.intended_at_ms <= self.restored_at_ms
+        return progress.intended_at_ms <= self.restored_at_ms
 
     def is_lost_time(self, application_id: ApplicationId) -> bool:
         """Whether an id may be from the lost time: its client may have submitted under it already."""
@@ -178,7 +178,7 @@ class LostTime:
             StoreUnavailableError: The store does not tell.
         """
         for record in await self.history.disputed():
-            self.view.disown(homeless_document(record, record.rejection, self.clock.now_s()))
+            self.view.disown(unplaced_document(record, record.rejection, self.clock.now_s()))
         await self.round()
 
     async def round(self) -> None:

@@ -19,7 +19,7 @@ import structlog
 from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.same_application import differences
-from shim.domain.submissions import SubmissionStanding, SubmissionState
+from shim.domain.submissions import SubmissionProgress, SubmissionState
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import FederationView
 from shim.federation.home_questions import HomeKnows, Life, ask_home
@@ -65,7 +65,7 @@ class _Findings:
 
     finals: list[ApplicationId] = field(default_factory=list)
     confirmed: list[ApplicationId] = field(default_factory=list)
-    to_ask: list[SubmissionStanding] = field(default_factory=list)
+    to_ask: list[SubmissionProgress] = field(default_factory=list)
     seen: dict[ApplicationId, ApplicationSummary] = field(default_factory=dict)
 
 
@@ -133,19 +133,19 @@ class Reconciliation:
             return "", ""
         return document.summary.state.value, document.summary.final_status.value
 
-    def _compare(self, home: SubClusterId, life: Life, standings: Iterable[SubmissionStanding]) -> _Findings:
+    def _compare(self, home: SubClusterId, life: Life, standings: Iterable[SubmissionProgress]) -> _Findings:
         """Sort SUBMITTED applications by what the view tells of them, without asking anybody."""
         findings = _Findings()
         now_s = self._clock.now_s()
         noticed_s = self._lives[home][1]
         forgotten = self._view.forgotten()
-        for standing in standings:
-            application_id = standing.application_id
+        for progress in standings:
+            application_id = progress.application_id
             document = self._view.find(application_id)
             is_told = document is not None and not self._view.is_synthetic(application_id)
-            same_life = standing.home_started_on_ms == life.started_on_ms
+            same_life = progress.home_started_on_ms == life.started_on_ms
             if application_id in forgotten:
-                findings.to_ask.append(standing)
+                findings.to_ask.append(progress)
             elif document is not None and is_told and document.summary.state.is_final:
                 findings.finals.append(application_id)
                 findings.seen[application_id] = document.summary
@@ -153,35 +153,35 @@ class Reconciliation:
                 if not same_life:
                     findings.confirmed.append(application_id)
                     findings.seen[application_id] = document.summary
-            elif now_s - max(noticed_s, standing.intended_at_ms / 1000) >= self._settings.grace_s:
-                findings.to_ask.append(standing)
+            elif now_s - max(noticed_s, progress.intended_at_ms / 1000) >= self._settings.grace_s:
+                findings.to_ask.append(progress)
         return findings
 
     async def _ask_for(self, home: SubClusterId, findings: _Findings) -> None:
         """Ask a home for applications of which the view does not tell enough."""
         asked = findings.to_ask[: self._settings.asked_at_once]
-        ids = [standing.application_id for standing in asked]
+        ids = [progress.application_id for progress in asked]
         within_s = self._settings.answer_within_s
         knows = await ask_home(self._managers[home], ids, timeout_s=within_s, partly=True)
         if not isinstance(knows, HomeKnows):
             return
-        for standing in asked:
-            if standing.application_id in knows.unanswered:
+        for progress in asked:
+            if progress.application_id in knows.unanswered:
                 continue  # one question that fails does not stop the others
-            seen = knows.applications.get(standing.application_id)
-            same_life = standing.home_started_on_ms == knows.life.started_on_ms
+            seen = knows.applications.get(progress.application_id)
+            same_life = progress.home_started_on_ms == knows.life.started_on_ms
             if seen is None and same_life:
-                _log.info("ended and forgotten by its home", application=str(standing.application_id), home=home)
-                findings.finals.append(standing.application_id)
-                self._view.unmark_submitted(standing.application_id)
+                _log.info("ended and forgotten by its home", application=str(progress.application_id), home=home)
+                findings.finals.append(progress.application_id)
+                self._view.unmark_submitted(progress.application_id)
             elif seen is None:
-                await self._submit_anew(standing, knows.life)
+                await self._submit_anew(progress, knows.life)
             else:
-                findings.seen[standing.application_id] = seen
+                findings.seen[progress.application_id] = seen
                 if seen.state.is_final:
-                    findings.finals.append(standing.application_id)
+                    findings.finals.append(progress.application_id)
                 elif not same_life:
-                    findings.confirmed.append(standing.application_id)
+                    findings.confirmed.append(progress.application_id)
 
     async def _drop_disputed(self, findings: _Findings) -> None:
         """Those under whose ids their home has other applications have not ended: they were never run."""
@@ -197,14 +197,14 @@ class Reconciliation:
                 if application_id in told:
                     told.remove(application_id)
 
-    async def _submit_anew(self, standing: SubmissionStanding, life: Life) -> None:
+    async def _submit_anew(self, progress: SubmissionProgress, life: Life) -> None:
         """An acknowledged application that the home's new life does not know: its old life had not stored it."""
-        record = await self._store.find(standing.application_id)
-        if record is not None and record.standing == standing:
+        record = await self._store.find(progress.application_id)
+        if record is not None and record.progress == progress:
             _log.warning(
                 "lost by its home in a restart: submitted anew",
-                application=str(standing.application_id),
-                home=standing.home_subcluster,
+                application=str(progress.application_id),
+                home=progress.home_subcluster,
             )
             await self._repair.send_again(record, life)
 

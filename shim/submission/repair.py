@@ -19,7 +19,7 @@ import structlog
 from shim.domain.applications import FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
-from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submissions import SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import StoreError, VersionConflictError
 from shim.federation.home_questions import HomeKnows, Life, Uncertain, ask_home, ask_life
 from shim.submission.claims import Claims
@@ -253,7 +253,7 @@ class Repair:
         if not isinstance(life, Life):
             asked.is_silent = True
             return
-        stands = await self._standing_of(record)
+        stands = await self._progress_of(record)
         if stands is None:
             return
         known = self.attempts.failed(stands, reason, started_on_ms=life.started_on_ms, now_s=self._clock.monotonic_s())
@@ -266,27 +266,27 @@ class Repair:
             reason=reason[:_LONGEST_REASON],
         )
 
-    async def _standing_of(self, record: SubmissionRecord) -> SubmissionStanding | None:
+    async def _progress_of(self, record: SubmissionRecord) -> SubmissionProgress | None:
         """How the record stands by now; None if it is not INTENDED any more, or nobody can tell."""
         try:
             stands = await self._store.find(record.submission.application_id)
         except StoreError:
             return None
-        return stands.standing if stands is not None and stands.state is SubmissionState.INTENDED else None
+        return stands.progress if stands is not None and stands.state is SubmissionState.INTENDED else None
 
     async def _is_given_up(self, record: SubmissionRecord, life: Life) -> bool:
         """End one that has failed long enough, and that provably no ResourceManager has or will get."""
-        application_id, standing = record.submission.application_id, record.standing
+        application_id, progress = record.submission.application_id, record.progress
         known = self.attempts.find(application_id)
         if known is None:
             return False
         skew_ms = self._view.look(record.home_subcluster, self._clock.now_s()).clock_skew_s * 1000
-        self.attempts.close_before(standing, life.started_on_ms - skew_ms - self._settings.proof_s * 1000)
-        if self._past.concerns(standing) or not self.attempts.is_hopeless(standing, self._clock.monotonic_s()):
+        self.attempts.close_before(progress, life.started_on_ms - skew_ms - self._settings.proof_s * 1000)
+        if self._past.concerns(progress) or not self.attempts.is_hopeless(progress, self._clock.monotonic_s()):
             return False
         reason = f"given up after {known.failures} attempts, none of which reached a ResourceManager: {known.reason}"
         try:
-            await self._store.reject(standing, reason=reason[:_LONGEST_REASON])
+            await self._store.reject(progress, reason=reason[:_LONGEST_REASON])
         except VersionConflictError:
             return True  # another writer was first
         self.attempts.note_given_up(application_id)
@@ -314,7 +314,7 @@ class Repair:
         intent = await self._next_intent(record, life)
         has_moved = intent.home_subcluster != record.home_subcluster
         why = "its home restarted without it" if has_moved else "its home does not know it"
-        return await self._send(intent, was=record.standing, since_s=begun_s, why=why)
+        return await self._send(intent, was=record.progress, since_s=begun_s, why=why)
 
     async def _may_be_sent(self, record: SubmissionRecord) -> bool:
         """Whether a record from before a restore surely was not sent in the lost time; if it was, it is settled there.
@@ -332,7 +332,7 @@ class Repair:
             _log.info("from before a restore: may be at another cluster", application=str(application_id), silent=names)
         return sighting is None and not sightings.silent
 
-    async def send(self, intent: SubmissionRecord, *, was: SubmissionStanding, since_s: float, why: str) -> bool:
+    async def send(self, intent: SubmissionRecord, *, was: SubmissionProgress, since_s: float, why: str) -> bool:
         """Write an intent over what stands, and send for it; see `send_again`.
 
         Args:
@@ -343,7 +343,7 @@ class Repair:
         """
         return not await self._send(intent, was=was, since_s=since_s, why=why)
 
-    async def _send(self, intent: SubmissionRecord, *, was: SubmissionStanding, since_s: float, why: str) -> str:
+    async def _send(self, intent: SubmissionRecord, *, was: SubmissionProgress, since_s: float, why: str) -> str:
         """See `send`; return why it is not delivered, empty if the home or another Heddle has dealt with it."""
         if self._past.concerns(was):
             if not await self._may_be_sent(_as_it_stood(intent, was)):
@@ -433,7 +433,7 @@ class Repair:
         return int(self._clock.now_s() * 1000)
 
 
-def _as_it_stood(intent: SubmissionRecord, was: SubmissionStanding) -> SubmissionRecord:
+def _as_it_stood(intent: SubmissionRecord, was: SubmissionProgress) -> SubmissionRecord:
     """The record that a new intent is meant to replace."""
     return replace(
         intent,

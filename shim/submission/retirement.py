@@ -24,7 +24,7 @@ import structlog
 from shim.domain.applications import SPAN_TAG
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, ApplicationDocument
-from shim.domain.submissions import SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submissions import SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import (
     ConflictError,
     HeddleError,
@@ -39,8 +39,8 @@ from shim.federation.administration import AdministrationService
 from shim.federation.core.subcluster_view import Part
 from shim.federation.home_questions import Uncertain, ask_life
 from shim.federation.rm_questions import ask_applications, ask_part
+from shim.ports.multicluster_store import MultiClusterStore, RemoteSession
 from shim.ports.resource_manager import ResourceManager
-from shim.ports.span_store import SpanSession, SpanStore
 from shim.submission.repair import Repair, as_failed
 from shim.submission.service import SubmissionService, SubmissionTools
 from shim.telemetry.application_life import LifeEvent, tell
@@ -105,7 +105,7 @@ class RetirementService:
         repair: Repair,
         administration: AdministrationService,
         managers: Mapping[SubClusterId, ResourceManager],
-        spans: SpanStore,
+        spans: MultiClusterStore,
         settings: RetirementSettings | None = None,
     ) -> None:
         self._homes = tools.homes
@@ -207,24 +207,24 @@ class RetirementService:
         """
         retired = [id_ for id_, word in self._administration.current.items() if word is Admission.RETIRED]
         for subcluster in retired:
-            for standing in await self._store.unfinished(subcluster):
-                if standing.application_id not in self._submissions.in_flight:
-                    await self._see_to(standing)
+            for progress in await self._store.unfinished(subcluster):
+                if progress.application_id not in self._submissions.in_flight:
+                    await self._see_to(progress)
             for document in self._unfinished_at(subcluster):
                 await self._show(document)
 
-    async def _see_to(self, standing: SubmissionStanding) -> None:
-        if standing.state is SubmissionState.SUBMITTED:
+    async def _see_to(self, progress: SubmissionProgress) -> None:
+        if progress.state is SubmissionState.SUBMITTED:
             with suppress(VersionConflictError):  # another Heddle was first, or saw it end
-                reason = _lost_with(standing.home_subcluster)
-                await self._store.give_up(standing, reason=reason)
-                home = standing.home_subcluster
-                tell(LifeEvent.ENDED, standing.application_id, cluster=home, state="LOST", reason=reason)
+                reason = _lost_with(progress.home_subcluster)
+                await self._store.give_up(progress, reason=reason)
+                home = progress.home_subcluster
+                tell(LifeEvent.ENDED, progress.application_id, cluster=home, state="LOST", reason=reason)
             return
-        age_ms = self._clock.now_s() * 1000 - standing.intended_at_ms
-        record = await self._store.find(standing.application_id)
+        age_ms = self._clock.now_s() * 1000 - progress.intended_at_ms
+        record = await self._store.find(progress.application_id)
         is_due = age_ms >= self._settings.grace_s * 1000
-        if is_due and record is not None and record.standing == standing:
+        if is_due and record is not None and record.progress == progress:
             await self._move(record)
 
     async def _move(self, record: SubmissionRecord) -> None:
@@ -242,7 +242,7 @@ class RetirementService:
             decision=decision,
             intent_id=self._new_intent_id(),
         )
-        await self._repair.send(intent, was=record.standing, since_s=begun_s, why="its home was retired")
+        await self._repair.send(intent, was=record.progress, since_s=begun_s, why="its home was retired")
 
     async def _show(self, document: ApplicationDocument) -> None:
         """Show what became of an application that the view still has at a retired home."""
@@ -284,7 +284,7 @@ class RetirementService:
             "for good, and retire it then"
         )
 
-    async def _left_at(self, manager: ResourceManager) -> tuple[list[ApplicationId], list[SpanSession]]:
+    async def _left_at(self, manager: ResourceManager) -> tuple[list[ApplicationId], list[RemoteSession]]:
         """What it knows and may not, and live ApplicationMasters of Heddle's whose applications have ended.
 
         It may not know applications with another home by now, and no live ones that are lost.
@@ -305,14 +305,14 @@ class RetirementService:
         except (ResourceManagerError, StoreUnavailableError) as exc:
             raise UnavailableError(f"{subcluster} stays retired: {exc}") from exc
         leftovers: list[ApplicationId] = []
-        masters: list[SpanSession] = []
+        masters: list[RemoteSession] = []
         for id_, document in listed.items():
             record = records[id_]
             if record is None:
                 continue
             if _is_own_master(record, document, subcluster):
                 if not document.summary.state.is_final and id_ not in sessions:
-                    masters.append(SpanSession(id_, subcluster, record.home_subcluster, record.submission.user))
+                    masters.append(RemoteSession(id_, subcluster, record.home_subcluster, record.submission.user))
             elif _is_leftover(record, document, subcluster):
                 leftovers.append(id_)
         return leftovers, masters

@@ -215,7 +215,7 @@ class SubmissionService:
         flight = self._flights.get(application_id)
         if flight is not None:
             return await asyncio.shield(flight)
-        if self._past.concerns(record.standing):
+        if self._past.concerns(record.progress):
             found = await self._started_before(record)
             if found is not None:
                 return found
@@ -267,7 +267,7 @@ class SubmissionService:
             stands = await self._store.insert_intent(record)
         except StoreError as exc:
             raise UnavailableError(f"the submission was not taken: {exc}") from exc
-        if stands.standing != record.standing:
+        if stands.progress != record.progress:
             return self._known_as(stands, submission, digest)
         self._reached(CrashPoint.INTENT_WRITTEN, submission.application_id)
         tell(
@@ -291,7 +291,7 @@ class SubmissionService:
         intent = self._intent(waited.submission, waited.content_hash, decision)
         told = Waited(waited.intended_at_ms, intent.intended_at_ms, waited.decision.reason)
         record = replace(intent, waited=told)
-        await self._store.rehome(record, was=waited.standing)
+        await self._store.rehome(record, was=waited.progress)
         self._reached(CrashPoint.REHOMED, record.submission.application_id)
         _tell_home(record, waited_s=(record.intended_at_ms - waited.intended_at_ms) / 1000)
         self.attempts.begin(record)  # what waited was sent nowhere
@@ -413,11 +413,11 @@ class SubmissionService:
             return None
         moved = replace(self._intent(record.submission, record.content_hash, decision), waited=record.waited)
         try:
-            await self._store.rehome(moved, was=record.standing)
+            await self._store.rehome(moved, was=record.progress)
         except StoreError:
             return None  # the record stands, and is repaired from there
         _tell_home(moved, instead_of=record.home_subcluster)
-        self.attempts.follow(moved, record.standing)
+        self.attempts.follow(moved, record.progress)
         self._reached(CrashPoint.REHOMED, record.submission.application_id)
         return moved
 

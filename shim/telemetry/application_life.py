@@ -51,7 +51,7 @@ def scores_of(decision: HomeDecision) -> Mapping[str, float | str]:
 
 
 class ApplicationLives:
-    """Tells of starts and ends as polls show them; implements `HeartbeatListener`.
+    """Tells of starts and ends as polls show them; implements `PollListener`.
 
     What the first report of a cluster shows as running or ended became so before this process listened: a start is
     not told then, and an end only of what the federation had not seen final (`ended`).
@@ -62,7 +62,7 @@ class ApplicationLives:
         self._ended: OrderedDict[ApplicationId, None] = OrderedDict()
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
-        """See `HeartbeatListener`."""
+        """See `PollListener`."""
         if not applied.is_new:
             return
         name, now_running = report.subcluster, YarnApplicationState.RUNNING
@@ -82,7 +82,7 @@ class ApplicationLives:
                 self.ended(application_id, name, summary.state.value, summary.final_status.value)
 
     def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        """See `HeartbeatListener`: nothing is concluded from silence."""
+        """See `PollListener`: nothing is concluded from silence."""
 
     def ended(self, application_id: ApplicationId, cluster: SubClusterId, state: str, final_status: str) -> None:
         """Tell an end once, whoever noticed it."""

@@ -5,7 +5,7 @@ from functools import partial
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import Submission, SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submissions import Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.domain.submit_replies import SubmitReply
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
@@ -101,7 +101,7 @@ class ObservedStateStore:
         with self._operation("note_taken"):
             await self._inner.note_taken(application_ids)
 
-    async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
+    async def rehome(self, record: SubmissionRecord, *, was: SubmissionProgress) -> None:
         """See `StateStore`."""
         with self._operation("rehome"):
             await self._inner.rehome(record, was=was)
@@ -128,12 +128,12 @@ class ObservedStateStore:
         with self._operation("intended"):
             return await self._inner.intended()
 
-    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
+    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionProgress]:
         """See `StateStore`."""
         with self._operation("unfinished"):
             return await self._inner.unfinished(subcluster)
 
-    async def waiting(self) -> Sequence[SubmissionStanding]:
+    async def waiting(self) -> Sequence[SubmissionProgress]:
         """See `StateStore`."""
         with self._operation("waiting"):
             return await self._inner.waiting()
@@ -148,12 +148,12 @@ class ObservedStateStore:
         with self._operation("withdraw"):
             await self._inner.withdraw(application_id, reason=reason)
 
-    async def reject(self, was: SubmissionStanding, *, reason: str) -> None:
+    async def reject(self, was: SubmissionProgress, *, reason: str) -> None:
         """See `StateStore`."""
         with self._operation("reject"):
             await self._inner.reject(was, reason=reason)
 
-    async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
+    async def give_up(self, standing: SubmissionProgress, *, reason: str) -> None:
         """See `StateStore`."""
         with self._operation("give_up"):
             await self._inner.give_up(standing, reason=reason)

@@ -31,10 +31,10 @@ from shim.submission.gate import Gate, OpenGate
 from shim.submission.homes import Homes, VerifiesHomes
 from shim.submission.lost_time import NOTHING_LOST
 from shim.testing.clock import FakeClock
+from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.resource_manager import ScriptedResourceManager
 from shim.testing.rm_documents import an_application
 from shim.testing.runtime import a_runtime, in_memory_clusters, in_memory_stores
-from shim.testing.span_stores import InMemorySpanStore
 
 __all__ = ["ChoosesInOrder", "ListsInTheView", "ScriptedFederation", "ScriptedHeddle"]
 
@@ -190,7 +190,7 @@ class ScriptedFederation:
     ) -> None:
         self.clock = FakeClock()
         self.stores = in_memory_stores(self.clock, state=store, history=history)
-        self.store, self.spans = self.stores.state, InMemorySpanStore()
+        self.store, self.spans = self.stores.state, InMemoryMultiClusterStore()
         self.stores = replace(self.stores, spans=self.spans)
         self._has_past = history is not None
         self._lives = count(1)

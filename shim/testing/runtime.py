@@ -10,17 +10,17 @@ from shim.errors import NeverReachedError, UnavailableError
 from shim.federation.inspection import SubClusterDescription
 from shim.ports.clock import Clock
 from shim.ports.history_store import HistoryStore
+from shim.ports.multicluster_store import MultiClusterStore
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.scheduler_login import SchedulerLogin, SchedulerLogins
-from shim.ports.span_store import SpanStore
 from shim.ports.state_store import StateStore
 from shim.ports.stores import Stores
 from shim.submission.crash_points import CrashPoints, nothing_happens
 from shim.testing.act_stores import InMemoryActStore
 from shim.testing.ask_stores import InMemoryAskStore
 from shim.testing.lease_stores import InMemoryLeaseStore
+from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.policy_stores import InMemoryPolicyStore
-from shim.testing.span_stores import InMemorySpanStore
 from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
 from shim.testing.token_stores import InMemoryTokenStore
 from shim.testing.usage_stores import InMemoryUsageStore
@@ -55,14 +55,14 @@ def in_memory_stores(
     *,
     state: StateStore | None = None,
     history: HistoryStore | None = None,
-    spans: SpanStore | None = None,
+    spans: MultiClusterStore | None = None,
 ) -> Stores:
     """Stores that live as long as the process; any that is given takes the place of a new one."""
     memory = InMemoryStateStore(now_s=clock.now_s)
     return Stores(
         state=state or memory,
         history=history or InMemoryHistoryStore(state if isinstance(state, InMemoryStateStore) else memory),
-        spans=spans or InMemorySpanStore(),
+        spans=spans or InMemoryMultiClusterStore(),
         policies=InMemoryPolicyStore(now_s=clock.now_s),
         tokens=InMemoryTokenStore(),
         acts=InMemoryActStore(),

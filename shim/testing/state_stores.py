@@ -9,7 +9,7 @@ from shim.domain.id_epochs import sequence_above, timestamp_of_epoch
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.same_application import DISPUTED
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import Submission, SubmissionRecord, SubmissionStanding, SubmissionState
+from shim.domain.submissions import Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import StoreUnavailableError, VersionConflictError
 from shim.ports.history_store import StoreHistory
 
@@ -94,10 +94,10 @@ class InMemoryStateStore:
             if kept is not None and kept.record.state is SubmissionState.INTENDED:
                 kept.record = replace(kept.record, state=SubmissionState.SUBMITTED)
 
-    async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
+    async def rehome(self, record: SubmissionRecord, *, was: SubmissionProgress) -> None:
         """Replace a record that stands as it was."""
         kept = self._kept.get(was.application_id)
-        if kept is not None and kept.finished_at_ms is None and kept.record.standing == was:
+        if kept is not None and kept.finished_at_ms is None and kept.record.progress == was:
             kept.record = replace(
                 kept.record,
                 state=SubmissionState.INTENDED,
@@ -108,7 +108,7 @@ class InMemoryStateStore:
                 decision=record.decision,
                 waited=record.waited,
             )
-        elif kept is None or kept.record.standing != record.standing:
+        elif kept is None or kept.record.progress != record.progress:
             raise VersionConflictError(f"{was.application_id} was settled or re-homed by another writer first")
 
     async def confirm(
@@ -133,13 +133,13 @@ class InMemoryStateStore:
         """Every INTENDED record; oldest first."""
         return [kept.record for kept in self._unfinished() if kept.record.state is SubmissionState.INTENDED]
 
-    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
+    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionProgress]:
         """Standings of a home; oldest first."""
-        return [kept.record.standing for kept in self._unfinished() if kept.record.home_subcluster == subcluster]
+        return [kept.record.progress for kept in self._unfinished() if kept.record.home_subcluster == subcluster]
 
-    async def waiting(self) -> Sequence[SubmissionStanding]:
+    async def waiting(self) -> Sequence[SubmissionProgress]:
         """What waits; oldest first."""
-        return [kept.record.standing for kept in self._unfinished() if kept.record.state is SubmissionState.WAITING]
+        return [kept.record.progress for kept in self._unfinished() if kept.record.state is SubmissionState.WAITING]
 
     async def waited(self) -> dict[ApplicationId, int]:
         """Those that waited and have started."""
@@ -156,28 +156,28 @@ class InMemoryStateStore:
         elif kept is None or kept.record.state is not SubmissionState.KILLED:
             raise VersionConflictError(f"{application_id} waits no more")
 
-    async def reject(self, was: SubmissionStanding, *, reason: str) -> None:
+    async def reject(self, was: SubmissionProgress, *, reason: str) -> None:
         """End one that runs nowhere."""
         kept = self._kept.get(was.application_id)
         open_states = (SubmissionState.INTENDED, SubmissionState.WAITING)
-        if kept is not None and kept.record.standing == was and was.state in open_states:
+        if kept is not None and kept.record.progress == was and was.state in open_states:
             submission = replace(kept.record.submission, body=b"")
             kept.record = replace(kept.record, submission=submission, state=SubmissionState.REJECTED, rejection=reason)
             kept.finished_at_ms = self._now_ms()
         elif kept is None or (kept.record.state, kept.record.rejection) != (SubmissionState.REJECTED, reason):
             raise VersionConflictError(f"{was.application_id} was settled or re-homed by another writer first")
 
-    async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
+    async def give_up(self, progress: SubmissionProgress, *, reason: str) -> None:
         """End one that its home had."""
-        kept = self._kept.get(standing.application_id)
+        kept = self._kept.get(progress.application_id)
         stands = None if kept is None else kept.record
-        is_mine = stands is not None and stands.home_subcluster == standing.home_subcluster
-        if kept is not None and is_mine and self._submitted([standing.application_id]):
+        is_mine = stands is not None and stands.home_subcluster == progress.home_subcluster
+        if kept is not None and is_mine and self._submitted([progress.application_id]):
             submission = replace(kept.record.submission, body=b"")
             kept.record = replace(kept.record, submission=submission, state=SubmissionState.LOST, rejection=reason)
             kept.finished_at_ms = self._now_ms()
         elif stands is None or stands.state is not SubmissionState.LOST:
-            raise VersionConflictError(f"{standing.application_id} cannot be given up")
+            raise VersionConflictError(f"{progress.application_id} cannot be given up")
 
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """Close records and drop their contexts."""
@@ -326,7 +326,7 @@ class SwitchableStore(InMemoryStateStore):
         self._check(is_write=True)
         await InMemoryStateStore.note_taken(self, application_ids)
 
-    async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
+    async def rehome(self, record: SubmissionRecord, *, was: SubmissionProgress) -> None:
         """Refused while writes fail."""
         self._check(is_write=True)
         await InMemoryStateStore.rehome(self, record, was=was)
@@ -353,12 +353,12 @@ class SwitchableStore(InMemoryStateStore):
         self._check(is_write=False)
         return await InMemoryStateStore.intended(self)
 
-    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionStanding]:
+    async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionProgress]:
         """Refused while reads fail."""
         self._check(is_write=False)
         return await InMemoryStateStore.unfinished(self, subcluster)
 
-    async def waiting(self) -> Sequence[SubmissionStanding]:
+    async def waiting(self) -> Sequence[SubmissionProgress]:
         """Refused while reads fail."""
         self._check(is_write=False)
         return await InMemoryStateStore.waiting(self)
@@ -373,15 +373,15 @@ class SwitchableStore(InMemoryStateStore):
         self._check(is_write=True)
         await InMemoryStateStore.withdraw(self, application_id, reason=reason)
 
-    async def reject(self, was: SubmissionStanding, *, reason: str) -> None:
+    async def reject(self, was: SubmissionProgress, *, reason: str) -> None:
         """Refused while writes fail."""
         self._check(is_write=True)
         await InMemoryStateStore.reject(self, was, reason=reason)
 
-    async def give_up(self, standing: SubmissionStanding, *, reason: str) -> None:
+    async def give_up(self, progress: SubmissionProgress, *, reason: str) -> None:
         """Refused while writes fail."""
         self._check(is_write=True)
-        await InMemoryStateStore.give_up(self, standing, reason=reason)
+        await InMemoryStateStore.give_up(self, progress, reason=reason)
 
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """Refused while writes fail."""
@@ -453,7 +453,7 @@ class TakesItsTime(SwitchableStore):
         if hook is not None:
             await hook()
 
-    async def rehome(self, record: SubmissionRecord, *, was: SubmissionStanding) -> None:
+    async def rehome(self, record: SubmissionRecord, *, was: SubmissionProgress) -> None:
         """Once its hook is done."""
         await self._wait("rehome")
         await SwitchableStore.rehome(self, record, was=was)

@@ -17,7 +17,7 @@ from shim.lab.distributed_shell import DistributedShell
 from tests.support.backlogs import held_by_queues
 from tests.support.client_jars import compile_program
 from tests.support.heddle_process import HeddleProcess, until
-from tests.support.spans import spanning_secret
+from tests.support.spanning import spanning_secret
 from tests.support.stock_client import StockClient
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]

@@ -12,7 +12,7 @@ import pytest
 from shim.lab import Lab
 from shim.lab.word_count import find_texts
 from tests.support.heddle_process import HeddleProcess, until
-from tests.support.spans import SPANNING, Spanned, spanning_secret
+from tests.support.spanning import SPANNING, SpanningApplication, spanning_secret
 from tests.support.stock_client import StockClient
 
 pytestmark = pytest.mark.lab
@@ -38,7 +38,7 @@ def test_map_reduce_computes_pi_with_maps_in_two_clusters(lab, heddle, client):
     jar = client.jar("hadoop-mapreduce-examples")
     done = client.try_run(_RUN_JAR, jar, "pi", "8", "10", user="leonhard")
 
-    spanned = Spanned.printed(lab, heddle, done.stdout)
+    spanned = SpanningApplication.printed(lab, heddle, done.stdout)
     spanned.has_succeeded()
     assert len(spanned.places()) == 2, done.stdout
     spanned.has_ended_everywhere()
@@ -54,7 +54,7 @@ def test_map_reduce_counts_the_words_of_real_texts_in_two_clusters(lab, heddle, 
     jar = client.jar("hadoop-mapreduce-examples")
     done = client.try_run(_RUN_JAR, jar, "wordcount", f"file://{folder}", f"file://{tmp_path}/out", user="donald")
 
-    spanned = Spanned.printed(lab, heddle, done.stdout)
+    spanned = SpanningApplication.printed(lab, heddle, done.stdout)
     spanned.has_succeeded()
     lines = [line for part in Path(tmp_path, "out").glob("part-r-*") for line in part.read_text().splitlines()]
     counted = {word: int(count) for word, _, count in (line.rpartition("\t") for line in lines)}
@@ -72,7 +72,7 @@ def test_a_distributed_shell_runs_its_commands_in_two_clusters(lab, heddle, clie
     )
 
     assert "Application completed successfully" in printed
-    spanned = Spanned.printed(lab, heddle, printed)
+    spanned = SpanningApplication.printed(lab, heddle, printed)
     places = spanned.places()
     assert len(places) == 2, printed
     assert sum(places.values()) == 7, "six commands and their master, no container more"
@@ -82,7 +82,7 @@ def test_a_distributed_shell_runs_its_commands_in_two_clusters(lab, heddle, clie
 def test_a_kill_ends_what_the_application_has_everywhere(lab, heddle, client):
     jar = client.jar("hadoop-mapreduce-examples")
     with client.running(_RUN_JAR, jar, "pi", "24", "10", user="ada") as running:
-        spanned = Spanned.of(lab, heddle, running.stdout)
+        spanned = SpanningApplication.of(lab, heddle, running.stdout)
         spanned.waits_for_places(2)
         kill(heddle, spanned, user="ada")
         spanned.has_ended_everywhere()
@@ -94,7 +94,7 @@ def test_containers_are_listed_and_signalled_wherever_they_run(lab, heddle, clie
     jar = client.jar("hadoop-yarn-applications-distributedshell")
     command = [_SHELL, "-jar", jar, "-shell_command", "sleep", "-shell_args", "600", "-num_containers", "6"]
     with client.running(*command, user="grace") as running:
-        spanned = Spanned.of(lab, heddle, running.stdout)
+        spanned = SpanningApplication.of(lab, heddle, running.stdout)
         spanned.waits_for_places(2)
         attempt = spanned.attempts()[-1]["appAttemptId"]
         path = f"apps/{spanned.application}/appattempts/{attempt}/containers"
@@ -122,7 +122,7 @@ def test_the_account_of_an_application_is_that_of_all_clusters_while_it_runs_and
     jar = client.jar("hadoop-yarn-applications-distributedshell")
     command = [_SHELL, "-jar", jar, "-shell_command", "sleep", "-shell_args", "600", "-num_containers", "6"]
     with client.running(*command, user="grete") as running:
-        spanned = Spanned.of(lab, heddle, running.stdout)
+        spanned = SpanningApplication.of(lab, heddle, running.stdout)
         spanned.waits_for_places(2)
         for name in ("runningContainers", "allocatedMB", "allocatedVCores"):
             until(lambda name=name: told(heddle, spanned)[name] == at_all(lab, spanned, name) > 1, name)
@@ -157,7 +157,7 @@ def test_the_account_of_an_application_is_that_of_all_clusters_while_it_runs_and
     assert used() == by_cluster
 
 
-def told(heddle: HeddleProcess, spanned: Spanned) -> dict[str, Any]:
+def told(heddle: HeddleProcess, spanned: SpanningApplication) -> dict[str, Any]:
     """What Heddle says of an application."""
     app: dict[str, Any] = heddle.ask(f"apps/{spanned.application}")["app"]
     return app
@@ -168,23 +168,23 @@ def account(app: Mapping[str, Any]) -> dict[str, Any]:
     return {name: int(app[name]) for name in ("memorySeconds", "vcoreSeconds", "preemptedMemorySeconds")}
 
 
-def spent_at(lab: Lab, spanned: Spanned, cluster: str) -> Mapping[str, Any]:
+def spent_at(lab: Lab, spanned: SpanningApplication, cluster: str) -> Mapping[str, Any]:
     """What a cluster's own ResourceManager says of it; nothing if it does not know it."""
     return spanned.at(cluster) or {"memorySeconds": 0, "vcoreSeconds": 0, "preemptedMemorySeconds": 0}
 
 
-def everywhere(lab: Lab, spanned: Spanned) -> dict[str, int]:
+def everywhere(lab: Lab, spanned: SpanningApplication) -> dict[str, int]:
     """The sum of what all ResourceManagers say."""
     parts = [account(spent_at(lab, spanned, cluster)) for cluster in lab.clusters]
     return {name: sum(int(part.get(name, 0)) for part in parts) for name in parts[0]}
 
 
-def at_all(lab: Lab, spanned: Spanned, name: str) -> int:
+def at_all(lab: Lab, spanned: SpanningApplication, name: str) -> int:
     """The sum of what all ResourceManagers say that it holds."""
     return sum(int(app[name]) for cluster in lab.clusters if (app := spanned.at(cluster)))
 
 
-def kill(heddle: HeddleProcess, spanned: Spanned, *, user: str) -> None:
+def kill(heddle: HeddleProcess, spanned: SpanningApplication, *, user: str) -> None:
     url = f"{heddle.url}/ws/v1/cluster/apps/{spanned.application}/state?user.name={user}"
     answer = httpx.put(url, json={"state": "KILLED"}, trust_env=False)
     assert answer.status_code in {200, 202}, answer.text

@@ -9,7 +9,7 @@ from shim.lab.word_count import find_texts
 from tests.support.client_jars import compile_program, spark_jars
 from tests.support.engines import Spark, Tez, output_lines
 from tests.support.heddle_process import HeddleProcess
-from tests.support.spans import Spanned, spanning_secret
+from tests.support.spanning import SpanningApplication, spanning_secret
 
 # on a busy machine a cluster takes its time: asks shall stay where they are, and nobody be given up
 _SPANNING = '[[queue]]\nname = "root.default"\nspan = true\n[span]\nbeat_s = 0.5\npatience = 240\n'
@@ -38,7 +38,7 @@ def test_spark_has_executors_in_two_clusters_that_read_from_each_other(lab, hedd
     )
 
     assert spark.counted(tmp_path / "out") == spark.words(text), printed
-    spanned = Spanned.printed(lab, heddle, printed)
+    spanned = SpanningApplication.printed(lab, heddle, printed)
     spanned.has_succeeded()
     assert len(spanned.places()) == 2, printed
     spanned.has_ended_everywhere()
@@ -55,7 +55,7 @@ def test_tez_has_tasks_in_two_clusters_that_read_from_each_other(lab, heddle, tm
 
     told = {word: int(count) for word, _, count in (line.rpartition("\t") for line in output_lines(tmp_path / "out"))}
     assert told == tez.words(*texts), printed
-    spanned = Spanned.printed(lab, heddle, printed)
+    spanned = SpanningApplication.printed(lab, heddle, printed)
     spanned.has_succeeded()
     assert len(spanned.places()) == 2, printed
     spanned.has_ended_everywhere()

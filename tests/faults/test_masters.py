@@ -8,7 +8,16 @@ from pathlib import Path
 import pytest
 
 from shim.lab import Lab
-from tests.support.masters import Master, Masters, Nursery, fresh_database, masters_over, names_that_share, told, until
+from tests.support.masters import (
+    MasterProcess,
+    MasterProcesses,
+    Nursery,
+    fresh_database,
+    masters_over,
+    names_that_share,
+    told,
+    until,
+)
 from tests.support.proxy import Proxy
 
 pytestmark = pytest.mark.lab
@@ -18,26 +27,28 @@ TAKES_OVER_S = 5.0
 
 
 @pytest.fixture
-async def masters(nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path) -> AsyncIterator[Masters]:
+async def masters(
+    nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path
+) -> AsyncIterator[MasterProcesses]:
     store = await fresh_database(postgres_url, "masters")
     async with masters_over(nursery, tmp_path, store, fault_lab) as started:
         yield started
 
 
-async def owners(masters: Masters, master: Master) -> dict[str, str]:
+async def owners(masters: MasterProcesses, master: MasterProcess) -> dict[str, str]:
     """Which Global Master owns which queue, as one of them sees it."""
     told = await masters.get(master, "/heddle/v1/masters")
     return {queue["queue"]: queue["owner"] for queue in told["queues"]}
 
 
-async def missing(masters: Masters, master: Master) -> str:
+async def missing(masters: MasterProcesses, master: MasterProcess) -> str:
     """The sub-clusters that a Global Master names as late."""
     url = f"{master.url}/ws/v1/cluster/apps"
     async with masters.session.get(url, params={"user.name": "alice"}) as answer:
         return answer.headers.get("Heddle-Missing", "")
 
 
-async def sees_everything(masters: Masters, master: Master) -> None:
+async def sees_everything(masters: MasterProcesses, master: MasterProcess) -> None:
     """Wait until a Global Master has heard of every cluster, with its queues."""
 
     async def does() -> bool:
@@ -47,7 +58,7 @@ async def sees_everything(masters: Masters, master: Master) -> None:
     await until(does)
 
 
-async def started(masters: Masters, names: tuple[str, ...]) -> list[Master]:
+async def started(masters: MasterProcesses, names: tuple[str, ...]) -> list[MasterProcess]:
     """A Local Master for each cluster, and Global Masters that see all of them and share the queues."""
     await asyncio.gather(*(masters.start_lm(subcluster) for subcluster in masters.managers))
     gms = await asyncio.gather(*(masters.start_gm(name) for name in names))
@@ -63,7 +74,7 @@ async def started(masters: Masters, names: tuple[str, ...]) -> list[Master]:
     return list(gms)
 
 
-async def test_two_fill_two_clusters_at_once_and_nothing_is_lost_or_doubled(masters: Masters) -> None:
+async def test_two_fill_two_clusters_at_once_and_nothing_is_lost_or_doubled(masters: MasterProcesses) -> None:
     one, two = await started(masters, names_that_share(QUEUES))
     tried = [(one, QUEUES[0]), (two, QUEUES[1])] * 12
     statuses = await asyncio.gather(*(masters.submit(gm, queue, seconds=300) for gm, queue in tried))
@@ -79,7 +90,7 @@ async def test_two_fill_two_clusters_at_once_and_nothing_is_lost_or_doubled(mast
     await masters.kill_applications(one)
 
 
-async def test_a_submission_at_the_wrong_server_is_passed_on_and_answered_alike(masters: Masters) -> None:
+async def test_a_submission_at_the_wrong_server_is_passed_on_and_answered_alike(masters: MasterProcesses) -> None:
     one, two = await started(masters, names_that_share(QUEUES))
     assert await masters.submit(one, QUEUES[1]) == 202
     (application_id,) = masters.acknowledged
@@ -95,7 +106,7 @@ async def test_a_submission_at_the_wrong_server_is_passed_on_and_answered_alike(
     await masters.everything_runs_once()
 
 
-async def test_a_killed_gms_queues_move_within_seconds_and_its_applications_go_on(masters: Masters) -> None:
+async def test_a_killed_gms_queues_move_within_seconds_and_its_applications_go_on(masters: MasterProcesses) -> None:
     one, two = await started(masters, names_that_share(QUEUES))
     assert [await masters.submit(one, QUEUES[0], seconds=300) for _ in range(4)] == [202] * 4
     ids = [await masters.new_id(one) for _ in range(8)]
@@ -118,7 +129,7 @@ async def test_a_killed_gms_queues_move_within_seconds_and_its_applications_go_o
     await masters.kill_applications(two)
 
 
-async def test_a_killed_lms_standby_takes_over_within_seconds(masters: Masters) -> None:
+async def test_a_killed_lms_standby_takes_over_within_seconds(masters: MasterProcesses) -> None:
     (one,) = await started(masters, names_that_share(QUEUES)[:1])
     standby = await masters.start_lm("east", 2)
     masters.running["lm-east-1"].kill()
@@ -138,7 +149,7 @@ async def test_a_killed_lms_standby_takes_over_within_seconds(masters: Masters) 
 
 
 async def test_a_gm_that_is_cut_off_from_an_lm_tells_how_old_its_view_is_and_the_other_goes_on(
-    masters: Masters,
+    masters: MasterProcesses,
 ) -> None:
     async with Proxy() as network:
         east = await masters.start_lm("east", HEDDLE_MASTERS_ADVERTISE=network.address)
@@ -172,7 +183,7 @@ async def test_a_gm_that_is_cut_off_from_an_lm_tells_how_old_its_view_is_and_the
 
 
 async def test_a_frozen_lm_is_told_by_its_age_and_replaced_and_what_it_says_later_is_not_heard(
-    masters: Masters,
+    masters: MasterProcesses,
 ) -> None:
     (one,) = await started(masters, names_that_share(QUEUES)[:1])
     first = masters.running["lm-east-1"]

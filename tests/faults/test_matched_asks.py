@@ -26,7 +26,16 @@ from shim.protocol.proto.messages import (
 from shim.protocol.yarn.allocations import read_allocate_answer
 from tests.faults.test_masters import QUEUES, started
 from tests.faults.test_passing_on import SERVER, rpc_to, token_of
-from tests.support.masters import Master, Masters, Nursery, fresh_database, masters_over, names_that_share, told, until
+from tests.support.masters import (
+    MasterProcess,
+    MasterProcesses,
+    Nursery,
+    fresh_database,
+    masters_over,
+    names_that_share,
+    told,
+    until,
+)
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
@@ -40,7 +49,9 @@ _MOST_ROUNDS = 12
 
 
 @pytest.fixture
-async def masters(nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path) -> AsyncIterator[Masters]:
+async def masters(
+    nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path
+) -> AsyncIterator[MasterProcesses]:
     """Masters with scheduler servers, and two queues that span."""
     store = await fresh_database(postgres_url, "matched_asks")
     poll = "interval_s = 1.0\nlate_after_s = 300"
@@ -131,7 +142,7 @@ def _message(container: ContainerId) -> ContainerIdProto:
     return message
 
 
-async def begin(masters: Masters, lab: Lab, gm: Master, queue: str) -> AM:
+async def begin(masters: MasterProcesses, lab: Lab, gm: MasterProcess, queue: str) -> AM:
     """An application of a queue, with its ApplicationMaster at the server of the queue's owner."""
     assert await masters.submit(gm, queue) == 202
     application = masters.acknowledged[-1]
@@ -148,14 +159,14 @@ async def begin(masters: Masters, lab: Lab, gm: Master, queue: str) -> AM:
     return am
 
 
-async def metrics_of(masters: Masters, cluster: str) -> dict[str, int]:
+async def metrics_of(masters: MasterProcesses, cluster: str) -> dict[str, int]:
     """What a cluster's own ResourceManager tells of its use."""
     async with masters.session.get(f"{masters.managers[cluster]}/ws/v1/cluster/metrics") as answer:
         found: dict[str, int] = (await answer.json())["clusterMetrics"]
         return found
 
 
-async def asks_of(masters: Masters, *gms: Master) -> Counter[str]:
+async def asks_of(masters: MasterProcesses, *gms: MasterProcess) -> Counter[str]:
     """What the Global Masters tell of their matching, together."""
     counted: Counter[str] = Counter()
     for gm in gms:
@@ -165,7 +176,7 @@ async def asks_of(masters: Masters, *gms: Master) -> Counter[str]:
 
 
 async def test_spanning_applications_of_two_global_masters_fill_two_clusters_at_once(
-    masters: Masters, fault_lab: Lab
+    masters: MasterProcesses, fault_lab: Lab
 ) -> None:
     gms = await started(masters, names_that_share(QUEUES))
     ams = [await begin(masters, fault_lab, gm, queue) for gm, queue in zip(gms, QUEUES, strict=True)]

@@ -24,8 +24,17 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn import application_message
 from tests.faults.test_masters import QUEUES, started
-from tests.support.masters import Master, Masters, Nursery, fresh_database, masters_over, names_that_share, told, until
-from tests.support.spans import SPANNING
+from tests.support.masters import (
+    MasterProcess,
+    MasterProcesses,
+    Nursery,
+    fresh_database,
+    masters_over,
+    names_that_share,
+    told,
+    until,
+)
+from tests.support.spanning import SPANNING
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 
@@ -34,7 +43,9 @@ _REGISTERED = re.compile(r'heddle_am_calls_total\{method="registerApplicationMas
 
 
 @pytest.fixture
-async def masters(nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path) -> AsyncIterator[Masters]:
+async def masters(
+    nursery: Nursery, fault_lab: Lab, postgres_url: str, tmp_path: Path
+) -> AsyncIterator[MasterProcesses]:
     """Masters with scheduler servers, and a queue that spans."""
     store = await fresh_database(postgres_url, "passing_on")
     async with masters_over(nursery, tmp_path, store, fault_lab, spanning=SPANNING) as prepared:
@@ -69,14 +80,14 @@ async def token_of(lab: Lab, home: str, application: str) -> TokenSecret:
     return tokens[0]
 
 
-async def registrations(session: aiohttp.ClientSession, master: Master) -> int:
+async def registrations(session: aiohttp.ClientSession, master: MasterProcess) -> int:
     """How many ApplicationMasters have registered through a Global Master."""
     async with session.get(f"{master.url}/metrics") as answer:
         return sum(int(float(count)) for count in _REGISTERED.findall(await answer.text()))
 
 
 async def test_an_application_master_that_comes_to_another_than_the_owner_is_passed_on(
-    masters: Masters, fault_lab: Lab
+    masters: MasterProcesses, fault_lab: Lab
 ) -> None:
     owner, other = await started(masters, names_that_share(QUEUES))
     assert await masters.submit(owner, QUEUES[0]) == 202

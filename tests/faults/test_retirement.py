@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from shim.app.host import current_user
+from shim.app.host_limits import current_user
 from tests.faults.conftest import Client, Federation
 from tests.faults.observing import is_whole, until
 

@@ -11,7 +11,7 @@ import pytest
 
 from shim.lab import Lab
 from tests.support.heddle_process import HeddleProcess, until
-from tests.support.spans import SPANNING, Spanned, spanning_secret
+from tests.support.spanning import SPANNING, SpanningApplication, spanning_secret
 from tests.support.stock_client import StockClient
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
@@ -37,7 +37,7 @@ def patient_heddle(monkeypatch: pytest.MonkeyPatch, fault_lab: Lab, tmp_path: Pa
 @contextmanager
 def a_spanning_job(
     lab: Lab, heddle: HeddleProcess, folder: Path, user: str, *, succeeds: bool = True
-) -> Iterator[Spanned]:
+) -> Iterator[SpanningApplication]:
     """MapReduce's pi, once it runs in both clusters; at the end nothing of it is anywhere."""
     client = StockClient(
         lab,
@@ -48,7 +48,7 @@ def a_spanning_job(
     with client.running(
         _RUN_JAR, client.jar("hadoop-mapreduce-examples"), "pi", str(_MAPS), "10", user=user
     ) as running:
-        spanned = Spanned.of(lab, heddle, running.stdout)
+        spanned = SpanningApplication.of(lab, heddle, running.stdout)
         spanned.waits_for_places(2)
         yield spanned
         if succeeds:
@@ -58,12 +58,12 @@ def a_spanning_job(
     spanned.has_ended_everywhere()
 
 
-def away(spanned: Spanned) -> str:
+def away(spanned: SpanningApplication) -> str:
     """The cluster that is not the home."""
     return next(name for name in spanned.lab.clusters if name != spanned.home)
 
 
-def end_master(spanned: Spanned) -> None:
+def end_master(spanned: SpanningApplication) -> None:
     """Kill the first attempt's ApplicationMaster."""
     id_ = spanned.application.removeprefix("application_")
     container = re.compile(rf"CONTAINER_ID=container_(e\d+_)?{id_}_01_000001\0".encode())

@@ -18,9 +18,9 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, No
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView
-from shim.multicluster.core import Demand, Room
+from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.matching import MatchSettings
-from shim.multicluster.splitters import SpanMatching
+from shim.multicluster.splitters import AttemptMatching
 from shim.peers.container_order import ContainerOrders
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
@@ -118,7 +118,7 @@ class Application:
         return Attempt(ApplicationAttemptId(ApplicationId(1, self.number), 1), EAST, QUEUE, "ada")
 
 
-class World:
+class OrderedFederation:
     """Two clusters, and one Global Master with its Local Masters inside."""
 
     def __init__(self, order, applications, most=NODE_GIB * 3, *, patience=3, grants_every=1, opens_for=0):
@@ -126,7 +126,7 @@ class World:
         self.view = FederationView((EAST, WEST))
         self.managers = {name: ResourceManager(name, most if name == EAST else 99) for name in (EAST, WEST)}
         orders = ContainerOrders(lambda _: order, self.clock, OVERTAKEN_S, self.view)
-        self.matching = SpanMatching(LaunchService(self.view, self.clock, 30.0), MatchSettings(patience), orders)
+        self.matching = AttemptMatching(LaunchService(self.view, self.clock, 30.0), MatchSettings(patience), orders)
         self.grants_every = grants_every
         self.opens_for = opens_for
         self.applications = applications
@@ -198,7 +198,9 @@ class World:
     def rooms(self):
         labels = frozenset({"gpu"})
         return [
-            Room(name, is_home=name == EAST, size=gib(12), largest=gib(NODE_GIB), labels=labels if name == EAST else ())
+            ClusterCapacity(
+                name, is_home=name == EAST, size=gib(12), largest=gib(NODE_GIB), labels=labels if name == EAST else ()
+            )
             for name in (EAST, WEST)
         ]
 
@@ -252,7 +254,7 @@ FIRST = {
 )
 def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(order, wants, grants_every, opens_for):
     told = [Wants(number, *want) for number, want in enumerate(wants, start=1)]
-    world = World(
+    world = OrderedFederation(
         order,
         [Application(each.number, a_key(1), each.wanted, 99) for each in told],
         patience=10,
@@ -295,7 +297,7 @@ def test_everybody_is_served_in_the_end_and_nobody_is_withheld_from_room_that_no
         Application(number, a_key(*kind), count, for_beats)
         for number, (kind, count, for_beats) in enumerate(wanted, start=1)
     ]
-    world = World(order, applications, most)
+    world = OrderedFederation(order, applications, most)
     for _ in range(600):
         world.beat()
         assert max(world.idle.values(), default=0) <= MOST_IDLE, world.idle
@@ -311,7 +313,7 @@ def test_everybody_is_served_in_the_end_and_nobody_is_withheld_from_room_that_no
 def test_an_unknown_application_is_tried_and_goes_on_if_its_containers_are_short(for_beats, served):
     known = Application(1, a_key(4), 3, 20)
     others = [Application(number, a_key(4), 0) for number in (3, 4, 5)]
-    world = World("learnt-work", [known, *others], patience=10)
+    world = OrderedFederation("learnt-work", [known, *others], patience=10)
     world.teach({1: 20.0, 3: 2.0, 4: 2.0, 5: 2.0})
     unknown = Application(2, a_key(4), 9, for_beats)
     world.applications.append(unknown)
@@ -328,7 +330,7 @@ def test_an_unknown_application_is_tried_and_goes_on_if_its_containers_are_short
 
 def test_an_application_that_was_overtaken_for_too_long_goes_first():
     applications = [Application(1, a_key(4), 3, 99), *(Application(n, a_key(4), 1, 2) for n in range(2, 60))]
-    world = World("fewest-tasks", applications[:1], most=0)
+    world = OrderedFederation("fewest-tasks", applications[:1], most=0)
     later = applications[1:]
     for manager in world.managers.values():
         manager.running = [(0, node, NODE_GIB, 2) for node in range(len(NODES[manager.name]))]

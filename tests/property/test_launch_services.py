@@ -51,7 +51,7 @@ class Wire:
         return unheard if fate == "its answer is lost" else verdicts
 
 
-class Master:
+class GlobalMasterLife:
     """One life of a Global Master."""
 
     def __init__(self, world, name, life):
@@ -103,7 +103,7 @@ class LaunchServices(RuleBasedStateMachine):
     def begin(self, name):
         self.lives += 1
         self.clock.wall_s += 0.01
-        self.masters[name] = Master(self, name, self.lives)
+        self.masters[name] = GlobalMasterLife(self, name, self.lives)
 
     def verify(self, sender, proposals, news):
         return self.local_master.verify(sender, proposals, news)
@@ -163,9 +163,11 @@ class LaunchServices(RuleBasedStateMachine):
     def a_container_ends(self):
         self.used -= 1
 
-    @rule(whose=st.sampled_from([*MASTERS, "the Local Master", "everybody"]))
+    @rule(whose=st.sampled_from([*MASTERS, "the Local GlobalMasterLife", "everybody"]))
     def a_report_arrives(self, whose):
-        views = {name: master.view for name, master in self.masters.items()} | {"the Local Master": self.truth}
+        views = {name: master.view for name, master in self.masters.items()} | {
+            "the Local GlobalMasterLife": self.truth
+        }
         self.report(*(views.values() if whose == "everybody" else (views[whose],)))
 
     @rule(name=st.sampled_from(MASTERS))
@@ -188,7 +190,7 @@ class LaunchServices(RuleBasedStateMachine):
         return [room(EAST, kind) for kind in KINDS]
 
     @invariant()
-    def nobody_promises_what_is_not_there(self):
+    def nobody_allocations_what_is_not_there(self):
         if hasattr(self, "masters"):
             self.local_master.book.check()
             for master in self.masters.values():
@@ -204,7 +206,7 @@ class LaunchServices(RuleBasedStateMachine):
         free = GIB - self.used
         for master in self.masters.values():
             assert self.rooms(master.service.room) == [free, free // 3]
-            assert master.service.open_promises() == {EAST: 0}
+            assert master.service.open_allocations() == {EAST: 0}
         assert self.rooms(lambda _, kind: self.local_master.book.room(kind)) == [free, free // 3]
         self.loop.close()
 

@@ -16,10 +16,10 @@ from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, Laun
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.multicluster.core import Demand, Room, RoomsChanged
+from shim.multicluster.core import CapacityChanged, ClusterCapacity, Demand
 from shim.multicluster.core.matching import MatchingSplitter, MatchSettings
-from shim.scheduling.local_master.promises import PromiseBook
-from tests.property.test_relay_ledger import NAMES, ROOMS, Relay
+from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
+from tests.property.test_relay_ledger import CAPACITIES, NAMES, Relay
 from tests.support.launches import Unordered
 
 LASTS_S = 30.0
@@ -103,7 +103,7 @@ class MatchedRelay(Relay):
     def a_splitter(self):
         if not hasattr(self, "books"):
             self.at_s = 0.0
-            self.books = {name: PromiseBook(name, LASTS_S) for name in NAMES}
+            self.books = {name: TentativeAllocations(name, LASTS_S) for name in NAMES}
             self.reports_arrive([4, 8, 2])
         self.launches = Recorded(self.books, lambda: self.at_s)
         self.splitter = MatchingSplitter(self.launches, MatchSettings(patience=2))
@@ -141,7 +141,7 @@ class MatchedRelay(Relay):
         is_waited_for = self.splitter.judge(verdict)
         self.log.append((verdict, is_waited_for))
         if is_waited_for:
-            self.tell(RoomsChanged(ROOMS))
+            self.tell(CapacityChanged(CAPACITIES))
 
     @rule()
     def time_passes(self):
@@ -171,7 +171,7 @@ SIZE = 12
 
 
 @dataclass
-class World:
+class MatchedFederation:
     """Two clusters as they are, what is reported of them, and what is promised."""
 
     used: dict[SubClusterId, int] = field(default_factory=lambda: {EAST: 0, WEST: 0})
@@ -179,7 +179,7 @@ class World:
     now_s: float = 1.0
 
     def __post_init__(self):
-        self.books = {name: PromiseBook(name, LASTS_S) for name in (EAST, WEST)}
+        self.books = {name: TentativeAllocations(name, LASTS_S) for name in (EAST, WEST)}
         self.report()
 
     def report(self):
@@ -187,10 +187,10 @@ class World:
             used = ResourceVector(1024 * self.used[name], self.used[name])
             book.apply((a_node(name, ResourceVector(1024 * SIZE, SIZE), used),), {}, self.now_s)
 
-    def rooms(self, home):
+    def capacities(self, home):
         size = ResourceVector(1024 * SIZE, SIZE)
         return [
-            Room(name, is_home=name == home, free=size, size=size, largest=size, racks={name: "/r"})
+            ClusterCapacity(name, is_home=name == home, free=size, size=size, largest=size, racks={name: "/r"})
             for name in (EAST, WEST)
         ]
 
@@ -199,7 +199,7 @@ class World:
 class Attempt:
     """What an attempt wants, and is asked for where."""
 
-    world: World
+    world: MatchedFederation
     home: SubClusterId
     demand: Demand
 
@@ -215,7 +215,7 @@ class Attempt:
         if not self.demand.total:
             self.splitter.drop(KEY)
             return
-        asked = dict(self.splitter.split(self.demand, self.world.rooms(self.home)))
+        asked = dict(self.splitter.split(self.demand, self.world.capacities(self.home)))
         assert sum(asked.values()) == self.demand.total
         assert not self.demand.is_strict or set(asked) <= set(self.demand.allowed)
         starved = dict(self.demand.starved) | {name: self.demand.starved.get(name, 0) + 1 for name in asked}
@@ -240,10 +240,10 @@ class Attempt:
     deaf=st.sampled_from([(), (EAST,), (WEST,)]),
     reports_every=st.integers(1, 5),
 )
-def test_a_satisfiable_ask_is_granted_in_the_end_and_promises_that_are_not_kept_are_repaired(
+def test_a_satisfiable_ask_is_granted_in_the_end_and_allocations_that_are_not_kept_are_repaired(
     wanted, deaf, reports_every
 ):
-    world = World(deaf=set(deaf))
+    world = MatchedFederation(deaf=set(deaf))
     attempts = []
     is_any_strict = any(place for _, _, place in wanted)  # room for them is left, wherever the others go
     room = {name: 0 if name in deaf else SIZE // 2 for name in (EAST, WEST)}

@@ -23,7 +23,7 @@ from shim.domain.preemption import (
 )
 from shim.domain.resources import ResourceVector
 from shim.queues.core.preemption import Preemption
-from shim.queues.core.preemption_effects import PreemptionSettings, Remind, Restrain, Step
+from shim.queues.core.preemption_effects import CapDemand, PreemptionSettings, Remind, Step
 from shim.queues.core.preemption_memory import memory_of
 from shim.queues.core.preemption_sizes import lacking
 
@@ -260,7 +260,7 @@ class GivingBack(RuleBasedStateMachine):
         self._watch_owed(now)
         effects = self.core.handle(now)
         for effect in effects:
-            if isinstance(effect, Restrain):
+            if isinstance(effect, CapDemand):
                 self._note_restrained(effect)
             else:
                 assert is_fresh, "on stale data"
@@ -294,7 +294,7 @@ class GivingBack(RuleBasedStateMachine):
 
     def _carry_out(self, effect):
         match effect:
-            case Restrain(attempt, amount, _):
+            case CapDemand(attempt, amount, _):
                 allowed = None if amount is None else int(amount.memory_mib / 1024 + 0.499)
                 self.attempts[attempt].may_ask = allowed
             case Step(held, stage) | Remind(held, stage):

@@ -30,24 +30,24 @@ from shim.multicluster.core import (
     AMCalled,
     AMRegistered,
     AnswerAM,
-    AskedBackNow,
     AskLedger,
     Beat,
     CallSession,
     CapacitySplitter,
+    ClusterCapacity,
+    DemandCap,
     Fate,
     FoundAtHome,
     OpenSession,
+    PreemptionRequested,
     RefuseAM,
+    ReleaseOrder,
     Remember,
-    Restrained,
-    Room,
     SessionAnswered,
     SessionForgotten,
     SessionLost,
     SessionOpened,
     SessionRefused,
-    TakenBack,
 )
 from shim.multicluster.core.session import SessionState
 
@@ -61,8 +61,10 @@ KEYS = tuple(
     for priority, resource in ((10, SMALL), (20, SMALL), (30, ResourceVector(2048, 2)))
 )
 PLENTY = ResourceVector(64 * 1024, 64)
-ROOMS = tuple(
-    Room(name, is_home=name == HOME, free=PLENTY, size=PLENTY, largest=PLENTY, nodes=2, racks={f"{name}-1": "/r"})
+CAPACITIES = tuple(
+    ClusterCapacity(
+        name, is_home=name == HOME, free=PLENTY, size=PLENTY, largest=PLENTY, nodes=2, racks={f"{name}-1": "/r"}
+    )
     for name in NAMES
 )
 
@@ -128,7 +130,7 @@ class Scheduler:
 
 
 @dataclass
-class Master:
+class ModelApplicationMaster:
     """An ApplicationMaster with the table of asks of Hadoop's client library."""
 
     wanted: Counter[AskKey] = field(default_factory=Counter)
@@ -198,7 +200,7 @@ class Relay(RuleBasedStateMachine):
     @initialize()
     def start(self):
         self.schedulers = {name: Scheduler(name, 10 * (place + 1)) for place, name in enumerate(NAMES)}
-        self.master = Master()
+        self.master = ModelApplicationMaster()
         self.wires = {}
         self.answers = {name: [] for name in NAMES}
         self.old_answers = []
@@ -318,7 +320,7 @@ class Relay(RuleBasedStateMachine):
         if self.must_register:
             self._register()
         self.am_answer = None
-        self.tell(AMCalled(self.master.next_call(), ROOMS))
+        self.tell(AMCalled(self.master.next_call(), CAPACITIES))
 
     @precondition(lambda self: self.am_answer is not None and not self.must_register)
     @rule(is_lost=st.booleans())
@@ -331,19 +333,19 @@ class Relay(RuleBasedStateMachine):
 
     @rule(slots=st.none() | st.integers(0, 3))
     def is_restrained(self, slots):
-        self.tell(Restrained(None if slots is None else ResourceVector(1024 * slots, slots)))
+        self.tell(DemandCap(None if slots is None else ResourceVector(1024 * slots, slots)))
 
     @rule(pick=st.integers(0, 99), is_strict=st.booleans())
     def is_asked_back(self, pick, is_strict):
         running = sorted(self.master.running)
         if running:
-            self.tell(AskedBackNow((running[pick % len(running)],), is_strict))
+            self.tell(PreemptionRequested((running[pick % len(running)],), is_strict))
 
     @rule(pick=st.integers(0, 99))
     def is_taken_back(self, pick):
         running = sorted(self.master.running)
         if running:
-            self.tell(TakenBack((running[pick % len(running)],)))
+            self.tell(ReleaseOrder((running[pick % len(running)],)))
 
     # ------------------------------------------------------------ the schedulers and the wires
 
@@ -474,7 +476,7 @@ class Relay(RuleBasedStateMachine):
         """Another attempt: it finds the containers of the first, or they are no more."""
         home, before = self.schedulers[HOME], self.master
         home.restart(before.has)
-        self.master = Master(may_hear_twice=True, may_hear_of_strangers=True)
+        self.master = ModelApplicationMaster(may_hear_twice=True, may_hear_of_strangers=True)
         if keeps:
             self.master.has, self.master.ended = before.has, before.ended
         else:
@@ -501,7 +503,7 @@ class Relay(RuleBasedStateMachine):
     def teardown(self):
         if not hasattr(self, "ledger"):
             return
-        self.tell(Restrained(None))
+        self.tell(DemandCap(None))
         for _ in range(40):
             self._settle()
         for _ in range(8):  # asks from before a restart are found out by what they are granted
@@ -532,7 +534,7 @@ class Relay(RuleBasedStateMachine):
         if self.must_register:
             self._register()
         self.am_answer = None
-        self.tell(AMCalled(self.master.next_call(), ROOMS))
+        self.tell(AMCalled(self.master.next_call(), CAPACITIES))
         for name in NAMES:
             self.tell(Beat(name))
         for _ in range(3):

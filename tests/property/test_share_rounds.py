@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
-from shim.queues.core.entitle import Applicant, ShareSettings, decide_starts
+from shim.queues.core.entitle import PendingApplication, ShareSettings, decide_starts
 from shim.queues.core.share_load import FederationLoad, QueueLoad
 from shim.queues.core.share_round import Shares
 from shim.queues.core.share_sums import RowSet, ShareSums
@@ -32,10 +32,10 @@ class SlowShares(Shares):
         return super().objection(queue, applicant)
 
 
-def slow_round(policy, load, applicants, settings):
+def slow_round(policy, load, applications, settings):
     """Starters and what waits, by queue, in their order."""
     waiting = {}
-    for one in sorted(applicants, key=lambda one: (one.since_ms, one.application_id)):
+    for one in sorted(applications, key=lambda one: (one.since_ms, one.application_id)):
         waiting.setdefault(one.queue, []).append(one)
     shares = SlowShares(policy, load, waiting, settings)
     starters, queues, reasons = [], {}, {}
@@ -60,7 +60,7 @@ def slow_round(policy, load, applicants, settings):
         shares.end_turn(queue, kept)
         if kept:
             queues[queue.path] = [one.application_id for one in kept]
-    return starters, queues, reasons, shares.standings()
+    return starters, queues, reasons, shares.statuses()
 
 
 def amounts(most):
@@ -114,20 +114,20 @@ def rounds(draw):
     asked = draw(st.lists(st.tuples(paths, st.sampled_from(USERS), st.just(GIB) | amounts(3)), max_size=20))
     busy = draw(st.sampled_from([0, 0, 8]))  # of each queue: enough for all of them to come to their entitlement
     asked += [(queue.path, "ada", GIB) for queue in policy.queues for _ in range(busy)]
-    applicants = [
-        Applicant(ApplicationId(1, number), path, user, size, since_ms=draw(st.integers(0, 3)))
+    applications = [
+        PendingApplication(ApplicationId(1, number), path, user, size, since_ms=draw(st.integers(0, 3)))
         for number, (path, user, size) in enumerate(asked, start=1)
     ]
-    return policy, draw(loads(policy)), applicants
+    return policy, draw(loads(policy)), applications
 
 
 @given(rounds(), st.integers(0, 2))
 def test_decides_as_if_everything_were_added_up_for_each_start(drawn, ahead):
-    policy, load, applicants = drawn
+    policy, load, applications = drawn
     settings = ShareSettings(ahead=ahead)
-    outcome = decide_starts(policy, load.copy(), applicants, settings)
-    assert (outcome.starters, outcome.queues, outcome.reasons, outcome.standings) == slow_round(
-        policy, load.copy(), applicants, settings
+    outcome = decide_starts(policy, load.copy(), applications, settings)
+    assert (outcome.starters, outcome.queues, outcome.reasons, outcome.statuses) == slow_round(
+        policy, load.copy(), applications, settings
     )
 
 
@@ -176,9 +176,11 @@ class Counted(FederatedQueue):
 def looks_of(count):
     policy = SharePolicy(tuple(Counted(f"root.q{number}", weight=1.0) for number in range(count)))
     load = FederationLoad(GIB, {queue.path: QueueLoad(used={EAST: GIB}) for queue in policy.queues}, usable=(EAST,))
-    applicants = [Applicant(ApplicationId(1, number + 1), f"root.q{number}", "ada", GIB) for number in range(count)]
+    applications = [
+        PendingApplication(ApplicationId(1, number + 1), f"root.q{number}", "ada", GIB) for number in range(count)
+    ]
     Counted.looks = 0
-    outcome = decide_starts(policy, load, applicants, ShareSettings())
+    outcome = decide_starts(policy, load, applications, ShareSettings())
     assert len(outcome.queues) == count
     return Counted.looks
 

@@ -8,7 +8,7 @@ _FOLDER = Path(__file__).parent / "captures"
 
 
 @dataclass(frozen=True)
-class Exchange:
+class CapturedConnection:
     """Both directions of one connection."""
 
     name: str
@@ -30,11 +30,11 @@ class DigestSession:
     from_server: list[tuple[bytes, bytes]]
 
 
-def exchanges(file: str) -> list[Exchange]:
+def exchanges(file: str) -> list[CapturedConnection]:
     """The connections of one capture."""
     rows = json.loads((_FOLDER / file).read_text())["exchanges"]
     return [
-        Exchange(
+        CapturedConnection(
             row.get("name") or row["command"],
             bytes.fromhex(row["sent"]),
             bytes.fromhex(row["received"]),

@@ -11,7 +11,7 @@ import pytest
 
 from adapters.peers import LinkListener, LinkSettings, WebSocketDialer
 from adapters.peers.link import PATH
-from shim.app.host import SystemClock
+from shim.app.host_limits import SystemClock
 from shim.domain.ids import GlobalMasterId, SubClusterId
 from shim.domain.leases import Lease
 from shim.domain.resources import ResourceVector

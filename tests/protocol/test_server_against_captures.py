@@ -22,7 +22,7 @@ from shim.protocol.hrpc import (
 from shim.protocol.hrpc.digest_md5 import DigestMD5Server
 from shim.protocol.hrpc.envelopes import read_answer
 from shim.protocol.proto import APPLICATION_CLIENT
-from tests.protocol.captured import Exchange, directive, exchanges
+from tests.protocol.captured import CapturedConnection, directive, exchanges
 
 EXCHANGES = exchanges("server-3.4.2.json")
 HADOOP_STAYS_SILENT = {"reqheader_garbage", "reqheader_missing"}
@@ -35,12 +35,12 @@ def _no_token(_identifier):
     raise SASLError("unknown token", java_class=JavaClass.INVALID_TOKEN)
 
 
-def offers(exchange: Exchange):
+def offers(exchange: CapturedConnection):
     nonce = directive(exchange.received, "nonce")
     return (Offer(AuthMethod.TOKEN, "", "default", lambda: DigestMD5Server(_no_token, nonce)), SIMPLE_OFFER)
 
 
-def final_answer(exchange: Exchange):
+def final_answer(exchange: CapturedConnection):
     """The last answer of the capture: what the method itself, which is not under test here, would say."""
     buffer, answer = FrameBuffer(), None
     buffer.feed(exchange.received)
@@ -50,7 +50,7 @@ def final_answer(exchange: Exchange):
     return answer
 
 
-def serve(connection: ServerConnection, event, exchange: Exchange) -> None:
+def serve(connection: ServerConnection, event, exchange: CapturedConnection) -> None:
     """What a server does with an event."""
     match event:
         case ContextReceived() if event.real_user_untrusted:
@@ -68,7 +68,7 @@ def serve(connection: ServerConnection, event, exchange: Exchange) -> None:
                 connection.answer(call, answer.payload_untrusted)
 
 
-def run(exchange: Exchange, pieces: list[bytes]) -> tuple[ServerConnection, bytes]:
+def run(exchange: CapturedConnection, pieces: list[bytes]) -> tuple[ServerConnection, bytes]:
     connection = ServerConnection(offers(exchange))
     said = b""
     for piece in pieces:

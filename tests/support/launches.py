@@ -23,7 +23,7 @@ class Unordered:
     def ended(self, container, *, is_whole):
         pass
 
-    def reckoning(self):
+    def estimate(self):
         return None
 
     def took(self, subcluster, key):

@@ -22,7 +22,16 @@ from shim.domain.ids import GlobalMasterId
 from shim.lab import Lab
 from shim.peers.core.queue_assignment import favourite
 
-__all__ = ["Master", "Masters", "Nursery", "fresh_database", "masters_over", "names_that_share", "told", "until"]
+__all__ = [
+    "MasterProcess",
+    "MasterProcesses",
+    "Nursery",
+    "fresh_database",
+    "masters_over",
+    "names_that_share",
+    "told",
+    "until",
+]
 
 _REPOSITORY = Path(__file__).resolve().parent.parent.parent
 _URL = re.compile(r"at (http://\S+) ")
@@ -40,7 +49,7 @@ async def until(holds: Callable[[], Awaitable[Any]], *, within_s: float = 60.0) 
     return loop.time() - began_s
 
 
-def told(master: "Master") -> str:
+def told(master: "MasterProcess") -> str:
     """What a process has written."""
     return master.log.read_text() if master.log.exists() else ""
 
@@ -104,7 +113,7 @@ class Nursery:
 
 
 @dataclass(slots=True)
-class Master:
+class MasterProcess:
     """One process."""
 
     name: str
@@ -135,7 +144,7 @@ class Master:
 
 
 @dataclass(slots=True)
-class Masters:
+class MasterProcesses:
     """Masters that share one configuration, and a client of theirs.
 
     Attributes:
@@ -149,14 +158,14 @@ class Masters:
     nursery: Nursery
     managers: Mapping[str, str]
     session: aiohttp.ClientSession
-    running: dict[str, Master] = field(default_factory=dict)
+    running: dict[str, MasterProcess] = field(default_factory=dict)
     acknowledged: list[str] = field(default_factory=list)
     refusals: list[str] = field(default_factory=list)
     _spawned: Iterator[int] = field(default_factory=itertools.count)
 
     # -- processes ---------------------------------------------------------------------------------------------------
 
-    async def start_gm(self, name: str) -> Master:
+    async def start_gm(self, name: str) -> MasterProcess:
         """Start a Global Master, and wait until it serves."""
         master = self._spawn(name, "gm", "--name", name)
 
@@ -170,7 +179,7 @@ class Masters:
         await until(serves, within_s=_START_S)
         return master
 
-    async def start_lm(self, subcluster: str, number: int = 1, **environment: str) -> Master:
+    async def start_lm(self, subcluster: str, number: int = 1, **environment: str) -> MasterProcess:
         """Start a Local Master, and wait until it can be dialled; its `url` is its own address."""
         master = self._spawn(f"lm-{subcluster}-{number}", "lm", "--subcluster", subcluster, **environment)
 
@@ -196,27 +205,27 @@ class Masters:
 
         await until(have_ended)
 
-    def _spawn(self, name: str, *arguments: str, **environment: str) -> Master:
+    def _spawn(self, name: str, *arguments: str, **environment: str) -> MasterProcess:
         log = self.folder / f"{name}-{next(self._spawned)}.log"
         pid = self.nursery.start(log, arguments[0], "-c", str(self.configuration), *arguments[1:], **environment)
-        master = self.running[name] = Master(name, pid, log)
+        master = self.running[name] = MasterProcess(name, pid, log)
         return master
 
     # -- a client ----------------------------------------------------------------------------------------------------
 
-    async def get(self, master: Master, path: str) -> Any:
+    async def get(self, master: MasterProcess, path: str) -> Any:
         """A document of Heddle's own services."""
         async with self.session.get(f"{master.url}{path}", params={"user.name": "alice"}) as answer:
             assert answer.status == 200, (answer.status, await answer.text())
             return await answer.json()
 
-    async def new_id(self, master: Master) -> str:
+    async def new_id(self, master: MasterProcess) -> str:
         """An id of the federation."""
         url = f"{master.url}/ws/v1/cluster/apps/new-application"
         async with self.session.post(url, params={"user.name": "alice"}) as answer:
             return str((await answer.json())["application-id"])
 
-    async def submit(self, master: Master, queue: str, *, application_id: str = "", seconds: int = 0) -> int:
+    async def submit(self, master: MasterProcess, queue: str, *, application_id: str = "", seconds: int = 0) -> int:
         """Submit an application through one Global Master; its ApplicationMaster only sleeps, or there is none."""
         application_id = application_id or await self.new_id(master)
         context = {
@@ -237,7 +246,7 @@ class Masters:
                 self.refusals.append(await answer.text())
             return answer.status
 
-    async def why(self, master: Master, application_id: str) -> Any:
+    async def why(self, master: MasterProcess, application_id: str) -> Any:
         """The decision record of an application."""
         return await self.get(master, f"/heddle/v1/apps/{application_id}/why")
 
@@ -266,7 +275,7 @@ class Masters:
             (where[application_id],) = await self.homes(application_id)
         return where
 
-    async def kill_applications(self, master: Master) -> None:
+    async def kill_applications(self, master: MasterProcess) -> None:
         """End what was started, so that the next test finds empty clusters."""
         for application_id in self.acknowledged:
             url = f"{master.url}/ws/v1/cluster/apps/{application_id}/state"
@@ -277,7 +286,7 @@ class Masters:
 @asynccontextmanager
 async def masters_over(
     nursery: Nursery, folder: Path, store: str, lab: Lab, *, poll: str = "interval_s = 0.5", spanning: str = ""
-) -> AsyncIterator[Masters]:
+) -> AsyncIterator[MasterProcesses]:
     """Masters over the clusters of a lab; none is started yet.
 
     Args:
@@ -292,7 +301,7 @@ async def masters_over(
     configuration.write_text(_configuration(folder, store, lab, poll, spanning))
     async with aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=30)) as session:
         urls = {id_: cluster.url for id_, cluster in lab.clusters.items()}
-        masters = Masters(folder, configuration, nursery, urls, session)
+        masters = MasterProcesses(folder, configuration, nursery, urls, session)
         try:
             yield masters
         finally:

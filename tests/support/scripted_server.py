@@ -8,7 +8,7 @@ from shim.app.use_cases import Overrides, assemble
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.federation.health import Health
-from shim.federation.poller import HeartbeatSettings, LocalMaster
+from shim.federation.poller import PollSchedule, SubClusterPoller
 from shim.identity.service import IdentityRules
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.heddle_api import HeddleAPI
@@ -83,8 +83,8 @@ class ScriptedServer:
             is_shared=not guarded,
             kept=kept or CacheLimits(),
         )
-        settings, managers = HeartbeatSettings(), made.tools.managers.values()
-        self._masters = [LocalMaster(manager, self.view, clock, settings) for manager in managers]
+        settings, managers = PollSchedule(), made.tools.managers.values()
+        self._masters = [SubClusterPoller(manager, self.view, clock, settings) for manager in managers]
 
     async def poll(self) -> None:
         """One heartbeat of every sub-cluster."""

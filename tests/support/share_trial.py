@@ -16,7 +16,7 @@ from shim.lab import Lab
 from tests.support.backlogs import Backlogs, Held, held_by_queues
 from tests.support.client_jars import compile_program
 from tests.support.heddle_process import HeddleProcess, until
-from tests.support.spans import spanning_secret
+from tests.support.spanning import spanning_secret
 from tests.support.stock_client import StockClient
 
 __all__ = [

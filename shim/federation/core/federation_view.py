@@ -1,4 +1,4 @@
-"""What heartbeats told of whole sub-clusters: the state that reads are answered from and homes are chosen on.
+"""What polls told of whole sub-clusters: the state that reads are answered from and homes are chosen on.
 
 Reports may be lost, repeated or late: one is applied only if it is newer than what is known of its sub-cluster. Beside
 reports, single documents come in (`note`), fetched by id between two polls.

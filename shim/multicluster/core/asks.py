@@ -13,7 +13,7 @@ from shim.domain.allocations import ANY, Ask, AskKey, Grant
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.groups_by_size import GroupsBySize
-from shim.multicluster.core.splitter import AskSplitter, Demand, Room
+from shim.multicluster.core.splitter import AskSplitter, ClusterCapacity, Demand
 
 __all__ = ["MOST_GROUPS", "MOST_ROWS", "AskBook", "AskGroup"]
 
@@ -192,7 +192,7 @@ class AskBook:
             group.wanted += 1
             self._wanting = None
 
-    def split(self, splitter: AskSplitter, rooms: Sequence[Room]) -> None:
+    def split(self, splitter: AskSplitter, capacities: Sequence[ClusterCapacity]) -> None:
         """Decide anew what each session is to be asked for."""
         left = self.allowance
         for group in sorted(self._groups.values(), key=lambda group: group.key.priority):
@@ -215,7 +215,7 @@ class AskBook:
                 refused=frozenset(group.refused),
                 held=len(self._containers),
             )
-            group.targets = dict(splitter.split(demand, rooms))
+            group.targets = dict(splitter.split(demand, capacities))
 
     def open_amounts(self) -> tuple[ResourceVector, ResourceVector]:
         """What is wanted, and the part of it that no session is to be asked for."""

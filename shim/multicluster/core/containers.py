@@ -93,7 +93,7 @@ class ContainerWatch(Protocol):
         ...
 
     def ended(self, container: ContainerId, *, is_whole: bool) -> None:
-        """It has it no more; `is_whole` says whether it ran for as long as its master wanted it."""
+        """It has it no more; `is_whole` says whether it ran for as long as its ApplicationMaster wanted it."""
         ...
 
 

@@ -8,7 +8,7 @@ from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.asks import AskBook, AskGroup
 from shim.multicluster.core.session import Row, Session, SessionState
-from shim.multicluster.core.splitter import Room
+from shim.multicluster.core.splitter import ClusterCapacity
 
 __all__ = ["Conversations"]
 
@@ -30,7 +30,7 @@ class Conversations:
         self.is_resuming = False
         self._asks = asks
         self._sessions: dict[SubClusterId, Session] = {home: self.home}
-        self._rooms: dict[SubClusterId, Room] = {}
+        self._capacities: dict[SubClusterId, ClusterCapacity] = {}
         self._serial = 0
 
     def __iter__(self) -> Iterator[Session]:
@@ -42,9 +42,9 @@ class Conversations:
         return [session for session in self._sessions.values() if session is not self.home]
 
     @property
-    def rooms(self) -> Sequence[Room]:
+    def capacities(self) -> Sequence[ClusterCapacity]:
         """The sub-clusters as they were known at the ApplicationMaster's last call; none before the first."""
-        return tuple(self._rooms.values())
+        return tuple(self._capacities.values())
 
     def find(self, subcluster: SubClusterId) -> Session | None:
         """The session of a sub-cluster that was ever needed."""
@@ -54,9 +54,9 @@ class Conversations:
         """The session of a sub-cluster."""
         return self._sessions.setdefault(subcluster, Session(subcluster))
 
-    def look(self, rooms: Sequence[Room]) -> None:
+    def look(self, capacities: Sequence[ClusterCapacity]) -> None:
         """Take in how the sub-clusters are now."""
-        self._rooms = {room.subcluster: room for room in rooms}
+        self._capacities = {room.subcluster: room for room in capacities}
 
     def next_serial(self) -> int:
         """A number that no request of this ledger has had."""
@@ -101,13 +101,13 @@ class Conversations:
 
     def rack(self, subcluster: SubClusterId, node: NodeId) -> str:
         """The rack of a node, as far as it is known."""
-        room = self._rooms.get(subcluster)
+        room = self._capacities.get(subcluster)
         return "" if room is None else room.racks.get(node.host, "")
 
     def elsewhere(self) -> list[tuple[ResourceVector, int]]:
         """Headroom and nodes of each further sub-cluster: as its scheduler says, or as it is known without one."""
         found: list[tuple[ResourceVector, int]] = []
-        for name, room in self._rooms.items():
+        for name, room in self._capacities.items():
             session = self._sessions.get(name)
             if name == self.home.subcluster or not room.is_open:
                 continue
@@ -141,7 +141,9 @@ class Conversations:
 
     def _is_there(self, place: str, subcluster: SubClusterId) -> bool:
         """Whether a host or rack is in a sub-cluster; the home is told of those that nobody knows."""
-        room = self._rooms.get(subcluster)
+        room = self._capacities.get(subcluster)
         if room is not None and room.has_place(place):
             return True
-        return subcluster == self.home.subcluster and not any(each.has_place(place) for each in self._rooms.values())
+        return subcluster == self.home.subcluster and not any(
+            each.has_place(place) for each in self._capacities.values()
+        )

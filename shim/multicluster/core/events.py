@@ -6,34 +6,34 @@ from enum import Enum
 from shim.domain.allocations import AllocateAnswer, AllocateCall, Grant, NodeToken, Running, SessionRequest
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core.splitter import Room
+from shim.multicluster.core.splitter import ClusterCapacity
 
 __all__ = [
     "AMCalled",
     "AMRegistered",
     "AnswerAM",
-    "AskedBackNow",
     "Beat",
     "CallSession",
+    "CapacityChanged",
     "CloseSession",
+    "DemandCap",
     "Effect",
     "Event",
     "Fate",
     "Finished",
     "FoundAtHome",
     "OpenSession",
+    "PreemptionCancelled",
+    "PreemptionRequested",
     "Recall",
     "RefuseAM",
+    "ReleaseOrder",
     "Remember",
-    "Restrained",
-    "RoomsChanged",
     "SessionAnswered",
     "SessionForgotten",
     "SessionLost",
     "SessionOpened",
     "SessionRefused",
-    "Spared",
-    "TakenBack",
 ]
 
 
@@ -62,22 +62,22 @@ class AMCalled(Event):
     """The ApplicationMaster calls `allocate`.
 
     Attributes:
-        rooms: The sub-clusters as they are known now; the home is always one of them.
+        capacities: The sub-clusters as they are known now; the home is always one of them.
     """
 
     call: AllocateCall
-    rooms: tuple[Room, ...]
+    capacities: tuple[ClusterCapacity, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class RoomsChanged(Event):
+class CapacityChanged(Event):
     """Where there is room is known better than at the ApplicationMaster's last call: a Local Master has answered.
 
     Attributes:
-        rooms: As in `AMCalled`.
+        capacities: As in `AMCalled`.
     """
 
-    rooms: tuple[Room, ...]
+    capacities: tuple[ClusterCapacity, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +162,7 @@ class Recall(Event):
 
 
 @dataclass(frozen=True, slots=True)
-class Restrained(Recall):
+class DemandCap(Recall):
     """The Global Master says how much may be asked for: what is beyond it waits here.
 
     Attributes:
@@ -173,7 +173,7 @@ class Restrained(Recall):
 
 
 @dataclass(frozen=True, slots=True)
-class AskedBackNow(Recall):
+class PreemptionRequested(Recall):
     """Containers are asked back from the ApplicationMaster, in each answer.
 
     Attributes:
@@ -185,14 +185,14 @@ class AskedBackNow(Recall):
 
 
 @dataclass(frozen=True, slots=True)
-class Spared(Recall):
+class PreemptionCancelled(Recall):
     """Containers that were asked back may stay."""
 
     containers: tuple[ContainerId, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class TakenBack(Recall):
+class ReleaseOrder(Recall):
     """Containers are to be released."""
 
     containers: tuple[ContainerId, ...]

@@ -16,7 +16,7 @@ class LaunchBook:
 
     Args:
         launches: Where matches are verified.
-        patience: Beats without a grant after which a promise is kept no longer.
+        patience: Beats without a grant after which a tentative allocation is kept no longer.
 
     Attributes:
         repairs: Promises that were not kept.

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import LaunchVerdict, Reckoning
+from shim.domain.launches import LaunchVerdict, WorkEstimate
 from shim.domain.verdicts import Verdict
 from shim.multicluster.core.splitter import Demand
 
@@ -36,12 +36,12 @@ class AskDecision:
     Attributes:
         wanted: Containers that no scheduler has granted.
         asked: How many each sub-cluster is asked for.
-        promised: How many of those have a promise.
+        promised: How many of those have a tentative allocation.
         by: Which splitter decided; `reason` says why it was not the matching one.
         verdicts: The newest of these asks, each with how many were proposed.
         repairs: Promises that were not kept in time, and taken back.
         withheld: Containers that nobody is asked for, as other attempts go first; `behind` names those.
-        reckoning: What the order expects of the attempt, if it goes by learnt durations.
+        estimate: What the order expects of the attempt, if it goes by learnt durations.
     """
 
     key: AskKey
@@ -55,7 +55,7 @@ class AskDecision:
     repairs: int
     withheld: int = 0
     behind: tuple[str, ...] = ()
-    reckoning: Reckoning | None = None
+    estimate: WorkEstimate | None = None
 
 
 @dataclass(slots=True)
@@ -113,7 +113,7 @@ class LaunchGroup:
         return [each for each in self.launches if each.is_told and each.subcluster == subcluster]
 
     def promised(self, subcluster: SubClusterId) -> int:
-        """How many containers a sub-cluster is asked for with a promise."""
+        """How many containers a sub-cluster is asked for with a tentative allocation."""
         return sum(each.count for each in self.at(subcluster) if not each.is_pending)
 
     def matched(self, subcluster: SubClusterId) -> int:

@@ -26,6 +26,7 @@ from shim.multicluster.core.events import (
     AnswerAM,
     Beat,
     CallSession,
+    CapacityChanged,
     CloseSession,
     Effect,
     Event,
@@ -35,7 +36,6 @@ from shim.multicluster.core.events import (
     OpenSession,
     Recall,
     RefuseAM,
-    RoomsChanged,
     SessionAnswered,
     SessionForgotten,
     SessionLost,
@@ -45,7 +45,7 @@ from shim.multicluster.core.events import (
 from shim.multicluster.core.intake import Intake
 from shim.multicluster.core.master_side import Heard, MasterSide
 from shim.multicluster.core.outbox import Outbox, remembered
-from shim.multicluster.core.recalls import Recalls, Standing
+from shim.multicluster.core.recalls import AttemptHoldings, Recalls
 from shim.multicluster.core.session import Session, SessionState
 from shim.multicluster.core.splitter import AskSplitter
 
@@ -103,9 +103,9 @@ class AskLedger:
         return {each.id: each.state for each in self._containers}
 
     @property
-    def standing(self) -> Standing:
+    def holdings(self) -> AttemptHoldings:
         """What the attempt has and wants."""
-        return self._recalls.standing()
+        return self._recalls.holdings()
 
     def handle(self, event: Event) -> list[Effect]:  # noqa: C901, PLR0912 - a table of events
         """Take in an event; return what is to be done, in this order."""
@@ -115,8 +115,8 @@ class AskLedger:
                 self._am_registered(event)
             case AMCalled():
                 self._am_called(event, effects)
-            case RoomsChanged():
-                self._rooms_changed(event, effects)
+            case CapacityChanged():
+                self._capacities_changed(event, effects)
             case Beat():
                 self._beat(event, effects)
             case SessionOpened():
@@ -168,7 +168,7 @@ class AskLedger:
 
     def _take_call(self, event: AMCalled, effects: list[Effect]) -> None:
         call = event.call
-        self._talk.look(event.rooms)
+        self._talk.look(event.capacities)
         self._acknowledge(effects)
         self._master.call = call
         self._before = self._asks.snapshot({ask.key for ask in call.asks}), self._talk.blacklist
@@ -181,18 +181,18 @@ class AskLedger:
             self._containers.give_back(container, is_used=not self._master.was_just_given(container))
         for update in call.updates:
             self._owner(update.container).updates.append(update)
-        self._asks.split(self._splitter, event.rooms)
+        self._asks.split(self._splitter, event.capacities)
         self._asks.forget_quiet(self._talk.asked())
         self._open_needed(effects)
         effects.append(self._say(self._home, call.rest))
         self._say_news(effects)
 
-    def _rooms_changed(self, event: RoomsChanged, effects: list[Effect]) -> None:
+    def _capacities_changed(self, event: CapacityChanged, effects: list[Effect]) -> None:
         """Ask the others at once; the home is asked in the ApplicationMaster's next call."""
         if not self._talk.is_told or self._is_finished or self._home.state is not SessionState.OPEN:
             return
-        self._talk.look(event.rooms)
-        self._asks.split(self._splitter, event.rooms)
+        self._talk.look(event.capacities)
+        self._asks.split(self._splitter, event.capacities)
         self._open_needed(effects)
         self._say_news(effects)
 
@@ -354,7 +354,7 @@ class AskLedger:
         if self._is_finished:
             return
         if self._talk.is_told:
-            self._asks.split(self._splitter, self._talk.rooms)
+            self._asks.split(self._splitter, self._talk.capacities)
             self._open_needed(effects)
         self._say_news(effects)
 

@@ -6,10 +6,10 @@ from typing import Protocol
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import LaunchVerdict, Reckoning, Waiting
+from shim.domain.launches import LaunchVerdict, Waiting, WorkEstimate
 from shim.multicluster.core.containers import ContainerWatch
 from shim.multicluster.core.launch_groups import LaunchGroup
-from shim.multicluster.core.splitter import Demand, Room
+from shim.multicluster.core.splitter import ClusterCapacity, Demand
 
 __all__ = ["Counts", "Launches", "MatchSettings", "MatchTurn"]
 
@@ -48,7 +48,7 @@ class Launches(ContainerWatch, Protocol):
         """Say that a scheduler granted a container."""
         ...
 
-    def reckoning(self) -> Reckoning | None:
+    def estimate(self) -> WorkEstimate | None:
         """What the order expects of this attempt; None if it does not go by learnt durations."""
         ...
 
@@ -57,7 +57,7 @@ class Launches(ContainerWatch, Protocol):
         ...
 
     def lost(self, subcluster: SubClusterId, number: int) -> int:
-        """How many containers of a proposal have a promise no more: it is too old, or others were granted the room."""
+        """How many containers of a proposal lost their allocation: it is too old, or others were granted the room."""
         ...
 
     def leave(self) -> None:
@@ -67,7 +67,7 @@ class Launches(ContainerWatch, Protocol):
     def propose(
         self, subcluster: SubClusterId, key: AskKey, count: int, places: tuple[str, ...] = ()
     ) -> tuple[int, LaunchVerdict | None]:
-        """Ask for a promise; gives the proposal's number, and the verdict if it is there at once."""
+        """Ask for a tentative allocation; gives the proposal's number, and the verdict if it is there at once."""
         ...
 
     def tell(self, subcluster: SubClusterId, number: int, *, honoured: int, withdrawn: int) -> None:
@@ -101,7 +101,7 @@ class MatchTurn:
 
     demand: Demand
     group: LaunchGroup
-    rooms: Mapping[SubClusterId, Room]
+    capacities: Mapping[SubClusterId, ClusterCapacity]
     home: SubClusterId
     kept: Counts
     starving: frozenset[SubClusterId]
@@ -110,7 +110,7 @@ class MatchTurn:
 
     @property
     def is_settled(self) -> bool:
-        """Whether all that is wanted has a promise, and nobody starves."""
+        """Whether all that is wanted has a tentative allocation, and nobody starves."""
         kept = self.kept
         is_whole = sum(kept.values()) + self.group.awaited() == self.demand.total
         return is_whole and not any(kept[name] and (name in self.starving or self.waiting(name)) for name in kept)

@@ -26,8 +26,8 @@ from shim.multicluster.core.launch_groups import AskDecision, LaunchGroup, Weigh
 from shim.multicluster.core.match_turn import Counts, Launches, MatchSettings, MatchTurn
 from shim.multicluster.core.splitter import (
     CapacitySplitter,
+    ClusterCapacity,
     Demand,
-    Room,
     may_have,
     named_there,
     shares_of,
@@ -75,14 +75,14 @@ class MatchingSplitter:
 
     # ------------------------------------------------------------------ what the ledger tells
 
-    def split(self, demand: Demand, rooms: Sequence[Room]) -> Mapping[SubClusterId, int]:
+    def split(self, demand: Demand, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
         """See `AskSplitter`."""
-        home = next(room.subcluster for room in rooms if room.is_home)
-        eligible = {room.subcluster: room for room in rooms if may_have(room, demand)}
+        home = next(room.subcluster for room in capacities if room.is_home)
+        eligible = {room.subcluster: room for room in capacities if may_have(room, demand)}
         group = self._book.group(demand.key)
         why_not = self._why_not(demand, eligible)
         if why_not:
-            asked = dict(self._fallback.split(demand, rooms))
+            asked = dict(self._fallback.split(demand, capacities))
             self._launches.wait(demand.key, Waiting())
             self._book.withdraw_surplus(group, asked)
             self._decide(demand, group, self._weigh(demand, eligible), asked, reason=why_not)
@@ -111,7 +111,7 @@ class MatchingSplitter:
         self._decide(demand, group, weighed, asked, behind=turn.behind(), withheld=turn.missing())
         return asked
 
-    def _weigh(self, demand: Demand, eligible: Mapping[SubClusterId, Room]) -> tuple[Weighed, ...]:
+    def _weigh(self, demand: Demand, eligible: Mapping[SubClusterId, ClusterCapacity]) -> tuple[Weighed, ...]:
         places = demand.allowed if demand.is_strict else ()
         return tuple(
             Weighed(name, self._launches.room(name, demand.key, places), room.age_s) for name, room in eligible.items()
@@ -148,7 +148,7 @@ class MatchingSplitter:
 
     # ------------------------------------------------------------------ the steps of a split
 
-    def _why_not(self, demand: Demand, eligible: Mapping[SubClusterId, Room]) -> str:
+    def _why_not(self, demand: Demand, eligible: Mapping[SubClusterId, ClusterCapacity]) -> str:
         """Why these asks are not matched; empty if they are."""
         if not eligible:
             return "no sub-cluster can have it: the home says so in its own words"
@@ -163,7 +163,7 @@ class MatchingSplitter:
         return ""
 
     def _begin(
-        self, demand: Demand, group: LaunchGroup, eligible: Mapping[SubClusterId, Room], home: SubClusterId
+        self, demand: Demand, group: LaunchGroup, eligible: Mapping[SubClusterId, ClusterCapacity], home: SubClusterId
     ) -> MatchTurn:
         """Where everything stands: grants and verdicts since the last split are in."""
         kept: Counts = {}
@@ -187,7 +187,7 @@ class MatchingSplitter:
         demand, deaf = turn.demand, turn.group.deaf
         hears = frozenset(
             name
-            for name, room in turn.rooms.items()
+            for name, room in turn.capacities.items()
             if deaf[name] < self._settings.patience and (not turn.places or any(map(room.has_place, turn.places)))
         )
         waiting = Waiting(
@@ -203,7 +203,7 @@ class MatchingSplitter:
 
     def _stay(self, turn: MatchTurn) -> None:
         """Ask where the only places are that will do: there is nothing to choose, but room may be promised there."""
-        eligible = tuple(turn.rooms.values())
+        eligible = tuple(turn.capacities.values())
         turn.kept.update(dict.fromkeys(turn.kept, 0) | dict(split_strictly(turn.demand, eligible, turn.home)))
         self._book.withdraw_surplus(turn.group, turn.kept)
 
@@ -272,18 +272,18 @@ class MatchingSplitter:
             room = {name: self._room(turn, name) for name in turn.kept if name not in turn.starving}
             if not any(room.values()):
                 return
-            shares = shares_of(count, room, lambda name: turn.rooms[name].weight)
+            shares = shares_of(count, room, lambda name: turn.capacities[name].weight)
             count -= sum(self._book.propose(turn, name, share) for name, share in shares.items())
 
     def _wait(self, turn: MatchTurn) -> None:
         """What nobody promised room for waits where it would without Heddle, but for where others go first."""
         missing = turn.missing()
-        rooms = [room for name, room in turn.rooms.items() if not turn.before.get(name)]
-        if missing <= 0 or not rooms:
+        capacities = [room for name, room in turn.capacities.items() if not turn.before.get(name)]
+        if missing <= 0 or not capacities:
             return
-        sizes = sizes_of(rooms, turn.demand)
+        sizes = sizes_of(capacities, turn.demand)
         left = {name: max(0, size - turn.kept[name]) for name, size in sizes.items()}
-        for name, share in shares_of(missing, left, lambda name: turn.rooms[name].weight).items():
+        for name, share in shares_of(missing, left, lambda name: turn.capacities[name].weight).items():
             turn.kept[name] += share
         largest = max(sizes, key=lambda name: sizes[name])
         turn.kept[largest] += max(0, turn.missing())
@@ -323,7 +323,7 @@ class MatchingSplitter:
             repairs=group.repairs,
             withheld=max(0, withheld),
             behind=behind,
-            reckoning=self._launches.reckoning(),
+            estimate=self._launches.estimate(),
         )
         while len(self._decisions) > _MOST_DECISIONS:
             del self._decisions[next(iter(self._decisions))]

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shim.domain.allocations import AskedBack, Ended
+from shim.domain.allocations import Ended, PreemptedContainer
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.preemption import PREEMPTED_DIAGNOSTICS, PREEMPTED_EXIT_STATUS
 from shim.domain.resources import ResourceVector
@@ -16,17 +16,17 @@ from shim.errors import InvariantViolationError
 from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
 from shim.multicluster.core.conversations import Conversations
-from shim.multicluster.core.events import AskedBackNow, Recall, Restrained, Spared, TakenBack
+from shim.multicluster.core.events import DemandCap, PreemptionCancelled, PreemptionRequested, Recall, ReleaseOrder
 from shim.multicluster.core.session import Session
 from shim.multicluster.core.splitter import Demand, may_have
 
-__all__ = ["Recalls", "Standing"]
+__all__ = ["AttemptHoldings", "Recalls"]
 
 _HELD = frozenset({ContainerState.QUEUED, ContainerState.GIVEN})
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class AttemptHoldings:
     """What an attempt has and wants.
 
     Attributes:
@@ -53,11 +53,11 @@ class Recalls:
         self._talk = talk
         self._asked: dict[ContainerId, bool] = {}
 
-    def standing(self) -> Standing:
+    def holdings(self) -> AttemptHoldings:
         """What the attempt has and wants now; containers of unknown size are left out."""
         held = tuple(each for each in self._containers if each.grant is not None and self._is_held(each))
-        places = frozenset(room.subcluster for room in self._talk.rooms if room.is_open)
-        return Standing(held, *self._asks.open_amounts(), places, self._movable())
+        places = frozenset(room.subcluster for room in self._talk.capacities if room.is_open)
+        return AttemptHoldings(held, *self._asks.open_amounts(), places, self._movable())
 
     def _movable(self) -> Mapping[tuple[SubClusterId, SubClusterId], int]:
         """What is asked for in one place and could be asked for in another."""
@@ -66,7 +66,7 @@ class Recalls:
             if group.is_strict or not group.wanted:
                 continue
             demand = Demand(group.key, group.wanted, refused=frozenset(group.refused))
-            could_be = [room.subcluster for room in self._talk.rooms if may_have(room, demand)]
+            could_be = [room.subcluster for room in self._talk.capacities if may_have(room, demand)]
             for name, count in group.targets.items():
                 found.update({(name, other): count for other in could_be if other != name})
         return found
@@ -74,13 +74,13 @@ class Recalls:
     def handle(self, event: Recall) -> None:
         """Take in what the Global Master wants; asks are to be split anew afterwards."""
         match event:
-            case Restrained(amount):
+            case DemandCap(amount):
                 self._asks.allowance = amount
-            case AskedBackNow(containers, is_strict):
+            case PreemptionRequested(containers, is_strict):
                 self._asked |= dict.fromkeys(containers, is_strict)
-            case Spared(containers):
+            case PreemptionCancelled(containers):
                 self._forget(containers)
-            case TakenBack(containers):
+            case ReleaseOrder(containers):
                 self._forget(containers)
                 self._take_back(containers)
             case _:
@@ -99,7 +99,7 @@ class Recalls:
             self._containers.end(container, Ended(name, PREEMPTED_EXIT_STATUS, PREEMPTED_DIAGNOSTICS))
             self._talk.of(container.subcluster).releases[name] = None
 
-    def told(self) -> tuple[AskedBack, ...]:
+    def told(self) -> tuple[PreemptedContainer, ...]:
         """What the next answer says of it."""
         known = {name: self._containers.find(name) for name in self._asked}
         self._asked = {
@@ -108,7 +108,7 @@ class Recalls:
             if (found := known[name]) is not None and found.state is ContainerState.GIVEN
         }
         return tuple(
-            AskedBack(name, is_strict, found.grant)
+            PreemptedContainer(name, is_strict, found.grant)
             for name, is_strict in self._asked.items()
             if (found := known[name]) is not None
         )

@@ -28,8 +28,8 @@ from shim.multicluster.core.containers import ContainerWatch
 __all__ = [
     "AskSplitter",
     "CapacitySplitter",
+    "ClusterCapacity",
     "Demand",
-    "Room",
     "may_have",
     "named_there",
     "shares_of",
@@ -42,11 +42,11 @@ _NO_BOUND = 1 << 31
 
 
 @dataclass(frozen=True, slots=True)
-class Room:
+class ClusterCapacity:
     """What is known of a sub-cluster that a queue may use.
 
     Attributes:
-        is_home: Whether the application's own master runs there.
+        is_home: Whether the application's own ApplicationMaster runs there.
         is_open: Whether containers may be asked for there now.
         free: What the queue could still get there.
         size: What the queue could have there in all.
@@ -109,7 +109,7 @@ class Demand:
 class AskSplitter(ContainerWatch, Protocol):
     """Decides how many of a demand each sub-cluster is asked for."""
 
-    def split(self, demand: Demand, rooms: Sequence[Room]) -> Mapping[SubClusterId, int]:
+    def split(self, demand: Demand, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
         """Counts by sub-cluster.
 
         They add up to the demand's total, less what somebody is still asked about, and what is withheld as others go
@@ -144,10 +144,10 @@ class CapacitySplitter:
     def __init__(self, patience: int = 10) -> None:
         self._patience = patience
 
-    def split(self, demand: Demand, rooms: Sequence[Room]) -> Mapping[SubClusterId, int]:
+    def split(self, demand: Demand, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
         """See the rules above."""
-        home = next(room.subcluster for room in rooms if room.is_home)
-        eligible = [room for room in rooms if may_have(room, demand)]
+        home = next(room.subcluster for room in capacities if room.is_home)
+        eligible = [room for room in capacities if may_have(room, demand)]
         if not eligible:
             return {home: demand.total}
         if demand.is_strict:
@@ -193,7 +193,7 @@ class CapacitySplitter:
                 room -= moved
 
 
-def may_have(room: Room, demand: Demand) -> bool:
+def may_have(room: ClusterCapacity, demand: Demand) -> bool:
     """Whether the sub-cluster can be asked at all."""
     key = demand.key
     if not room.is_open or room.subcluster in demand.refused or room.weight <= 0:
@@ -211,12 +211,14 @@ def _fits(needed: ResourceVector, largest: ResourceVector) -> bool:
     return ResourceVector(needed.memory_mib, vcores, known).fits_in(largest)
 
 
-def named_there(room: Room, demand: Demand) -> int:
+def named_there(room: ClusterCapacity, demand: Demand) -> int:
     """How many are wanted at its hosts; a rack's name alone says little, as most are `/default-rack`."""
     return sum(count for place, count in demand.places.items() if place in room.racks)
 
 
-def split_strictly(demand: Demand, eligible: Sequence[Room], home: SubClusterId) -> Mapping[SubClusterId, int]:
+def split_strictly(
+    demand: Demand, eligible: Sequence[ClusterCapacity], home: SubClusterId
+) -> Mapping[SubClusterId, int]:
     """Only where the named places are; names that nobody knows are the home's."""
     hosts = {room.subcluster: named_there(room, demand) for room in eligible}
     if not any(hosts.values()):
@@ -228,7 +230,7 @@ def split_strictly(demand: Demand, eligible: Sequence[Room], home: SubClusterId)
     return {each: count for each, count in split.items() if count}
 
 
-def slots_of(room: Room, demand: Demand) -> int:
+def slots_of(room: ClusterCapacity, demand: Demand) -> int:
     """How many such containers the free room could hold."""
     needed = demand.key.resource
     pairs = [(room.free.memory_mib, needed.memory_mib), (room.free.vcores, needed.vcores)]
@@ -236,20 +238,20 @@ def slots_of(room: Room, demand: Demand) -> int:
     return min((max(0, free) // amount for free, amount in pairs if amount > 0), default=_NO_BOUND)
 
 
-def sizes_of(rooms: Sequence[Room], demand: Demand) -> Mapping[SubClusterId, int]:
+def sizes_of(capacities: Sequence[ClusterCapacity], demand: Demand) -> Mapping[SubClusterId, int]:
     """Bounds for what nothing is free for: in the proportion of the sizes."""
-    largest = max(room.size.memory_mib for room in rooms) or 1
-    return {room.subcluster: max(1, demand.total * room.size.memory_mib * 2 // largest) for room in rooms}
+    largest = max(room.size.memory_mib for room in capacities) or 1
+    return {room.subcluster: max(1, demand.total * room.size.memory_mib * 2 // largest) for room in capacities}
 
 
 def _add(
     counts: dict[SubClusterId, int],
     total: int,
     bounds: Sequence[Mapping[SubClusterId, int]],
-    rooms: Sequence[Room],
+    capacities: Sequence[ClusterCapacity],
 ) -> None:
     """Raise the counts to the total, up to each of the bounds in turn, by weight below a bound."""
-    weights = {room.subcluster: room.weight for room in rooms}
+    weights = {room.subcluster: room.weight for room in capacities}
     last = dict.fromkeys(counts, _NO_BOUND)
     for bound in (*bounds, last):
         missing = total - sum(counts.values())

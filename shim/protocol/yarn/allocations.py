@@ -14,12 +14,12 @@ from shim.domain.allocations import (
     AllocateAnswer,
     AllocateCall,
     Ask,
-    AskedBack,
     AskKey,
     Ended,
     Grant,
     NodeNews,
     NodeToken,
+    PreemptedContainer,
     SessionRequest,
     UpdateRequest,
 )
@@ -213,7 +213,7 @@ def write_allocate_answer(answer: AllocateAnswer) -> bytes:
     return message.SerializePartialToString() + answer.joined + answer.rest
 
 
-def _preemption_message(asked_back: Sequence[AskedBack]) -> PreemptionMessageProto:
+def _preemption_message(asked_back: Sequence[PreemptedContainer]) -> PreemptionMessageProto:
     """Both contracts: what will go, and what may be replaced by something of the same size.
 
     Source: `ApplicationMasterService`'s `generatePreemptionMessage`.

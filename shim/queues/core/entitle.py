@@ -14,17 +14,17 @@ from heapq import heapify, heappop, heappush
 from shim.domain.ids import ApplicationId
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.queues.core.share_load import FederationLoad, QueueLoad
-from shim.queues.core.share_round import Applicant, Division, Shares, ShareSettings, Standing
+from shim.queues.core.share_round import Division, PendingApplication, QueueShareStatus, Shares, ShareSettings
 
 __all__ = [
-    "Applicant",
     "Division",
+    "PendingApplication",
+    "QueueShareStatus",
     "Round",
     "ShareSettings",
-    "Standing",
     "decide_starts",
     "division_of",
-    "standings_of",
+    "share_status_of",
 ]
 
 
@@ -36,54 +36,54 @@ class Round:
         starters: Who may start, in this order.
         queues: In the order in which the others will start, by queue.
         reasons: Why the first that waits in each queue does.
-        standings: Of every sharing queue, after the starters have started.
+        statuses: Of every sharing queue, after the starters have started.
     """
 
     starters: list[ApplicationId] = field(default_factory=list)
     queues: dict[str, list[ApplicationId]] = field(default_factory=dict)
     reasons: dict[str, str] = field(default_factory=dict)
-    standings: dict[str, Standing] = field(default_factory=dict)
+    statuses: dict[str, QueueShareStatus] = field(default_factory=dict)
 
 
 def decide_starts(
     policy: SharePolicy,
     load: FederationLoad,
-    applicants: Sequence[Applicant],
+    applications: Sequence[PendingApplication],
     settings: ShareSettings | None = None,
 ) -> Round:
     """Let start whoever may, and say why the others wait. The loads grow by those that start."""
-    shares = Shares(policy, load, _by_queue(applicants), settings or ShareSettings())
+    shares = Shares(policy, load, _by_queue(applications), settings or ShareSettings())
     outcome = Round()
     for queue in shares.most_owed_first():
         _take_turns(shares, queue, outcome)
-    outcome.standings = shares.standings()
+    outcome.statuses = shares.statuses()
     return outcome
 
 
-def standings_of(
+def share_status_of(
     policy: SharePolicy,
     load: FederationLoad,
-    applicants: Sequence[Applicant],
+    applications: Sequence[PendingApplication],
     settings: ShareSettings | None = None,
-) -> dict[str, Standing]:
+) -> dict[str, QueueShareStatus]:
     """How every sharing queue stands before anybody starts."""
-    return Shares(policy, load, _by_queue(applicants), settings or ShareSettings()).standings()
+    return Shares(policy, load, _by_queue(applications), settings or ShareSettings()).statuses()
 
 
 def division_of(
     policy: SharePolicy,
     load: FederationLoad,
-    applicants: Sequence[Applicant],
+    applications: Sequence[PendingApplication],
     settings: ShareSettings | None = None,
 ) -> Division:
     """What every sharing queue is entitled to and holds before anybody starts."""
-    return Shares(policy, load, _by_queue(applicants), settings or ShareSettings()).division()
+    return Shares(policy, load, _by_queue(applications), settings or ShareSettings()).division()
 
 
-def _by_queue(applicants: Sequence[Applicant]) -> dict[str, list[Applicant]]:
-    queues: dict[str, list[Applicant]] = {}
-    for applicant in sorted(applicants, key=lambda one: (one.since_ms, one.application_id)):
-        queues.setdefault(applicant.queue, []).append(applicant)
+def _by_queue(applications: Sequence[PendingApplication]) -> dict[str, list[PendingApplication]]:
+    queues: dict[str, list[PendingApplication]] = {}
+    for application in sorted(applications, key=lambda one: (one.since_ms, one.application_id)):
+        queues.setdefault(application.queue, []).append(application)
     return queues
 
 
@@ -91,28 +91,28 @@ def _take_turns(shares: Shares, queue: FederatedQueue, outcome: Round) -> None:
     """Applications of one queue in its order, until it is at a limit; those of a user at a limit are passed over."""
     waiting = shares.waiting[queue.path]
     passed: set[int] = set()
-    kept: list[Applicant] = []
+    kept: list[PendingApplication] = []
     for place in _in_turn(queue, shares.load.queues[queue.path], waiting):
-        applicant = waiting[place]
+        application = waiting[place]
         passed.add(place)
-        objection = shares.objection(queue, applicant)
+        objection = shares.objection(queue, application)
         if objection:
             outcome.reasons.setdefault(queue.path, objection)
-            kept += [applicant, *(one for at, one in enumerate(waiting) if at not in passed)]
+            kept += [application, *(one for at, one in enumerate(waiting) if at not in passed)]
             break
-        objection = shares.objection_to_user(queue, applicant)
+        objection = shares.objection_to_user(queue, application)
         if objection:
             outcome.reasons.setdefault(queue.path, objection)
-            kept.append(applicant)
+            kept.append(application)
             continue
-        shares.start(queue, applicant)
-        outcome.starters.append(applicant.application_id)
+        shares.start(queue, application)
+        outcome.starters.append(application.application_id)
     shares.end_turn(queue, kept)
     if kept:
-        outcome.queues[queue.path] = [applicant.application_id for applicant in kept]
+        outcome.queues[queue.path] = [application.application_id for application in kept]
 
 
-def _in_turn(queue: FederatedQueue, load: QueueLoad, waiting: Sequence[Applicant]) -> Iterator[int]:
+def _in_turn(queue: FederatedQueue, load: QueueLoad, waiting: Sequence[PendingApplication]) -> Iterator[int]:
     """Places of those that wait, the next one last decided: by then the one before may have started.
 
     By fair order the user who runs least is next, and of users with as many the one whose application is oldest.
@@ -121,8 +121,8 @@ def _in_turn(queue: FederatedQueue, load: QueueLoad, waiting: Sequence[Applicant
         yield from range(len(waiting))
         return
     places: dict[str, deque[int]] = {}
-    for place, applicant in enumerate(waiting):
-        places.setdefault(applicant.user, deque()).append(place)
+    for place, application in enumerate(waiting):
+        places.setdefault(application.user, deque()).append(place)
     users = [(load.users[user], left[0], user) for user, left in places.items()]
     heapify(users)
     while users:

@@ -17,7 +17,7 @@ from collections.abc import Iterable, Mapping
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.preemption import AskingAttempt, HeldContainer, PreemptionStage, QueueShare, ShareSnapshot
 from shim.domain.resources import ResourceVector
-from shim.queues.core.preemption_effects import PreemptionEffect, PreemptionSettings, Remind, Restrain, Step
+from shim.queues.core.preemption_effects import CapDemand, PreemptionEffect, PreemptionSettings, Remind, Step
 from shim.queues.core.preemption_memory import Begun, Memory, Taken
 from shim.queues.core.preemption_sizes import (
     NOTHING,
@@ -135,7 +135,7 @@ class Preemption:
 
     # -- the first stage ---------------------------------------------------------------------------------------------
 
-    def _restrain(self, now: ShareSnapshot, owed: list[QueueShare]) -> Iterable[Restrain]:
+    def _restrain(self, now: ShareSnapshot, owed: list[QueueShare]) -> Iterable[CapDemand]:
         """Give each attempt what its queue may still have; who came first goes first."""
         room = {queue.path: self._room(now, queue, owed) for queue in now.queues}
         before, self._restrained = self._restrained, {}
@@ -145,13 +145,13 @@ class Preemption:
             self._held_back.discard(attempt.id.application)
             if left is None or not _competes(attempt, owed):
                 if is_known:
-                    yield Restrain(attempt.id, None, _WELL if now.is_fresh else _STALE)
+                    yield CapDemand(attempt.id, None, _WELL if now.is_fresh else _STALE)
                 continue
             amount = smaller(left, attempt.wants)
             room[attempt.queue] = left - amount
             self._restrained[attempt.id] = amount
             reason = "" if is_known else self._why_held_back(now, attempt, owed)
-            yield Restrain(attempt.id, amount, reason)
+            yield CapDemand(attempt.id, amount, reason)
 
     @staticmethod
     def _room(now: ShareSnapshot, queue: QueueShare, owed: list[QueueShare]) -> ResourceVector | None:

@@ -6,7 +6,7 @@ from shim.domain.ids import ApplicationAttemptId
 from shim.domain.preemption import HeldContainer, PreemptionStage
 from shim.domain.resources import ResourceVector
 
-__all__ = ["PreemptionEffect", "PreemptionSettings", "Remind", "Restrain", "Step"]
+__all__ = ["CapDemand", "PreemptionEffect", "PreemptionSettings", "Remind", "Step"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,7 @@ class PreemptionEffect:
 
 
 @dataclass(frozen=True, slots=True)
-class Restrain(PreemptionEffect):
+class CapDemand(PreemptionEffect):
     """How much of an attempt's asks may stand at schedulers.
 
     Attributes:

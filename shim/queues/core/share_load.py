@@ -1,4 +1,4 @@
-"""What each queue of the policy holds and wants over all sub-clusters, measured from what heartbeats told."""
+"""What each queue of the policy holds and wants over all sub-clusters, measured from what polls told."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence

@@ -16,7 +16,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy, parent_of
 from shim.queues.core.share_load import FederationLoad
 from shim.queues.core.share_sums import RowSet, ShareSums
 
-__all__ = ["Applicant", "Division", "ShareSettings", "Shares", "Standing"]
+__all__ = ["Division", "PendingApplication", "QueueShareStatus", "ShareSettings", "Shares"]
 
 _HALF = 0.501  # an application may start if more than half of it is within the entitlement: rounding to the nearest
 _ROUNDING = 1e-6
@@ -37,7 +37,7 @@ class ShareSettings:
 
 
 @dataclass(frozen=True, slots=True)
-class Applicant:
+class PendingApplication:
     """An application that waits for its queue's turn.
 
     Attributes:
@@ -54,7 +54,7 @@ class Applicant:
 
 
 @dataclass(frozen=True, slots=True)
-class Standing:
+class QueueShareStatus:
     """How a queue stands; shares are dominant ones, parts of the federation.
 
     Attributes:
@@ -107,7 +107,7 @@ class Shares:
         self,
         policy: SharePolicy,
         load: FederationLoad,
-        waiting: dict[str, list[Applicant]],
+        waiting: dict[str, list[PendingApplication]],
         settings: ShareSettings,
     ) -> None:
         self.load = load
@@ -180,7 +180,7 @@ class Shares:
 
         return sorted((queue for queue in self._policy.queues if self.waiting[queue.path]), key=satisfaction)
 
-    def objection(self, queue: FederatedQueue, applicant: Applicant) -> str:
+    def objection(self, queue: FederatedQueue, application: PendingApplication) -> str:
         """Why no application of a queue may start now; empty if one may."""
         load = self.load.queues[queue.path]
         if 0 < queue.max_running <= load.running:
@@ -188,7 +188,7 @@ class Shares:
         row = self._row.get(queue.path)
         if row is None:
             return ""
-        size = np.maximum(self._size[queue.path], self._vector(applicant.resource))
+        size = np.maximum(self._size[queue.path], self._vector(application.resource))
         entitled = self._entitled[row]
         # whoever is entitled to something and holds nothing may start one, however large
         least = np.where(entitled > 0, np.minimum(size, entitled), size)
@@ -241,32 +241,34 @@ class Shares:
                 return self._queues[above]
         return None
 
-    def objection_to_user(self, queue: FederatedQueue, applicant: Applicant) -> str:
+    def objection_to_user(self, queue: FederatedQueue, application: PendingApplication) -> str:
         """Why no application of this user may start in a queue now; empty if one may."""
-        load, user = self.load.queues[queue.path], applicant.user
+        load, user = self.load.queues[queue.path], application.user
         if 0 < queue.max_user_running <= load.users[user]:
             return f"{user} runs the limit of {queue.max_user_running} applications in queue {queue.path}"
         used = load.user_used.get(user)
         if queue.user_maximum < 1 and used is not None:
-            size = np.maximum(self._size[queue.path], self._vector(applicant.resource))
+            size = np.maximum(self._size[queue.path], self._vector(application.resource))
             if not self._fits(self._vector(used) + size * _HALF, self._capacity * queue.user_maximum):
                 return f"{user} holds the limit of {queue.user_maximum:.0%} of the federation in queue {queue.path}"
         return ""
 
-    def start(self, queue: FederatedQueue, applicant: Applicant) -> None:
+    def start(self, queue: FederatedQueue, application: PendingApplication) -> None:
         """Count it from now on."""
         load = self.load.queues[queue.path]
-        load.start(applicant.user, applicant.resource)
-        size = np.maximum(self._size[queue.path], self._vector(applicant.resource))
+        load.start(application.user, application.resource)
+        size = np.maximum(self._size[queue.path], self._vector(application.resource))
         if queue.user_maximum < 1:
-            load.user_used[applicant.user] = load.user_used.get(applicant.user, ResourceVector()) + applicant.resource
+            load.user_used[application.user] = (
+                load.user_used.get(application.user, ResourceVector()) + application.resource
+            )
         row = self._row.get(queue.path)
         if row is not None:
             self._held[row] += size
             self._promised[row] += size
             self._sums.add(row, size)
 
-    def end_turn(self, queue: FederatedQueue, kept: list[Applicant]) -> None:
+    def end_turn(self, queue: FederatedQueue, kept: list[PendingApplication]) -> None:
         """These of a queue go on waiting; the others of it have started."""
         self.waiting[queue.path] = kept
         row = self._row.get(queue.path)
@@ -309,13 +311,13 @@ class Shares:
         memory, vcores, *others = (round(float(value)) for value in row)
         return ResourceVector(memory, vcores, dict(zip(self._names, others, strict=True)))
 
-    def standings(self) -> dict[str, Standing]:
+    def statuses(self) -> dict[str, QueueShareStatus]:
         """How every sharing queue stands."""
         endless = np.full_like(self._wanted, np.inf)
         endless[-1] = self._wanted[-1]
         shares = hierarchical_entitlement(self._tree, endless, self._capacity)[:-1]
         return {
-            queue.path: Standing(
+            queue.path: QueueShareStatus(
                 path=queue.path,
                 share=self._share(shares[row]),
                 entitlement=self._share(self._entitled[row]),

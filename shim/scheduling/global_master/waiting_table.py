@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
-from shim.domain.launches import Reckoning, Waiting
+from shim.domain.launches import Waiting, WorkEstimate
 from shim.domain.resources import ResourceVector
 from shim.scheduling.durations import ENOUGH_FINISHED, FloatArray
-from shim.scheduling.global_master.kinship import Kinship
+from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.job_table import Column, JobTable, expect_durations
 from shim.scheduling.policies.fewest_tasks import FEWEST_TASKS
 from shim.scheduling.policies.fifo import FIFO
@@ -68,7 +68,7 @@ class _Attempt:
         heard_at_s: When it told last what it wants; `held` is how many containers it had then.
         overtaken_at_s: Since when something of it is withheld, and it was granted nothing; None if nothing is.
         began_s: Since when it has each of its containers, and `began_in_all_s` the sum of that.
-        kin: By what its application is known again; empty if that is not known.
+        job_key: By what its application is known again; empty if that is not known.
     """
 
     id: ApplicationAttemptId
@@ -79,7 +79,7 @@ class _Attempt:
     overtaken_at_s: float | None = None
     began_s: dict[ContainerId, float] = field(default_factory=dict)
     began_in_all_s: float = 0.0
-    kin: str = ""
+    job_key: str = ""
 
 
 class WaitingTable:
@@ -87,14 +87,16 @@ class WaitingTable:
 
     Args:
         overtaken_s: An attempt that was overtaken for longer goes before those that were not.
-        kinship: What applications of the queue have taught.
-        kin_of: By what an application is known again; empty if that is not known (yet).
+        recurring_jobs: What applications of the queue have taught.
+        recurring_key: By what an application is known again; empty if that is not known (yet).
     """
 
-    def __init__(self, overtaken_s: float, kinship: Kinship, kin_of: Callable[[ApplicationId], str]) -> None:
+    def __init__(
+        self, overtaken_s: float, recurring_jobs: RecurringJobModels, recurring_key: Callable[[ApplicationId], str]
+    ) -> None:
         self._overtaken_s = overtaken_s
-        self._kinship = kinship
-        self._kin_of = kin_of
+        self._recurring_jobs = recurring_jobs
+        self._job_key_of = recurring_key
         self._table = JobTable()
         self._keys: dict[int, float] = {}
         self._learnt_at_s = float("-inf")
@@ -153,7 +155,7 @@ class WaitingTable:
         known.began_in_all_s -= began_s
         ran_for_s = max(0.0, at_s - began_s)
         if is_whole and self._table.count_ended(known.row, ran_for_s):
-            self._kinship.observe(self._kin(known), ran_for_s)
+            self._recurring_jobs.observe(self._job_key(known), ran_for_s)
         self._count(known)
 
     def leave(self, attempt: ApplicationAttemptId) -> None:
@@ -218,42 +220,45 @@ class WaitingTable:
         unknown: dict[str, list[int]] = {}
         for row in rows.tolist():
             if row not in self._keys:
-                unknown.setdefault(self._kin(self._by_row[row]), []).append(row)
-        for kin, alike in unknown.items():
-            model, of_kin = self._kinship.model(kin), np.array(alike, dtype=np.intp)
-            expect_durations(self._table, model, at_s, of_kin)
-            keys = ordering.kernel(Snapshot.of_jobs(self._table, of_kin, at_s), of_kin)
+                unknown.setdefault(self._job_key(self._by_row[row]), []).append(row)
+        for job_key, alike in unknown.items():
+            model, of_job_key = self._recurring_jobs.model(job_key), np.array(alike, dtype=np.intp)
+            expect_durations(self._table, model, at_s, of_job_key)
+            keys = ordering.kernel(Snapshot.of_jobs(self._table, of_job_key, at_s), of_job_key)
             self._keys.update(zip(alike, keys.tolist(), strict=True))
         return np.array([self._keys[row] for row in rows.tolist()], dtype=np.float64)
 
     def _forget_old_keys(self, rows: NDArray[np.intp], at_s: float) -> None:
         """Those whose expectation is out of date, and now and then those that go by what others have taught."""
         old = self._table.column(Column.EXPECTED_UNTIL_S)[rows] < at_s
-        if not 0.0 <= at_s - self._learnt_at_s < _LEARNS_EVERY_S and self._learnt_from != self._kinship.queue.evidence:
-            self._learnt_at_s, self._learnt_from = at_s, self._kinship.queue.evidence
+        if (
+            not 0.0 <= at_s - self._learnt_at_s < _LEARNS_EVERY_S
+            and self._learnt_from != self._recurring_jobs.queue.evidence
+        ):
+            self._learnt_at_s, self._learnt_from = at_s, self._recurring_jobs.queue.evidence
             old |= self._table.column(Column.FINISHED)[rows] < ENOUGH_FINISHED
         for row in rows[old].tolist():
             self._keys.pop(row, None)
 
-    def _kin(self, known: _Attempt) -> str:
-        if not known.kin:
-            known.kin = self._kin_of(known.id.application)
-        return known.kin
+    def _job_key(self, known: _Attempt) -> str:
+        if not known.job_key:
+            known.job_key = self._job_key_of(known.id.application)
+        return known.job_key
 
-    def reckoning(self, attempt: ApplicationAttemptId, order: str, at_s: float) -> Reckoning | None:
+    def estimate(self, attempt: ApplicationAttemptId, order: str, at_s: float) -> WorkEstimate | None:
         """What the order expects of an attempt; None if it does not learn, or the attempt wants nothing."""
         known = self._attempts.get(attempt)
         if known is None or not known.waits or not CONTAINER_ORDERS[order].learns_durations:
             return None
         self._in_order(order, at_s)
-        kin = self._kin(known)
-        return Reckoning(
+        job_key = self._job_key(known)
+        return WorkEstimate(
             work_s=self._keys[known.row],
             container_s=self._table.get(Column.EXPECTED_S, known.row),
             ended=int(self._table.get(Column.FINISHED, known.row)),
             running=len(known.began_s),
-            alike=self._kinship.observed(kin),
-            others=self._kinship.observed_in_all,
+            alike=self._recurring_jobs.observed(job_key),
+            others=self._recurring_jobs.observed_in_all,
         )
 
     # ------------------------------------------------------------------ the table

@@ -39,7 +39,9 @@ class MatchingCollector(Collector):
             promised.add_metric([subcluster], count)
         yield verdicts
         yield CounterMetricFamily(
-            "heddle_launch_repairs", "Promised containers that were not granted in time", value=status.repairs
+            "heddle_launch_repairs",
+            "TentativelyAllocated containers that were not granted in time",
+            value=status.repairs,
         )
         yield CounterMetricFamily(
             "heddle_launch_fallbacks", "Splits by free capacity, as a view was too old", value=status.fallbacks

@@ -5,7 +5,7 @@ from collections.abc import Iterable
 from dataclasses import asdict
 from typing import Any
 
-from shim.domain.launches import Reckoning
+from shim.domain.launches import WorkEstimate
 from shim.domain.verdicts import Verdict
 from shim.multicluster.core.launch_groups import AskDecision
 from shim.multicluster.splitters import MatchingStatus
@@ -48,7 +48,7 @@ def _shown(decision: AskDecision) -> dict[str, Any]:
         "repairs": decision.repairs,
         "withheld": decision.withheld,
         "behind": list(decision.behind),
-        "expects": None if decision.reckoning is None else asdict(decision.reckoning),
+        "expects": None if decision.estimate is None else asdict(decision.estimate),
         "candidates": [
             {
                 "cluster": each.subcluster,
@@ -79,12 +79,12 @@ def _who_is_first(decision: AskDecision) -> str:
     more = len(decision.behind) - _MOST_NAMED
     names = [*decision.behind[:_MOST_NAMED], *([f"{more} more"] if more > 0 else [])]
     told = f"{decision.withheld} wait in Heddle, as others of the queue go first: {', '.join(names)}"
-    return told if decision.reckoning is None else f"{told}; {_expectation(decision.reckoning)}"
+    return told if decision.estimate is None else f"{told}; {_expectation(decision.estimate)}"
 
 
-def _expectation(reckoning: Reckoning) -> str:
+def _expectation(estimate: WorkEstimate) -> str:
     return (
-        f"it is expected to need {reckoning.work_s:.1f} s of containers yet, {reckoning.container_s:.1f} s each by "
-        f"{reckoning.ended} that have ended, {reckoning.running} that run and {reckoning.others} applications, "
-        f"{reckoning.alike} of them like it"
+        f"it is expected to need {estimate.work_s:.1f} s of containers yet, {estimate.container_s:.1f} s each by "
+        f"{estimate.ended} that have ended, {estimate.running} that run and {estimate.others} applications, "
+        f"{estimate.alike} of them like it"
     )

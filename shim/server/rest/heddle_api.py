@@ -38,7 +38,7 @@ from shim.federation.inspection import Inspection
 from shim.federation.view_rights import ViewRights
 from shim.identity.service import Caller, IdentityService
 from shim.multicluster.ask_log import AskLog
-from shim.multicluster.splitters import MatchingStatus, SpanMatching
+from shim.multicluster.splitters import AttemptMatching, MatchingStatus
 from shim.peers.overview import MastersOverview, MastersStatus
 from shim.protocol.rest.bodies import check_cost
 from shim.protocol.rest.filters import parse_application_filter
@@ -132,7 +132,7 @@ class HeddleAPI:
         *,
         masters: MastersOverview | None = None,
         shares: SharesAPI | None = None,
-        matching: SpanMatching | None = None,
+        matching: AttemptMatching | None = None,
         asks: AskLog | None = None,
         retirement: RetirementAPI | None = None,
         usage: UsageAPI | None = None,

@@ -30,8 +30,8 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.errors import MalformedBodyError
 from shim.identity.service import Caller, IdentityService
 from shim.ports.policy_store import PolicyVersion
-from shim.queues.admission import WaitingRoom
-from shim.queues.core.entitle import Standing
+from shim.queues.admission import AdmissionQueue
+from shim.queues.core.entitle import QueueShareStatus
 from shim.queues.core.share_load import QueueLoad, nowhere
 from shim.queues.policies import PolicyService
 from shim.queues.preemption_log import PreemptionLog
@@ -56,7 +56,7 @@ class _Sent(msgspec.Struct, forbid_unknown_fields=True):
 class SharesAPI:
     """Answers the endpoints of shares; raises what the server makes error bodies of."""
 
-    room: WaitingRoom
+    room: AdmissionQueue
     policies: PolicyService
     identity: IdentityService
     acts: PreemptionLog
@@ -99,8 +99,8 @@ class SharesAPI:
         }
 
         def told() -> Response:
-            standings = preview.standings(policy)
-            rows = [{**_shown_standing(standings.get(path)), **row} for path, row in known.items()]
+            statuses = preview.statuses(policy)
+            rows = [{**_shown_status(statuses.get(path)), **row} for path, row in known.items()]
             return as_json({"version": version, "queues": rows})
 
         return await self._work.run_own(told)
@@ -127,12 +127,12 @@ class SharesAPI:
 
         def told() -> Response:
             other = self.policies.validate(sent.text, sent.source)
-            now, then = preview.standings(policy), preview.standings(other)
+            now, then = preview.statuses(policy), preview.statuses(other)
             rows = [
                 {
                     "queue": path,
-                    **{f"{name}_now": value for name, value in _shown_standing(now.get(path)).items()},
-                    **{f"{name}_then": value for name, value in _shown_standing(then.get(path)).items()},
+                    **{f"{name}_now": value for name, value in _shown_status(now.get(path)).items()},
+                    **{f"{name}_then": value for name, value in _shown_status(then.get(path)).items()},
                 }
                 for path in sorted({*now, *then})
             ]
@@ -230,12 +230,12 @@ async def _sent(request: HTTPRequest) -> _Sent:
         raise MalformedBodyError(f"not a policy as it is sent: {exc}") from exc
 
 
-def _shown_standing(standing: Standing | None) -> dict[str, Any]:
+def _shown_status(status: QueueShareStatus | None) -> dict[str, Any]:
     """Shares as parts of the federation."""
-    if standing is None:
+    if status is None:
         return {}
     names = ("share", "entitlement", "used", "held", "wanted", "borrowed", "lent")
-    return {**{name: round(getattr(standing, name), 4) for name in names}, "is_owed": standing.is_owed}
+    return {**{name: round(getattr(status, name), 4) for name in names}, "is_owed": status.is_owed}
 
 
 def _shown_load(load: QueueLoad) -> dict[str, Any]:

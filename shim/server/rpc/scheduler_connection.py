@@ -29,7 +29,7 @@ from shim.server.rpc.scheduler_traffic import (
     Wrapped,
 )
 
-__all__ = ["AttemptFinder", "MasterConnection", "RelayContext", "RelayObserver", "SchedulerLimits"]
+__all__ = ["AMConnection", "AttemptFinder", "RelayContext", "RelayObserver", "SchedulerLimits"]
 
 _LOG = structlog.get_logger("heddle.relay")
 _MIB = 1024 * 1024
@@ -93,7 +93,7 @@ class RelayContext:
     owner_address: Callable[[str], Address | None] = lambda _queue: None
 
 
-class MasterConnection(asyncio.Protocol):
+class AMConnection(asyncio.Protocol):
     """Serves one ApplicationMaster."""
 
     def __init__(self, context: RelayContext) -> None:
@@ -130,7 +130,7 @@ class MasterConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Pass it on, or go on with the login."""
         if self._traffic is not None:
-            self._traffic.from_master(data)
+            self._traffic.from_am(data)
         elif self._login is not None:
             self._take(self._login.receive_below(data))
 

@@ -8,8 +8,8 @@ from shim.ports.attempt_calls import AttemptService
 from shim.server.rpc.am_connections import AMConnectionRegistry
 from shim.server.rpc.home_dialler import Address, HomeDialler
 from shim.server.rpc.scheduler_connection import (
+    AMConnection,
     AttemptFinder,
-    MasterConnection,
     RelayContext,
     RelayObserver,
     SchedulerLimits,
@@ -68,7 +68,7 @@ class SchedulerServer:
         """
         loop = asyncio.get_running_loop()
         self._server = await loop.create_server(
-            lambda: MasterConnection(self._context), self._host, self._port, backlog=_BACKLOG
+            lambda: AMConnection(self._context), self._host, self._port, backlog=_BACKLOG
         )
         self._port = self._server.sockets[0].getsockname()[1]
 

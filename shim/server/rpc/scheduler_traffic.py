@@ -80,7 +80,7 @@ class Ends(Protocol):
 class Traffic(Protocol):
     """Takes bytes of both sides."""
 
-    def from_master(self, data: bytes) -> None:
+    def from_am(self, data: bytes) -> None:
         """The ApplicationMaster sent something."""
         ...
 
@@ -103,7 +103,7 @@ class TransparentRelay:
         self._meter = meter
         self._scanner = CallScanner()
 
-    def from_master(self, data: bytes) -> None:
+    def from_am(self, data: bytes) -> None:
         """First pass it on, then look at it."""
         began_s = time.perf_counter()
         self._ends.to_home(data)
@@ -128,7 +128,7 @@ class Wrapped(TransparentRelay):
 
     __slots__ = ()
 
-    def from_master(self, data: bytes) -> None:
+    def from_am(self, data: bytes) -> None:
         """Pass it on: there is nothing to see."""
         began_s = time.perf_counter()
         self._ends.to_home(data)
@@ -240,7 +240,7 @@ class InterceptingRelay:
             FINISH: calls.finish,
         }
 
-    def from_master(self, data: bytes) -> None:
+    def from_am(self, data: bytes) -> None:
         """Read its calls."""
         self._read(self._below.receive(data))
 
@@ -330,7 +330,7 @@ class InterceptingRelay:
             return Failure(JavaClass.YARN, str(exc))
         except HeddleError as exc:
             return Failure(JavaClass.RETRIABLE, str(exc))
-        except Exception:  # noqa: BLE001 - a task's boundary: a bug is told, and must not leave the master waiting
+        except Exception:  # noqa: BLE001 - a task's boundary: a bug is told, and must not leave the ApplicationMaster waiting
             _LOG.exception("a call of an ApplicationMaster failed", method=method.name)
             return Failure(JavaClass.YARN, f"{method.name} failed inside Heddle; its log tells why")
         refusal = answer.refusal

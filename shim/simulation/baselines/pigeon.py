@@ -40,7 +40,7 @@ class _Task:
 
 
 @dataclass(slots=True)
-class _Master:
+class _GroupMaster:
     """A group: its free workers and its two queues."""
 
     shared: FreeWorkers
@@ -69,10 +69,10 @@ class _Pigeon:
         self._kind_starts = np.cumsum([0, *map(len, summaries[:-1])])
         self._weights: dict[int, list[int]] = {}
 
-    def _master(self, group: range, slots_per_worker: int) -> _Master:
+    def _master(self, group: range, slots_per_worker: int) -> _GroupMaster:
         n_reserved = 0 if self._bits else min(RESERVED, len(group) - 1)
         reserved, shared = group[:n_reserved], group[n_reserved:]
-        return _Master(
+        return _GroupMaster(
             shared=FreeWorkers(shared, self._bits, slots_per_worker),
             reserved=FreeWorkers(reserved, (), slots_per_worker),
             reserved_numbers=frozenset(reserved),
@@ -111,7 +111,7 @@ class _Pigeon:
 
     # Masters.
 
-    def _receive(self, master: _Master, task: _Task) -> None:
+    def _receive(self, master: _GroupMaster, task: _Task) -> None:
         worker = master.shared.take(task.constraints)
         if worker is None and task.is_short:
             worker = master.reserved.take()
@@ -120,7 +120,7 @@ class _Pigeon:
         else:
             self._launch(master, task, worker)
 
-    def _worker_idle(self, master: _Master, worker: int) -> None:
+    def _worker_idle(self, master: _GroupMaster, worker: int) -> None:
         is_reserved = worker in master.reserved_numbers
         short_first = is_reserved or not master.long or master.short_in_a_row <= self._weight
         queues = (master.short, master.long) if short_first else (master.long, master.short)
@@ -142,16 +142,16 @@ class _Pigeon:
                 return task
         return None
 
-    def _launch(self, master: _Master, task: _Task, worker: int) -> None:
+    def _launch(self, master: _GroupMaster, task: _Task, worker: int) -> None:
         self._run.network.send("launch", self._start, master, task, worker)
 
     # Workers.
 
-    def _start(self, master: _Master, task: _Task, worker: int) -> None:
+    def _start(self, master: _GroupMaster, task: _Task, worker: int) -> None:
         duration_s = self._run.ledger.start(task.job.index, task.number, self._run.engine.now_s)
         self._run.engine.after(duration_s, self._end, master, task, worker)
 
-    def _end(self, master: _Master, task: _Task, worker: int) -> None:
+    def _end(self, master: _GroupMaster, task: _Task, worker: int) -> None:
         self._run.ledger.end(task.job.index, task.number, self._run.engine.now_s)
         self._run.network.count("completion")
         self._run.network.send("idle worker", self._worker_idle, master, worker)

@@ -6,7 +6,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, Su
 from shim.domain.subclusters import Admission
 from shim.federation.inspection import ClusterStatus, SubClusterDescription
 from shim.identity.service import IdentityRules
-from shim.ports.span_store import SpanSession
+from shim.ports.multicluster_store import RemoteSession
 from shim.server.rest.inspection_shown import cluster_gauges
 from tests.support.scripted_server import ScriptedServer, body_of
 
@@ -25,7 +25,7 @@ async def server() -> ScriptedServer:
 async def test_a_drain_tells_containers_of_applications_of_other_homes(server: ScriptedServer) -> None:
     server.federation["west"].add_application(ONE)
     await server.poll()
-    await server.spans.save_session(SpanSession(ONE, EAST, WEST, "ada"))
+    await server.spans.save_session(RemoteSession(ONE, EAST, WEST, "ada"))
     await server.spans.give(ONE, EAST, [ContainerId(ApplicationAttemptId(ONE, 1), 7)], "1")
     would = body_of(await server.ask("POST", f"{CLUSTERS}/east/drain?user.name=queen&dryRun=true"))
     assert (would["still_running"], would["spanning"]) == ([str(ONE)], {str(ONE): 1})

@@ -63,7 +63,7 @@ class Counts:
         self.open -= 1
 
 
-class Master:
+class ScriptedApplicationMaster:
     """An ApplicationMaster that calls one after the other, as Java's do."""
 
     def __init__(self, address, token, *, qualities=(QualityOfProtection.AUTH,), **settings):
@@ -149,7 +149,7 @@ async def a_server(*ports, port=0, service=None, counts=None, patience_s=10.0, o
 
 @asynccontextmanager
 async def a_master(server, token, **settings):
-    master = Master(server.address, token, **settings)
+    master = ScriptedApplicationMaster(server.address, token, **settings)
     try:
         yield master
     finally:

@@ -13,7 +13,15 @@ from shim.protocol.hrpc.digest_md5 import TokenSecret
 from shim.protocol.proto.messages import AllocateRequestProto
 from shim.server.rpc.am_connections import AMConnectionLimits
 from shim.testing.scheduler import token_for
-from tests.integration.rpc.masters import ALL_QUALITIES, Counts, Master, a_master, a_scheduler, a_server, attempt
+from tests.integration.rpc.masters import (
+    ALL_QUALITIES,
+    Counts,
+    ScriptedApplicationMaster,
+    a_master,
+    a_scheduler,
+    a_server,
+    attempt,
+)
 
 LOST = (NoAnswerError, NeverReachedError)
 
@@ -233,7 +241,7 @@ async def test_when_a_master_goes_its_login_at_the_home_goes_too():
 async def test_a_master_goes_on_where_it_was_after_the_server_died_and_came_back():
     async with a_scheduler(1) as scheduler:
         port = free_port()
-        master = Master(f"127.0.0.1:{port}", scheduler.tokens[1])
+        master = ScriptedApplicationMaster(f"127.0.0.1:{port}", scheduler.tokens[1])
         async with a_server(scheduler.port, port=port):
             await master.register()
             await master.allocate()

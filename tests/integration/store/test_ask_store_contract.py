@@ -11,7 +11,7 @@ from shim.store import open_state_store
 from shim.store.group_commit import GroupCommitExecutor
 from shim.store.sql_ask_store import SqlAskStore
 from shim.testing.ask_stores import InMemoryAskStore
-from tests.integration.store.test_span_store_contract import an_empty_database
+from tests.integration.store.test_multicluster_store_contract import an_empty_database
 
 ONE, TWO = ApplicationId(1_700_000_000_000, 1), ApplicationId(1_700_000_000_000, 2)
 

@@ -85,7 +85,7 @@ async def test_disputed_submissions_are_those_that_were_given_up_for_it(opened: 
         record = a_record(sequence)
         await opened.store.insert_intent(record)
         await opened.store.settle(an_id(sequence), SubmissionState.SUBMITTED)
-        await opened.store.give_up(record.standing, reason=reason)
+        await opened.store.give_up(record.progress, reason=reason)
     assert [each.submission.application_id for each in await opened.past.disputed()] == [an_id(1)]
 
 

@@ -163,7 +163,7 @@ async def test_a_refused_submission_makes_room_for_a_corrected_one(store: StateS
     await store.settle(refused.submission.application_id, REJECTED, rejection="too large")
     assert await store.insert_intent(corrected) == corrected
     assert await store.find(corrected.submission.application_id) == corrected
-    assert [record.standing for record in await store.intended()] == list(await store.unfinished(WEST))
+    assert [record.progress for record in await store.intended()] == list(await store.unfinished(WEST))
 
 
 @pytest.mark.parametrize("state", [SUBMITTED, REJECTED])
@@ -218,7 +218,7 @@ async def test_rehoming_writes_a_new_intent_over_what_stands(store: StateStore, 
         await store.settle(record.submission.application_id, state)
     moved = replace(record, home_subcluster=WEST, home_started_on_ms=2000, intended_at_ms=9000, intent_id="b")
     for _ in range(2):  # the second time as when the answer to the first was lost
-        await store.rehome(moved, was=replace(record, state=state).standing)
+        await store.rehome(moved, was=replace(record, state=state).progress)
     assert await store.find(record.submission.application_id) == moved
 
 
@@ -236,7 +236,7 @@ STANDS_OTHERWISE = {
 async def test_rehoming_fails_if_another_was_first(store: StateStore, difference: str) -> None:
     record = a_record()
     await store.insert_intent(record)
-    was = replace(record.standing, **STANDS_OTHERWISE[difference])  # type: ignore[arg-type]  # the table's values fit
+    was = replace(record.progress, **STANDS_OTHERWISE[difference])  # type: ignore[arg-type]  # the table's values fit
     with pytest.raises(VersionConflictError):
         await store.rehome(replace(record, home_subcluster=WEST, intended_at_ms=9000), was=was)
     assert await store.find(record.submission.application_id) == record
@@ -247,7 +247,7 @@ async def test_of_two_who_rehome_one_wins(store: StateStore) -> None:
     await store.insert_intent(record)
     moves = [replace(record, intent_id=f"writer {number}") for number in range(8)]
     outcomes = await asyncio.gather(
-        *(store.rehome(move, was=record.standing) for move in moves), return_exceptions=True
+        *(store.rehome(move, was=record.progress) for move in moves), return_exceptions=True
     )
     assert sorted(type(outcome).__name__ for outcome in outcomes) == ["NoneType"] + ["VersionConflictError"] * 7
     winner = moves[outcomes.index(None)]
@@ -257,7 +257,7 @@ async def test_of_two_who_rehome_one_wins(store: StateStore) -> None:
 async def test_what_was_seen_final_is_not_rehomed(store: StateStore) -> None:
     await a_final(store, 1)
     with pytest.raises(VersionConflictError):
-        await store.rehome(a_record(1, intended_at_ms=9000), was=a_record(1, state=SUBMITTED).standing)
+        await store.rehome(a_record(1, intended_at_ms=9000), was=a_record(1, state=SUBMITTED).progress)
 
 
 async def test_confirming_touches_only_submitted_ones_of_that_home(store: StateStore) -> None:
@@ -279,7 +279,7 @@ async def test_unfinished_are_those_that_somebody_must_look_after(store: StateSt
     await store.settle(ids[1], SUBMITTED)
     await store.settle(ids[2], REJECTED)
     await a_final(store, 6)
-    assert [standing.application_id.sequence for standing in await store.unfinished(EAST)] == [3, 4, 1]
+    assert [progress.application_id.sequence for progress in await store.unfinished(EAST)] == [3, 4, 1]
     assert [record.submission.application_id.sequence for record in await store.intended()] == [3, 4, 5]
 
 
@@ -373,12 +373,12 @@ async def test_what_was_acknowledged_can_be_given_up_once_with_its_home(store: S
     application_id = record.submission.application_id
     await store.insert_intent(record)
     with pytest.raises(VersionConflictError):  # it may be on its way: that goes elsewhere
-        await store.give_up(record.standing, reason="early")
+        await store.give_up(record.progress, reason="early")
     await store.settle(application_id, SUBMITTED)
     with pytest.raises(VersionConflictError):
-        await store.give_up(replace(record, home_subcluster=WEST).standing, reason="another home's")
+        await store.give_up(replace(record, home_subcluster=WEST).progress, reason="another home's")
     for reason in ("gone with its home", "told again"):
-        await store.give_up(record.standing, reason=reason)
+        await store.give_up(record.progress, reason=reason)
     found = await store.find(application_id)
     assert found is not None
     assert (found.state, found.rejection, found.submission.body) == (SubmissionState.LOST, "gone with its home", b"")
@@ -386,7 +386,7 @@ async def test_what_was_acknowledged_can_be_given_up_once_with_its_home(store: S
     assert await store.unfinished(record.home_subcluster) == []
     assert (await store.insert_intent(record)).state is SubmissionState.LOST
     with pytest.raises(VersionConflictError):
-        await store.rehome(replace(record, home_subcluster=WEST, intent_id="late"), was=found.standing)
+        await store.rehome(replace(record, home_subcluster=WEST, intent_id="late"), was=found.progress)
 
 
 @pytest.mark.parametrize("state", [INTENDED, SubmissionState.WAITING])
@@ -394,34 +394,34 @@ async def test_what_stands_as_it_was_can_be_rejected_once(store: StateStore, sta
     record = replace(a_record(1), state=state, home_subcluster=EAST if state is INTENDED else NOWHERE)
     await store.insert_intent(record)
     for _ in range(2):
-        await store.reject(record.standing, reason="no home takes it")
+        await store.reject(record.progress, reason="no home takes it")
     found = await store.find(record.submission.application_id)
     assert found is not None
     assert (found.state, found.rejection, found.submission.body) == (REJECTED, "no home takes it", b"")
     assert [*await store.intended(), *await store.waiting()] == []
     with pytest.raises(VersionConflictError):
-        await store.rehome(replace(record, intent_id="late"), was=record.standing)
+        await store.rehome(replace(record, intent_id="late"), was=record.progress)
 
 
 async def test_what_another_writer_changed_is_not_rejected(store: StateStore) -> None:
     record = a_record(1)
     await store.insert_intent(record)
     moved = replace(record, intent_id="another's")
-    await store.rehome(moved, was=record.standing)
+    await store.rehome(moved, was=record.progress)
     with pytest.raises(VersionConflictError):
-        await store.reject(record.standing, reason="no home takes it")
+        await store.reject(record.progress, reason="no home takes it")
     assert await store.find(record.submission.application_id) == moved
     await store.settle(record.submission.application_id, SUBMITTED)
     with pytest.raises(VersionConflictError):
-        await store.reject(replace(moved, state=SUBMITTED).standing, reason="no home takes it")
+        await store.reject(replace(moved, state=SUBMITTED).progress, reason="no home takes it")
     with pytest.raises(VersionConflictError):
-        await store.reject(a_record(2).standing, reason="unknown")
+        await store.reject(a_record(2).progress, reason="unknown")
 
 
 async def test_what_was_seen_final_is_not_given_up(store: StateStore) -> None:
     application_id = await a_final(store, 1)
     with pytest.raises(VersionConflictError):
-        await store.give_up(a_record(1, state=SUBMITTED).standing, reason="late")
+        await store.give_up(a_record(1, state=SUBMITTED).progress, reason="late")
     found = await store.find(application_id)
     assert found is not None
     assert found.state is SUBMITTED
@@ -430,14 +430,14 @@ async def test_what_was_seen_final_is_not_given_up(store: StateStore) -> None:
 async def test_what_waits_is_listed_until_it_gets_a_home(store: StateStore) -> None:
     waits = replace(a_record(1), state=SubmissionState.WAITING, home_subcluster=NOWHERE)
     assert await store.insert_intent(waits) == waits
-    assert await store.waiting() == [waits.standing]
+    assert await store.waiting() == [waits.progress]
     assert await store.intended() == []
     admitted = replace(waits, state=INTENDED, home_subcluster=EAST, intent_id="admitted")
-    await store.rehome(admitted, was=waits.standing)
+    await store.rehome(admitted, was=waits.progress)
     assert await store.waiting() == []
     assert await store.intended() == [admitted]
     with pytest.raises(VersionConflictError):  # of two Heddles that let it start, one sends
-        await store.rehome(replace(admitted, home_subcluster=WEST, intent_id="late"), was=waits.standing)
+        await store.rehome(replace(admitted, home_subcluster=WEST, intent_id="late"), was=waits.progress)
 
 
 async def test_what_waits_can_be_ended_once_and_never_starts(store: StateStore) -> None:
@@ -450,7 +450,7 @@ async def test_what_waits_can_be_ended_once_and_never_starts(store: StateStore) 
     assert (found.state, found.rejection, found.submission.body) == (SubmissionState.KILLED, "killed by ann", b"")
     assert await store.waiting() == []
     with pytest.raises(VersionConflictError):
-        await store.rehome(replace(waits, state=INTENDED, home_subcluster=EAST), was=waits.standing)
+        await store.rehome(replace(waits, state=INTENDED, home_subcluster=EAST), was=waits.progress)
     assert (await store.insert_intent(waits)).state is SubmissionState.KILLED
 
 
@@ -470,7 +470,7 @@ async def test_what_waited_is_remembered_when_it_has_started(store: StateStore) 
         started = replace(
             waits, state=INTENDED, home_subcluster=EAST, intended_at_ms=told.until_ms, intent_id="x", waited=told
         )
-        await store.rehome(started, was=waits.standing)
+        await store.rehome(started, was=waits.progress)
         found = await store.find(waits.submission.application_id)
         assert found is not None
         assert found.waited == told

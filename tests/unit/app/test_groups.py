@@ -7,11 +7,11 @@ from typing import Any
 import pytest
 
 from shim.app.groups import GroupDirectory
-from shim.app.host import current_user, groups_of
+from shim.app.host_limits import current_user, groups_of
 from shim.errors import UnavailableError
 
 
-class Machine:
+class GroupsOfHost:
     """Tells everybody's groups, or takes as long as it likes."""
 
     def __init__(self) -> None:
@@ -35,12 +35,12 @@ class Machine:
 
 @pytest.fixture
 def machine():
-    made = Machine()
+    made = GroupsOfHost()
     yield made
     made.goes_on.set()
 
 
-def directory_of(machine: Machine, **options: Any) -> GroupDirectory:
+def directory_of(machine: GroupsOfHost, **options: Any) -> GroupDirectory:
     return GroupDirectory(machine.look_up, now_s=machine.time, **{"wait_s": 60.0, **options})
 
 

@@ -102,7 +102,7 @@ class Preview:
         self._preview = SharePreview(meter.snapshot(), (), ShareSettings())
 
     def __call__(self) -> None:
-        assert len(self._preview.standings(self._policy)) == len(self._policy.queues)
+        assert len(self._preview.statuses(self._policy)) == len(self._policy.queues)
         nowhere(self._policy, self._preview.load(self._policy))
 
 

@@ -7,7 +7,7 @@ import pytest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.errors import NotFoundError, UnavailableError
-from shim.ports.span_store import SpanSession
+from shim.ports.multicluster_store import RemoteSession
 from shim.submission.service import Accepted
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record, a_submission
 from shim.testing.federation import ScriptedFederation
@@ -55,8 +55,8 @@ async def test_draining_tells_what_applications_of_other_homes_have_there(federa
     spanning, idle = (ApplicationId(FEDERATION_TIMESTAMP_MS, number) for number in (7, 8))
     for application in (idle, spanning):
         federation["west"].add_application(application)
-        await heddle.spans.save_session(SpanSession(application, EAST, WEST, "ada"))
-    await heddle.spans.save_session(SpanSession(spanning, WEST, EAST, "ada"))  # of another cluster: not east's
+        await heddle.spans.save_session(RemoteSession(application, EAST, WEST, "ada"))
+    await heddle.spans.save_session(RemoteSession(spanning, WEST, EAST, "ada"))  # of another cluster: not east's
     executors = [ContainerId(ApplicationAttemptId(spanning, 1), number) for number in (1, 2)]
     await heddle.spans.give(spanning, EAST, executors, "1")
     await heddle.poll()

@@ -9,7 +9,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import SubClusterState
 from shim.errors import NoAnswerError
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
-from shim.federation.poller import Heartbeats, HeartbeatSettings, LocalMaster
+from shim.federation.poller import PollSchedule, SubClusterPoller, SubClusterPollers
 from shim.federation.polling import PollSettings
 from shim.testing.clock import FakeClock
 from shim.testing.misbehaviours import (
@@ -39,8 +39,8 @@ class Federation:
         self.manager = ScriptedResourceManager("east", clock=self.clock)
         self.view = FederationView((EAST,), ViewSettings(late_after_s=6.0))
         self.listener = Listener()
-        self.master = LocalMaster(
-            self.manager, self.view, self.clock, HeartbeatSettings(jitter=0.0), listeners=[self.listener]
+        self.master = SubClusterPoller(
+            self.manager, self.view, self.clock, PollSchedule(jitter=0.0), listeners=[self.listener]
         )
 
     @asynccontextmanager
@@ -320,21 +320,21 @@ async def test_a_poll_can_be_asked_for(federation):
         assert federation.states() == {1: "RUNNING"}
 
 
-async def test_heartbeats_begin_and_end_with_every_sub_cluster():
+async def test_pollers_begin_and_end_with_every_sub_cluster():
     clock = FakeClock()
     managers = {SubClusterId(name): ScriptedResourceManager(name, clock=clock) for name in ("east", "west")}
     managers[EAST].behave(IsNeverReached())
     view = FederationView(tuple(managers))
-    settings = HeartbeatSettings(poll=PollSettings(), jitter=0.1)
-    heartbeats = Heartbeats(view, managers, clock, settings, random=Random(1))  # noqa: S311 - a test's jitter
+    settings = PollSchedule(poll=PollSettings(), jitter=0.1)
+    pollers = SubClusterPollers(view, managers, clock, settings, random=Random(1))  # noqa: S311 - a test's jitter
     listener = Listener()
-    heartbeats.listen(listener)
-    heartbeats.start()
-    await heartbeats.first_polls()
+    pollers.listen(listener)
+    pollers.start()
+    await pollers.first_polls()
     assert view.late(clock.now_s()) == (EAST,)
     assert [report.subcluster for report, _ in listener.reports] == ["west"]
     assert [subcluster for subcluster, _ in listener.errors] == [EAST]
-    await heartbeats.stop()
+    await pollers.stop()
     asked = len(managers[EAST].requests)
     await clock.advance(10.0)
     assert len(managers[EAST].requests) == asked

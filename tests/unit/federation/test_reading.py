@@ -10,7 +10,7 @@ from shim.errors import HomeUnreachableError, NotFoundError, StoreUnavailableErr
 from shim.federation.core.account_book import AccountBook
 from shim.federation.core.federation_view import FederationView, Part
 from shim.federation.documents import DocumentReading
-from shim.federation.poller import HeartbeatSettings, LocalMaster
+from shim.federation.poller import PollSchedule, SubClusterPoller
 from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.protocol.rest.usage import UsageForm
 from shim.testing.builders import a_record, a_submission
@@ -38,7 +38,7 @@ class Federation:
         self.reading = ApplicationReading(self.view, self.managers, self.store, self.clock, settings)
         self.documents = DocumentReading(self.view, self.managers, self.clock, settings)
         self.masters = [
-            LocalMaster(manager, self.view, self.clock, HeartbeatSettings()) for manager in self.managers.values()
+            SubClusterPoller(manager, self.view, self.clock, PollSchedule()) for manager in self.managers.values()
         ]
         self.east, self.west = self.managers[EAST], self.managers[WEST]
 

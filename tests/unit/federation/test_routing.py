@@ -7,13 +7,13 @@ import pytest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
 from shim.domain.submissions import SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError
-from shim.federation.container_places import SpanPlaces
+from shim.federation.container_places import ContainerPlaces
 from shim.federation.routing import Routing
-from shim.ports.span_store import SpanAttempt
+from shim.ports.multicluster_store import RegisteredAttempt
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, IsRecovering
-from shim.testing.span_stores import InMemorySpanStore
+from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.state_stores import AwayStore, SwitchableStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -97,7 +97,7 @@ async def test_the_home_of_an_intent_is_not_remembered_as_it_may_change() -> Non
     record = a_record(home="east")
     await federation.store.insert_intent(record)
     assert await heddle.routing.home_of(AN_ID) == EAST
-    await federation.store.rehome(a_record(home="west", intended_at_ms=6000), was=record.standing)
+    await federation.store.rehome(a_record(home="west", intended_at_ms=6000), was=record.progress)
     assert await heddle.routing.home_of(AN_ID) == WEST
 
 
@@ -131,11 +131,13 @@ async def test_containers_of_an_application_that_spans_are_where_they_were_given
 ) -> None:
     federation["west"].add_application(AN_ID)
     heddle = await federation.start()
-    spans = InMemorySpanStore()
-    routing = Routing(heddle.view, federation.managers, federation.store, federation.clock, places=SpanPlaces(spans))
+    spans = InMemoryMultiClusterStore()
+    routing = Routing(
+        heddle.view, federation.managers, federation.store, federation.clock, places=ContainerPlaces(spans)
+    )
     at_home, there = ApplicationAttemptId(AN_ID, 2), ApplicationAttemptId(AN_ID, 1)
     given = ContainerId(there, (1000 << 40) | 7)
-    await spans.save_attempt(SpanAttempt(at_home, b"registered"))
+    await spans.save_attempt(RegisteredAttempt(at_home, b"registered"))
     await spans.give(AN_ID, EAST, [given], "1.1.1")
     await spans.give(AN_ID, WEST, [ContainerId(at_home, 3)], "1.1.1")
 

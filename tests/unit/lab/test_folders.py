@@ -2,7 +2,7 @@ import tomllib
 
 import pytest
 
-from shim.app.host import read_secret
+from shim.app.host_limits import read_secret
 from shim.config.loader import parse
 from shim.errors import LabError
 from shim.lab.folders import SPANNING_QUEUE, claim_folder, clear_folder, heddle_toml, lock_of, write_heddle_toml

@@ -13,7 +13,7 @@ IDS = [ApplicationId(1, number) for number in range(40)]
 
 
 class Matching:
-    """Implements what the log needs of `SpanMatching`."""
+    """Implements what the log needs of `AttemptMatching`."""
 
     def __init__(self) -> None:
         self.counts: dict[ApplicationId, int] = {}

@@ -11,7 +11,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, HaState
 from shim.federation.core.federation_view import FederationView
 from shim.federation.epochs import Epochs
-from shim.multicluster.capacity import SpanRooms
+from shim.multicluster.capacity import ClusterCapacities
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_node_report, a_queue_report, a_report
@@ -20,22 +20,22 @@ EAST, WEST = SubClusterId("east"), SubClusterId("west")
 GIB = ResourceVector(1024, 1)
 
 
-def rooms_over(*reports, admissions=None, queue=None, may_span=lambda _: True, now_s=100.0):
+def capacities_over(*reports, admissions=None, queue=None, may_span=lambda _: True, now_s=100.0):
     view = FederationView((EAST, WEST))
     for report in reports:
         view.apply(report)
     policy = SharePolicy((queue or FederatedQueue("root.default", span=True),))
-    return SpanRooms(view, admissions or {}, FakeClock(now_s), lambda: policy, may_span)
+    return ClusterCapacities(view, admissions or {}, FakeClock(now_s), lambda: policy, may_span)
 
 
-def look(rooms, sessions=MappingProxyType({})):
-    return {room.subcluster: room for room in rooms.look(EAST, "default", sessions)}
+def look(capacities, sessions=MappingProxyType({})):
+    return {room.subcluster: room for room in capacities.look(EAST, "default", sessions)}
 
 
 def test_a_room_is_what_the_queue_could_still_get_there():
     used = ResourceVector(3072, 3)
     report = a_report("west", queues=(a_queue_report(used=used),), used=ResourceVector(6144, 6))
-    room = look(rooms_over(a_report("east"), report))[WEST]
+    room = look(capacities_over(a_report("east"), report))[WEST]
     assert room.free == ResourceVector(2048, 2), "the cluster has less left than the queue"
     assert room.size == ResourceVector(8192, 8)
     assert room.largest == ResourceVector(8192, 8)
@@ -46,12 +46,12 @@ def test_a_room_is_what_the_queue_could_still_get_there():
 
 def test_a_queue_that_holds_more_than_its_most_leaves_nothing():
     full = a_queue_report(used=ResourceVector(9000, 3), maximum=ResourceVector(8192, 8))
-    assert look(rooms_over(a_report("west", queues=(full,))))[WEST].free == ResourceVector(0, 5)
+    assert look(capacities_over(a_report("west", queues=(full,))))[WEST].free == ResourceVector(0, 5)
 
 
 def test_nodes_that_do_not_run_hold_nothing():
     nodes = (a_node_report("a:1", GIB), a_node_report("b:1", ResourceVector(4096, 4), state="LOST"))
-    room = look(rooms_over(a_report("west", nodes=nodes)))[WEST]
+    room = look(capacities_over(a_report("west", nodes=nodes)))[WEST]
     assert (room.nodes, dict(room.racks), room.largest) == (1, {"a": "/default-rack"}, GIB)
 
 
@@ -71,34 +71,34 @@ def test_nodes_that_do_not_run_hold_nothing():
 def test_nothing_spans_to_a_cluster_that_is_not_well_and_the_home_stays_open(flaw):
     flaw = dict(flaw)
     reports, sessions = flaw.pop("reports", (a_report("west"),)), flaw.pop("sessions", {})
-    rooms = look(rooms_over(*reports, **flaw), sessions)
-    assert not rooms[WEST].is_open
-    assert rooms[EAST].is_open
+    capacities = look(capacities_over(*reports, **flaw), sessions)
+    assert not capacities[WEST].is_open
+    assert capacities[EAST].is_open
 
 
 def test_a_queue_may_have_another_name_elsewhere_and_prefer_a_cluster():
     queue = FederatedQueue("root.default", span=True, prefers={WEST: 2.0}, names={WEST: "root.prod"})
-    rooms = rooms_over(a_report("west", queues=(a_queue_report("root.prod"),)), queue=queue)
-    assert look(rooms)[WEST].is_open
-    assert look(rooms)[WEST].weight == 2.0
-    assert rooms.queue_at(WEST, "default") == "root.prod"
-    assert rooms.queue_at(EAST, "default") is None
+    capacities = capacities_over(a_report("west", queues=(a_queue_report("root.prod"),)), queue=queue)
+    assert look(capacities)[WEST].is_open
+    assert look(capacities)[WEST].weight == 2.0
+    assert capacities.queue_at(WEST, "default") == "root.prod"
+    assert capacities.queue_at(EAST, "default") is None
 
 
 def test_a_queue_that_spans_no_more_keeps_what_it_has_elsewhere_and_gets_nothing_more_there():
-    rooms = rooms_over(a_report("west"), queue=FederatedQueue("root.default"))
-    assert look(rooms).keys() == {EAST}
-    seen = look(rooms, {WEST: True})
+    capacities = capacities_over(a_report("west"), queue=FederatedQueue("root.default"))
+    assert look(capacities).keys() == {EAST}
+    seen = look(capacities, {WEST: True})
     assert seen[EAST].is_open
     assert not seen[WEST].is_open
 
 
 def test_what_is_known_of_nodes_follows_the_view():
-    rooms = rooms_over(a_report("west"))
-    assert look(rooms)[WEST].nodes == 1
+    capacities = capacities_over(a_report("west"))
+    assert look(capacities)[WEST].nodes == 1
     two = (a_node_report("a:1"), a_node_report("b:1"))
-    rooms._view.apply(a_report("west", 2, nodes=two, documents={"nodes": b'{"new": 1}'}))
-    assert look(rooms)[WEST].nodes == 2
+    capacities._view.apply(a_report("west", 2, nodes=two, documents={"nodes": b'{"new": 1}'}))
+    assert look(capacities)[WEST].nodes == 2
 
 
 class Conf(ResourceManager):

@@ -24,7 +24,14 @@ from shim.protocol.proto.messages import (
     UpdateContainerRequestProto,
 )
 from tests.support.loop_watch import LoopWatch, machine_factor
-from tests.unit.multicluster.test_service import APPLICATION, EAST, FIRST, WEST, Master, World
+from tests.unit.multicluster.test_service import (
+    APPLICATION,
+    EAST,
+    FIRST,
+    WEST,
+    LibraryApplicationMaster,
+    TwoClusterFederation,
+)
 
 LIMIT_S = 0.05
 ROOM = 2.0  # for the collector of garbage
@@ -35,14 +42,14 @@ OTHER = ApplicationId(APPLICATION.cluster_timestamp, 2)
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
-    made = World()
+async def world() -> AsyncIterator[TwoClusterFederation]:
+    made = TwoClusterFederation()
     yield made
     await made.heddle.close()
 
 
 @pytest.fixture
-async def master(world: World) -> Master:
+async def master(world: TwoClusterFederation) -> LibraryApplicationMaster:
     for cluster in world.clusters.values():
         cluster.may_grant = 0
     made = world.log_in()
@@ -76,7 +83,7 @@ def container(application: ApplicationId, number: int, attempt: int = 1) -> Cont
     )
 
 
-async def say(master: Master, request: AllocateRequestProto) -> RPCAnswer:
+async def say(master: LibraryApplicationMaster, request: AllocateRequestProto) -> RPCAnswer:
     request.response_id = master.response_id
     answer = await master.calls.allocate(request.SerializeToString())
     if answer.refusal is None:
@@ -84,7 +91,7 @@ async def say(master: Master, request: AllocateRequestProto) -> RPCAnswer:
     return answer
 
 
-async def refused(master: Master, request: AllocateRequestProto) -> str:
+async def refused(master: LibraryApplicationMaster, request: AllocateRequestProto) -> str:
     """The class of what it is told."""
     answer = await say(master, request)
     assert answer.refusal is not None
@@ -214,8 +221,8 @@ async def test_response_ids_out_of_order_are_refused_and_harm_nothing(world, mas
     assert (await say(again, AllocateRequestProto())).refusal is None
 
 
-async def tried(master: Master, request: AllocateRequestProto) -> None:
-    with suppress(BadRequestError):  # told to the master by the server
+async def tried(master: LibraryApplicationMaster, request: AllocateRequestProto) -> None:
+    with suppress(BadRequestError):  # told to the ApplicationMaster by the server
         await say(master, request)
 
 
@@ -242,7 +249,7 @@ async def test_no_call_holds_the_loop(name):
 
 async def held_by(dear: AllocateRequestProto) -> LoopWatch:
     """How long a call, and those after it, hold the loop; with a session elsewhere whose beats go through it all."""
-    world = World()
+    world = TwoClusterFederation()
     world.clusters[EAST].may_grant, world.clusters[WEST].may_grant = 0, 3
     master = world.log_in()
     await master.register()

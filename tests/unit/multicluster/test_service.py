@@ -5,22 +5,22 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import pytest
 
-from shim.app.host import SystemClock
+from shim.app.host_limits import SystemClock
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.preemption import PREEMPTED_EXIT_STATUS
 from shim.domain.resources import ResourceVector
 from shim.errors import NoAnswerError, StoreUnavailableError
-from shim.multicluster.core import Room, TakenBack
+from shim.multicluster.core import ClusterCapacity, ReleaseOrder
 from shim.multicluster.core.matching import MatchSettings
 from shim.multicluster.home_containers import HomeContainers
-from shim.multicluster.service import SpanCalls, Spanning
-from shim.multicluster.session_worker import SpanSettings
-from shim.multicluster.sessions import SpanTools
-from shim.multicluster.splitters import SpanMatching
-from shim.multicluster.unmanaged import UnmanagedMasters, UnmanagedSettings
+from shim.multicluster.service import MultiClusterCalls, MultiClusterService
+from shim.multicluster.session_worker import SessionSettings
+from shim.multicluster.sessions import SessionTools
+from shim.multicluster.splitters import AttemptMatching
+from shim.multicluster.unmanaged import UnmanagedAMs, UnmanagedSettings
 from shim.ports.attempt_calls import Attempt
+from shim.ports.multicluster_store import RemoteSession
 from shim.ports.resource_manager_rpc import RPCRefusal
-from shim.ports.span_store import SpanSession
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.proto.messages import (
     AllocateRequestProto,
@@ -33,30 +33,32 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     ResourceRequestProto,
 )
-from shim.testing.span_clusters import SpanCluster, SpanClusters
-from shim.testing.span_stores import InMemorySpanStore
+from shim.testing.multicluster_stores import InMemoryMultiClusterStore
+from shim.testing.scheduling_clusters import SchedulingCluster, SchedulingClusters
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 APPLICATION = ApplicationId(1_700_000_000_000, 1)
 FIRST = ApplicationAttemptId(APPLICATION, 1)
 BIG = ResourceVector(8192, 8)
-SETTINGS = SpanSettings(beat_s=0.01, lost_after_s=0.1, retry_s=0.01)
+SETTINGS = SessionSettings(beat_s=0.01, lost_after_s=0.1, retry_s=0.01)
 QUICK = UnmanagedSettings(token_within_s=0.2, poll_s=0.01, tries=3)
 
 
-class TwoRooms:
-    """Implements what `Span` needs of `SpanRooms`: both clusters, with what they have left."""
+class TwoClusterCapacities:
+    """Implements what `MultiClusterAttempt` needs of `ClusterCapacities`: both clusters, with what they have left."""
 
-    def __init__(self, clusters: dict[SubClusterId, SpanCluster]) -> None:
+    def __init__(self, clusters: dict[SubClusterId, SchedulingCluster]) -> None:
         self._clusters = clusters
         self.closed: set[SubClusterId] = set()
 
     def queue_at(self, _subcluster: SubClusterId, told: str) -> str:
         return f"root.{told}"
 
-    def look(self, home: SubClusterId, _told: str, sessions: Mapping[SubClusterId, bool]) -> tuple[Room, ...]:
+    def look(
+        self, home: SubClusterId, _told: str, sessions: Mapping[SubClusterId, bool]
+    ) -> tuple[ClusterCapacity, ...]:
         return tuple(
-            Room(
+            ClusterCapacity(
                 name,
                 is_home=name == home,
                 is_open=name == home or (name not in self.closed and sessions.get(name, True)),
@@ -70,26 +72,26 @@ class TwoRooms:
         )
 
 
-class World:
+class TwoClusterFederation:
     """Two clusters, a store, and Heddles that come and go."""
 
     def __init__(self) -> None:
-        self.clusters = {EAST: SpanCluster(EAST, 100), WEST: SpanCluster(WEST, 200)}
-        self.servers = SpanClusters(self.clusters)
-        self.store = InMemorySpanStore()
+        self.clusters = {EAST: SchedulingCluster(EAST, 100), WEST: SchedulingCluster(WEST, 200)}
+        self.servers = SchedulingClusters(self.clusters)
+        self.store = InMemoryMultiClusterStore()
         self.keeps = False
-        self.rooms = TwoRooms(self.clusters)
+        self.capacities = TwoClusterCapacities(self.clusters)
         self.heddle = self.start()
 
-    def start(self) -> Spanning:
-        masters = UnmanagedMasters(self.clusters, self.servers, self.store, SystemClock(), QUICK)
-        self.masters = masters
-        return Spanning(
-            SpanTools(
-                masters=masters,
+    def start(self) -> MultiClusterService:
+        unmanaged_ams = UnmanagedAMs(self.clusters, self.servers, self.store, SystemClock(), QUICK)
+        self.unmanaged_ams = unmanaged_ams
+        return MultiClusterService(
+            SessionTools(
+                unmanaged_ams=unmanaged_ams,
                 store=self.store,
-                rooms=self.rooms,  # type: ignore[arg-type]  # as far as it is needed
-                matching=SpanMatching(None, MatchSettings(patience=3)),
+                capacities=self.capacities,  # type: ignore[arg-type]  # as far as it is needed
+                matching=AttemptMatching(None, MatchSettings(patience=3)),
                 clock=SystemClock(),
                 settings=SETTINGS,
                 keeps_containers=self._keeps,
@@ -100,10 +102,10 @@ class World:
     async def _keeps(self, _application: ApplicationId) -> bool:
         return self.keeps
 
-    def log_in(self, attempt: ApplicationAttemptId = FIRST) -> "Master":
+    def log_in(self, attempt: ApplicationAttemptId = FIRST) -> "LibraryApplicationMaster":
         home = self.servers.at_home(EAST, attempt)
         calls = self.heddle.enter(Attempt(attempt, EAST, "default", "ada"), home)
-        return Master(calls)
+        return LibraryApplicationMaster(calls)
 
     async def has_kept(self, count: int) -> bool:
         """Whether the store has as many containers of west: they are written behind the answer."""
@@ -117,10 +119,10 @@ class World:
         self.heddle = self.start()
 
 
-class Master:
+class LibraryApplicationMaster:
     """An ApplicationMaster, as its library behaves."""
 
-    def __init__(self, calls: SpanCalls) -> None:
+    def __init__(self, calls: MultiClusterCalls) -> None:
         self.calls = calls
         self.response_id = 0
         self.has: list[ContainerIdProto] = []
@@ -178,13 +180,13 @@ async def comes_to(holds: Callable[[], Awaitable[bool]]) -> None:
 
 
 @pytest.fixture
-async def world() -> AsyncIterator[World]:
-    made = World()
+async def world() -> AsyncIterator[TwoClusterFederation]:
+    made = TwoClusterFederation()
     yield made
     await made.heddle.close()
 
 
-async def a_spanning_master(world: World, count: int = 6) -> Master:
+async def a_spanning_master(world: TwoClusterFederation, count: int = 6) -> LibraryApplicationMaster:
     world.clusters[EAST].may_grant = count // 2
     world.clusters[WEST].may_grant = count - count // 2
     master = world.log_in()
@@ -260,7 +262,7 @@ async def test_another_heddle_knows_what_an_attempt_holds_and_may_take_it_back(w
     assert {each.grant.priority for each in held.values() if each.grant} == {20}
     assert {each.since_s for each in held.values() if each.subcluster == EAST} == {1_700_000_123.0}
     taken = [next(each.id for each in held.values() if each.subcluster == name) for name in (EAST, WEST)]
-    span.tell(TakenBack(tuple(taken)))
+    span.tell(ReleaseOrder(tuple(taken)))
     await master.until(lambda: len(master.ended) == 2)
     assert master.ended == {each.number: PREEMPTED_EXIT_STATUS for each in taken}
     await master.until(lambda: len(world.clusters[WEST].applications[APPLICATION].live) == 2)
@@ -392,7 +394,7 @@ async def test_asks_leave_a_cluster_that_is_drained_before_the_master_calls_agai
     await master.allocate(4)
     await master.until(lambda: west.asked[20, "*"] > 0)
     calls = world.clusters[EAST].calls.count("allocate")
-    world.rooms.closed.add(WEST)
+    world.capacities.closed.add(WEST)
     world.heddle.look_again()
     await comes_to(lambda: is_so(lambda: west.asked[20, "*"] == 0))
     assert world.clusters[EAST].calls.count("allocate") == calls, "the master has not called"
@@ -429,7 +431,7 @@ async def test_a_second_attempt_gives_back_what_the_first_had_unless_containers_
 
 
 async def test_a_second_attempt_gets_the_nodes_tokens_though_nothing_runs_there_any_more(world):
-    """A ResourceManager remembers for which nodes a master has tokens, and this one stays the same."""
+    """A ResourceManager remembers for which nodes an ApplicationMaster has tokens, and this one stays the same."""
     master = await a_spanning_master(world)
     world.clusters[WEST].end(APPLICATION)
     await master.until(lambda: len(master.ended) == 3)
@@ -472,22 +474,22 @@ async def test_a_repeated_call_has_the_same_answer(world):
 
 
 async def test_what_was_begun_and_never_accepted_is_begun_again(world):
-    session = SpanSession(APPLICATION, WEST, EAST, "ada")
+    session = RemoteSession(APPLICATION, WEST, EAST, "ada")
     await world.store.save_session(session)  # and then Heddle died
-    opened = await world.masters.open(session, "root.default")
+    opened = await world.unmanaged_ams.open(session, "root.default")
     assert opened.live == ()
     (kept,) = await world.store.sessions()
     assert kept.token
-    assert await world.masters.end(kept, "over")
+    assert await world.unmanaged_ams.end(kept, "over")
     assert list(await world.store.sessions()) == []
 
 
 async def test_the_intent_is_in_the_store_before_a_cluster_is_asked(world):
     """Whoever comes after a crash between the two ends what may be there."""
-    session = SpanSession(APPLICATION, WEST, EAST, "ada")
+    session = RemoteSession(APPLICATION, WEST, EAST, "ada")
     world.clusters[WEST].is_away = True
     with pytest.raises(NoAnswerError):
-        await world.masters.open(session, "root.default")
+        await world.unmanaged_ams.open(session, "root.default")
     assert world.clusters[WEST].calls == ["submitApplication"]
     assert list(await world.store.sessions()) == [session]
 
@@ -523,7 +525,7 @@ async def test_nobody_misses_what_an_earlier_attempt_gave_back(world):
     assert await world.store.containers(APPLICATION) == {}
 
 
-class FailsOnce(InMemorySpanStore):
+class FailsOnce(InMemoryMultiClusterStore):
     """Fails one of its operations, the `fails_at`-th from now on."""
 
     def __init__(self) -> None:
@@ -540,7 +542,7 @@ class FailsOnce(InMemorySpanStore):
 
 @pytest.mark.parametrize("fails_at", [1, 2, 3, 4])
 async def test_a_store_that_fails_while_a_master_registers_costs_it_a_repetition_and_nothing_else(fails_at):
-    world = World()
+    world = TwoClusterFederation()
     store = world.store = FailsOnce()
     await world.restart()
     world.keeps = True

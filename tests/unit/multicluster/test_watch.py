@@ -5,34 +5,34 @@ import pytest
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.federation.epochs import Epochs
 from shim.federation.rm_questions import ask_application
-from shim.multicluster.watch import SpanWatch
-from shim.ports.span_store import SpanAttempt, SpanSession
+from shim.multicluster.watch import SessionWatch
+from shim.ports.multicluster_store import RegisteredAttempt, RemoteSession
 from shim.protocol.yarn.unmanaged import expected_id
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import FailsInternally
-from shim.testing.span_stores import InMemorySpanStore
+from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 AN_ID = ApplicationId(FEDERATION_TIMESTAMP_MS, 1)
-SESSION = SpanSession(AN_ID, EAST, WEST, "ada", b"token")
+SESSION = RemoteSession(AN_ID, EAST, WEST, "ada", b"token")
 
 
 class Ends:
-    """Implements `UnmanagedMasters.end`: notes what it is asked to end."""
+    """Implements `UnmanagedAMs.end`: notes what it is asked to end."""
 
-    def __init__(self, store: InMemorySpanStore) -> None:
-        self.ended: list[SpanSession] = []
+    def __init__(self, store: InMemoryMultiClusterStore) -> None:
+        self.ended: list[RemoteSession] = []
         self._store = store
 
-    async def end(self, session: SpanSession, _why: str) -> bool:
+    async def end(self, session: RemoteSession, _why: str) -> bool:
         self.ended.append(session)
         await self._store.remove_session(session.application, session.subcluster)
         return True
 
 
 class ScriptedMultiClusterService:
-    """Implements what the watch needs of `Spanning`."""
+    """Implements what the watch needs of `MultiClusterService`."""
 
     def __init__(self) -> None:
         self.applications: tuple[ApplicationId, ...] = ()
@@ -47,13 +47,13 @@ def federation() -> ScriptedFederation:
     return ScriptedFederation()
 
 
-async def a_watch(federation: ScriptedFederation) -> tuple[SpanWatch, Ends, InMemorySpanStore]:
+async def a_watch(federation: ScriptedFederation) -> tuple[SessionWatch, Ends, InMemoryMultiClusterStore]:
     heddle = await federation.start()
-    store = InMemorySpanStore()
+    store = InMemoryMultiClusterStore()
     await store.save_session(SESSION)
-    await store.save_attempt(SpanAttempt(ApplicationAttemptId(AN_ID, 1), b"r"))
+    await store.save_attempt(RegisteredAttempt(ApplicationAttemptId(AN_ID, 1), b"r"))
     ends = Ends(store)
-    watch = SpanWatch(
+    watch = SessionWatch(
         ScriptedMultiClusterService(),  # type: ignore[arg-type]  # as far as it is needed
         ends,  # type: ignore[arg-type]
         store,

@@ -9,9 +9,9 @@ from shim.domain.launches import Waiting
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView
-from shim.multicluster.core import Demand, Room
+from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.matching import MatchSettings
-from shim.multicluster.splitters import SpanMatching
+from shim.multicluster.splitters import AttemptMatching
 from shim.peers.container_order import ContainerOrders
 from shim.peers.launches import AttemptLaunches, LaunchService
 from shim.ports.attempt_calls import Attempt
@@ -23,7 +23,7 @@ from tests.unit.multicluster.core.test_matching import KEY
 EAST = SubClusterId("east")
 DOCUMENTS = {"nodes": b"{}", "scheduler": b"{}"}
 SIZE = ResourceVector(8 * 1024, 8)
-ROOMS = (Room(EAST, is_home=True, free=SIZE, size=SIZE, largest=SIZE, labels=frozenset({"gpu"})),)
+ROOMS = (ClusterCapacity(EAST, is_home=True, free=SIZE, size=SIZE, largest=SIZE, labels=frozenset({"gpu"})),)
 GPU = replace(KEY, label="gpu")
 WAITS = Waiting(wanted=2, unpromised=2, subclusters=frozenset({EAST}))
 
@@ -42,7 +42,7 @@ class Federation:
         self.report(1, free)
         self.service = LaunchService(self.view, self.clock, 30.0)
         self.orders = ContainerOrders(lambda _: self.order, self.clock, 60.0, self.view)
-        self.matching = SpanMatching(self.service, MatchSettings(), self.orders)
+        self.matching = AttemptMatching(self.service, MatchSettings(), self.orders)
 
     def report(self, number, free):
         used = ResourceVector(1024 * (8 - free), 8 - free)
@@ -82,7 +82,7 @@ def test_what_an_application_has_taught_is_known_of_its_next_run(federation):
     third.wait(KEY, WAITS)
     fourth.wait(KEY, WAITS)
     assert third.before(EAST, KEY) == ("application_1_0004",), "a load takes long"
-    known, unknown = third.reckoning(), fourth.reckoning()
+    known, unknown = third.estimate(), fourth.estimate()
     assert (known.alike, known.others, unknown.alike, unknown.others) == (1, 2, 0, 2)
     assert known.work_s > unknown.work_s > 0.0
 
@@ -95,9 +95,9 @@ def test_what_runs_since_before_heddle_began_counts_from_then_on(federation):
     for since_s in (federation.clock.wall_s + 60.0, federation.clock.wall_s - 5000.0):
         first.begun(ContainerId(an_attempt(1).id, 2), since_s)
         federation.clock.wall_s += 1.0
-        expected.append(first.reckoning().container_s)
+        expected.append(first.estimate().container_s)
     assert expected[0] < expected[1]
-    assert first.reckoning().running == 1, "told twice"
+    assert first.estimate().running == 1, "told twice"
 
 
 def test_the_order_says_what_it_expects_and_by_what():

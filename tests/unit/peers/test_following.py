@@ -25,7 +25,7 @@ EAST = SubClusterId("east")
 NEWLY = Applied(is_new=True)
 
 
-class Story:
+class FollowedLocalMaster:
     """A Global Master that follows one Local Master, whose polls the test makes up."""
 
     def __init__(self):
@@ -68,7 +68,7 @@ class Story:
 
 @pytest.fixture
 async def story():
-    made = Story()
+    made = FollowedLocalMaster()
     made.a_local_master_lives()
     made.following.start()
     await made.clock.settle()
@@ -87,7 +87,7 @@ async def test_what_a_local_master_reports_is_in_the_view(story):
 async def test_who_joins_late_gets_everything_that_was_told(story):
     await story.polled()
     await story.polled(documents={"info": b"{}"}, is_complete=False)
-    late = Story()
+    late = FollowedLocalMaster()
     late.roster.update([Lease("lm/east", "one", "east:1", 1, 9.0)], read_at_s=0)
     late.dialer.listeners = story.dialer.listeners
     late.following.start()

@@ -13,9 +13,9 @@ from shim.domain.shares import UNORDERED
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.federation.core.federation_view import FederationView
-from shim.multicluster.core import Demand, Room
+from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.matching import MatchSettings
-from shim.multicluster.splitters import MatchingStatus, SpanMatching
+from shim.multicluster.splitters import AttemptMatching, MatchingStatus
 from shim.peers.container_order import ContainerOrders
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
@@ -25,13 +25,13 @@ from shim.server.rest.asks_shown import shown_asks, shown_matching
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
 from tests.unit.multicluster.core.test_matching import KEY
-from tests.unit.peers.test_following import Story
+from tests.unit.peers.test_following import FollowedLocalMaster
 
 EAST = SubClusterId("east")
 KIND = ContainerKind("root.default", ResourceVector(1024, 1))
 ATTEMPT = Attempt(ApplicationAttemptId(ApplicationId(1, 1), 1), EAST, queue="default", user="ada")
 SIZE = ResourceVector(10 * 1024, 10)
-ROOMS = (Room(EAST, is_home=True, free=SIZE, size=SIZE, largest=SIZE),)
+ROOMS = (ClusterCapacity(EAST, is_home=True, free=SIZE, size=SIZE, largest=SIZE),)
 DOCUMENTS = {"nodes": b"{}", "scheduler": b"{}"}
 
 
@@ -42,7 +42,7 @@ def nodes(free):
 
 @pytest.fixture
 async def story():
-    made = Story()
+    made = FollowedLocalMaster()
     made.a_local_master_lives()
     made.following.start()
     await made.clock.settle()
@@ -78,7 +78,7 @@ async def test_in_one_process_the_verdict_is_there_at_once():
     service = LaunchService(view, clock, 30.0)
     _, verdict = service.propose(EAST, "a", KIND, 5, lambda _: None)
     assert (verdict.verdict, verdict.accepted) == (Verdict.REJECTED, 3)
-    assert service.open_promises() == {EAST: 3}
+    assert service.open_allocations() == {EAST: 3}
 
 
 async def test_two_global_masters_collide_and_the_rejection_tells_of_the_other(story):
@@ -88,7 +88,7 @@ async def test_two_global_masters_collide_and_the_rejection_tells_of_the_other(s
     await story.clock.settle()
     assert [(told.number, told.verdict, told.accepted) for told in one.heard] == [(number, Verdict.ACCEPTED, 4)]
 
-    other = Story()
+    other = FollowedLocalMaster()
     other.dialer = type(other.dialer)("gm/b")
     other.following._dialer = other.dialer
     other.dialer.listeners = story.dialer.listeners
@@ -126,7 +126,7 @@ async def test_a_local_master_that_is_silent_or_away_is_done_without(story):
 
 async def test_a_splitter_over_links_thinks_again_when_the_verdict_comes(story):
     service = LaunchService(story.view, story.clock, 30.0, story.following)
-    matching = SpanMatching(
+    matching = AttemptMatching(
         service, MatchSettings(), ContainerOrders(lambda _: UNORDERED, story.clock, 60.0, story.view)
     )
     changed = []
@@ -144,7 +144,7 @@ async def test_a_splitter_over_links_thinks_again_when_the_verdict_comes(story):
     await matching.close()
 
 
-def test_metrics_and_the_document_tell_of_verdicts_repairs_and_promises():
+def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
     status = MatchingStatus({(EAST, Verdict.REJECTED): 2, (EAST, Verdict.ACCEPTED): 5}, 3, 4, {EAST: 1})
     registry = CollectorRegistry()
     registry.register(MatchingCollector(lambda: status))

@@ -9,7 +9,7 @@ from shim.testing.lease_stores import InMemoryLeaseStore
 FOR_S = 4.0
 
 
-class Story:
+class KeeperStory:
     """What a keeper said, in order."""
 
     def __init__(self):
@@ -37,7 +37,7 @@ def keeper_of(store, clock, holder):
 
 
 async def start(store, clock, holder):
-    keeper, story = keeper_of(store, clock, holder), Story()
+    keeper, story = keeper_of(store, clock, holder), KeeperStory()
     task = asyncio.create_task(keeper.run(gained=story.gained, lost=story.lost))
     await clock.settle()
     return keeper, story, task

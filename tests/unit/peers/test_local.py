@@ -8,7 +8,7 @@ from shim.domain.submissions import HomeProposal
 from shim.domain.verdicts import Verdict
 from shim.errors import MasterLinkError
 from shim.federation.core.federation_view import ViewSettings
-from shim.federation.poller import HeartbeatSettings
+from shim.federation.poller import PollSchedule
 from shim.peers.leadership import LeaseKeeper
 from shim.peers.local import LocalMasterSettings, StandingLocalMaster
 from shim.protocol.peers import HelloFrame, ProposalFrame, ReportFollower
@@ -34,7 +34,7 @@ class Federation:
 
     async def start(self, life):
         keeper = LeaseKeeper(self.store, self.clock, name="lm/east", holder=life, address=f"{life}:1", for_s=LEASE_S)
-        settings = LocalMasterSettings(HeartbeatSettings(interval_s=1.0, jitter=0.0), ViewSettings())
+        settings = LocalMasterSettings(PollSchedule(interval_s=1.0, jitter=0.0), ViewSettings())
         master = StandingLocalMaster(self.manager, keeper, self.clock, settings, life=life, random=Random(1))  # noqa: S311 - no jitter
         self.running[life] = asyncio.create_task(master.run())
         await self.clock.settle()

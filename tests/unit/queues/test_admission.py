@@ -15,7 +15,7 @@ from shim.domain.submissions import NOWHERE, Submission, SubmissionState
 from shim.errors import ConflictError, ForbiddenError, HomeUnreachableError, StoreUnavailableError
 from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.protocol.rest.submission_context import decode_submission
-from shim.queues.admission import Kills, WaitingRoom
+from shim.queues.admission import AdmissionQueue, Kills
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.starting import Starting
 from shim.submission.service import Accepted, SubmissionService
@@ -44,7 +44,7 @@ class Front:
 
     federation: ScriptedFederation
     heddle: ScriptedHeddle
-    room: WaitingRoom
+    room: AdmissionQueue
     submissions: SubmissionService
     starting: Starting
     reading: ApplicationReading
@@ -70,7 +70,7 @@ async def a_front(policy: SharePolicy, federation: ScriptedFederation | None = N
     federation = federation or ScriptedFederation()
     heddle = await federation.start()
     found: list[Front] = []
-    room = WaitingRoom(
+    room = AdmissionQueue(
         policy=lambda: found[0].policy if found else policy,
         view=heddle.view,
         admissions={},

@@ -11,10 +11,17 @@ from shim.domain.preemption import PreemptionStage
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import FederationView, ViewSettings
-from shim.multicluster.core import AskedBackNow, Recall, Restrained, Spared, Standing, TakenBack
+from shim.multicluster.core import (
+    AttemptHoldings,
+    DemandCap,
+    PreemptionCancelled,
+    PreemptionRequested,
+    Recall,
+    ReleaseOrder,
+)
 from shim.multicluster.core.containers import Container, ContainerState
 from shim.ports.attempt_calls import Attempt
-from shim.queues.admission import WaitingRoom
+from shim.queues.admission import AdmissionQueue
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.core.preemption_effects import PreemptionSettings
 from shim.queues.preemption import PreemptionService, PreemptionWorld
@@ -42,7 +49,7 @@ NOTHING = ResourceVector()
 
 @dataclass
 class Borrower:
-    """Implements what preemption needs of `Span`: an attempt with all containers of a cluster; wants more of them."""
+    """`MultiClusterAttempt` as preemption sees it: it holds all containers of a cluster and wants more."""
 
     attempt: Attempt = field(default_factory=lambda: Attempt(DEV, EAST, "root.dev", "ada"))
     held: list[int] = field(default_factory=lambda: list(range(2, 9)))
@@ -51,18 +58,18 @@ class Borrower:
     is_deaf: bool = False
 
     @property
-    def standing(self) -> Standing:
+    def holdings(self) -> AttemptHoldings:
         containers = (
             Container(ContainerId(DEV, number), EAST, ContainerState.GIVEN, None, self._grant(number))
             for number in self.held
         )
-        return Standing(tuple(containers) if self.is_known else (), UNIT, NOTHING, frozenset({EAST}))
+        return AttemptHoldings(tuple(containers) if self.is_known else (), UNIT, NOTHING, frozenset({EAST}))
 
     def tell(self, event: Recall) -> None:
         if self.is_deaf:
             return
         self.told.append(event)
-        if isinstance(event, TakenBack):
+        if isinstance(event, ReleaseOrder):
             self.held = [number for number in self.held if ContainerId(DEV, number) not in event.containers]
 
     def heard(self, kind: type[Recall]) -> list[int]:
@@ -88,7 +95,7 @@ class Federation:
     def start(self) -> None:
         """A Heddle whose predecessor, if there was one, was killed."""
         self.log = PreemptionLog(self.store)
-        room = WaitingRoom(
+        room = AdmissionQueue(
             policy=lambda: POLICY,
             view=self.view,
             admissions={},
@@ -126,16 +133,16 @@ def federation() -> Federation:
 
 async def test_stages_go_on_where_they_were_and_the_deadline_stays(federation: Federation) -> None:
     await federation.lives(4)
-    asked = federation.borrower.heard(AskedBackNow)
+    asked = federation.borrower.heard(PreemptionRequested)
     assert len(asked) == BUDGET
     federation.start()
     await federation.lives(1)
-    assert federation.borrower.heard(AskedBackNow) == asked, "its new ledger has to tell its master"
-    assert any(isinstance(each, Restrained) for each in federation.borrower.told)
+    assert federation.borrower.heard(PreemptionRequested) == asked, "its new ledger has to tell its master"
+    assert any(isinstance(each, DemandCap) for each in federation.borrower.told)
     done = await federation.done()
     assert Counter(done) == {PreemptionStage.HELD_BACK: 1, PreemptionStage.ASKED: BUDGET}, "nothing twice"
     await federation.lives(6)
-    assert federation.borrower.heard(TakenBack) == asked, "8 s after they were asked back, in either life"
+    assert federation.borrower.heard(ReleaseOrder) == asked, "8 s after they were asked back, in either life"
     assert federation.log.preempted("root.dev") == BUDGET
 
 
@@ -177,14 +184,14 @@ async def test_nothing_is_begun_while_nobody_can_tell_what_was_begun_before(fede
     assert federation.borrower.told == []
     federation.store.is_away = False
     await federation.lives(4)
-    assert len(federation.borrower.heard(AskedBackNow)) == BUDGET
+    assert len(federation.borrower.heard(PreemptionRequested)) == BUDGET
 
 
 async def test_acts_that_the_store_did_not_take_are_kept_when_it_is_back(federation: Federation) -> None:
     await federation.lives(2)
     federation.store.is_away = True
     await federation.lives(3)
-    assert len(federation.borrower.heard(AskedBackNow)) == BUDGET, "what is known is acted on"
+    assert len(federation.borrower.heard(PreemptionRequested)) == BUDGET, "what is known is acted on"
     federation.store.is_away = False
     await federation.lives(1)
     assert (await federation.store.counts())["root.dev", PreemptionStage.ASKED] == BUDGET
@@ -197,5 +204,5 @@ async def test_what_is_not_seen_for_a_minute_is_on_its_way_no_more(federation: F
     await federation.lives(61)
     federation.borrower.is_known = True
     await federation.lives(1)
-    assert federation.borrower.heard(Spared) == []
-    assert len(federation.borrower.heard(AskedBackNow)) == BUDGET, "asked back anew, as there is a budget again"
+    assert federation.borrower.heard(PreemptionCancelled) == []
+    assert len(federation.borrower.heard(PreemptionRequested)) == BUDGET, "asked back anew, as there is a budget again"

@@ -11,7 +11,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import SubClusterState
 from shim.federation.core.subcluster_view import SubClusterView
-from shim.multicluster.core import Standing
+from shim.multicluster.core import AttemptHoldings
 from shim.multicluster.core.containers import Container, ContainerState
 from shim.ports.attempt_calls import Attempt
 from shim.queues.core.entitle import division_of
@@ -84,7 +84,7 @@ def test_only_what_is_scarce_counts():
 def test_only_a_container_that_was_given_may_be_taken(state: ContainerState, may: bool):  # noqa: FBT001
     relayed = RelayedAttempt(
         Attempt(ATTEMPT, EAST, "root.dev", "alice"),
-        Standing((a_container(state),), gib(3), gib(1), frozenset({EAST})),
+        AttemptHoldings((a_container(state),), gib(3), gib(1), frozenset({EAST})),
     )
     taken = take_snapshot(now(a_cluster(EAST, 0, 8, 8)), [relayed], {ContainerId(ATTEMPT, 2): 900.0})
     assert [(each.since_s, each.is_given) for each in taken.containers] == [(900.0, may)]
@@ -107,15 +107,15 @@ def test_the_first_container_is_the_masters_own_at_home_alone():
         return Container(grant.container, subcluster, ContainerState.GIVEN, None, grant)
 
     relayed = RelayedAttempt(
-        Attempt(ATTEMPT, EAST, "root.dev", "alice"), Standing((a_first(EAST), a_first(WEST)), gib(3))
+        Attempt(ATTEMPT, EAST, "root.dev", "alice"), AttemptHoldings((a_first(EAST), a_first(WEST)), gib(3))
     )
     taken = take_snapshot(now(a_cluster(EAST, 0, 8, 8), a_cluster(WEST, 0, 0, 8)), [relayed], {})
     assert [(each.subcluster, each.is_master) for each in taken.containers] == [(EAST, True), (WEST, False)]
 
 
 def a_span(movable: dict[tuple[SubClusterId, SubClusterId], int], queue: str = "root.prod") -> RelayedAttempt:
-    standing = Standing((), gib(8), ResourceVector(), frozenset({EAST, WEST}), movable)
-    return RelayedAttempt(Attempt(ATTEMPT, EAST, queue, "alice"), standing)
+    holdings = AttemptHoldings((), gib(8), ResourceVector(), frozenset({EAST, WEST}), movable)
+    return RelayedAttempt(Attempt(ATTEMPT, EAST, queue, "alice"), holdings)
 
 
 def test_what_waits_is_known_with_every_cluster_where_it_could_be():

@@ -179,7 +179,7 @@ async def test_a_record_that_changes_while_its_home_is_asked_is_not_submitted_an
 
     async def another_moves_it() -> None:
         await store.rehome(
-            replace(before, intent_id="another's", home_subcluster=SubClusterId("west")), was=before.standing
+            replace(before, intent_id="another's", home_subcluster=SubClusterId("west")), was=before.progress
         )
 
     store.before["find"] = another_moves_it
@@ -244,7 +244,7 @@ async def test_one_question_that_fails_does_not_stop_a_sweep(federation: Scripte
         MisbehavesFor(IsPaused(), times=9, applies=lambda request: request.path.endswith(str(an_id(1))))
     )
     await federation.wait_for(heddle.reconciliation.sweep(EAST))
-    left = [standing.application_id for standing in await federation.store.unfinished(EAST)]
+    left = [progress.application_id for progress in await federation.store.unfinished(EAST)]
     assert left == [an_id(1)], "the other ended and was forgotten: it is done with"
 
 

@@ -34,7 +34,7 @@ async def record_of(federation: ScriptedFederation) -> SubmissionRecord:
 
 
 async def is_open(federation: ScriptedFederation) -> bool:
-    return any(standing.application_id == AN_ID for standing in await federation.store.unfinished(EAST))
+    return any(progress.application_id == AN_ID for progress in await federation.store.unfinished(EAST))
 
 
 async def round_of(heddle: ScriptedHeddle, federation: ScriptedFederation, *, after_s: float = 2.0) -> None:

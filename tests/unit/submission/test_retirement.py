@@ -11,8 +11,8 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import SubmissionState
 from shim.errors import ConflictError, NeverReachedError, NotFoundError, UnavailableError
+from shim.ports.multicluster_store import RemoteSession
 from shim.ports.resource_manager import RestRequest
-from shim.ports.span_store import SpanSession
 from shim.submission.service import Accepted
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_submission
 from shim.testing.federation import ScriptedFederation, ScriptedHeddle
@@ -198,7 +198,7 @@ async def a_heddle_whose_masters_are_left_at_a_retired_cluster(federation: Scrip
     await heddle.administration.cordon(EAST, by="root")
     assert await heddle.submissions.submit(a_submission(1)) == Accepted(WEST, is_delivered=True)
     await federation.wait_for(heddle.submissions.finish())
-    await heddle.spans.save_session(SpanSession(ONE, EAST, WEST, "ada"))
+    await heddle.spans.save_session(RemoteSession(ONE, EAST, WEST, "ada"))
     await heddle.administration.undrain(EAST, by="root")
     dies(federation)
     plan = await heddle.retirement.retire(EAST, by="root")

@@ -8,14 +8,14 @@ from random import Random
 import pytest
 
 from adapters.yarn import RestResourceManager, RestSettings, read_folder
-from shim.app.host import SystemClock
+from shim.app.host_limits import SystemClock
 from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import HaState, SubClusterState
 from shim.federation.core.federation_view import FederationView, Part, ViewSettings
 from shim.federation.documents import DocumentReading
-from shim.federation.poller import Heartbeats, HeartbeatSettings
+from shim.federation.poller import PollSchedule, SubClusterPollers
 from shim.federation.polling import PollSettings
 from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.ports.resource_manager import RestRequest
@@ -41,8 +41,8 @@ class Front:
         self.seen = []
         managers = {EAST: self.manager}
         random = Random(1)  # noqa: S311 - spreads polls, protects nothing
-        settings = HeartbeatSettings(interval_s=0.3, poll=PollSettings(info_timeout_s=1.0))
-        self.heartbeats = Heartbeats(self.view, managers, self.clock, settings, random=random, listeners=[self])
+        settings = PollSchedule(interval_s=0.3, poll=PollSettings(info_timeout_s=1.0))
+        self.heartbeats = SubClusterPollers(self.view, managers, self.clock, settings, random=random, listeners=[self])
         store = InMemoryStateStore(now_s=self.clock.now_s)
         self.reading = ApplicationReading(self.view, managers, store, self.clock, ReadingSettings())
         self.documents = DocumentReading(self.view, managers, self.clock, ReadingSettings())

@@ -5,7 +5,7 @@ import pytest
 from shim.domain.allocations import ANY, Ask, AskKey
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core import Room
+from shim.multicluster.core import ClusterCapacity
 from shim.multicluster.core.asks import AskBook
 
 EAST = SubClusterId("east")
@@ -18,9 +18,9 @@ class Noted:
     def __init__(self):
         self.demands = []
 
-    def split(self, demand, rooms):
+    def split(self, demand, capacities):
         self.demands.append(demand)
-        return {rooms[0].subcluster: demand.total}
+        return {capacities[0].subcluster: demand.total}
 
     def granted(self, key, subcluster):
         pass
@@ -35,7 +35,7 @@ class Noted:
 def demand_of(*rows, containers=()):
     book, splitter = AskBook(containers), Noted()
     book.tell((Ask(KEY, place, count, relaxes) for place, count, relaxes in rows), {})
-    book.split(splitter, (Room(EAST, is_home=True),))
+    book.split(splitter, (ClusterCapacity(EAST, is_home=True),))
     return splitter.demands[0]
 
 

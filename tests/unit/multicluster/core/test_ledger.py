@@ -14,10 +14,10 @@ from shim.multicluster.core import (
     CallSession,
     CapacitySplitter,
     CloseSession,
+    ClusterCapacity,
     Finished,
     OpenSession,
     RefuseAM,
-    Room,
     SessionAnswered,
     SessionLost,
     SessionOpened,
@@ -28,9 +28,9 @@ ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
 MUCH = ResourceVector(8192, 8)
-ROOMS = (
-    Room(EAST, is_home=True, free=ResourceVector(), size=MUCH, largest=MUCH, nodes=1),
-    Room(WEST, free=MUCH, size=MUCH, largest=MUCH, nodes=1),
+CAPACITIES = (
+    ClusterCapacity(EAST, is_home=True, free=ResourceVector(), size=MUCH, largest=MUCH, nodes=1),
+    ClusterCapacity(WEST, free=MUCH, size=MUCH, largest=MUCH, nodes=1),
 )
 
 
@@ -83,7 +83,7 @@ class Talk:
     def wants(self, count=None, key=KEY, **more):
         asks = () if count is None else (Ask(key, ANY, count),)
         response_id = 0 if self.answered is None else self.answered.response_id
-        self.tell(AMCalled(AllocateCall(response_id, asks, **more), ROOMS))
+        self.tell(AMCalled(AllocateCall(response_id, asks, **more), CAPACITIES))
         self.hears(EAST)
         return self.answered
 
@@ -197,7 +197,7 @@ def test_a_count_is_raised_only_by_what_nobody_else_may_grant(talk):
 
 def test_what_a_home_refuses_is_forgotten(talk):
     huge = AskKey(5, -1, is_opportunistic=False, resource=ResourceVector(10**9, 1))
-    talk.tell(AMCalled(AllocateCall(talk.answered.response_id, (Ask(huge, ANY, 1),)), ROOMS))
+    talk.tell(AMCalled(AllocateCall(talk.answered.response_id, (Ask(huge, ANY, 1),)), CAPACITIES))
     talk.tell(SessionRefused(EAST, talk.said[EAST].serial, "InvalidResourceRequestException", "too large"))
     assert RefuseAM("InvalidResourceRequestException", "too large") in talk.effects
     talk.wants()
@@ -234,7 +234,7 @@ def test_headroom_and_nodes_are_those_of_all_clusters(talk):
     answer = AllocateAnswer(talk.response_ids[WEST] + 1, headroom=ResourceVector(2048, 2), nodes=4)
     talk.tell(SessionAnswered(WEST, talk.beats().serial, answer))
     talk.response_ids[WEST] += 1
-    talk.tell(AMCalled(AllocateCall(talk.answered.response_id), ROOMS))
+    talk.tell(AMCalled(AllocateCall(talk.answered.response_id), CAPACITIES))
     home = AllocateAnswer(talk.response_ids[EAST] + 1, headroom=ResourceVector(1024, 1), nodes=3)
     talk.tell(SessionAnswered(EAST, talk.said[EAST].serial, home))
     assert talk.answered is not None

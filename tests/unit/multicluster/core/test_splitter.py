@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from shim.domain.allocations import AskKey
 from shim.domain.ids import SubClusterId
 from shim.domain.resources import ResourceVector
-from shim.multicluster.core import CapacitySplitter, Demand, Room
+from shim.multicluster.core import CapacitySplitter, ClusterCapacity, Demand
 
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
@@ -21,15 +21,15 @@ def gib(count: int) -> ResourceVector:
 
 def a_room(name=EAST, free=10, **more):
     values = {"is_home": name == EAST, "free": gib(free), "size": gib(20), "largest": gib(10), "racks": {}} | more
-    return Room(name, **values)
+    return ClusterCapacity(name, **values)
 
 
 def a_demand(total=10, **more):
     return Demand(KEY, total, **more)
 
 
-def split(demand, *rooms, patience=3):
-    return dict(CapacitySplitter(patience).split(demand, rooms))
+def split(demand, *capacities, patience=3):
+    return dict(CapacitySplitter(patience).split(demand, capacities))
 
 
 def test_what_is_asked_for_is_split_by_free_room():
@@ -37,13 +37,13 @@ def test_what_is_asked_for_is_split_by_free_room():
 
 
 def test_weights_of_the_queue_bend_the_split_and_zero_is_never():
-    rooms = [a_room(EAST, 10), a_room(WEST, 10, weight=3.0), a_room(NORTH, 10, weight=0.0)]
-    assert split(a_demand(8), *rooms) == {EAST: 2, WEST: 6}
+    capacities = [a_room(EAST, 10), a_room(WEST, 10, weight=3.0), a_room(NORTH, 10, weight=0.0)]
+    assert split(a_demand(8), *capacities) == {EAST: 2, WEST: 6}
 
 
 def test_what_nothing_is_free_for_waits_in_proportion_to_the_sizes():
-    rooms = [a_room(EAST, 0, size=gib(10)), a_room(WEST, 0, size=gib(30))]
-    assert split(a_demand(8), *rooms) == {EAST: 2, WEST: 6}
+    capacities = [a_room(EAST, 0, size=gib(10)), a_room(WEST, 0, size=gib(30))]
+    assert split(a_demand(8), *capacities) == {EAST: 2, WEST: 6}
 
 
 def test_free_room_is_filled_before_anything_waits():
@@ -51,17 +51,17 @@ def test_free_room_is_filled_before_anything_waits():
 
 
 def test_asks_for_hosts_go_to_the_cluster_of_the_hosts():
-    rooms = [a_room(EAST, 10, racks={"e1": "/r"}), a_room(WEST, 1, racks={"w1": "/r", "w2": "/r"})]
+    capacities = [a_room(EAST, 10, racks={"e1": "/r"}), a_room(WEST, 1, racks={"w1": "/r", "w2": "/r"})]
     demand = a_demand(4, places={"w1": 2, "w2": 2, "/r": 4})
-    assert split(demand, *rooms) == {WEST: 4}
+    assert split(demand, *capacities) == {WEST: 4}
 
 
 def test_strict_asks_go_nowhere_else_and_unknown_names_are_the_homes():
-    rooms = [a_room(EAST, 10, racks={"e1": "/re"}), a_room(WEST, 10, racks={"w1": "/rw"})]
-    assert split(a_demand(3, places={"w1": 3}, is_strict=True), *rooms) == {WEST: 3}
-    assert split(a_demand(3, places={"/rw": 3}, is_strict=True), *rooms) == {WEST: 3}
-    assert split(a_demand(3, places={"nobody": 3}, is_strict=True), *rooms) == {EAST: 3}
-    assert split(a_demand(4, places={"e1": 1, "w1": 3}, is_strict=True), *rooms) == {EAST: 1, WEST: 3}
+    capacities = [a_room(EAST, 10, racks={"e1": "/re"}), a_room(WEST, 10, racks={"w1": "/rw"})]
+    assert split(a_demand(3, places={"w1": 3}, is_strict=True), *capacities) == {WEST: 3}
+    assert split(a_demand(3, places={"/rw": 3}, is_strict=True), *capacities) == {WEST: 3}
+    assert split(a_demand(3, places={"nobody": 3}, is_strict=True), *capacities) == {EAST: 3}
+    assert split(a_demand(4, places={"e1": 1, "w1": 3}, is_strict=True), *capacities) == {EAST: 1, WEST: 3}
 
 
 @pytest.mark.parametrize(
@@ -74,8 +74,8 @@ def test_strict_asks_go_nowhere_else_and_unknown_names_are_the_homes():
 )
 def test_a_cluster_that_cannot_have_it_gets_nothing(flaw):
     key = replace(KEY, resource=ResourceVector(1024, 1, {"gpu": 1}))
-    rooms = [a_room(EAST, 1), a_room(WEST, 50, **flaw)]
-    assert split(Demand(key, 5), *rooms) == {EAST: 5}
+    capacities = [a_room(EAST, 1), a_room(WEST, 50, **flaw)]
+    assert split(Demand(key, 5), *capacities) == {EAST: 5}
 
 
 def test_labels_must_be_there_and_opportunistic_containers_stay_at_home():
@@ -92,20 +92,20 @@ def test_where_nobody_can_have_it_the_home_says_so():
 
 
 def test_what_stands_stays_and_only_the_difference_is_placed():
-    rooms = [a_room(EAST, 0), a_room(WEST, 50)]
-    assert split(a_demand(10, standing={EAST: 6}), *rooms) == {EAST: 6, WEST: 4}
+    capacities = [a_room(EAST, 0), a_room(WEST, 50)]
+    assert split(a_demand(10, standing={EAST: 6}), *capacities) == {EAST: 6, WEST: 4}
 
 
 def test_less_is_taken_from_where_there_is_least_room():
-    rooms = [a_room(EAST, 1), a_room(WEST, 50)]
-    assert split(a_demand(5, standing={EAST: 4, WEST: 4}), *rooms) == {EAST: 1, WEST: 4}
+    capacities = [a_room(EAST, 1), a_room(WEST, 50)]
+    assert split(a_demand(5, standing={EAST: 4, WEST: 4}), *capacities) == {EAST: 1, WEST: 4}
 
 
 def test_asks_that_starve_move_as_far_as_there_is_room_elsewhere():
-    rooms = [a_room(EAST, 0), a_room(WEST, 4)]
+    capacities = [a_room(EAST, 0), a_room(WEST, 4)]
     waiting = a_demand(6, standing={EAST: 6}, starved={EAST: 2})
-    assert split(waiting, *rooms) == {EAST: 6}
-    assert split(replace(waiting, starved={EAST: 3}), *rooms) == {EAST: 2, WEST: 4}
+    assert split(waiting, *capacities) == {EAST: 6}
+    assert split(replace(waiting, starved={EAST: 3}), *capacities) == {EAST: 2, WEST: 4}
     assert split(replace(waiting, starved={EAST: 9}), a_room(EAST, 0), a_room(WEST, 0)) == {EAST: 6}
 
 
@@ -124,8 +124,10 @@ counts = st.dictionaries(names, st.integers(0, 30), max_size=3)
 )
 def test_the_parts_always_add_up(total, standing, starved, free, weights, places, is_strict):
     racks = ({"e1": "/r"}, {"w1": "/r", "w2": "/r"}, {})
-    rooms = [a_room(name, free[at], weight=weights[at], racks=racks[at]) for at, name in enumerate((EAST, WEST, NORTH))]
+    capacities = [
+        a_room(name, free[at], weight=weights[at], racks=racks[at]) for at, name in enumerate((EAST, WEST, NORTH))
+    ]
     demand = Demand(KEY, total, places=places, is_strict=is_strict, standing=standing, starved=starved)
-    parts = split(demand, *rooms)
+    parts = split(demand, *capacities)
     assert sum(parts.values()) == total
     assert all(count > 0 for count in parts.values()) or total == 0

@@ -4,7 +4,16 @@ from dataclasses import replace
 
 import pytest
 
-from shim.domain.allocations import ANY, AllocateAnswer, Ask, AskedBack, AskKey, Ended, NodeNews, SessionRequest
+from shim.domain.allocations import (
+    ANY,
+    AllocateAnswer,
+    Ask,
+    AskKey,
+    Ended,
+    NodeNews,
+    PreemptedContainer,
+    SessionRequest,
+)
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
@@ -168,7 +177,10 @@ def test_what_is_asked_back_stands_beside_what_the_home_itself_asks_back():
     )
     home = read_allocate_answer(an_answer(preempt=own).SerializeToString())
     first, second = (ContainerId(CONTAINER_ID.attempt, number) for number in (5, 6))
-    asked = (AskedBack(first, is_strict=True), AskedBack(second, is_strict=False, grant=home.grants[0]))
+    asked = (
+        PreemptedContainer(first, is_strict=True),
+        PreemptedContainer(second, is_strict=False, grant=home.grants[0]),
+    )
     said = AllocateResponseProto.FromString(write_allocate_answer(replace(home, asked_back=asked))).preempt
     assert [each.id.id for each in said.strictContract.container] == [5, 77]
     assert [each.id.id for each in said.contract.container] == [6]

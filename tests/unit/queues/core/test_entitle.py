@@ -10,7 +10,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.federation.core.subcluster_view import SubClusterView
-from shim.queues.core.entitle import Applicant, Round, ShareSettings, decide_starts
+from shim.queues.core.entitle import PendingApplication, Round, ShareSettings, decide_starts
 from shim.queues.core.share_load import LiveApplication, QueueLoad, measure, nowhere
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -47,9 +47,9 @@ def running(queue: str, count: int, home: SubClusterId = EAST, user: str = "alic
 
 def waiting(
     queue: str, count: int, user: str = "alice", first: int = 1, resource: ResourceVector = GIB
-) -> list[Applicant]:
+) -> list[PendingApplication]:
     return [
-        Applicant(ApplicationId(1, number), queue, user, resource, since_ms=number)
+        PendingApplication(ApplicationId(1, number), queue, user, resource, since_ms=number)
         for number in range(first, first + count)
     ]
 
@@ -57,17 +57,17 @@ def waiting(
 def a_round(
     policy: SharePolicy,
     clusters: Sequence[SubClusterView],
-    applicants: Sequence[Applicant],
+    applications: Sequence[PendingApplication],
     live: Sequence[LiveApplication] = (),
     **admissions: Admission,
 ) -> Round:
     words = {SubClusterId(name): word for name, word in admissions.items()}
     load = measure(policy, clusters, words, live, absent_after_s=60.0)
-    return decide_starts(policy, load, applicants, ShareSettings())
+    return decide_starts(policy, load, applications, ShareSettings())
 
 
-def started(outcome: Round, applicants: Sequence[Applicant], queue: str) -> int:
-    mine = {one.application_id for one in applicants if one.queue == queue}
+def started(outcome: Round, applications: Sequence[PendingApplication], queue: str) -> int:
+    mine = {one.application_id for one in applications if one.queue == queue}
     return len(mine & set(outcome.starters))
 
 
@@ -78,31 +78,31 @@ IDLE = (
 
 
 def test_two_queues_with_much_to_do_start_by_their_weights_over_all_clusters_together():
-    applicants = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
-    outcome = a_round(THREE_TO_ONE, IDLE, applicants)
-    assert started(outcome, applicants, "root.prod") == 12
-    assert started(outcome, applicants, "root.dev") == 4
-    assert outcome.standings["root.prod"].entitlement == pytest.approx(0.75)
+    applications = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
+    outcome = a_round(THREE_TO_ONE, IDLE, applications)
+    assert started(outcome, applications, "root.prod") == 12
+    assert started(outcome, applications, "root.dev") == 4
+    assert outcome.statuses["root.prod"].entitlement == pytest.approx(0.75)
     assert "entitled to 25%" in outcome.reasons["root.dev"]
 
 
 def test_what_nobody_wants_is_borrowed():
-    applicants = waiting("root.dev", 50)
-    outcome = a_round(THREE_TO_ONE, IDLE, applicants)
+    applications = waiting("root.dev", 50)
+    outcome = a_round(THREE_TO_ONE, IDLE, applications)
     assert len(outcome.starters) == 16
-    dev = outcome.standings["root.dev"]
+    dev = outcome.statuses["root.dev"]
     assert dev.entitlement == pytest.approx(1.0)
     assert dev.share == pytest.approx(0.25)
-    assert outcome.standings["root.prod"].lent == pytest.approx(0.75)
+    assert outcome.statuses["root.prod"].lent == pytest.approx(0.75)
 
 
 def test_a_queue_that_borrowed_waits_while_another_is_below_its_share():
     full = a_cluster(EAST, a_queue("root.prod"), a_queue("root.dev", used=8), used=8)
-    applicants = waiting("root.prod", 3) + waiting("root.dev", 3, first=100)
-    outcome = a_round(THREE_TO_ONE, [full], applicants, running("dev", 8))
-    assert started(outcome, applicants, "root.prod") == 3
-    assert started(outcome, applicants, "root.dev") == 0
-    assert outcome.standings["root.dev"].borrowed == pytest.approx(0.75)
+    applications = waiting("root.prod", 3) + waiting("root.dev", 3, first=100)
+    outcome = a_round(THREE_TO_ONE, [full], applications, running("dev", 8))
+    assert started(outcome, applications, "root.prod") == 3
+    assert started(outcome, applications, "root.dev") == 0
+    assert outcome.statuses["root.dev"].borrowed == pytest.approx(0.75)
 
 
 def test_usage_on_one_cluster_counts_against_the_share_on_the_other():
@@ -110,25 +110,25 @@ def test_usage_on_one_cluster_counts_against_the_share_on_the_other():
         a_cluster(EAST, a_queue("root.prod"), a_queue("root.dev", used=4), used=4),
         a_cluster(WEST, a_queue("root.prod"), a_queue("root.dev")),
     )
-    applicants = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
-    outcome = a_round(THREE_TO_ONE, clusters, applicants, running("dev", 4))
-    assert started(outcome, applicants, "root.dev") == 0
-    assert started(outcome, applicants, "root.prod") == 12
+    applications = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
+    outcome = a_round(THREE_TO_ONE, clusters, applications, running("dev", 4))
+    assert started(outcome, applications, "root.dev") == 0
+    assert started(outcome, applications, "root.prod") == 12
 
 
 def test_an_application_on_its_way_counts_before_any_cluster_shows_it():
     on_way = [LiveApplication(EAST, "root.dev", "alice", has_started=False)] * 4
-    applicants = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
-    outcome = a_round(THREE_TO_ONE, IDLE, applicants, on_way)
-    assert started(outcome, applicants, "root.dev") == 0
+    applications = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
+    outcome = a_round(THREE_TO_ONE, IDLE, applications, on_way)
+    assert started(outcome, applications, "root.dev") == 0
 
 
 def test_an_application_counts_with_what_others_of_its_queue_hold_on_average():
     clusters = (a_cluster(EAST, a_queue("root.prod", used=4), a_queue("root.dev"), used=4), IDLE[1])
-    applicants = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
-    outcome = a_round(THREE_TO_ONE, clusters, applicants, running("prod", 2))
-    assert started(outcome, applicants, "root.prod") == 4  # of 2 GiB each, beside the 4 GiB that are held
-    assert started(outcome, applicants, "root.dev") == 4
+    applications = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
+    outcome = a_round(THREE_TO_ONE, clusters, applications, running("prod", 2))
+    assert started(outcome, applications, "root.prod") == 4  # of 2 GiB each, beside the 4 GiB that are held
+    assert started(outcome, applications, "root.dev") == 4
 
 
 def test_applications_that_hold_a_master_alone_count_with_what_others_held():
@@ -137,13 +137,13 @@ def test_applications_that_hold_a_master_alone_count_with_what_others_held():
         a_cluster(EAST, a_queue("root.prod", used=3), a_queue("root.dev", used=4), used=7),
         a_cluster(WEST, a_queue("root.prod", used=0), a_queue("root.dev"), used=0),
     )
-    applicants = waiting("root.prod", 9) + waiting("root.dev", 9, first=100)
+    applications = waiting("root.prod", 9) + waiting("root.dev", 9, first=100)
     live = running("prod", 3) + running("dev", 1)
     load = measure(THREE_TO_ONE, clusters, {}, live, absent_after_s=60.0)
     load.queues["root.prod"].learnt = gib(4)
-    assert decide_starts(THREE_TO_ONE, load.copy(), applicants, ShareSettings()).starters == []
+    assert decide_starts(THREE_TO_ONE, load.copy(), applications, ShareSettings()).starters == []
     load.queues["root.prod"].learnt = gib(1)
-    starters = decide_starts(THREE_TO_ONE, load.copy(), applicants, ShareSettings()).starters
+    starters = decide_starts(THREE_TO_ONE, load.copy(), applications, ShareSettings()).starters
     assert len(starters) == 9
 
 
@@ -161,11 +161,11 @@ def test_what_applications_hold_is_learnt_at_once_and_forgotten_slowly():
 
 def test_a_queue_that_holds_nothing_starts_an_application_that_is_larger_than_its_entitlement():
     full = a_cluster(EAST, a_queue("root.prod", used=8), a_queue("root.dev"), used=8)
-    applicants = waiting("root.prod", 3) + waiting("root.dev", 3, first=100)
+    applications = waiting("root.prod", 3) + waiting("root.dev", 3, first=100)
     load = measure(THREE_TO_ONE, [full], {}, running("prod", 8), absent_after_s=60.0)
     load.queues["root.dev"].learnt = gib(8)
-    outcome = decide_starts(THREE_TO_ONE, load, applicants, ShareSettings())
-    assert started(outcome, applicants, "root.dev") == 1
+    outcome = decide_starts(THREE_TO_ONE, load, applications, ShareSettings())
+    assert started(outcome, applications, "root.dev") == 1
 
 
 def test_a_few_may_wait_at_the_clusters_while_nobody_else_wants_anything():
@@ -177,42 +177,42 @@ def test_a_few_may_wait_at_the_clusters_while_nobody_else_wants_anything():
 
 def test_a_cluster_that_was_silent_for_too_long_is_not_divided():
     clusters = (IDLE[0], a_cluster(WEST, a_queue("root.prod", used=8), used=8, age_s=61))
-    applicants = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
-    outcome = a_round(THREE_TO_ONE, clusters, applicants, running("prod", 8, WEST))
-    assert started(outcome, applicants, "root.prod") == 6
-    assert started(outcome, applicants, "root.dev") == 2
+    applications = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
+    outcome = a_round(THREE_TO_ONE, clusters, applications, running("prod", 8, WEST))
+    assert started(outcome, applications, "root.prod") == 6
+    assert started(outcome, applications, "root.dev") == 2
 
 
 def test_a_cluster_that_takes_nothing_new_counts_with_what_it_holds():
     clusters = (IDLE[0], a_cluster(WEST, a_queue("root.prod", used=2), used=2))
-    applicants = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
-    outcome = a_round(THREE_TO_ONE, clusters, applicants, running("prod", 2, WEST), west=Admission.DRAINING)
-    assert started(outcome, applicants, "root.prod") + started(outcome, applicants, "root.dev") == 8
+    applications = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
+    outcome = a_round(THREE_TO_ONE, clusters, applications, running("prod", 2, WEST), west=Admission.DRAINING)
+    assert started(outcome, applications, "root.prod") + started(outcome, applications, "root.dev") == 8
 
 
 def test_queues_that_nobody_named_count_as_one_of_weight_1():
     crowded = a_cluster(
         EAST, a_queue("root.prod"), a_queue("root.dev"), a_queue("root.other", used=8, pending=80), used=8
     )
-    applicants = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
-    outcome = a_round(THREE_TO_ONE, [crowded], applicants)
-    assert started(outcome, applicants, "root.prod") == 5  # 3/5 of 8, to the nearest
-    assert started(outcome, applicants, "root.dev") == 2
+    applications = waiting("root.prod", 50) + waiting("root.dev", 50, first=100)
+    outcome = a_round(THREE_TO_ONE, [crowded], applications)
+    assert started(outcome, applications, "root.prod") == 5  # 3/5 of 8, to the nearest
+    assert started(outcome, applications, "root.dev") == 2
 
 
 def test_a_queue_of_weight_0_gets_what_is_left():
     policy = SharePolicy((FederatedQueue("root.prod", weight=1), FederatedQueue("root.dev", weight=0)))
-    applicants = waiting("root.prod", 3) + waiting("root.dev", 50, first=100)
-    outcome = a_round(policy, [IDLE[0]], applicants)
-    assert started(outcome, applicants, "root.prod") == 3
-    assert started(outcome, applicants, "root.dev") == 5
+    applications = waiting("root.prod", 3) + waiting("root.dev", 50, first=100)
+    outcome = a_round(policy, [IDLE[0]], applications)
+    assert started(outcome, applications, "root.prod") == 3
+    assert started(outcome, applications, "root.dev") == 5
 
 
 def test_queues_without_any_capacity_let_nobody_starve_and_divide_nothing_by_zero():
     empty = a_cluster(EAST, a_queue("root.prod"), size=0)
     outcome = a_round(THREE_TO_ONE, [empty], waiting("root.prod", 50))
     assert len(outcome.starters) == 2
-    assert outcome.standings["root.prod"].entitlement == 0
+    assert outcome.statuses["root.prod"].entitlement == 0
 
 
 LIMITS = {
@@ -225,8 +225,8 @@ LIMITS = {
 
 @pytest.mark.parametrize(("queue", "most", "why"), LIMITS.values(), ids=LIMITS.keys())
 def test_limits_hold_over_all_clusters(queue: FederatedQueue, most: int, why: str):
-    applicants = waiting("root.prod", 20) + waiting("root.prod", 20, "bob", first=100)
-    outcome = a_round(SharePolicy((queue,)), IDLE, applicants)
+    applications = waiting("root.prod", 20) + waiting("root.prod", 20, "bob", first=100)
+    outcome = a_round(SharePolicy((queue,)), IDLE, applications)
     assert len(outcome.starters) == most
     assert why in outcome.reasons["root.prod"]
 
@@ -234,8 +234,8 @@ def test_limits_hold_over_all_clusters(queue: FederatedQueue, most: int, why: st
 def test_a_user_holds_no_more_than_his_part():
     policy = SharePolicy((FederatedQueue("root.prod", weight=1, user_maximum=0.25),))
     clusters = (a_cluster(EAST, a_queue("root.prod", used=3), used=3), IDLE[1])
-    applicants = waiting("root.prod", 20) + waiting("root.prod", 2, "bob", first=100)
-    outcome = a_round(policy, clusters, applicants, running("prod", 3))
+    applications = waiting("root.prod", 20) + waiting("root.prod", 2, "bob", first=100)
+    outcome = a_round(policy, clusters, applications, running("prod", 3))
     assert [number.sequence for number in outcome.starters] == [1, 100, 101]
 
 
@@ -248,22 +248,22 @@ def test_the_maximum_of_a_parent_holds_for_all_below_it():
         )
     )
     clusters = [a_cluster(EAST, a_queue("root.lab.a"), a_queue("root.lab.b"), size=16)]
-    applicants = waiting("root.lab.a", 20) + waiting("root.lab.b", 20, first=100)
-    outcome = a_round(policy, clusters, applicants)
-    assert started(outcome, applicants, "root.lab.a") == started(outcome, applicants, "root.lab.b") == 2
+    applications = waiting("root.lab.a", 20) + waiting("root.lab.b", 20, first=100)
+    outcome = a_round(policy, clusters, applications)
+    assert started(outcome, applications, "root.lab.a") == started(outcome, applications, "root.lab.b") == 2
 
 
 def test_users_take_turns_where_the_policy_says_so():
     policy = SharePolicy((FederatedQueue("root.prod", weight=1, max_running=4, order="users"),))
-    applicants = waiting("root.prod", 9) + waiting("root.prod", 2, "bob", first=100)
-    outcome = a_round(policy, IDLE, applicants)
+    applications = waiting("root.prod", 9) + waiting("root.prod", 2, "bob", first=100)
+    outcome = a_round(policy, IDLE, applications)
     assert [number.sequence for number in outcome.starters] == [1, 100, 2, 101]
 
 
 def test_who_came_first_is_next_and_positions_are_told():
     policy = SharePolicy((FederatedQueue("root.prod", weight=1, max_running=1),))
-    applicants = list(reversed(waiting("root.prod", 3)))
-    outcome = a_round(policy, IDLE, applicants)
+    applications = list(reversed(waiting("root.prod", 3)))
+    outcome = a_round(policy, IDLE, applications)
     assert [number.sequence for number in outcome.starters] == [1]
     assert [number.sequence for number in outcome.queues["root.prod"]] == [2, 3]
 

@@ -16,7 +16,7 @@ from shim.domain.preemption import (
 )
 from shim.domain.resources import ResourceVector
 from shim.queues.core.preemption import Preemption
-from shim.queues.core.preemption_effects import PreemptionSettings, Restrain, Step
+from shim.queues.core.preemption_effects import CapDemand, PreemptionSettings, Step
 from shim.queues.core.preemption_sizes import easy, lacking
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -82,7 +82,7 @@ def test_room_is_made_where_something_can_be_taken_and_the_ask_could_be():
     full_of_prod = Clusters(containers_at(WEST, range(2, 10)), 8, spanning(4))
     effects = full_of_prod.look(4)
     assert asked_at(effects) == [WEST] * 4
-    assert any(isinstance(each, Restrain) and each.amount is not None for each in effects), "who could be in the way"
+    assert any(isinstance(each, CapDemand) and each.amount is not None for each in effects), "who could be in the way"
 
 
 def test_an_ask_that_could_be_nowhere_else_gets_room_where_it_waits():
@@ -136,12 +136,12 @@ class SilentAtTimes(Clusters):
 
 
 def lifted(effects: list[object]) -> bool:
-    return any(isinstance(each, Restrain) and each.amount is None for each in effects)
+    return any(isinstance(each, CapDemand) and each.amount is None for each in effects)
 
 
 def test_what_is_held_back_stays_so_when_one_poll_is_missed_and_goes_out_when_silence_lasts():
     clusters = SilentAtTimes(containers_at(WEST, range(2, 10)), 8, spanning(4))
-    assert any(isinstance(each, Restrain) and each.amount is not None for each in clusters.look(2))
+    assert any(isinstance(each, CapDemand) and each.amount is not None for each in clusters.look(2))
     clusters.is_silent = True
     assert clusters.look(1) == [], "one missed poll says nothing"
     assert clusters.look(int(PATIENCE.stale_s) - 2) == []

@@ -9,7 +9,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, Su
 from shim.domain.launches import Waiting
 from shim.domain.resources import ResourceVector
 from shim.scheduling.durations import DurationModel
-from shim.scheduling.global_master.kinship import Kinship
+from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.global_master.waiting_table import WaitingTable
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -23,8 +23,8 @@ def waiting(count, **more):
     return Waiting(**({"wanted": count, "unpromised": count, "subclusters": BOTH} | more))
 
 
-def an_empty_table(kin_of=lambda _: ""):
-    return WaitingTable(60.0, Kinship(DurationModel()), kin_of)
+def an_empty_table(recurring_key=lambda _: ""):
+    return WaitingTable(60.0, RecurringJobModels(DurationModel()), recurring_key)
 
 
 def a_table(**counts):
@@ -127,9 +127,9 @@ def test_whose_containers_take_the_least_time_goes_first_however_many_they_are()
     assert before_by_work(table, OLD) == [YOUNG]
     assert before_by_work(table, YOUNG) == []
     assert before(table, YOUNG) == [(OLD, 3)], "by numbers"
-    told = table.reckoning(OLD, "learnt-work", 1.0)
+    told = table.estimate(OLD, "learnt-work", 1.0)
     assert (told.work_s, told.container_s, told.ended, told.running) == (300.0, 100.0, 4, 0)
-    assert table.reckoning(OLD, "fifo", 1.0) is None
+    assert table.estimate(OLD, "fifo", 1.0) is None
     table.tell(YOUNG, KEY, waiting(40), 1.0)
     assert before_by_work(table, OLD) == [], "400 s by now"
 
@@ -141,7 +141,7 @@ def test_who_runs_for_long_without_an_end_is_expected_to_take_longer():
     for number in range(20):
         table.begun(OLD, ContainerId(OLD, number), -500.0)
     assert before_by_work(table, OLD) == [YOUNG]
-    expected = [table.reckoning(OLD, "learnt-work", at_s).container_s for at_s in (1.0, 5000.0)]
+    expected = [table.estimate(OLD, "learnt-work", at_s).container_s for at_s in (1.0, 5000.0)]
     assert 500.0 < expected[0] < expected[1]
 
 
@@ -150,9 +150,9 @@ def test_who_has_not_begun_is_tried_first_and_one_promise_is_the_trial():
     ran(table, MIDDLE, 1000.0)
     table.begun(OLD, ContainerId(OLD, 1), 0.0)
     assert before_by_work(table, OLD) == [YOUNG]
-    trial = table.reckoning(YOUNG, "learnt-work", 1.0).work_s
+    trial = table.estimate(YOUNG, "learnt-work", 1.0).work_s
     table.tell(YOUNG, KEY, waiting(9, unpromised=8, promised_at=BOTH), 1.0)
-    assert table.reckoning(YOUNG, "learnt-work", 1.0).work_s > trial
+    assert table.estimate(YOUNG, "learnt-work", 1.0).work_s > trial
 
 
 def test_what_was_cut_short_or_is_not_known_teaches_nothing():
@@ -160,22 +160,22 @@ def test_what_was_cut_short_or_is_not_known_teaches_nothing():
     ran(table, OLD, 5.0, is_whole=False)
     table.ended(OLD, ContainerId(OLD, 99), 1.0, is_whole=True)
     table.ended(YOUNG, ContainerId(YOUNG, 1), 1.0, is_whole=True)
-    told = table.reckoning(OLD, "learnt-work", 1.0)
+    told = table.estimate(OLD, "learnt-work", 1.0)
     assert (told.ended, told.running, told.others) == (0, 0, 0)
     table.leave(OLD)
-    assert table.reckoning(OLD, "learnt-work", 1.0) is None
+    assert table.estimate(OLD, "learnt-work", 1.0) is None
 
 
 def test_applications_that_are_alike_are_expected_alike():
-    kin = {OLD.application: "a", MIDDLE.application: "b", YOUNG.application: "a"}
-    table = an_empty_table(kin.get)
+    job_key = {OLD.application: "a", MIDDLE.application: "b", YOUNG.application: "a"}
+    table = an_empty_table(job_key.get)
     ran(table, OLD, 1000.0)
     ran(table, MIDDLE, 10.0)
     again = ApplicationAttemptId(ApplicationId(1, 9), 1)
-    kin[again.application] = "b"
+    job_key[again.application] = "b"
     table.tell(YOUNG, KEY, waiting(3), 0.0)
     table.tell(again, KEY, waiting(3), 0.0)
     assert before_by_work(table, YOUNG) == [again]
-    assert table.reckoning(again, "learnt-work", 1.0).alike == 1
-    kin[again.application] = "a"
+    assert table.estimate(again, "learnt-work", 1.0).alike == 1
+    job_key[again.application] = "a"
     assert before_by_work(table, YOUNG) == [again], "it was known by then"

@@ -11,7 +11,7 @@ from shim.domain.ids import SubClusterId
 from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError, NotAuthenticatedError
 from shim.federation.core.federation_view import FederationView
 from shim.identity.service import Caller, IdentityRules, IdentityService
-from shim.queues.admission import WaitingRoom
+from shim.queues.admission import AdmissionQueue
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.policies import PolicyService
 from shim.queues.preemption_log import PreemptionLog
@@ -35,7 +35,7 @@ class Asked:
         self.policies = PolicyService(
             InMemoryPolicyStore(clock.now_s), POLICY, lambda text, source: parse_policy(text, source=source), clock
         )
-        room = WaitingRoom(
+        room = AdmissionQueue(
             policy=lambda: self.policies.current,
             view=view or FederationView(()),
             admissions={},

@@ -53,7 +53,7 @@ from shim.protocol.proto.messages import (
     YarnApplicationStateProto,
 )
 from shim.protocol.yarn import application_message, application_of
-from shim.queues.admission import WaitingRoom
+from shim.queues.admission import AdmissionQueue
 from shim.queues.core.entitle import ShareSettings
 from shim.server.rpc import ClientService, ClientUseCases
 from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
@@ -793,7 +793,7 @@ async def test_s13_a_move_to_a_queue_with_an_access_list_is_for_those_on_it(serv
 def restricted(server):
     """Have a queue that alice alone may submit to."""
     policy = SharePolicy((FederatedQueue("root.prod", submit=("alice",)),))
-    server.heddle.control._room = WaitingRoom(
+    server.heddle.control._room = AdmissionQueue(
         policy=lambda: policy,
         view=server.heddle.view,
         admissions={},

@@ -41,7 +41,7 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn import application_message, application_of
 
-__all__ = ["HomeLogin", "SpanCluster", "SpanClusters"]
+__all__ = ["HomeLogin", "SchedulingCluster", "SchedulingClusters"]
 
 _ACCEPTED, _RUNNING = YarnApplicationStateProto.Value("ACCEPTED"), YarnApplicationStateProto.Value("RUNNING")
 _FINISHED, _KILLED = YarnApplicationStateProto.Value("FINISHED"), YarnApplicationStateProto.Value("KILLED")
@@ -63,7 +63,7 @@ class _Application:
 
 
 @dataclass
-class SpanCluster:
+class SchedulingCluster:
     """One cluster; implements `ResourceManagerRPC` for clients, and hears masters by `master_call`.
 
     Attributes:
@@ -262,7 +262,7 @@ def _refusal(java_class: str, message: str) -> RPCAnswer:
 class _Login:
     """Implements `SchedulerLogin`; the token's identifier names the application."""
 
-    cluster: SpanCluster
+    cluster: SchedulingCluster
     application: ApplicationId
     token: TokenProto
 
@@ -281,7 +281,7 @@ class _Login:
 class HomeLogin:
     """Implements `HomeSession`: an ApplicationMaster's own login at its home."""
 
-    cluster: SpanCluster
+    cluster: SchedulingCluster
     application: ApplicationId
     is_open: bool = True
 
@@ -291,10 +291,10 @@ class HomeLogin:
 
 
 @dataclass
-class SpanClusters:
+class SchedulingClusters:
     """Implements `SchedulerLogins` over some clusters."""
 
-    clusters: Mapping[SubClusterId, SpanCluster]
+    clusters: Mapping[SubClusterId, SchedulingCluster]
 
     def log_in(self, subcluster: SubClusterId, token: bytes) -> _Login:
         """A login by token."""

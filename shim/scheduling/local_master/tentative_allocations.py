@@ -1,9 +1,9 @@
 """What a Local Master has promised and its ResourceManager has not granted yet.
 
-The truth about free resources is the newest report: what each node has, less what it holds. A promise takes away from
-that until its containers are granted and a report that was begun later shows them, until it is withdrawn, or until it
-is too old: whoever got it may have died. Containers are promised by the nodes that could hold them now, so that no two
-promises count on the same memory of the same node; on which node they come to run is the ResourceManager's to say.
+The truth about free resources is the newest report: what each node has, less what it holds. A tentative allocation is
+subtracted from that until a later report shows its containers, until it is withdrawn, or until it is too old: its
+holder may have died. Containers are allocated on the nodes that could hold them now, so that no two allocations count
+on the same memory of the same node. The ResourceManager decides on which node they run.
 
 A Global Master keeps the same book of what it believes, with what it was told of others' promises in it.
 """
@@ -13,14 +13,14 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.ids import SubClusterId
-from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Promised
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, TentativelyAllocated
 from shim.domain.queues import QueueReport
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.scheduling.local_master.node_room import NodeRoom, Places
+from shim.scheduling.local_master.node_capacity import NodeCapacity, Places
 
-__all__ = ["Kinds", "PromiseBook"]
+__all__ = ["Kinds", "TentativeAllocations"]
 
 _OTHERS = ""
 _BEFORE = "before"
@@ -38,7 +38,7 @@ Kinds = tuple[tuple[ContainerKind, int], ...]
 
 
 @dataclass(slots=True)
-class _Promise:
+class _TentativeAllocation:
     """Containers of one kind that are counted though no report shows them.
 
     Attributes:
@@ -69,21 +69,21 @@ class _Answer:
     withdrawn: int = 0
 
 
-class PromiseBook:
+class TentativeAllocations:
     """See the module. It never reads a clock: times are told, in seconds by one clock.
 
     Args:
         subcluster: Whose.
-        lasts_s: A promise that is older than this is no more.
+        lasts_s: A tentative allocation that is older than this is no more.
     """
 
     def __init__(self, subcluster: SubClusterId, lasts_s: float) -> None:
         self._subcluster = subcluster
         self._lasts_s = lasts_s
-        self._nodes = NodeRoom(subcluster)
+        self._nodes = NodeCapacity(subcluster)
         self._queues: Mapping[str, QueueReport] = {}
-        self._promises: dict[ProposalKey, _Promise] = {}
-        self._granted: list[_Promise] = []
+        self._allocations: dict[ProposalKey, _TentativeAllocation] = {}
+        self._granted: list[_TentativeAllocation] = []
         self._answers: OrderedDict[ProposalKey, _Answer] = OrderedDict()
         self._rooms: dict[tuple[ContainerKind, Kinds], int] = {}
         self.reported_at_s = float("-inf")
@@ -103,16 +103,16 @@ class PromiseBook:
         self.reported_at_s, self._queues = polled_at_s, queues
         self._nodes.apply(nodes)
         self._granted = [each for each in self._granted if each.at_s >= polled_at_s]
-        for key in [key for key in self._promises if key[0] == _OTHERS]:
-            del self._promises[key]
+        for key in [key for key in self._allocations if key[0] == _OTHERS]:
+            del self._allocations[key]
         self.expire(polled_at_s)
         self._place_again()
 
     def expire(self, at_s: float) -> None:
         """Forget promises that are too old."""
-        for key, promise in list(self._promises.items()):
-            if promise.at_s + self._lasts_s < at_s:
-                self._release(key, promise.count)
+        for key, allocation in list(self._allocations.items()):
+            if allocation.at_s + self._lasts_s < at_s:
+                self._release(key, allocation.count)
         if any(each.at_s + self._lasts_s < at_s for each in self._granted):  # reports have stopped, not the cluster
             self._granted = [each for each in self._granted if each.at_s + self._lasts_s >= at_s]
             self._place_again()
@@ -143,8 +143,10 @@ class PromiseBook:
         for number, (other, wanted) in enumerate(before):
             count = min(wanted, self.room(other))
             if count:
-                self._promises[_BEFORE, number] = promise = _Promise(_BEFORE, other, count, self.reported_at_s)
-                self._place(promise)
+                self._allocations[_BEFORE, number] = allocation = _TentativeAllocation(
+                    _BEFORE, other, count, self.reported_at_s
+                )
+                self._place(allocation)
         left = self.room(kind)
         for number in range(len(before)):
             self._release((_BEFORE, number), _NO_BOUND)
@@ -159,8 +161,10 @@ class PromiseBook:
         if known is None:
             accepted = min(proposal.count, self.room(proposal.kind)) if proposal.count > 0 else 0
             if accepted:
-                self._promises[key] = promise = _Promise(proposal.holder, proposal.kind, accepted, at_s)
-                self._place(promise)
+                self._allocations[key] = allocation = _TentativeAllocation(
+                    proposal.holder, proposal.kind, accepted, at_s
+                )
+                self._place(allocation)
             known = self._remember(key, _Answer(accepted))
         return self._verdict(sender, proposal, known.accepted, at_s)
 
@@ -176,31 +180,31 @@ class PromiseBook:
             return
         honoured, withdrawn = max(0, news.honoured - known.honoured), max(0, news.withdrawn - known.withdrawn)
         known.honoured, known.withdrawn = known.honoured + honoured, known.withdrawn + withdrawn
-        promise = self._promises.get(key)
-        if promise is None:
+        allocation = self._allocations.get(key)
+        if allocation is None:
             return
-        moved = min(honoured, promise.count)
+        moved = min(honoured, allocation.count)
         if moved:
             places = self._release(key, moved, keeps_places=True)
-            self._granted.append(_Promise(promise.holder, promise.kind, moved, at_s, places))
+            self._granted.append(_TentativeAllocation(allocation.holder, allocation.kind, moved, at_s, places))
         self._release(key, withdrawn)
 
     def took(self, holder: str, kind: ContainerKind, at_s: float) -> None:
         """A container was granted that nobody had promised: its room is gone, though no report shows it yet."""
-        promise = _Promise(holder, kind, 1, at_s)
-        self._granted.append(promise)
-        self._place(promise)
+        allocation = _TentativeAllocation(holder, kind, 1, at_s)
+        self._granted.append(allocation)
+        self._place(allocation)
 
     def lost(self, sender: str, number: int) -> int:
-        """How many containers of a proposal have a promise no more, though nobody withdrew it.
+        """How many containers of a proposal have a tentative allocation no more, though nobody withdrew it.
 
         It is too old, or reports have shown for a while that there is no room: somebody else was granted that.
         """
-        promise, answer = self._promises.get((sender, number)), self._answers.get((sender, number))
-        if promise is None:
+        allocation, answer = self._allocations.get((sender, number)), self._answers.get((sender, number))
+        if allocation is None:
             return 0 if answer is None else max(0, answer.accepted - answer.honoured - answer.withdrawn)
-        since_s = promise.short_since_s
-        return promise.short if since_s is not None and self.reported_at_s >= since_s + _SHORT_FOR_S else 0
+        since_s = allocation.short_since_s
+        return allocation.short if since_s is not None and self.reported_at_s >= since_s + _SHORT_FOR_S else 0
 
     def correct(self, sender: str, number: int, accepted: int) -> None:
         """A belief was too good: of this proposal only so much was promised."""
@@ -209,20 +213,20 @@ class PromiseBook:
             surplus, known.accepted = known.accepted - accepted, accepted
             self._release((sender, number), surplus)
 
-    def learn(self, promised: Iterable[Promised], at_s: float) -> None:
+    def learn(self, promised: Iterable[TentativelyAllocated], at_s: float) -> None:
         """Take over what others were promised, in place of what was told before; until the next report."""
-        for key in [key for key in self._promises if key[0] == _OTHERS]:
-            self._release(key, self._promises[key].count)
+        for key in [key for key in self._allocations if key[0] == _OTHERS]:
+            self._release(key, self._allocations[key].count)
         for number, each in enumerate(promised):
             count = min(each.count, self.room(each.kind))
             if count:
-                self._promises[_OTHERS, number] = promise = _Promise("others", each.kind, count, at_s)
-                self._place(promise)
+                self._allocations[_OTHERS, number] = allocation = _TentativeAllocation("others", each.kind, count, at_s)
+                self._place(allocation)
 
     @property
     def open(self) -> int:
         """How many containers are promised and not granted."""
-        return sum(promise.count for promise in self._promises.values())
+        return sum(allocation.count for allocation in self._allocations.values())
 
     def check(self) -> None:
         """Compare what is left with what was reported less what was promised.
@@ -230,7 +234,7 @@ class PromiseBook:
         Raises:
             InvariantViolationError: If something was promised twice, or got lost.
         """
-        counted = [(each.kind, each.places) for each in (*self._promises.values(), *self._granted)]
+        counted = [(each.kind, each.places) for each in (*self._allocations.values(), *self._granted)]
         self._nodes.check(counted)
 
     # ------------------------------------------------------------------ books
@@ -240,10 +244,10 @@ class PromiseBook:
         if accepted >= proposal.count:
             return LaunchVerdict(self._subcluster, proposal.number, Verdict.ACCEPTED, accepted, age_s=age_s)
         others: dict[ContainerKind, int] = {}
-        for (who, _), promise in self._promises.items():
+        for (who, _), allocation in self._allocations.items():
             if who != sender:
-                others[promise.kind] = others.get(promise.kind, 0) + promise.count
-        told = tuple(Promised(kind, count) for kind, count in list(others.items())[:_MOST_TOLD])
+                others[allocation.kind] = others.get(allocation.kind, 0) + allocation.count
+        told = tuple(TentativelyAllocated(kind, count) for kind, count in list(others.items())[:_MOST_TOLD])
         reason = f"room for {accepted} of {proposal.count}; {sum(others.values())} are promised to others"
         return LaunchVerdict(
             self._subcluster, proposal.number, Verdict.REJECTED, accepted, reason, age_s=age_s, promised=told
@@ -259,35 +263,35 @@ class PromiseBook:
         """Lay every promise on the nodes anew, the oldest first; what does not fit any more waits for its time."""
         self._rooms.clear()
         self._nodes.reset()
-        for promise in (*self._granted, *self._promises.values()):
-            self._place(promise)
+        for allocation in (*self._granted, *self._allocations.values()):
+            self._place(allocation)
 
-    def _place(self, promise: _Promise) -> None:
+    def _place(self, allocation: _TentativeAllocation) -> None:
         self._rooms.clear()
-        promise.places = self._nodes.take(promise.kind, promise.count)
-        if not promise.short:
-            promise.short_since_s = None
-        elif promise.short_since_s is None:
-            promise.short_since_s = self.reported_at_s
+        allocation.places = self._nodes.take(allocation.kind, allocation.count)
+        if not allocation.short:
+            allocation.short_since_s = None
+        elif allocation.short_since_s is None:
+            allocation.short_since_s = self.reported_at_s
 
     def _release(self, key: ProposalKey, count: int, *, keeps_places: bool = False) -> dict[int, int]:
-        """Take containers off a promise; their room is free again, or goes along to whoever takes it over."""
-        promise = self._promises.get(key)
-        if promise is None or count <= 0:
+        """Take containers off a tentative allocation; their room is free again, or passes to the next holder."""
+        allocation = self._allocations.get(key)
+        if allocation is None or count <= 0:
             return {}
         self._rooms.clear()
-        promise.count -= min(count, promise.count)
-        surplus = sum(promise.places.values()) - promise.count
+        allocation.count -= min(count, allocation.count)
+        surplus = sum(allocation.places.values()) - allocation.count
         freed: dict[int, int] = {}
-        for row in list(promise.places):
-            moved = min(promise.places[row], max(0, surplus - sum(freed.values())))
+        for row in list(allocation.places):
+            moved = min(allocation.places[row], max(0, surplus - sum(freed.values())))
             if moved:
                 freed[row] = moved
-                promise.places[row] -= moved
+                allocation.places[row] -= moved
         if not keeps_places:
-            self._nodes.give_back(promise.kind, freed)
-        if not promise.count:
-            del self._promises[key]
+            self._nodes.give_back(allocation.kind, freed)
+        if not allocation.count:
+            del self._allocations[key]
         return freed
 
     def _queue_room(self, kind: ContainerKind) -> int:
@@ -300,10 +304,10 @@ class PromiseBook:
         if queue is None or kind.label:
             return _NO_BOUND
         left = queue.maximum - queue.used
-        for promise in (*self._promises.values(), *self._granted):
-            if promise.kind.queue == kind.queue and not promise.kind.label:
-                taken = promise.kind.resource
-                left -= ResourceVector(taken.memory_mib * promise.count, taken.vcores * promise.count)
+        for allocation in (*self._allocations.values(), *self._granted):
+            if allocation.kind.queue == kind.queue and not allocation.kind.label:
+                taken = allocation.kind.resource
+                left -= ResourceVector(taken.memory_mib * allocation.count, taken.vcores * allocation.count)
         most, need = queue.maximum, kind.resource
         triples = ((most.memory_mib, left.memory_mib, need.memory_mib), (most.vcores, left.vcores, need.vcores))
         bounds = (max(0, have) // amount for limit, have, amount in triples if amount > 0 and limit > 0)

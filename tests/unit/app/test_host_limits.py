@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from shim.app.host import (
+from shim.app.host_limits import (
     SystemClock,
     allow_many_connections,
     connections_allowed,
@@ -43,7 +43,7 @@ def test_the_collector_leaves_alone_what_is_there_and_still_finds_what_is_not():
     """In a process of its own: the setting is the process's."""
     program = """
 import gc, weakref
-from shim.app.host import spare_collector
+from shim.app.host_limits import spare_collector
 class Knot: pass
 spare_collector()
 assert gc.get_freeze_count() > 10_000 and len(gc.get_objects()) < 1_000

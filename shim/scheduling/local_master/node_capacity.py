@@ -11,7 +11,7 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.errors import InvariantViolationError
 
-__all__ = ["NodeRoom", "Places"]
+__all__ = ["NodeCapacity", "Places"]
 
 _MEMORY, _VCORES = "memory-mb", "vcores"
 _RUNNING = "RUNNING"
@@ -20,7 +20,7 @@ Places = dict[int, int]
 """Rows of nodes, and how many containers are counted there."""
 
 
-class NodeRoom:
+class NodeCapacity:
     """int64 arrays of shape (n_nodes, n_resources): memory in MiB, virtual cores, then the other types by name.
 
     Args:

@@ -1,4 +1,4 @@
-"""What must survive of applications that span: Heddle's own masters elsewhere, and what the application has there.
+"""The durable state of spanning applications: Heddle's unmanaged ApplicationMasters and the containers elsewhere.
 
 Tokens are secrets: whoever implements this keeps them unreadable to those who can read the database.
 """
@@ -9,15 +9,15 @@ from typing import Protocol
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 
-__all__ = ["SpanAttempt", "SpanSession", "SpanStore"]
+__all__ = ["MultiClusterStore", "RegisteredAttempt", "RemoteSession"]
 
 
 @dataclass(frozen=True, slots=True)
-class SpanSession:
+class RemoteSession:
     """Heddle's own ApplicationMaster in a further sub-cluster.
 
     Attributes:
-        home: Where the application's own master runs.
+        home: Where the application's own ApplicationMaster runs.
         user: Whose application it is.
         token: Serialized token by which it logs in. Its ResourceManager shows it only before it registers; empty if
             it was not seen yet.
@@ -33,7 +33,7 @@ class SpanSession:
 
 
 @dataclass(frozen=True, slots=True)
-class SpanAttempt:
+class RegisteredAttempt:
     """An attempt that has registered.
 
     Attributes:
@@ -52,14 +52,14 @@ class SpanAttempt:
         return f"{self.attempt.attempt}.{self.registrations}.{response_id}"
 
 
-class SpanStore(Protocol):
+class MultiClusterStore(Protocol):
     """Every method raises `StoreUnavailableError` when the store fails; each may be repeated."""
 
-    async def save_session(self, session: SpanSession) -> None:
+    async def save_session(self, session: RemoteSession) -> None:
         """Keep a session, in the place of the one that was known."""
         ...
 
-    async def sessions(self, application: ApplicationId | None = None) -> Sequence[SpanSession]:
+    async def sessions(self, application: ApplicationId | None = None) -> Sequence[RemoteSession]:
         """The sessions of an application, or all."""
         ...
 
@@ -67,11 +67,11 @@ class SpanStore(Protocol):
         """A session has ended: forget it, its token, and the containers there."""
         ...
 
-    async def save_attempt(self, attempt: SpanAttempt) -> None:
+    async def save_attempt(self, attempt: RegisteredAttempt) -> None:
         """Keep an attempt, in the place of what was known."""
         ...
 
-    async def find_attempt(self, attempt: ApplicationAttemptId) -> SpanAttempt | None:
+    async def find_attempt(self, attempt: ApplicationAttemptId) -> RegisteredAttempt | None:
         """An attempt that has registered."""
         ...
 
@@ -82,17 +82,17 @@ class SpanStore(Protocol):
     async def give(
         self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId], answer: str
     ) -> None:
-        """The application's master is given these by an answer (`SpanAttempt.answer_id`)."""
+        """The application's ApplicationMaster is given these by an answer (`RegisteredAttempt.answer_id`)."""
         ...
 
     async def withdraw(self, application: ApplicationId, answer: str) -> None:
-        """An answer has not arrived: the application's master has nothing of what was given by it."""
+        """An answer has not arrived: the ApplicationMaster has nothing of what was given by it."""
         ...
 
     async def take(
         self, application: ApplicationId, subcluster: SubClusterId, containers: Collection[ContainerId]
     ) -> None:
-        """The application's master knows that these have ended."""
+        """The application's ApplicationMaster knows that these have ended."""
         ...
 
     async def containers(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:

@@ -1,4 +1,4 @@
-"""What every `SpanStore` promises: in memory, on SQLite and on PostgreSQL, whose rows show no secret."""
+"""What every `MultiClusterStore` promises: in memory, on SQLite and on PostgreSQL, whose rows show no secret."""
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
@@ -9,24 +9,24 @@ import pytest
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.errors import StoreUnavailableError
-from shim.ports.span_store import SpanAttempt, SpanSession, SpanStore
+from shim.ports.multicluster_store import MultiClusterStore, RegisteredAttempt, RemoteSession
 from shim.store import open_state_store
 from shim.store.sealing import Sealer
 from shim.store.sql_state_store import SqlStateStore
-from shim.testing.span_stores import InMemorySpanStore
+from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 
 APPLICATION = ApplicationId(1_700_000_000_000, 7)
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
-SESSION = SpanSession(APPLICATION, WEST, EAST, "ada", b"a very secret token", b"tokens of nodes")
-ATTEMPT = SpanAttempt(ApplicationAttemptId(APPLICATION, 1), b"a key is in here", 3, 2)
+SESSION = RemoteSession(APPLICATION, WEST, EAST, "ada", b"a very secret token", b"tokens of nodes")
+ATTEMPT = RegisteredAttempt(ApplicationAttemptId(APPLICATION, 1), b"a key is in here", 3, 2)
 CONTAINERS = [ContainerId(ATTEMPT.attempt, (200 << 40) | number) for number in range(1, 900)]
 SECRET = b"of the configuration"
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
-async def store(request: pytest.FixtureRequest) -> AsyncIterator[SpanStore]:
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[MultiClusterStore]:
     if request.param == "memory":
-        yield InMemorySpanStore()
+        yield InMemoryMultiClusterStore()
         return
     url = f"sqlite:///{request.getfixturevalue('tmp_path')}/heddle.db"
     async for opened in open_at(url if request.param == "sqlite" else await an_empty_database(request)):
@@ -54,7 +54,7 @@ async def open_at(url: str) -> AsyncIterator[SqlStateStore]:
     await store.close()
 
 
-async def test_a_session_is_kept_with_its_token_until_it_is_removed(store: SpanStore) -> None:
+async def test_a_session_is_kept_with_its_token_until_it_is_removed(store: MultiClusterStore) -> None:
     await store.save_session(replace(SESSION, token=b""))
     await store.save_session(SESSION)
     await store.save_session(replace(SESSION, application=ApplicationId(1, 1)))
@@ -66,7 +66,7 @@ async def test_a_session_is_kept_with_its_token_until_it_is_removed(store: SpanS
     assert len(await store.sessions()) == 1
 
 
-async def test_an_attempt_is_kept_as_it_was_said_last(store: SpanStore) -> None:
+async def test_an_attempt_is_kept_as_it_was_said_last(store: MultiClusterStore) -> None:
     assert await store.find_attempt(ATTEMPT.attempt) is None
     await store.save_attempt(replace(ATTEMPT, home_response_id=0, registrations=0))
     await store.save_attempt(ATTEMPT)
@@ -75,7 +75,7 @@ async def test_an_attempt_is_kept_as_it_was_said_last(store: SpanStore) -> None:
     assert await store.find_attempt(ATTEMPT.attempt) is None
 
 
-async def test_containers_are_there_from_given_to_taken_however_often_it_is_said(store: SpanStore) -> None:
+async def test_containers_are_there_from_given_to_taken_however_often_it_is_said(store: MultiClusterStore) -> None:
     for _ in range(2):
         await store.give(APPLICATION, WEST, CONTAINERS, "1.1.1")
         await store.give(APPLICATION, NORTH, [replace(CONTAINERS[0], number=5)], "1.1.1")
@@ -87,7 +87,9 @@ async def test_containers_are_there_from_given_to_taken_however_often_it_is_said
     assert await store.containers(APPLICATION) == {NORTH: frozenset({replace(CONTAINERS[0], number=5)})}
 
 
-async def test_an_answer_that_did_not_arrive_takes_back_what_it_gave_first_and_nothing_else(store: SpanStore) -> None:
+async def test_an_answer_that_did_not_arrive_takes_back_what_it_gave_first_and_nothing_else(
+    store: MultiClusterStore,
+) -> None:
     first, second = ATTEMPT.answer_id(1), ATTEMPT.answer_id(2)
     assert first != replace(ATTEMPT, registrations=ATTEMPT.registrations + 1).answer_id(1)
     await store.give(APPLICATION, WEST, CONTAINERS[:2], first)

@@ -1,4 +1,4 @@
-"""Rules of a book of promises one by one; all of them together are in tests/property/test_promises.py."""
+"""Rules of a book of promises one by one; all of them together are in tests/property/test_tentative_allocations.py."""
 
 import pytest
 
@@ -8,7 +8,7 @@ from shim.domain.queues import QueueReport, QueueState
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.scheduling.local_master.promises import PromiseBook
+from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
 EAST = SubClusterId("east")
 PROD, DEV = "root.prod", "root.dev"
@@ -22,14 +22,14 @@ def a_kind(size: int = 1, queue: str = PROD, label: str = "") -> ContainerKind:
     return ContainerKind(queue, gib(size), label)
 
 
-def propose(book: PromiseBook, number: int, kind: ContainerKind, count: int) -> int:
+def propose(book: TentativeAllocations, number: int, kind: ContainerKind, count: int) -> int:
     return book.propose("gm", LaunchProposal(number, "a", kind, count), 2.0).accepted
 
 
 @pytest.fixture
-def book() -> PromiseBook:
+def book() -> TentativeAllocations:
     """Two nodes with room for 8 containers each, one of them labelled, and queues that may have 4 more."""
-    made = PromiseBook(EAST, 30.0)
+    made = TentativeAllocations(EAST, 30.0)
     queues = {
         path: QueueReport(
             path=path,

@@ -1,4 +1,4 @@
-"""`SpanStore` over SQL, in the database of the state store; tokens and registrations are sealed on their way in."""
+"""`MultiClusterStore` over SQL, in the database of the state store; tokens and registrations are stored sealed."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -9,12 +9,12 @@ from sqlalchemy import ColumnElement, Connection, Table, and_, delete, select
 from sqlalchemy.dialects import postgresql, sqlite
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
-from shim.ports.span_store import SpanAttempt, SpanSession
+from shim.ports.multicluster_store import RegisteredAttempt, RemoteSession
 from shim.store.executors import Executor
 from shim.store.sealing import Sealer
 from shim.store.tables import span_attempts, span_containers, span_sessions
 
-__all__ = ["SqlSpanStore"]
+__all__ = ["SqlMultiClusterStore"]
 
 _BATCH = 400
 _DIALECT_INSERT: Mapping[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
@@ -23,14 +23,14 @@ _DIALECT_INSERT: Mapping[str, Callable[[Table], sqlite.Insert | postgresql.Inser
 }
 
 
-class SqlSpanStore:
-    """Spans in SQL; implements `shim.ports.span_store.SpanStore`. Closing the state store closes it."""
+class SqlMultiClusterStore:
+    """Implements `shim.ports.multicluster_store.MultiClusterStore`; closing the state store closes it."""
 
     def __init__(self, executor: Executor, secret: bytes) -> None:
         self._executor = executor
         self._sealer = Sealer(secret)
 
-    async def save_session(self, session: SpanSession) -> None:
+    async def save_session(self, session: RemoteSession) -> None:
         """Keep a session."""
         place = _session_place(session.application, session.subcluster)
         row = _key(session.application) | {
@@ -42,16 +42,16 @@ class SqlSpanStore:
         }
         await self._executor.write(partial(_put, table=span_sessions, row=row))
 
-    async def sessions(self, application: ApplicationId | None = None) -> Sequence[SpanSession]:
+    async def sessions(self, application: ApplicationId | None = None) -> Sequence[RemoteSession]:
         """Sessions of one application or of all."""
         rows = await self._executor.read(partial(_sessions, application=application))
         return [self._session(row) for row in rows]
 
-    def _session(self, row: Mapping[str, Any]) -> SpanSession:
+    def _session(self, row: Mapping[str, Any]) -> RemoteSession:
         application = ApplicationId(row["cluster_timestamp"], row["sequence"])
         subcluster = SubClusterId(row["subcluster"])
         place = _session_place(application, subcluster)
-        return SpanSession(
+        return RemoteSession(
             application,
             subcluster,
             SubClusterId(row["home_subcluster"]),
@@ -64,7 +64,7 @@ class SqlSpanStore:
         """Forget a session and its containers."""
         await self._executor.write(partial(_remove_session, application=application, subcluster=subcluster))
 
-    async def save_attempt(self, attempt: SpanAttempt) -> None:
+    async def save_attempt(self, attempt: RegisteredAttempt) -> None:
         """Keep an attempt."""
         row = _key(attempt.attempt.application) | {
             "attempt": attempt.attempt.attempt,
@@ -74,13 +74,13 @@ class SqlSpanStore:
         }
         await self._executor.write(partial(_put, table=span_attempts, row=row))
 
-    async def find_attempt(self, attempt: ApplicationAttemptId) -> SpanAttempt | None:
+    async def find_attempt(self, attempt: ApplicationAttemptId) -> RegisteredAttempt | None:
         """An attempt that has registered."""
         row = await self._executor.read(partial(_attempt, attempt=attempt))
         if row is None:
             return None
         registration = self._sealer.open(row["sealed_registration"], str(attempt))
-        return SpanAttempt(attempt, registration, row["home_response_id"], row["registrations"])
+        return RegisteredAttempt(attempt, registration, row["home_response_id"], row["registrations"])
 
     async def remove_attempts(self, application: ApplicationId) -> None:
         """Forget the attempts of an application."""

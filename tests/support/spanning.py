@@ -14,7 +14,7 @@ import httpx
 from shim.lab import Lab
 from tests.support.heddle_process import HeddleProcess, until
 
-__all__ = ["SPANNING", "Spanned", "spanning_secret"]
+__all__ = ["SPANNING", "SpanningApplication", "spanning_secret"]
 
 SPANNING = '[[queue]]\nname = "root.default"\nspan = true\n[span]\nbeat_s = 0.5\nlost_after_s = 6\n'
 _SECRET = "HEDDLE_SECURITY_SECRET_FILE"
@@ -35,7 +35,7 @@ def spanning_secret(folder: Path) -> Iterator[None]:
 
 
 @dataclass(frozen=True, slots=True)
-class Spanned:
+class SpanningApplication:
     """An application, seen from each cluster."""
 
     lab: Lab
@@ -43,12 +43,12 @@ class Spanned:
     application: str
 
     @classmethod
-    def printed(cls, lab: Lab, heddle: HeddleProcess, text: str) -> "Spanned":
+    def printed(cls, lab: Lab, heddle: HeddleProcess, text: str) -> "SpanningApplication":
         """The application that a client has printed."""
         return cls.of(lab, heddle, text.splitlines())
 
     @classmethod
-    def of(cls, lab: Lab, heddle: HeddleProcess, lines: Iterable[str] | None) -> "Spanned":
+    def of(cls, lab: Lab, heddle: HeddleProcess, lines: Iterable[str] | None) -> "SpanningApplication":
         """The first application that a client prints."""
         seen = []
         for line in lines or ():

@@ -13,7 +13,7 @@ from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
-from shim.scheduling.local_master.promises import PromiseBook
+from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
 EAST = SubClusterId("east")
 MASTERS = ("gm/a", "gm/b", "gm/c")
@@ -29,12 +29,12 @@ KINDS += tuple(
 LABELS = ((), (), ("gpu",))
 
 
-class Promises(RuleBasedStateMachine):
+class TentativeAllocationsMachine(RuleBasedStateMachine):
     """The book, the cluster, and the wires between the book and those who propose."""
 
     @initialize()
     def start(self):
-        self.book = PromiseBook(EAST, LASTS_S)
+        self.book = TentativeAllocations(EAST, LASTS_S)
         self.log = []
         self.now_s = 1000.0
         self.used = [0] * len(LABELS)
@@ -160,12 +160,12 @@ class Promises(RuleBasedStateMachine):
         assert [self.book.room(kind) for kind in KINDS] == [16, 8, 4, 2, 2, 1, 2, 8, 16, 0]
 
     def _replays_alike(self):
-        again = PromiseBook(EAST, LASTS_S)
+        again = TentativeAllocations(EAST, LASTS_S)
         for method, arguments in self.log:
             getattr(again, method)(*arguments)
         assert [again.room(kind) for kind in KINDS] == [self.book.room(kind) for kind in KINDS]
         assert again.open == self.book.open
 
 
-TestPromises = Promises.TestCase
+TestPromises = TentativeAllocationsMachine.TestCase
 TestPromises.settings = settings(max_examples=150, stateful_step_count=30, deadline=None)
