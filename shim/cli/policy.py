@@ -9,12 +9,14 @@ import typer
 from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
 from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
+from shim.scheduling.policy import WORKLOAD_FACTS, World
+from shim.scheduling.registry import KINDS, PolicyKind
 from shim.telemetry import escape
 
 __all__ = ["app", "policy_body"]
 
 app = typer.Typer(
-    help="The policy of shares: show, validate, diff, apply, history, rollback, release.",
+    help="The policy of shares: show, validate, diff, apply, history, rollback, release; kinds of scheduling policies.",
     no_args_is_help=True,
     epilog=EXIT_CODES,
 )
@@ -22,6 +24,7 @@ app = typer.Typer(
 PolicyFile = Annotated[Path, typer.Argument(help=r"A policy file: [\[queue]] and [\[mapping]] tables", metavar="FILE")]
 Version = Annotated[int, typer.Argument(help="As `heddle policy history` tells it", metavar="VERSION", min=0)]
 
+_KINDS = (("POLICY", "policy"), ("RUNS IN", "worlds"), ("WHAT IT IS", "summary"), ("IT NEEDS", "needs"))
 _HISTORY = (("VERSION", "version"), ("APPLIED AT ms", "applied_at_ms"), ("BY", "applied_by"), ("NOTE", "note"))
 
 
@@ -124,6 +127,22 @@ def release(
     """Give control back to the configuration file: its queues hold again, here and in every other Heddle."""
     with front(server, user) as heddle:
         _print_version(heddle.post("/heddle/v1/policy/release", **dry_run_query(dry_run=dry_run)), output)
+
+
+@app.command(epilog=EXIT_CODES)
+def kinds(*, output: Output = OutputFormat.TABLE) -> None:
+    """Print every scheduling policy, the worlds that it runs in, and what it needs of a workload or a world."""
+    print_rows([_kind_row(kind) for kind in KINDS.values()], _KINDS, output)
+
+
+def _kind_row(kind: PolicyKind) -> dict[str, str]:
+    return {
+        "policy": kind.name,
+        "worlds": ", ".join(world.value for world in World if not kind.refusal(world, WORKLOAD_FACTS)) or "none",
+        "summary": kind.summary,
+        "needs": "; ".join(sorted(fact.value for fact in kind.needs)),
+        "source": kind.source,
+    }
 
 
 def policy_body(file: Path) -> dict[str, Any]:

@@ -100,8 +100,8 @@ class Draft:
         if not count:
             return
         grants = self._matcher.fill(request, need, count)
-        for grant in grants:
-            self._add(grant)
+        self._grants += grants
+        self._granted[request] = self._granted.get(request, 0) + sum(grant.count for grant in grants)
         if self.left(request):
             if self._matcher.is_exhausted(need):
                 self._placeable.discard(need)

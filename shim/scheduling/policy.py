@@ -11,6 +11,7 @@ from shim.scheduling.plan import Plan
 from shim.scheduling.snapshot import Scope, Snapshot
 
 __all__ = [
+    "WORKLOAD_FACTS",
     "WORLD_FACTS",
     "CellChoice",
     "Commitment",
@@ -62,6 +63,9 @@ WORLD_FACTS: Mapping[World, frozenset[Fact]] = MappingProxyType(
     }
 )
 """What each world provides by itself; everything else comes with the workload."""
+
+WORKLOAD_FACTS = frozenset(Fact).difference(*WORLD_FACTS.values())
+"""What a workload may tell."""
 
 
 class QueueOrder(Enum):
