@@ -97,6 +97,7 @@ def _meaning(about: Key) -> str:
     bounds = [f"at least {about.least:g}"] if about.least is not None else []
     bounds += [f"at most {about.most:g}"] if about.most is not None else []
     choices = f" One of {', '.join(f'`{choice}`' for choice in about.choices)}." if about.choices else ""
+    choices += f" Called `{about.was}` before; that name works in this version only." if about.was else ""
     return about.meaning + choices + (f" {' and '.join(bounds).capitalize()}." if bounds else "")
 
 

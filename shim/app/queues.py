@@ -129,7 +129,9 @@ def open_shares(
         store=stores.state,
         clock=runtime.clock,
         groups_of=runtime.groups_of,
-        settings=ShareSettings(ahead=config.shares.ahead, absent_after_s=config.shares.absent_after_s),
+        settings=ShareSettings(
+            pending_per_cluster=config.shares.pending_per_cluster, absent_after_s=config.shares.absent_after_s
+        ),
     )
     return SharesOfQueues(service, room, PreemptionLog(stores.acts), runtime)
 

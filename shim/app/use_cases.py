@@ -273,8 +273,8 @@ def _matching(
     service = LaunchService(runtime.view, runtime.clock, span.promise_s, following) if has_masters else None
     if service is not None:
         pollers.listen(service)
-    orders = ContainerOrders(shares.container_order, runtime.clock, span.overtaken_s, runtime.view)
-    return AttemptMatching(service, MatchSettings(span.patience, span.oldest_view_s), orders)
+    orders = ContainerOrders(shares.container_order, runtime.clock, span.starvation_s, runtime.view)
+    return AttemptMatching(service, MatchSettings(span.move_after_beats, span.oldest_view_s), orders)
 
 
 def _decider(global_master: GlobalMaster | None) -> Callable[[str], bool]:

@@ -312,11 +312,12 @@ class SharesConfig:
         60.0,
         about=Key("What a sub-cluster has that told nothing for this long is not divided any more.", least=1),
     )
-    ahead: int = key(
+    pending_per_cluster: int = key(
         2,
         about=Key(
             "Applications of a queue, for each sub-cluster, that may wait there for their ApplicationMaster while "
             "the federation is full and no other queue wants more.",
+            was="ahead",
             least=1,
         ),
     )
@@ -351,8 +352,13 @@ class MultiClusterConfig:
             least=1,
         ),
     )
-    patience: int = key(
-        10, about=Key("Beats without a container after which an ask moves to where there is room.", least=1)
+    move_after_beats: int = key(
+        10,
+        about=Key(
+            "Allocate heartbeats without an allocation after which an ask moves to a cluster with capacity.",
+            was="patience",
+            least=1,
+        ),
     )
     placement: str = key(
         "heddle",
@@ -373,11 +379,12 @@ class MultiClusterConfig:
     oldest_view_s: float = key(
         5.0, about=Key("With a view older than this, asks are split by capacity and not matched.", least=0.1)
     )
-    overtaken_s: float = key(
+    starvation_s: float = key(
         60.0,
         about=Key(
             "In a queue whose `containers` are in an order: an application that got nothing for so long, while others "
             "went first, goes before them.",
+            was="overtaken_s",
             least=1,
         ),
     )

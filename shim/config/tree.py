@@ -11,6 +11,7 @@ import math
 import re
 import types
 import typing
+import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,13 +19,17 @@ from typing import Any, TypeVar
 
 from shim.errors import ConfigError
 
-__all__ = ["Key", "Origin", "is_table", "item_type", "key", "key_of", "overlay", "read", "section"]
+__all__ = ["Key", "Origin", "RenamedKeyWarning", "is_table", "item_type", "key", "key_of", "overlay", "read", "section"]
 
 T = TypeVar("T")
 
 _METADATA = "key"
 _LONGEST_SHOWN = 200
 _LARGEST = 2**63 - 1
+
+
+class RenamedKeyWarning(FutureWarning):
+    """A key has the name that it had in the version before."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,7 @@ class Key:
     Attributes:
         meaning: One or two sentences for docs/configuration.md.
         name: Name in the file, where it differs from the attribute's.
+        was: Name in the version before. It is still read, with a warning that tells the new one.
         least: Smallest number allowed.
         most: Largest number allowed.
         choices: The values allowed, if they are few.
@@ -43,6 +49,7 @@ class Key:
 
     meaning: str
     name: str = ""
+    was: str = ""
     least: float | None = None
     most: float | None = None
     choices: tuple[str, ...] = ()
@@ -106,6 +113,7 @@ def read(cls: type[T], table: Mapping[str, Any], origin: Origin, path: str = "")
         ConfigError: If a key is unknown or missing, or a value is not allowed.
     """
     declared = _declared(cls)
+    table = _by_new_names(declared, table, origin, path)
     for name in table:
         if name not in declared:
             raise origin.error(_join(path, name), _unknown("key", name, declared))
@@ -147,6 +155,23 @@ def overlay(cls: type, table: dict[str, Any], prefix: str, environment: Mapping[
 def _declared(cls: Any) -> "dict[str, tuple[dataclasses.Field[Any], Any]]":
     hints = typing.get_type_hints(cls)
     return {key_of(field).name: (field, hints[field.name]) for field in dataclasses.fields(cls)}
+
+
+def _by_new_names(
+    declared: "Mapping[str, tuple[dataclasses.Field[Any], Any]]", table: Mapping[str, Any], origin: Origin, path: str
+) -> Mapping[str, Any]:
+    """The table, with keys that have their name of the version before under their new name."""
+    renamed = dict(table)
+    for name, (field, _) in declared.items():
+        was = key_of(field).was
+        if not was or was not in renamed:
+            continue
+        if name in renamed:
+            raise origin.error(_join(path, was), f"is the old name of {name}, which is set, too: leave out {was}")
+        renamed[name] = renamed.pop(was)
+        told = origin.error(_join(path, was), f"is called {name} now; the old name works in this version only")
+        warnings.warn(str(told), RenamedKeyWarning, stacklevel=2)
+    return renamed
 
 
 def _join(path: str, name: str) -> str:
@@ -266,11 +291,13 @@ def _variable_name(text: str) -> str:
 
 def _place(cls: Any, table: dict[str, Any], words: str, value: str) -> str | None:
     """Set the key that `words` spells and return its dotted path, or None if there is none."""
-    for name, (_, type_) in _declared(cls).items():
-        item, rest = item_type(type_), words.removeprefix(f"{name}_")
-        if words == name and not is_table(type_) and not is_table(item):
-            table[name] = value
-            return name
+    for name, (field, type_) in _declared(cls).items():
+        item, rest, was = item_type(type_), words.removeprefix(f"{name}_"), key_of(field).was
+        if words in {name, was} - {""} and not is_table(type_) and not is_table(item):
+            for spelling in (name, was):  # a variable goes before the file, whichever name each of them uses
+                table.pop(spelling, None)
+            table[words] = value
+            return words
         if rest == words:
             continue
         if is_table(type_):

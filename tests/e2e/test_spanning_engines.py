@@ -12,7 +12,7 @@ from tests.support.heddle_process import HeddleProcess
 from tests.support.spanning import SpanningApplication, spanning_secret
 
 # on a busy machine a cluster takes its time: asks shall stay where they are, and nobody be given up
-_SPANNING = '[[queue]]\nname = "root.default"\nspan = true\n[span]\nbeat_s = 0.5\npatience = 240\n'
+_SPANNING = '[[queue]]\nname = "root.default"\nspan = true\n[span]\nbeat_s = 0.5\nmove_after_beats = 240\n'
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 

@@ -41,10 +41,10 @@ containers = "{order}"
 _SECTIONS = """
 [span]
 beat_s = 0.2
-patience = 1000
+move_after_beats = 1000
 oldest_view_s = 300
 promise_s = 30
-overtaken_s = 3600
+starvation_s = 3600
 [poll]
 interval_s = 0.5
 late_after_s = 300

@@ -42,7 +42,7 @@ pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
 # views may be old on a busy machine: they are matched on all the same, and nobody is given up
 _SPANNING = (
     "".join(f'[[queue]]\nname = "{queue}"\nspan = true\n' for queue in QUEUES)
-    + '[span]\nplacement = "heddle"\nbeat_s = 0.2\npatience = 100\noldest_view_s = 300\npromise_s = 120\n'
+    + '[span]\nplacement = "heddle"\nbeat_s = 0.2\nmove_after_beats = 100\noldest_view_s = 300\npromise_s = 120\n'
 )
 _MIB = 1024
 _MOST_ROUNDS = 12

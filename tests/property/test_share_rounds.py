@@ -124,7 +124,7 @@ def rounds(draw):
 @given(rounds(), st.integers(0, 2))
 def test_decides_as_if_everything_were_added_up_for_each_start(drawn, ahead):
     policy, load, applications = drawn
-    settings = ShareSettings(ahead=ahead)
+    settings = ShareSettings(pending_per_cluster=ahead)
     outcome = decide_starts(policy, load.copy(), applications, settings)
     assert (outcome.starters, outcome.queues, outcome.reasons, outcome.statuses) == slow_round(
         policy, load.copy(), applications, settings

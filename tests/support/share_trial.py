@@ -41,7 +41,7 @@ ENTITLED = 0.75
 POLICY = """
 [shares]
 interval_s = 0.3
-ahead = 1
+pending_per_cluster = 1
 [[queue]]
 name = "root.prod"
 weight = 3
@@ -54,7 +54,7 @@ preemptable = true
 preempted_per_minute = 60
 [shares]
 interval_s = 0.3
-ahead = 1
+pending_per_cluster = 1
 preempt_after_s = 5
 preempt_grace_s = 10
 """

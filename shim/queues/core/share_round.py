@@ -28,11 +28,12 @@ class ShareSettings:
     """How shares are enforced.
 
     Attributes:
-        ahead: Applications of a queue, for each usable sub-cluster, that may wait there for their ApplicationMaster.
+        pending_per_cluster: Applications of a queue, for each usable sub-cluster, that may wait for their
+            ApplicationMaster there.
         absent_after_s: A sub-cluster that told nothing for this long is left out.
     """
 
-    ahead: int = 2
+    pending_per_cluster: int = 2
     absent_after_s: float = 60.0
 
 
@@ -212,7 +213,7 @@ class Shares:
         if self._fits(self._sums.promised + self._vector(self.load.others_used) + size, self._capacity):
             return ""
         unstarted = self.load.queues[queue.path].unstarted
-        if unstarted < self._settings.ahead * max(1, len(self.load.usable)) and self._is_alone(row):
+        if unstarted < self._settings.pending_per_cluster * max(1, len(self.load.usable)) and self._is_alone(row):
             return ""
         return f"{holds}, and the federation is full"
 

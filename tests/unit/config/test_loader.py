@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shim.config.loader import Config, is_loopback, load, parse
 from shim.config.sections import SubClusterConfig
-from shim.config.tree import overlay, read
+from shim.config.tree import RenamedKeyWarning, overlay, read
 from shim.errors import ConfigError
 
 LEAST = '[[subcluster]]\nid = "east"\nweb = "http://rm.east:8088"\n'
@@ -209,3 +209,41 @@ def test_any_tree_of_tables_is_read_or_is_a_configuration_error(tables):
     variables = {"HEDDLE_SERVER_REST": "a:1", "HEDDLE_SUBCLUSTER_EAST_WEB": "http://a:1"}
     with contextlib.suppress(ConfigError):
         read(Config, tables, overlay(Config, tables, "HEDDLE_", variables, "file"))
+
+
+RENAMED = [
+    ("span", "patience", "move_after_beats", 7),
+    ("span", "overtaken_s", "starvation_s", 7.0),
+    ("shares", "ahead", "pending_per_cluster", 7),
+]
+
+
+@pytest.mark.parametrize(("section", "old", "new", "value"), RENAMED)
+def test_a_renamed_key_is_read_by_its_old_name_and_a_warning_names_the_new_one(section, old, new, value):
+    with pytest.warns(RenamedKeyWarning, match=rf"heddle\.toml: {section}\.{old}: is called {new} now"):
+        config = configuration(f"{LEAST}[{section}]\n{old} = 7\n")
+    assert getattr(getattr(config, section), new) == value
+    assert configuration(f"{LEAST}[{section}]\n{new} = 7\n") == config, "the new name needs no warning"
+
+
+@pytest.mark.parametrize(("section", "old", "new", "value"), RENAMED)
+def test_a_key_is_not_set_by_both_of_its_names(section, old, new, value):
+    told = complaint(f"{LEAST}[{section}]\n{old} = {value}\n{new} = {value}\n")
+    assert f"{section}.{old}: is the old name of {new}" in told
+
+
+@pytest.mark.parametrize(("section", "old", "new", "value"), RENAMED)
+def test_a_variable_goes_before_the_file_whichever_names_they_use(section, old, new, value):
+    by_old, by_new = (f"HEDDLE_{section}_{name}".upper() for name in (old, new))
+    with pytest.warns(RenamedKeyWarning, match=rf"{by_old}: {section}\.{old}: is called {new} now"):
+        config = configuration(f"{LEAST}[{section}]\n{new} = 3\n", **{by_old: "7"})
+    assert getattr(getattr(config, section), new) == value
+    config = configuration(f"{LEAST}[{section}]\n{old} = 3\n", **{by_new: "7"})
+    assert getattr(getattr(config, section), new) == value
+
+
+@pytest.mark.parametrize(("section", "old", "new", "value"), RENAMED)
+def test_a_wrong_value_under_an_old_name_is_refused(section, old, new, value):
+    with pytest.warns(RenamedKeyWarning):
+        told = complaint(f"{LEAST}[{section}]\n{old} = 0\n")
+    assert f"{section}.{new}" in told
