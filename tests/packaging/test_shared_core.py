@@ -73,12 +73,12 @@ def schedules(module):
 
 
 def reached(starts, stops):
-    seen, todo = set(), list(starts)
-    while todo:
-        module = todo.pop()
+    seen, ahead = set(), list(starts)
+    while ahead:
+        module = ahead.pop()
         if module not in seen and not module.startswith(stops):
             seen.add(module)
-            todo += imports(module)
+            ahead += imports(module)
     return {module for module in seen if schedules(module)}
 
 
