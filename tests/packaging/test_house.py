@@ -93,6 +93,18 @@ def test_nothing_names_the_machine_that_it_was_written_on():
     assert found == []
 
 
+def test_nothing_is_tracked_that_is_ignored():
+    """Such a file replaces, in every other work tree, what stands in its place there."""
+    listed = subprocess.run(
+        ["git", "ls-files", "--cached", "--ignored", "--exclude-standard"],
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert listed.stdout == ""
+
+
 def test_every_public_thing_is_documented_by_order_of_the_linter():
     lint = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]["ruff"]["lint"]
     assert lint["select"] == ["ALL"]

@@ -23,7 +23,7 @@ from shim.protocol.proto.messages import (
     ResourceRequestProto,
     UpdateContainerRequestProto,
 )
-from tests.support.loop_watch import LoopWatch, machine_factor
+from tests.support.loop_watch import LIMIT_S, LoopWatch, too_long
 from tests.unit.multicluster.test_service import (
     APPLICATION,
     EAST,
@@ -33,9 +33,7 @@ from tests.unit.multicluster.test_service import (
     TwoClusterFederation,
 )
 
-LIMIT_S = 0.05
-ROOM = 2.0  # for the collector of garbage
-TRIES = 3
+ROOM = 2.0  # processor time on a shared machine varies by as much
 INT32 = 2**31 - 1
 INT64 = 2**63 - 1
 OTHER = ApplicationId(APPLICATION.cluster_timestamp, 2)
@@ -241,10 +239,15 @@ def dear_requests() -> Iterator[tuple[str, AllocateRequestProto]]:
 @pytest.mark.parametrize("name", [name for name, _ in dear_requests()])
 async def test_no_call_holds_the_loop(name):
     dear = dict(dear_requests())[name]
-    held = [await held_by(dear)]
-    while held[-1].longest_s > ROOM * LIMIT_S * machine_factor() and len(held) < TRIES:
-        held.append(await held_by(dear))  # the machine may be busy, and the collector come
-    assert held[-1].longest_s <= ROOM * LIMIT_S * machine_factor(), held[-1].what
+    what = ""
+
+    async def attempt() -> float:
+        nonlocal what
+        watch = await held_by(dear)
+        what = watch.what
+        return watch.longest_s
+
+    assert await too_long(attempt, ROOM * LIMIT_S) is None, what
 
 
 async def held_by(dear: AllocateRequestProto) -> LoopWatch:

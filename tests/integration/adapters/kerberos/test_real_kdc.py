@@ -24,7 +24,7 @@ from shim.protocol.hrpc import (
 from shim.protocol.hrpc.gssapi import MAX_MESSAGE_BYTES, GSSAPIClient, GSSAPIServer
 from shim.testing.connection_pair import ConnectionPair
 from tests.support.kdc import LOCALHOST, OTHER_REALM, REALM
-from tests.support.loop_watch import LoopWatch, machine_factor
+from tests.support.loop_watch import LoopWatch, too_long
 
 RM = f"rm/{LOCALHOST}@{REALM}"
 ADA, BOB = f"ada@{REALM}", f"bob@{OTHER_REALM}"
@@ -125,16 +125,19 @@ def test_a_call_that_was_changed_on_the_way_ends_the_connection(ada, acceptor, q
 
 
 @pytest.mark.parametrize("quality", [INTEGRITY, PRIVACY])
-def test_the_largest_call_that_is_opened_does_not_hold_the_loop(ada, acceptor, quality):
+async def test_the_largest_call_that_is_opened_does_not_hold_the_loop(ada, acceptor, quality):
     client = GSSAPIClient(ada.context("rm", LOCALHOST), (quality,))
     server = GSSAPIServer(acceptor.context(), [quality])
     token = b""
     while not (client.is_complete and server.is_complete):
         token = server.step(client.step(token))
-    largest = client.wrap(b"a" * (MAX_MESSAGE_BYTES - 1024))
-    watch = LoopWatch()
-    watch.measure(lambda: list(server.unwrap_steps(largest)))
-    assert watch.longest_s < 0.05 * machine_factor()
+
+    async def attempt() -> float:
+        watch, largest = LoopWatch(), client.wrap(b"a" * (MAX_MESSAGE_BYTES - 1024))  # none is opened twice
+        watch.measure(lambda: list(server.unwrap_steps(largest)))
+        return watch.longest_s
+
+    assert await too_long(attempt) is None
 
 
 @pytest.mark.parametrize("quality", [INTEGRITY, PRIVACY])
