@@ -36,7 +36,8 @@ async def begin(use_cases: UseCases) -> None:
     await use_cases.usage.restore()
     use_cases.pollers.start()
     with suppress(TimeoutError):
-        await asyncio.wait_for(use_cases.pollers.first_polls(), _FIRST_POLL_S)
+        async with asyncio.timeout(_FIRST_POLL_S):
+            await use_cases.pollers.first_polls()
     await use_cases.backend.ids.begin()
     await use_cases.lost_time.begin()
 

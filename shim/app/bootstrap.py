@@ -178,7 +178,8 @@ class Heddle:
         if for_s and self._failed is not None and not self._failed.done():
             announce(f"not ready from now on (/ready); ending in {for_s:g} s, or at a second signal")
             with suppress(TimeoutError):
-                await asyncio.wait_for(hurry.wait(), for_s)
+                async with asyncio.timeout(for_s):
+                    await hurry.wait()
 
     # -- start -------------------------------------------------------------------------------------------------------
 

@@ -176,7 +176,8 @@ class SessionWorker:
                 self._give_up(f"silent for {self._settings.lost_after_s:g} s")
                 return
             with suppress(TimeoutError):
-                await asyncio.wait_for(self._wake.wait(), self._settings.beat_s)
+                async with asyncio.timeout(self._settings.beat_s):
+                    await self._wake.wait()
 
     def _next_request(self) -> SessionRequest | None:
         if self._request is None:

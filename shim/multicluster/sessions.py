@@ -129,7 +129,8 @@ class AttemptSessions:
     ) -> bytes:
         for name, worker in workers.items():
             try:
-                opened = await asyncio.wait_for(asyncio.shield(worker.opened), _KEPT_WITHIN_S)
+                async with asyncio.timeout(_KEPT_WITHIN_S):
+                    opened = await asyncio.shield(worker.opened)
             except TimeoutError:
                 continue
             if opened is not None:
