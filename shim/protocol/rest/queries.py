@@ -15,7 +15,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from types import MappingProxyType
-from urllib.parse import quote, unquote, unquote_to_bytes
+from urllib.parse import quote
 
 from shim.protocol.rest.errors import JavaError
 
@@ -27,7 +27,7 @@ MAX_PARAMETERS = 1000
 _LONG = 2**63
 _MAX_DIGITS = 20
 _LONGEST_REMEMBERED = 512  # characters: what is longer is not worth the memory
-_LONGEST_NAME_REMEMBERED = 32
+_LONGEST_NAME_OF_A_CLAIM = 32  # `delegation`, each letter escaped, has 30 characters
 _NOT_IN_A_LINE = re.compile(r"[\x00-\x20\x7f]")
 _SEPARATORS = re.compile("[&;]")
 _BROKEN_ESCAPE = re.compile(r"%(?![0-9A-Fa-f]{2})")
@@ -152,7 +152,19 @@ def _decode(text: str) -> str:
     """`+` is a blank, and a broken escape stays as it stands: Jersey escapes its percent sign first."""
     if "%" not in text and "+" not in text:
         return text
-    return unquote(text.replace("+", " "), errors="replace")
+    return _unescaped(text.replace("+", " ").encode(errors="replace")).decode(errors="replace")
+
+
+_ESCAPE = re.compile(rb"%([0-9A-Fa-f]{2})")
+_BYTE_OF = {f"{value:02x}".encode(): bytes([value]) for value in range(256)}
+
+
+def _unescaped(text: bytes) -> bytes:
+    """Return the bytes that escapes stand for; a percent sign that begins none stays.
+
+    `urllib.parse.unquote_to_bytes` says the same, and takes 17 ms for 60,000 percent signs that begin no escape.
+    """
+    return _ESCAPE.sub(lambda escape: _BYTE_OF[escape[1].lower()], text)
 
 
 # -- the authentication filter's reading -----------------------------------------------------------------------------
@@ -166,13 +178,14 @@ def _claims(text: str) -> Claims:
     found: dict[str, str | None] = {}
     for part in _SEPARATORS.split(text):
         name, equals, value = part.partition("=")
-        claim = _claim_remembered(name) if len(name) <= _LONGEST_NAME_REMEMBERED else _claim(name)
+        claim = _claim(name) if len(name) <= _LONGEST_NAME_OF_A_CLAIM else None
         if claim is not None:
             _refuse_ambiguous(part)
             found.setdefault(claim, _decode(value) if equals else None)
     return Claims(**found)
 
 
+@lru_cache(maxsize=512)
 def _claim(name: str) -> str | None:
     """Which claim a name makes.
 
@@ -180,11 +193,8 @@ def _claim(name: str) -> str | None:
     in upper case: to it the long s of `doA\u017f` is an `S`.
     """
     narrow = bytes(ord(each) & 0xFF for each in name.replace("+", " "))
-    decoded = unquote_to_bytes(narrow).decode(errors="replace")
+    decoded = _unescaped(narrow).decode(errors="replace")
     return "do_as" if decoded.upper() == _CLAIM_IN_ANY_CASE else _CLAIMS.get(decoded)
-
-
-_claim_remembered = lru_cache(maxsize=512)(_claim)
 
 
 def _refuse_ambiguous(part: str) -> None:
@@ -201,7 +211,7 @@ def _refuse_ambiguous(part: str) -> None:
     is_clear = part.isascii() and _BROKEN_ESCAPE.search(part) is None
     if is_clear:
         try:
-            unquote(part, errors="strict")
+            _unescaped(part.encode()).decode()
         except UnicodeDecodeError:
             is_clear = False
     if not is_clear:

@@ -99,7 +99,7 @@ async def test_no_request_holds_the_loop(server: ScriptedServer, part: int) -> N
         for name, request in requests[part::PARTS]:
             held_s = await too_long(partial(held_by, server, request, watch))
             if held_s is not None:
-                findings.append(f"{name}: {held_s:.3f} s")
+                findings.append(f"{name}: {held_s:.3f} s: {watch.what}")
     assert not findings
 
 

@@ -1,5 +1,7 @@
 """Query strings: who is named and what is asked, as a ResourceManager 3.4.2 understood the same (observed)."""
 
+from urllib.parse import unquote
+
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
@@ -7,6 +9,7 @@ from hypothesis import strategies as st
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.queries import MAX_PARAMETERS, Claims, encode_query, parse_query
 from tests.support.java_queries import authentication_filter, jersey
+from tests.support.loop_watch import LIMIT_S, too_long_at_once
 
 
 @pytest.mark.parametrize(
@@ -156,3 +159,21 @@ def test_what_is_about_tokens_is_known(raw, is_it):
             parse_query(raw.encode().decode("latin-1"))
         return
     assert parse_query(raw).claims.is_about_tokens is is_it
+
+
+@given(st.lists(st.sampled_from(["%", "%4", "%41", "%zz", "%c3", "%C3%a9", "%a9", "%2", "é", "\u20ac", "b", "0", "f"])))
+def test_escapes_are_read_as_the_standard_library_reads_them(pieces):
+    value = "".join(pieces)
+    told = parse_query("x=" + value.encode().decode("latin-1")).parameters
+    assert told == {"x": (unquote(value, errors="replace"),)}
+
+
+@pytest.mark.parametrize("name", ["delegation", "doAs", "user.name", "op"])
+def test_a_claim_of_which_each_letter_is_escaped_is_one(name):
+    escaped = "".join(f"%{ord(letter):02X}" for letter in name)
+    assert parse_query(f"{escaped}=a").claims == parse_query(f"{name}=a").claims != Claims()
+
+
+@pytest.mark.parametrize("value", ["%" * 60_000, "%4" * 30_000, "%c3%a9" * 10_000], ids=["signs", "halves", "escapes"])
+async def test_many_percent_signs_are_read_in_a_part_of_what_a_turn_may_take(value):
+    assert await too_long_at_once(lambda: parse_query("x=" + value), LIMIT_S / 3) is None

@@ -83,7 +83,7 @@ async def test_no_call_of_any_method_holds_the_loop() -> None:
                     call = Call(1, b"client", 0, CallerContext("CLI"), protocol.name, name, 1, payload)
                     held_s = await too_long(partial(held_by, server, call, watch))
                     if held_s is not None:
-                        findings.append(f"{name}: {what}: {held_s:.3f} s")
+                        findings.append(f"{name}: {what}: {held_s:.3f} s: {watch.what}")
     assert not findings, "\n".join(findings)
 
 
