@@ -3,7 +3,8 @@
 A list or a count is good while the view's part that it tells of has the version that it had when the sub-clusters were
 asked, while the same sub-clusters are late, and no longer than the staleness bound. A change made through Heddle ends
 it at once: that counts the version up. The report of an application that has ended is good as long as it stays at the
-home that told it.
+home that told it. The report of one that lives is kept in the same way for others than its owner: he, whose clients
+watch it, has it asked for each time.
 
 Reports of applications can hold tokens for their owner. One that holds a token is kept for the user it was made for
 alone, and so is whatever an owner asks; any other is for all, unless a sub-cluster has access lists.
@@ -97,6 +98,23 @@ class _OfEnd:
         return True  # what has ended has no tokens
 
 
+@dataclass(frozen=True, slots=True)
+class _OfLife:
+    """The report of an application that lives, as others than its owner see it; good as `_OfPart` is."""
+
+    answer: bytes
+    application: ApplicationId
+    standing: _Standing
+    good_until_s: float
+
+    def is_good(self, view: FederationView, now_s: float) -> bool:
+        return now_s < self.good_until_s and self.standing == _standing(view, Part.APPLICATIONS, now_s)
+
+    def serves(self, view: FederationView, user: str) -> bool:
+        known = view.find(self.application)
+        return known is not None and known.summary.user != user
+
+
 class KeptAnswers:
     """Answers to repeated questions; bounded by number and by bytes.
 
@@ -139,7 +157,7 @@ class KeptAnswers:
         part: Part,
         make: Callable[[], Awaitable[Made]],
         *,
-        is_live: bool = False,
+        of: ApplicationId | None = None,
         is_own: bool = True,
     ) -> bytes | Failure:
         """The answer that `make` makes, kept; who asks the same meanwhile gets the same one.
@@ -149,7 +167,8 @@ class KeptAnswers:
             caller: Who asks.
             part: What of the sub-clusters the answer tells of.
             make: Asks them, and makes one answer of theirs.
-            is_live: Whether an answer is for those alone who ask meanwhile, unless it tells of an end.
+            of: The application that is asked for; None where several are. While it lives, what its owner is told is for
+                those alone who ask meanwhile.
             is_own: Whether it can tell something to this caller that it does not tell others.
         """
         is_for_all = not CLIENT_METHODS[call.method].is_personal or (self._is_shared and not is_own)
@@ -165,8 +184,12 @@ class KeptAnswers:
                 key = _key(call, _ALL if is_for_all and not made.is_secret else caller.user)
                 if made.ended is not None:
                     self._keep(key, _OfEnd(made.answer, made.ended, self._view.home_of(made.ended)))
-                elif not is_live and made.missing == frozenset(standing[1]):
-                    self._keep(key, _OfPart(made.answer, part, standing, asked_at_s + self._staleness_s))
+                elif made.missing == frozenset(standing[1]):
+                    good_until_s = asked_at_s + self._staleness_s
+                    if of is None:
+                        self._keep(key, _OfPart(made.answer, part, standing, good_until_s))
+                    elif is_for_all and not made.is_secret:
+                        self._keep(key, _OfLife(made.answer, of, standing, good_until_s))
             return made
 
         made = await self._flights.do((_key(call, _ALL if is_for_all else caller.user), standing), fly)

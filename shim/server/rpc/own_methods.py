@@ -127,16 +127,17 @@ class OwnMethods:
         return told(await self._behind.calls.change(application_id, asked.passed_on()))
 
     async def _report(self, asked: Asked) -> MethodAnswer:
-        """The home's report, one question for all who ask at the same time; of what has ended it is kept."""
+        """The home's report, one question for all who ask at the same time; kept for others than the owner."""
         request = asked.request
         assert isinstance(request, GetApplicationReportRequestProto)  # noqa: S101 - the method's own request class
-        owner = self._behind.calls.owner_of(application_of(request.application_id))
+        application_id = application_of(request.application_id)
+        owner = self._behind.calls.owner_of(application_id)
         return await self._behind.kept.ask(
             asked.call,
             asked.caller,
             Part.APPLICATIONS,
             lambda: self._reported(asked),
-            is_live=True,
+            of=application_id,
             is_own=owner in (None, asked.caller.user),
         )
 

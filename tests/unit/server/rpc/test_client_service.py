@@ -559,6 +559,40 @@ async def test_a_report_of_what_lives_is_asked_for_each_time(server):
     assert report.application_report.yarn_application_state == YarnApplicationStateProto.FINISHED
 
 
+async def test_a_report_of_what_lives_is_kept_for_a_second_for_others_than_its_owner(server):
+    server.manager("west").add_application(APP, "RUNNING", user="alice", unmanagedApplication=True)
+    await server.federation.wait_for(server.heddle.poll())
+
+    told = await server.federation.wait_for(server.server.answer(REPORT, BOB))
+
+    assert server.server.answer_at_once(REPORT, Caller("carol", "carol")) == told
+    assert server.server.answer_at_once(REPORT, ALICE) is None
+    assert b"YARN_AM_RM_TOKEN" in await server.federation.wait_for(server.server.answer(REPORT, ALICE))
+    assert b"YARN_AM_RM_TOKEN" not in server.server.answer_at_once(REPORT, BOB)
+    await server.federation.clock.advance(1.01)
+    assert server.server.answer_at_once(REPORT, BOB) is None
+
+
+async def test_a_kept_report_of_what_lives_ends_with_a_change_made_through_heddle(server):
+    server.manager("west").add_application(APP, "RUNNING", user="alice")
+    await server.federation.wait_for(server.heddle.poll())
+    await server.federation.wait_for(server.server.answer(REPORT, BOB))
+    assert server.server.answer_at_once(REPORT, BOB) is not None
+
+    server.heddle.listing.mark_written(APP)
+
+    assert server.server.answer_at_once(REPORT, BOB) is None
+
+
+async def test_no_report_of_what_lives_is_kept_for_all_where_there_are_access_lists(guarded):
+    guarded.manager("west").add_application(APP, "RUNNING", user="alice")
+    await guarded.federation.wait_for(guarded.heddle.poll())
+    await guarded.federation.wait_for(guarded.server.answer(REPORT, BOB))
+
+    assert guarded.server.answer_at_once(REPORT, BOB) is None
+    assert guarded.server.answer_at_once(REPORT, Caller("carol", "carol")) is None
+
+
 async def test_a_question_that_began_before_a_change_is_not_shared_after_it(server):
     server.manager("west").add_application(APP, "RUNNING", user="alice")
     await server.federation.wait_for(server.heddle.poll())
