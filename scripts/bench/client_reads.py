@@ -88,7 +88,7 @@ def differing_lists(stage: Stage, effort: Effort, say: Say, *, sizes: tuple[int,
     """Lists that nobody has asked for before; leaves the clusters as full as the last size."""
     for size in sizes:
         say(f"{size} applications")
-        stage.fill_to(size)
+        stage.fill_to(size, say)
         for what, read in _differing().items():
             yield from _cells(stage, effort, say, f"{what} ({size:,} known)", _asker(stage, read, effort.seconds))
 

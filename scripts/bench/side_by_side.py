@@ -74,7 +74,7 @@ def submissions(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:
 def many(stage: Stage, effort: Effort, say: Say) -> Iterator[Cell]:
     """Lists of thousands; leaves the clusters full."""
     say(f"{MANY} applications")
-    stage.fill_to(MANY)
+    stage.fill_to(MANY, say)
     seconds = effort.seconds * _LONGER
     yield from _cells(stage, effort, say, f"REST: apps ({MANY:,})", (1, 8), _asker(stage, "/apps", seconds))
     rpc = _caller(stage, "getApplications", b"", seconds)

@@ -2,6 +2,7 @@
 
 import asyncio
 import contextlib
+import time
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +22,8 @@ __all__ = ["FEW", "MANY", "Stage", "a_stage"]
 
 FEW, MANY = 100, 5000
 _ENDS_S = 600.0
+_FILLED_WITHIN_S = 1500.0
+_AT_A_TIME = 500
 _OK = 200
 _TRIES = 20
 _OVERRIDES = {
@@ -63,11 +66,21 @@ class Stage:
             asyncio.run(_post(manager, count // len(self.managers)))
         self.tidy()
 
-    def fill_to(self, count: int) -> None:
-        """Give them as many as are missing until they know so many together."""
-        known = sum(map(count_known, self.managers))
-        if known < count:
-            self.fill(count - known)
+    def fill_to(self, count: int, say: Say) -> None:
+        """Give them as many as are missing until they know so many together.
+
+        Some at a time: thousands that live at once hold up the ResourceManagers, which store and end each of them.
+
+        Raises:
+            TimeoutError: If they do not know so many in time.
+        """
+        ends_s = time.monotonic() + _FILLED_WITHIN_S
+        while (known := sum(map(count_known, self.managers))) < count:
+            if time.monotonic() > ends_s:
+                raise TimeoutError(f"the clusters know {known} of {count} applications after {_FILLED_WITHIN_S:g} s")
+            say(f"{known} of {count} applications")
+            # no fewer than one each
+            self.fill(min(_AT_A_TIME, max(count - known, len(self.managers))))
 
     @contextlib.contextmanager
     def known_application(self) -> Iterator[str]:

@@ -1,5 +1,6 @@
 """What `make bench` makes of its measurements; the measuring itself is tried on real clusters by running it."""
 
+import itertools
 import os
 from dataclasses import replace
 
@@ -11,6 +12,7 @@ from scripts.bench.load import COUNTER, Measured, percentile, wrk_script
 from scripts.bench.real_masters import tokens_of
 from scripts.bench.report import cell_tables, write_section
 from scripts.bench.sections import Bench
+from scripts.bench.stage import Stage
 from shim.protocol.hrpc.digest_md5 import TokenSecret
 
 RUN = Measured(per_s=100, p50_ms=1, p99_ms=2, requests=50, failed=0, cpu_us=10)
@@ -104,6 +106,37 @@ def text(value: bytes) -> bytes:
     if length <= 127:
         return bytes((length,)) + value
     return b"\x8f" + bytes((length,)) + value if length < 256 else b"\x8e" + length.to_bytes(2, "big") + value
+
+
+class Filled(Stage):
+    """Clusters that take up so many of what they are given."""
+
+    __slots__ = ("known",)
+
+    def fill(self, count):
+        self.known.append(self.known[-1] + count * self.known[0])
+
+
+def a_filled_stage(monkeypatch, taken_up):
+    stage = Filled(None, ("http://one",), {}, {}, {}, {}, {})
+    object.__setattr__(stage, "known", [taken_up, 0])
+    monkeypatch.setattr("scripts.bench.stage.count_known", lambda _: stage.known[-1])
+    return stage
+
+
+def test_clusters_are_filled_some_at_a_time(monkeypatch):
+    stage, said = a_filled_stage(monkeypatch, taken_up=1), []
+    stage.fill_to(1200, said.append)
+    assert stage.known[1:] == [0, 500, 1000, 1200]
+    assert said[-1] == "1000 of 1200 applications"
+
+
+def test_filling_ends_where_clusters_take_nothing_up(monkeypatch):
+    stage = a_filled_stage(monkeypatch, taken_up=0)
+    seconds = itertools.count(step=100)
+    monkeypatch.setattr("time.monotonic", lambda: next(seconds))
+    with pytest.raises(TimeoutError, match="know 0 of 1200 applications after 1500 s"):
+        stage.fill_to(1200, lambda _: None)
 
 
 def test_tokens_of_a_containers_credentials():
