@@ -12,6 +12,7 @@ import asyncio
 import ssl
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import quote, urlsplit
@@ -286,8 +287,14 @@ def _target(request: RestRequest, identity: Parameters) -> str:
 
 
 def _passed_on(headers: Iterable[tuple[bytes, bytes]]) -> tuple[tuple[str, str], ...]:
-    decoded = ((name.decode("latin-1"), value.decode("latin-1")) for name, value in headers)
-    return tuple((name, value) for name, value in decoded if name.lower() not in _NOT_PASSED_ON)
+    return tuple((name, value.decode("latin-1")) for raw, value in headers if (name := _name_passed_on(raw)))
+
+
+@lru_cache(maxsize=256)  # the same few come with every answer
+def _name_passed_on(raw: bytes) -> str:
+    """A header's name; empty for one that is between a ResourceManager and Heddle alone."""
+    name = raw.decode("latin-1")
+    return "" if name.lower() in _NOT_PASSED_ON else name
 
 
 def _is_standby(answer: RestAnswer) -> bool:

@@ -19,7 +19,7 @@ from shim.protocol.rest.filters import (
 )
 from shim.protocol.rest.queries import Content
 
-__all__ = ["canonical_content", "search"]
+__all__ = ["canonical_content", "has_time_bounds", "search"]
 
 _BOUNDS: Mapping[str, tuple[str, bool]] = MappingProxyType(
     {
@@ -60,6 +60,11 @@ def search(
     return columns.newest_first(mask, min(wanted.limit, len(columns))), left_out
 
 
+def has_time_bounds(content: Content) -> bool:
+    """Whether a query selects applications by their times."""
+    return any(name in _BOUNDS for name, _ in content)
+
+
 def canonical_content(content: Content, columns: ApplicationColumns) -> Content:
     """The same for all queries that select the same applications by their times.
 
@@ -67,8 +72,6 @@ def canonical_content(content: Content, columns: ApplicationColumns) -> Content:
     between one and the next. So a bound is told by how many applications lie before it. What is no plain number, and
     what has both bounds of a time (they are compared with each other), stays as it stands.
     """
-    if not any(name in _BOUNDS for name, _ in content):
-        return content
     names = [name for name, _ in content]
     return tuple(
         (name, (f"#{_rank(columns, name, values[0])}",))

@@ -123,13 +123,14 @@ def _parsed(raw: str) -> Query:
     if text.count("&") + text.count(";") >= MAX_PARAMETERS:
         raise JavaError.bad_request(f"a query has at most {MAX_PARAMETERS} parameters")
     found: dict[str, list[str]] = {}
-    for part in text.split("&"):
+    parts = text.split("&")
+    for part in parts:
         name, _, value = part.partition("=")
         if name:
             found.setdefault(_decode(name), []).append(_decode(value))
     parameters = {name: tuple(values) for name, values in found.items()}
     content = tuple(item for item in parameters.items() if not _is_of_caller(item[0]))
-    return Query(MappingProxyType(parameters), _claims(text), content)
+    return Query(MappingProxyType(parameters), _claims(_SEPARATORS.split(text) if ";" in text else parts), content)
 
 
 def _is_of_caller(name: str) -> bool:
@@ -174,9 +175,9 @@ _TOKEN_OPERATIONS = frozenset({"GETDELEGATIONTOKEN", "RENEWDELEGATIONTOKEN", "CA
 _CLAIM_IN_ANY_CASE = "DOAS"
 
 
-def _claims(text: str) -> Claims:
+def _claims(parts: Iterable[str]) -> Claims:
     found: dict[str, str | None] = {}
-    for part in _SEPARATORS.split(text):
+    for part in parts:
         name, equals, value = part.partition("=")
         claim = _claim(name) if len(name) <= _LONGEST_NAME_OF_A_CLAIM else None
         if claim is not None:

@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from shim.federation.freshness import instant
-from shim.protocol.rest.application_search import canonical_content
+from shim.protocol.rest.application_search import canonical_content, has_time_bounds
 from shim.protocol.rest.filters import trusted_skews
 from shim.protocol.rest.queries import Query
 from shim.server.rest.answers import SAFETY, AnswerWriter
@@ -77,8 +77,10 @@ class KeptAnswers:
 
     def _key(self, request: Request, query: Query) -> CacheKey | None:
         backend = self._backend
-        is_by_time = not trusted_skews(backend.skews_ms())  # else a bound means another time in each sub-cluster
-        content = canonical_content(query.content, backend.view.columns) if is_by_time else query.content
+        content = query.content
+        # where clocks differ, a bound means another time in each sub-cluster
+        if has_time_bounds(content) and not trusted_skews(backend.skews_ms()):
+            content = canonical_content(content, backend.view.columns)
         return cache_key(request, content)
 
     def as_it_goes_out(self, kept: Kept, request_id: str, cookie: str | None) -> Sequence[bytes]:
