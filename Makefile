@@ -51,6 +51,7 @@ lint: ## Style, spelling, formatting
 	@.venv/bin/ruff check $(code)
 	.venv/bin/ruff format --check $(code)
 	.venv/bin/codespell $(code) docs docker README.md
+	$(python) -m scripts.house_style
 
 types: ## mypy --strict and pyright
 	@.venv/bin/mypy

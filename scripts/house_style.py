@@ -1,0 +1,172 @@
+"""Count what the code base has too much of, and fail where there is more than before.
+
+`python -m scripts.house_style` checks each rule of `RULES` against `scripts/house_style.json`. `--list RULE` prints
+what a rule finds. `--update` writes smaller counts; counts never grow.
+"""
+
+import argparse
+import ast
+import json
+import re
+import subprocess
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+BASELINE = ROOT / "scripts" / "house_style.json"
+PACKAGES = ("shim/", "adapters/", "fairness/", "altruism/")
+MOST_COLUMNS = 120
+MOST_LINES = 350
+PRONOUNS = frozenset(
+    [
+        "what",
+        "who",
+        "whom",
+        "whose",
+        "whoever",
+        "whatever",
+        "which",
+        "it",
+        "its",
+        "they",
+        "their",
+        "he",
+        "she",
+        "his",
+        "this",
+        "that",
+        "these",
+        "those",
+        "nobody",
+        "somebody",
+        "anybody",
+        "everybody",
+        "something",
+        "nothing",
+        "anything",
+        "everything",
+    ]
+)
+RELATIVES = frozenset(["whether", "where", "when", "how", "why"])
+
+Sources = Mapping[str, str]
+"""The text of each tracked file, by its path from the root."""
+
+
+def twice_named_classes(sources: Sources) -> Iterator[str]:
+    """Yield each public class name that more than one module of the packages defines."""
+    modules = defaultdict(set)
+    for path, tree in _packages(sources):
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                modules[node.name].add(path)
+    for name, paths in sorted(modules.items()):
+        if len(paths) > 1:
+            yield f"{name}: {', '.join(sorted(paths))}"
+
+
+def docstrings_that_begin_with(words: frozenset[str]) -> Callable[[Sources], Iterator[str]]:
+    """Return a rule that yields each docstring whose first word is one of these."""
+
+    def find(sources: Sources) -> Iterator[str]:
+        for path, tree in _packages(sources):
+            for node in ast.walk(tree):
+                if isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+                    first = (ast.get_docstring(node) or "").partition("\n")[0]
+                    if re.split(r"\W", first.lower(), maxsplit=1)[0] in words:
+                        yield f"{path}:{getattr(node, 'lineno', 1)}: {first}"
+
+    return find
+
+
+def long_docs_lines(sources: Sources) -> Iterator[str]:
+    """Yield lines of pages above 120 columns; tables and code blocks may be wider."""
+    for path, text in sources.items():
+        is_code = False
+        for number, line in enumerate(text.splitlines() if path.endswith(".md") else (), start=1):
+            if line.lstrip().startswith("```"):
+                is_code = not is_code
+            elif len(line) > MOST_COLUMNS and not is_code and not line.lstrip().startswith("|"):
+                yield f"{path}:{number}: {len(line)} columns"
+
+
+def long_modules(sources: Sources) -> Iterator[str]:
+    """Yield modules of the packages with more than 350 lines."""
+    for path, _ in _packages(sources):
+        lines = len(sources[path].splitlines())
+        if lines > MOST_LINES:
+            yield f"{path}: {lines} lines"
+
+
+def private_members_in_tests(sources: Sources) -> Iterator[str]:
+    """Yield each access of a test to a private member of something that is neither itself nor a module."""
+    for path, text in sources.items():
+        if not (path.startswith("tests/") and path.endswith(".py")):
+            continue
+        for node in ast.walk(ast.parse(text)):
+            if not isinstance(node, ast.Attribute) or not re.match(r"_[a-z]", node.attr):
+                continue
+            if not (isinstance(node.value, ast.Name) and node.value.id in {"self", "cls"}):
+                yield f"{path}:{node.lineno}: {ast.unparse(node)}"
+
+
+RULES: Mapping[str, Callable[[Sources], Iterator[str]]] = {
+    "twice-named-class": twice_named_classes,
+    "docstring-begins-with-pronoun": docstrings_that_begin_with(PRONOUNS),
+    "docstring-begins-with-relative": docstrings_that_begin_with(RELATIVES),
+    "long-docs-line": long_docs_lines,
+    "long-module": long_modules,
+    "private-member-in-test": private_members_in_tests,
+}
+
+
+def compare(found: Mapping[str, int], allowed: Mapping[str, int]) -> list[str]:
+    """Return what is wrong: each rule that finds more than is allowed."""
+    return [
+        f"{rule}: {count} found, {allowed.get(rule, 0)} allowed; list them: python -m scripts.house_style --list {rule}"
+        for rule, count in found.items()
+        if count > allowed.get(rule, 0)
+    ]
+
+
+def shrunk(found: Mapping[str, int], allowed: Mapping[str, int]) -> dict[str, int]:
+    """Return the next baseline: the smaller of both counts, and nothing for a rule that finds nothing."""
+    least = {rule: min(count, allowed.get(rule, 0)) for rule, count in found.items()}
+    return {rule: count for rule, count in least.items() if count}
+
+
+def tracked(root: Path = ROOT) -> Sources:
+    """Read the tracked Python files and pages."""
+    listed = subprocess.run(["git", "ls-files", "*.py", "*.md"], cwd=root, capture_output=True, text=True, check=True)
+    paths = [path for path in listed.stdout.splitlines() if (root / path).is_file() and not path.endswith("_pb2.py")]
+    return {path: (root / path).read_text("utf-8") for path in paths}
+
+
+def _packages(sources: Sources) -> Iterator[tuple[str, ast.Module]]:
+    for path, text in sources.items():
+        if path.startswith(PACKAGES) and path.endswith(".py"):
+            yield path, ast.parse(text)
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Check, list or update."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--list", choices=sorted(RULES), help="print what a rule finds")
+    parser.add_argument("--update", action="store_true", help="write counts that have shrunk")
+    chosen = parser.parse_args(arguments)
+    sources = tracked()
+    if chosen.list:
+        print(*RULES[chosen.list](sources), sep="\n")
+        return 0
+    allowed = json.loads(BASELINE.read_text("utf-8"))
+    found = {rule: sum(1 for _ in find(sources)) for rule, find in RULES.items()}
+    if chosen.update:
+        BASELINE.write_text(json.dumps(shrunk(found, allowed), indent=2, sort_keys=True) + "\n", "utf-8")
+    wrong = compare(found, allowed)
+    print(*(wrong or [f"house style: {', '.join(f'{rule} {count}' for rule, count in found.items())}"]), sep="\n")
+    return 1 if wrong else 0
+
+
+if __name__ == "__main__":
+    raise SystemExit(main())
