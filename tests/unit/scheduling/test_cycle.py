@@ -148,6 +148,29 @@ def test_offered_room_goes_to_the_first_in_order_unless_the_runner_up_needs_it_m
     assert (plan.declined, plan.used_offers) == ([2], 1)
 
 
+def test_room_in_pieces_that_are_too_small_is_no_room():
+    """After the first two, the cluster has room for one more in sum, and on no node."""
+    scene = Scene((3, 3))
+    first, second, third = scene.ask(1, Need((2, 1))), scene.ask(1, Need((2, 2))), scene.ask(1, Need((2, 1)))
+    assert granted(scene.decide(FIFO)) == {(first, 0): 1, (second, 0): 1}
+    assert scene.requests.count(third) == 1
+
+
+def test_what_is_asked_back_is_asked_where_the_queue_still_holds_most():
+    scene = Scene((0, 0), (0, 0))
+    scene.ask(9, queue=0)
+    held_at = np.array([[[0, 0], [0, 0]], [[3, 3], [2, 2]]], dtype=float)
+    queues = Queues(("poor", "greedy"), np.full(2, 0.5), held_at.sum(axis=1), held_at, np.full(2, 5.0), np.zeros(2))
+    plan = scene.decide(MEGHA, queues=queues)
+    assert [(wish.victim, wish.cluster) for wish in plan.take_backs] == [(1, 0), (1, 0)]
+    queues = Queues(
+        ("poor", "greedy"), np.full(2, 0.5), held_at.sum(axis=1) * 2, held_at, np.full(2, 10.0), np.zeros(2)
+    )
+    plan = scene.decide(MEGHA, queues=queues)
+    assert [wish.cluster for wish in plan.take_backs] == [0, 0, 1, 0, 1]
+    assert "queue greedy holds more than its share, and queue poor less" in plan.take_backs[0].reason.text
+
+
 def test_without_room_nothing_is_looked_at():
     scene = Scene((0, 0))
     scene.ask(3)
