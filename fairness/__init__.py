@@ -9,7 +9,8 @@ from fairness.drf import DRFAllocation, dominant_resource_fairness, drf_task_ord
 from fairness.hierarchy import QueueTree, hierarchical_entitlement
 from fairness.max_min import weighted_max_min
 from fairness.preemption import PreemptionProblem, choose_victims
-from fairness.shares import deficit, dominant_share, jain_index
+from fairness.shares import deficit, dominant_share, jain_index, weighted_dominant_share
+from fairness.users import user_limit
 
 __all__ = [
     "BoolArray",
@@ -26,5 +27,7 @@ __all__ = [
     "drf_task_order",
     "hierarchical_entitlement",
     "jain_index",
+    "user_limit",
+    "weighted_dominant_share",
     "weighted_max_min",
 ]

@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from random import Random
 
 from shim.app.kerberos import trouble_with
 from shim.app.multicluster import Spans, open_spans
@@ -26,6 +27,7 @@ from shim.federation.routing import Routing, RoutingSettings
 from shim.identity.service import IdentityRules, IdentityService, ProxyRule
 from shim.multicluster.ask_log import AskLog
 from shim.multicluster.core.matching import MatchSettings
+from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.multicluster.splitters import AttemptMatching
 from shim.peers.container_order import ContainerOrders
 from shim.peers.following import Following
@@ -273,8 +275,20 @@ def _matching(
     service = LaunchService(runtime.view, runtime.clock, span.promise_s, following) if has_masters else None
     if service is not None:
         pollers.listen(service)
+    settings = MatchSettings(span.move_after_beats, span.oldest_view_s)
+    scheduling = runtime.config.scheduling
+    if service is not None and scheduling.core == "cycle":
+        cycle = CycleSettings(scheduling.cycle_s, span.starvation_s)
+        cycles = QueueCycles(service, shares.container_order, runtime.view, runtime.clock, cycle, _draws(runtime))
+        pollers.listen(cycles)
+        return AttemptMatching(service, settings, cycles=cycles)
     orders = ContainerOrders(shares.container_order, runtime.clock, span.starvation_s, runtime.view)
-    return AttemptMatching(service, MatchSettings(span.move_after_beats, span.oldest_view_s), orders)
+    return AttemptMatching(service, settings, orders)
+
+
+def _draws(runtime: Runtime) -> Random:
+    """What policies draw from: of the runtime's chance, so that a run can be repeated."""
+    return Random(runtime.random.randbytes(8))  # noqa: S311 - chooses among equals, protects nothing
 
 
 def _decider(global_master: GlobalMaster | None) -> Callable[[str], bool]:

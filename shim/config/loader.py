@@ -22,6 +22,7 @@ from shim.config.sections import (
     MastersConfig,
     MultiClusterConfig,
     PollConfig,
+    SchedulingConfig,
     SecurityConfig,
     ServerConfig,
     SharesConfig,
@@ -50,6 +51,7 @@ class Config:
     masters: MastersConfig = section(MastersConfig, Key("Masters in processes of their own."))
     shares: SharesConfig = section(SharesConfig, Key("Shares of queues."))
     span: MultiClusterConfig = section(MultiClusterConfig, Key("Applications beyond their homes."))
+    scheduling: SchedulingConfig = section(SchedulingConfig, Key("Cycles of queues."))
     log: LogConfig = section(LogConfig, Key("Logs."))
     subclusters: tuple[SubClusterConfig, ...] = key(
         (), about=Key("`[[subcluster]]`, one for each YARN cluster.", name="subcluster")

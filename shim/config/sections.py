@@ -21,6 +21,7 @@ __all__ = [
     "MultiClusterConfig",
     "PollConfig",
     "ProxyUserConfig",
+    "SchedulingConfig",
     "SecurityConfig",
     "ServerConfig",
     "SharesConfig",
@@ -388,6 +389,21 @@ class MultiClusterConfig:
             least=1,
         ),
     )
+
+
+@dataclass(frozen=True, slots=True)
+class SchedulingConfig:
+    """How what waits in a queue is planned."""
+
+    core: str = key(
+        "splitter",
+        about=Key(
+            "`cycle` plans everything that waits in a queue together, cycle by cycle; `splitter` matches the asks of "
+            'each application by themselves. Both need `span.placement = "heddle"`.',
+            choices=("cycle", "splitter"),
+        ),
+    )
+    cycle_s: float = key(0.25, about=Key("From one cycle of a queue to the next, at least.", least=0.01, most=60))
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,18 +1,11 @@
 """Queues as a sub-cluster's scheduler reports them."""
 
 from dataclasses import dataclass, field
-from enum import Enum, StrEnum
+from enum import Enum
 
 from shim.domain.resources import ResourceVector
 
-__all__ = ["QueueReport", "QueueState", "SchedulerType", "is_same_queue"]
-
-
-class SchedulerType(StrEnum):
-    """Schedulers that Heddle tells apart, by the `type` of their document; every other one is taken as a FIFO."""
-
-    CAPACITY = "capacityScheduler"
-    FAIR = "fairScheduler"
+__all__ = ["QueueReport", "QueueState", "is_same_queue"]
 
 
 class QueueState(Enum):

@@ -37,6 +37,7 @@ from shim.multicluster.core import (
     SessionRefused,
 )
 from shim.multicluster.core.master_side import RESPONSE_IDS
+from shim.multicluster.core.plan_events import PlanEffect, Proceed, PublishRequests
 from shim.multicluster.sessions import AttemptSessions, SessionTools
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, Attempt, HomeSession
 from shim.ports.multicluster_store import RegisteredAttempt
@@ -75,7 +76,7 @@ class MultiClusterAttempt:
         self.follows: MultiClusterAttempt | None = None
         self._tools = tools
         self._lock = asyncio.Lock()
-        self._splitter = tools.matching.splitter(attempt, self._queue_at, self.look_again)
+        self._splitter, self._plans = tools.matching.enter(attempt, self._queue_at, self.look_again, self._tell)
         self._ledger: AskLedger | None = None
         self._saved: RegisteredAttempt | None = None
         self._unanswered: RegisteredAttempt | None = (
@@ -154,6 +155,8 @@ class MultiClusterAttempt:
                 await self._keep(replace(saved, home_response_id=at))
                 message = f"AM is not registered for known application attempt: {self.attempt.id}: Heddle has restarted"
                 return _refusal(JavaClass.APPLICATION_MASTER_NOT_REGISTERED, message)
+            if self._plans is not None:
+                self._plans.heard()
             return await self._answer(self._ledger.handle(AMCalled(call, self._capacities())), home)
 
     async def finish(self, payload: bytes, home: HomeSession) -> RPCAnswer:
@@ -171,6 +174,8 @@ class MultiClusterAttempt:
     async def stop(self) -> None:
         """Say nothing more; what is open stays so."""
         self._splitter.clear()
+        for effect in self._splitter.drain():
+            self._carry_out(effect)
         await self._sessions.stop()
         for task in (self._notary, self._recollection):
             if task is not None:
@@ -199,6 +204,9 @@ class MultiClusterAttempt:
                 case CallSession(name, request) if name == at_home:
                     told = await home.call(ALLOCATE, await _written(request))
                     due.extend(self._handle(_event_of(at_home, request.serial, told)))
+                case PublishRequests(is_urgent=True):  # what is newly asked for is planned within the call
+                    self._carry_out(effect)
+                    due.extend(self._handle(Proceed()))
                 case AnswerAM(merged):
                     answer = RPCAnswer(write_allocate_answer(merged))
                 case RefuseAM(java_class, message):
@@ -231,6 +239,9 @@ class MultiClusterAttempt:
                 self._notes.append((effect, self._saved.answer_id(effect.answer)))
                 if self._notary is None or self._notary.done():
                     self._notary = asyncio.create_task(self._write_notes(), name="notes of a span")
+            case PlanEffect() if self._plans is not None:
+                for event in self._plans.carry_out(effect):
+                    self._tell(event)
             case _:
                 pass  # sessions are closed by `finish`, which waits for them
 

@@ -22,6 +22,7 @@ from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied, FederationView, Part
 from shim.peers.container_order import AttemptTurn
 from shim.ports.clock import Clock
+from shim.scheduling.capacity import Capacity
 from shim.scheduling.local_master.tentative_allocations import Kinds, TentativeAllocations
 
 __all__ = ["AttemptLaunches", "LaunchService", "LaunchVerification", "VerifiesLaunches"]
@@ -139,6 +140,18 @@ class LaunchService:
     def room(self, subcluster: SubClusterId, kind: ContainerKind, before: Kinds = ()) -> int:
         """How many containers of a kind could be had, as far as is known, if others had theirs first."""
         return self._books[subcluster].book.room(kind, before)
+
+    def capacity(self, queue_at: Callable[[SubClusterId], str]) -> Capacity:
+        """What is free everywhere, less what is tentatively allocated.
+
+        Args:
+            queue_at: What a sub-cluster calls the queue that asks; empty if it is not known there.
+        """
+        books = {name: verification.book for name, verification in self._books.items()}
+        return Capacity(
+            {name: book.nodes for name, book in books.items()},
+            {name: book.left_of(queue_at(name)) for name, book in books.items()},
+        )
 
     def propose(
         self,

@@ -20,12 +20,14 @@ from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView
 from shim.multicluster.core import ClusterCapacity, Demand
 from shim.multicluster.core.matching import MatchSettings
+from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.multicluster.splitters import AttemptMatching
 from shim.peers.container_order import ContainerOrders
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_queue_report, a_report
+from tests.support.planned import DrivenSplitter
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 QUEUE = "root.default"
@@ -121,22 +123,38 @@ class Application:
 class OrderedFederation:
     """Two clusters, and one Global Master with its Local Masters inside."""
 
-    def __init__(self, order, applications, most=NODE_GIB * 3, *, patience=3, grants_every=1, opens_for=0):
+    def __init__(
+        self, order, applications, most=NODE_GIB * 3, *, patience=3, grants_every=1, opens_for=0, core="splitter"
+    ):
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST))
         self.managers = {name: ResourceManager(name, most if name == EAST else 99) for name in (EAST, WEST)}
+        self.settings = MatchSettings(patience)
+        self.launches = LaunchService(self.view, self.clock, 30.0)
         orders = ContainerOrders(lambda _: order, self.clock, OVERTAKEN_S, self.view)
-        self.matching = AttemptMatching(LaunchService(self.view, self.clock, 30.0), MatchSettings(patience), orders)
+        self.matching = AttemptMatching(self.launches, self.settings, orders)
+        cycle = CycleSettings(starvation_s=OVERTAKEN_S)
+        self.cycles = QueueCycles(self.launches, lambda _: order, self.view, self.clock, cycle)
+        self.core = core
         self.grants_every = grants_every
         self.opens_for = opens_for
-        self.applications = applications
-        self.splitters = {
-            each.number: self.matching.splitter(each.attempt, lambda _: QUEUE, lambda: None) for each in applications
-        }
+        self.applications = []
+        self.splitters = {}
+        for each in applications:
+            self.enters(each)
         self.beats = 0
         self.served = []
         self.live = []
         self.idle = Counter()
+
+    def enters(self, application):
+        """An application comes."""
+        self.applications.append(application)
+        if self.core == "cycle":
+            splitter = DrivenSplitter(self.cycles, application.attempt, lambda _: QUEUE, self.settings)
+        else:
+            splitter = self.matching.splitter(application.attempt, lambda _: QUEUE, lambda: None)
+        self.splitters[application.number] = splitter
 
     def beat(self):
         """A second: containers end, reports, calls of all ApplicationMasters, grants."""
@@ -146,8 +164,14 @@ class OrderedFederation:
             manager.running = [each for each in manager.running if each[3] > self.beats]
             self.end_those_that_are_due()
             self.view.apply(manager.report(self.beats, self.clock.wall_s))
+        self.cycles.is_due(QUEUE)
         for each in self.applications:
             self.call(each)
+        if self.core == "cycle":
+            self.cycles.cycle(QUEUE)
+            for each in self.applications:
+                if each.wanted:
+                    self.call(each, WEST)
         if self.beats % self.grants_every == 0:  # nodes report to their ResourceManager when they please
             for name, manager in self.managers.items():
                 self.grant(name, manager)
@@ -172,7 +196,8 @@ class OrderedFederation:
                 self.splitters[application.number].begun(container, self.clock.wall_s - lasts[application.number])
                 self.splitters[application.number].ended(container, is_whole=True)
 
-    def call(self, application):
+    def call(self, application, only=None):
+        """An ApplicationMaster calls; or `only` one sub-cluster is asked anew, without the home."""
         splitter = self.splitters[application.number]
         if not application.wanted:
             splitter.drop(application.key)
@@ -188,12 +213,17 @@ class OrderedFederation:
             )
             asked = dict(splitter.split(demand, self.rooms()))
             assert sum(asked.values()) <= application.wanted
-        application.asked = asked
         for name, manager in self.managers.items():
+            if only not in (None, name):
+                asked[name] = application.asked.get(name, 0)
+                continue
+            if only is not None:  # as the ledger does it: no more than the home may not grant
+                asked[name] = min(asked.get(name, 0), application.wanted - application.asked.get(EAST, 0))
             if asked.get(name):
                 application.opened.setdefault(name, self.beats + (0 if name == EAST else self.opens_for))
             is_open = application.opened.get(name, self.beats) <= self.beats
             manager.asked[application.number] = (application.key, asked.get(name, 0) if is_open else 0)
+        application.asked = asked
 
     def rooms(self):
         labels = frozenset({"gpu"})
@@ -226,6 +256,7 @@ class OrderedFederation:
         self.idle[name] = self.idle[name] + 1 if could and not lucky else 0
 
 
+CORES = pytest.mark.parametrize("core", ["cycle", "splitter"])
 WANTS = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 5)), min_size=2, max_size=5)
 
 
@@ -245,6 +276,7 @@ FIRST = {
 """Who is first, said once more."""
 
 
+@CORES
 @settings(max_examples=90, deadline=None)
 @given(
     order=st.sampled_from(sorted(FIRST)),
@@ -252,7 +284,7 @@ FIRST = {
     grants_every=st.integers(1, 3),
     opens_for=st.integers(0, 3),
 )
-def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(order, wants, grants_every, opens_for):
+def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(core, order, wants, grants_every, opens_for):
     told = [Wants(number, *want) for number, want in enumerate(wants, start=1)]
     world = OrderedFederation(
         order,
@@ -260,6 +292,7 @@ def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(order, wa
         patience=10,
         grants_every=grants_every,
         opens_for=opens_for,
+        core=core,
     )
     world.teach({each.number: 7.0 * each.lasts for each in told})
     for manager in world.managers.values():  # full of what others run
@@ -280,6 +313,7 @@ HELD_UP_BY_LABELS = [((1, ""), 9, 6), ((3, ""), 1, 1), ((2, "gpu"), 2, 1), ((1, 
 """The last 1 GiB of the queue at east is for the fourth: what is promised on the labelled node is none of it."""
 
 
+@CORES
 @settings(max_examples=100, deadline=None)
 @given(
     order=st.sampled_from(sorted(FIRST)),
@@ -292,12 +326,12 @@ HELD_UP_BY_LABELS = [((1, ""), 9, 6), ((3, ""), 1, 1), ((2, "gpu"), 2, 1), ((1, 
 )
 @example(order="fewest-tasks", wanted=HELD_UP_BY_LABELS, most=3)
 @example(order="learnt-work", wanted=HELD_UP_BY_LABELS, most=3)
-def test_everybody_is_served_in_the_end_and_nobody_is_withheld_from_room_that_nobody_takes(order, wanted, most):
+def test_everybody_is_served_in_the_end_and_nobody_is_withheld_from_room_that_nobody_takes(core, order, wanted, most):
     applications = [
         Application(number, a_key(*kind), count, for_beats)
         for number, (kind, count, for_beats) in enumerate(wanted, start=1)
     ]
-    world = OrderedFederation(order, applications, most)
+    world = OrderedFederation(order, applications, most, core=core)
     for _ in range(600):
         world.beat()
         assert max(world.idle.values(), default=0) <= MOST_IDLE, world.idle
@@ -306,18 +340,18 @@ def test_everybody_is_served_in_the_end_and_nobody_is_withheld_from_room_that_no
     assert not any(each.wanted for each in applications)
     world.beat()
     world.beat()
-    assert sum(world.matching.status().promised.values()) == 0
+    assert sum(world.launches.open_promises().values()) == 0
 
 
+@CORES
 @pytest.mark.parametrize(("for_beats", "served"), [(2, [2, 2, 2]), (20, [2, 1])])
-def test_an_unknown_application_is_tried_and_goes_on_if_its_containers_are_short(for_beats, served):
+def test_an_unknown_application_is_tried_and_goes_on_if_its_containers_are_short(core, for_beats, served):
     known = Application(1, a_key(4), 3, 20)
     others = [Application(number, a_key(4), 0) for number in (3, 4, 5)]
-    world = OrderedFederation("learnt-work", [known, *others], patience=10)
+    world = OrderedFederation("learnt-work", [known, *others], patience=10, core=core)
     world.teach({1: 20.0, 3: 2.0, 4: 2.0, 5: 2.0})
     unknown = Application(2, a_key(4), 9, for_beats)
-    world.applications.append(unknown)
-    world.splitters[2] = world.matching.splitter(unknown.attempt, lambda _: QUEUE, lambda: None)
+    world.enters(unknown)
     for manager in world.managers.values():
         manager.running = [(0, node, NODE_GIB, 9999) for node in range(len(NODES[manager.name]))]
     world.beat()
@@ -328,17 +362,17 @@ def test_an_unknown_application_is_tried_and_goes_on_if_its_containers_are_short
     assert world.served == served
 
 
-def test_an_application_that_was_overtaken_for_too_long_goes_first():
+@CORES
+def test_an_application_that_was_overtaken_for_too_long_goes_first(core):
     applications = [Application(1, a_key(4), 3, 99), *(Application(n, a_key(4), 1, 2) for n in range(2, 60))]
-    world = OrderedFederation("fewest-tasks", applications[:1], most=0)
+    world = OrderedFederation("fewest-tasks", applications[:1], most=0, core=core)
     later = applications[1:]
     for manager in world.managers.values():
         manager.running = [(0, node, NODE_GIB, 2) for node in range(len(NODES[manager.name]))]
     while applications[0].wanted == 3:
         fresh, later = later[:2], later[2:]
         for each in fresh:  # always somebody smaller
-            world.applications.append(each)
-            world.splitters[each.number] = world.matching.splitter(each.attempt, lambda _: QUEUE, lambda: None)
+            world.enters(each)
         world.beat()
         assert world.beats < 2 * OVERTAKEN_S
     assert world.beats > OVERTAKEN_S

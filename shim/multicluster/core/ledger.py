@@ -45,6 +45,7 @@ from shim.multicluster.core.events import (
 from shim.multicluster.core.intake import Intake
 from shim.multicluster.core.master_side import Heard, MasterSide
 from shim.multicluster.core.outbox import Outbox, remembered
+from shim.multicluster.core.plan_events import PlanEvent, Proceed
 from shim.multicluster.core.recalls import AttemptHoldings, Recalls
 from shim.multicluster.core.session import Session, SessionState
 from shim.multicluster.core.splitter import AskSplitter
@@ -80,6 +81,7 @@ class AskLedger:
         self._recalls = Recalls(self._asks, self._containers, self._talk)
         self._before: tuple[Mapping[AskKey, AskGroup | None], frozenset[str]] | None = None
         self._is_finished = False
+        self._is_held = False
         self._unregistered = f"AM is not registered for known application attempt: {attempt}"
 
     @property
@@ -133,11 +135,15 @@ class AskLedger:
                 self._session_lost(event)
             case Recall():
                 self._recall(event, effects)
+            case PlanEvent():
+                self._planned(event, effects)
+            case Proceed():
+                self._proceed(effects)
             case Finished():
                 self._finished(effects)
             case _:
                 raise InvariantViolationError(f"nobody knows what {event} means")
-        return effects
+        return [*self._splitter.drain(), *effects]
 
     # ------------------------------------------------------------------ the ApplicationMaster's side
 
@@ -146,6 +152,7 @@ class AskLedger:
         self._splitter.begin_anew()
         self._talk.blacklist = frozenset()
         self._talk.is_told = False
+        self._is_held = False
         self._talk.is_resuming = event.is_resumed
         self._master.registered()
         self._home.reopen(event.home_response_id)
@@ -183,8 +190,30 @@ class AskLedger:
             self._owner(update.container).updates.append(update)
         self._asks.split(self._splitter, event.capacities)
         self._asks.forget_quiet(self._talk.asked())
+        self._is_held = self._splitter.awaits_plan
+        if not self._is_held:
+            self._pass_on(effects)
+
+    def _pass_on(self, effects: list[Effect]) -> None:
+        """Ask every scheduler: the home within the ApplicationMaster's call."""
         self._open_needed(effects)
-        effects.append(self._say(self._home, call.rest))
+        effects.append(self._say(self._home, self._master.rest))
+        self._say_news(effects)
+
+    def _proceed(self, effects: list[Effect]) -> None:
+        """Go on with a call that waited for its plan, by whatever was planned."""
+        if self._is_held:
+            self._is_held = False
+            self._asks.split(self._splitter, self._talk.capacities)
+            self._pass_on(effects)
+
+    def _planned(self, event: PlanEvent, effects: list[Effect]) -> None:
+        """A plan or a verdict: the home hears of it in the ApplicationMaster's next call, the others at once."""
+        self._splitter.take(event)
+        if self._is_held or not self._talk.is_told or self._is_finished or self._home.state is not SessionState.OPEN:
+            return
+        self._asks.split(self._splitter, self._talk.capacities)
+        self._open_needed(effects)
         self._say_news(effects)
 
     def _capacities_changed(self, event: CapacityChanged, effects: list[Effect]) -> None:

@@ -21,9 +21,11 @@ from collections.abc import Mapping, Sequence
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.launches import LaunchVerdict, Waiting
+from shim.multicluster.core.events import Effect
 from shim.multicluster.core.launch_book import LaunchBook
 from shim.multicluster.core.launch_groups import AskDecision, LaunchGroup, Weighed
 from shim.multicluster.core.match_turn import Counts, Launches, MatchSettings, MatchTurn
+from shim.multicluster.core.plan_events import PlanEvent
 from shim.multicluster.core.splitter import (
     CapacitySplitter,
     ClusterCapacity,
@@ -54,6 +56,8 @@ class MatchingSplitter:
         decided: Decisions that were made.
     """
 
+    awaits_plan = False
+
     def __init__(self, launches: Launches, settings: MatchSettings | None = None) -> None:
         self._launches = launches
         self._settings = settings or MatchSettings()
@@ -74,6 +78,13 @@ class MatchingSplitter:
         return tuple(self._decisions.values())
 
     # ------------------------------------------------------------------ what the ledger tells
+
+    def drain(self) -> Sequence[Effect]:
+        """See `AskSplitter`: it calls others itself."""
+        return ()
+
+    def take(self, event: PlanEvent) -> None:
+        """See `AskSplitter`: nobody plans for it."""
 
     def split(self, demand: Demand, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
         """See `AskSplitter`."""

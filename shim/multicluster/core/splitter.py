@@ -18,12 +18,16 @@ The rules of `CapacitySplitter`, in their order:
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Protocol
+from typing import TYPE_CHECKING, Protocol
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.containers import ContainerWatch
+
+if TYPE_CHECKING:  # events name `ClusterCapacity`
+    from shim.multicluster.core.events import Effect
+    from shim.multicluster.core.plan_events import PlanEvent
 
 __all__ = [
     "AskSplitter",
@@ -109,6 +113,19 @@ class Demand:
 class AskSplitter(ContainerWatch, Protocol):
     """Decides how many of a demand each sub-cluster is asked for."""
 
+    @property
+    def awaits_plan(self) -> bool:
+        """Whether containers are wanted that are to be planned before anybody is asked for them."""
+        ...
+
+    def drain(self) -> "Sequence[Effect]":
+        """What is to be done beyond the ledger, of all that was told since the last call."""
+        ...
+
+    def take(self, event: "PlanEvent") -> None:
+        """Take in what a cycle or a Local Master says; the next `split` goes by it."""
+        ...
+
     def split(self, demand: Demand, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
         """Counts by sub-cluster.
 
@@ -141,6 +158,8 @@ class CapacitySplitter:
         patience: Beats without a grant after which an ask may move.
     """
 
+    awaits_plan = False
+
     def __init__(self, patience: int = 10) -> None:
         self._patience = patience
 
@@ -163,6 +182,13 @@ class CapacitySplitter:
             surplus -= taken
         _add(kept, demand.total, [local, slots, sizes_of(eligible, demand)], eligible)
         return {subcluster: count for subcluster, count in kept.items() if count}
+
+    def drain(self) -> "Sequence[Effect]":
+        """See `AskSplitter`: nothing."""
+        return ()
+
+    def take(self, event: "PlanEvent") -> None:
+        """See `AskSplitter`: nobody plans for it."""
 
     def granted(self, key: AskKey, subcluster: SubClusterId) -> None:
         """See `AskSplitter`: it remembers nothing."""

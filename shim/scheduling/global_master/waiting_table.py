@@ -7,7 +7,7 @@ what it waits for, nor after it has not called for long; and one that was overta
 the end everybody is served.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -168,6 +168,30 @@ class WaitingTable:
             self._ordered = None
 
     # ------------------------------------------------------------------ who is before whom
+
+    @property
+    def jobs(self) -> JobTable:
+        """What is known and learnt of the attempts; brought up to date by `in_order`. Not to be written."""
+        return self._table
+
+    def row_of(self, attempt: ApplicationAttemptId) -> int:
+        """The row of an attempt that wants something, or has containers."""
+        return self._attempts[attempt].row
+
+    def heard(self, attempt: ApplicationAttemptId, at_s: float) -> None:
+        """The ApplicationMaster of an attempt calls: it would take a container."""
+        known = self._attempts.get(attempt)
+        if known is not None:
+            known.heard_at_s = at_s
+
+    def in_order(self, order: str, at_s: float) -> Sequence[ApplicationAttemptId]:
+        """Attempts with something that is not granted, the first of them first; without those that are silent.
+
+        Args:
+            order: One of `CONTAINER_ORDERS`.
+            at_s: Now.
+        """
+        return [each.id for each in self._in_order(order, at_s) if each.heard_at_s + _SILENT_AFTER_S >= at_s]
 
     def before(
         self, attempt: ApplicationAttemptId, subcluster: SubClusterId, order: str, at_s: float

@@ -35,6 +35,21 @@ class NodeCapacity:
         self._nodes: list[NodeReport] = []
         self._masks: dict[tuple[str, tuple[str, ...]], NDArray[np.bool_]] = {}
 
+    @property
+    def left(self) -> NDArray[np.int64]:
+        """What each node has left; not to be written."""
+        return self._left
+
+    @property
+    def types(self) -> tuple[str, ...]:
+        """Resource types by column."""
+        return self._types
+
+    @property
+    def reports(self) -> Sequence[NodeReport]:
+        """The nodes by row; another list after each report."""
+        return self._nodes
+
     def apply(self, nodes: Sequence[NodeReport]) -> None:
         """Take over a report of every node: nothing is counted on any more."""
         self._nodes = [node for node in nodes if node.state == _RUNNING]

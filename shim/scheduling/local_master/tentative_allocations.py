@@ -224,6 +224,28 @@ class TentativeAllocations:
                 self._place(allocation)
 
     @property
+    def nodes(self) -> NodeCapacity:
+        """What the nodes have left; not to be written."""
+        return self._nodes
+
+    def left_of(self, path: str) -> ResourceVector | None:
+        """What a queue may still have, less what is allocated to it tentatively; -1 for a type that is not bounded.
+
+        None where nothing bounds it, or where the queue is not known.
+        """
+        queue = self._queues.get(path)
+        if queue is None:
+            return None
+        left = queue.maximum - queue.used
+        for allocation in (*self._allocations.values(), *self._granted):
+            if allocation.kind.queue == path and not allocation.kind.label:
+                taken = allocation.kind.resource
+                left -= ResourceVector(taken.memory_mib * allocation.count, taken.vcores * allocation.count)
+        most = queue.maximum
+        memory = max(0, left.memory_mib) if most.memory_mib > 0 else -1
+        return ResourceVector(memory, max(0, left.vcores) if most.vcores > 0 else -1)
+
+    @property
     def open(self) -> int:
         """How many containers are promised and not granted."""
         return sum(allocation.count for allocation in self._allocations.values())
@@ -300,15 +322,9 @@ class TentativeAllocations:
         What is promised on labelled nodes is not counted, as limits and use are those of nodes without a label.
         Source: `AbstractCSQueue.getUsedResources`, the use of the default partition.
         """
-        queue = self._queues.get(kind.queue)
-        if queue is None or kind.label:
+        left = None if kind.label else self.left_of(kind.queue)
+        if left is None:
             return _NO_BOUND
-        left = queue.maximum - queue.used
-        for allocation in (*self._allocations.values(), *self._granted):
-            if allocation.kind.queue == kind.queue and not allocation.kind.label:
-                taken = allocation.kind.resource
-                left -= ResourceVector(taken.memory_mib * allocation.count, taken.vcores * allocation.count)
-        most, need = queue.maximum, kind.resource
-        triples = ((most.memory_mib, left.memory_mib, need.memory_mib), (most.vcores, left.vcores, need.vcores))
-        bounds = (max(0, have) // amount for limit, have, amount in triples if amount > 0 and limit > 0)
-        return min(bounds, default=_NO_BOUND)
+        need = kind.resource
+        pairs = ((left.memory_mib, need.memory_mib), (left.vcores, need.vcores))
+        return min((have // amount for have, amount in pairs if amount > 0 and have >= 0), default=_NO_BOUND)

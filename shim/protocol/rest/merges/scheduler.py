@@ -12,7 +12,6 @@ Source: `CapacitySchedulerInfo`, `CapacitySchedulerQueueInfo`, `CapacitySchedule
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from shim.domain.queues import SchedulerType
 from shim.protocol.rest.merges.fields import (
     Part,
     Rule,
@@ -129,9 +128,9 @@ def merge_schedulers(parts: Sequence[Part]) -> bytes:
         if scheduler_type(part.document) == kind
     ]
     match kind:
-        case SchedulerType.CAPACITY:
+        case "capacityScheduler":
             merged = _merge_capacity(infos)
-        case SchedulerType.FAIR:
+        case "fairScheduler":
             roots = [(info.get("rootQueue"), weight) for info, weight in infos]
             merged = {"type": kind, "rootQueue": _merge_fair(roots)}
         case _:

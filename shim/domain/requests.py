@@ -1,0 +1,70 @@
+"""What one attempt still needs, as a row of its queue's cycle, and what the cycle's plan says of it."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import SubClusterId
+from shim.domain.launches import WorkEstimate
+
+__all__ = ["PendingRequest", "RequestPlan"]
+
+
+@dataclass(frozen=True, slots=True)
+class PendingRequest:
+    """Containers of one ask key of one attempt that no scheduler has granted.
+
+    Attributes:
+        wanted: How many.
+        tentative: Those of them with a tentative allocation, by sub-cluster; verdicts that are on their way count.
+        queued: Those that a scheduler is asked for without one.
+        may_use: Sub-clusters that can be asked at all.
+        avoided: Sub-clusters that granted nothing for too long: nothing new starts there.
+        unresponsive: Sub-clusters that grant nothing although there is capacity: this request goes before no other
+            there.
+        local: How many are wanted at named hosts of each sub-cluster.
+        places: Hosts and racks that alone will do; empty for any.
+        weights: How much the queue prefers each sub-cluster; 1 for those that are not in here.
+        held: Containers that the attempt has, of whatever kind.
+    """
+
+    key: AskKey
+    wanted: int
+    tentative: Mapping[SubClusterId, int] = field(default_factory=dict)
+    queued: Mapping[SubClusterId, int] = field(default_factory=dict)
+    may_use: frozenset[SubClusterId] = frozenset()
+    avoided: frozenset[SubClusterId] = frozenset()
+    unresponsive: frozenset[SubClusterId] = frozenset()
+    local: Mapping[SubClusterId, int] = field(default_factory=dict)
+    places: tuple[str, ...] = ()
+    weights: Mapping[SubClusterId, float] = field(default_factory=dict)
+    held: int = 0
+
+    @property
+    def unallocated(self) -> int:
+        """Containers without a tentative allocation."""
+        return max(0, self.wanted - sum(self.tentative.values()))
+
+
+@dataclass(frozen=True, slots=True)
+class RequestPlan:
+    """What a cycle decided for one request.
+
+    Attributes:
+        starts: Containers to be allocated tentatively, by sub-cluster, beyond those that are.
+        may_queue: Sub-clusters whose scheduler may be asked for the rest: no other attempt goes first there.
+        behind: Applications that go first somewhere, the first of them first.
+        capacity: Containers that each sub-cluster had capacity for.
+        reason: For people; empty where `behind` and `capacity` say it all.
+        made_by: `exact`, `bounded` or `greedy`.
+        estimate: What the order expects of the attempt, if it goes by learnt durations.
+    """
+
+    key: AskKey
+    starts: Mapping[SubClusterId, int] = field(default_factory=dict)
+    may_queue: frozenset[SubClusterId] = frozenset()
+    behind: tuple[str, ...] = ()
+    capacity: Mapping[SubClusterId, int] = field(default_factory=dict)
+    reason: str = ""
+    made_by: str = "greedy"
+    estimate: WorkEstimate | None = None

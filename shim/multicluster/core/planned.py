@@ -1,0 +1,379 @@
+"""Carries out what the cycles of a queue plan for one attempt.
+
+The cycle decides over everything that waits in the queue; this splitter turns its plans into what each session is asked
+for, and its own state into the rows of the next cycle. It is synchronous and reaches nothing: proposals, withdrawals
+and rows are effects (`plan_events.py`), plans and verdicts are events.
+
+What no plan allocates waits in the queues of schedulers where the plan allows it, in proportion to their sizes;
+elsewhere it waits here. What starves where it was allocated is given up there, and is the next cycle's to place.
+"""
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import ContainerId, SubClusterId
+from shim.domain.requests import RequestPlan
+from shim.errors import InvariantViolationError
+from shim.multicluster.core.events import Effect
+from shim.multicluster.core.launch_groups import AskDecision, Weighed
+from shim.multicluster.core.match_turn import MatchSettings
+from shim.multicluster.core.plan_events import (
+    AllocationsExpired,
+    AllocationsVerified,
+    ContainerBegan,
+    ContainerEnded,
+    ContainerGranted,
+    ExpiredAllocation,
+    LeftQueue,
+    PlanEvent,
+    Planned,
+    Propose,
+    PublishRequests,
+    SettleAllocation,
+)
+from shim.multicluster.core.splitter import (
+    CapacitySplitter,
+    ClusterCapacity,
+    Demand,
+    may_have,
+    named_there,
+    shares_of,
+    sizes_of,
+    split_strictly,
+)
+from shim.multicluster.core.tentative import AllocationGroup, TentativeAllocation
+
+__all__ = ["PlannedSplitter"]
+
+_MOST_DECISIONS = 32
+
+
+@dataclass(frozen=True, slots=True)
+class _Look:
+    """One demand, and the sub-clusters as they are known now."""
+
+    demand: Demand
+    eligible: Mapping[SubClusterId, ClusterCapacity]
+    home: SubClusterId
+
+
+class PlannedSplitter:
+    """Implements `AskSplitter` for one attempt.
+
+    Args:
+        settings: How long a request waits, and how old a view may be.
+
+    Attributes:
+        fallbacks: Splits by capacity alone, as a view was too old.
+        decided: Plans that were taken in.
+        repairs: Containers whose tentative allocation was not honoured in time.
+    """
+
+    def __init__(self, settings: MatchSettings | None = None) -> None:
+        self._settings = settings or MatchSettings()
+        self._fallback = CapacitySplitter(self._settings.patience)
+        self._groups: dict[AskKey, AllocationGroup] = {}
+        self._looks: dict[AskKey, _Look] = {}
+        self._changed: dict[AskKey, None] = {}
+        self._dropped: dict[AskKey, None] = {}
+        self._effects: list[Effect] = []
+        self._numbers = 0
+        self.fallbacks = 0
+        self.decided = 0
+        self.repairs = 0
+
+    # ------------------------------------------------------------------ what the ledger tells
+
+    @property
+    def awaits_plan(self) -> bool:
+        """Whether containers are wanted that no plan has looked at."""
+        return any(self._is_new(group) for group in self._groups.values())
+
+    def drain(self) -> Sequence[Effect]:
+        """What is to be done, and the rows that changed since the last call."""
+        effects, self._effects = self._effects, []
+        rows = tuple(row for key in self._changed if (row := self._groups[key].published) is not None)
+        if rows or self._dropped:
+            effects.append(PublishRequests(rows, tuple(self._dropped), is_urgent=self.awaits_plan))
+        self._changed.clear()
+        self._dropped.clear()
+        return effects
+
+    def split(self, demand: Demand, capacities: Sequence[ClusterCapacity]) -> Mapping[SubClusterId, int]:
+        """What each sub-cluster is to be asked for, by the newest plan."""
+        home = next(room.subcluster for room in capacities if room.is_home)
+        eligible = {room.subcluster: room for room in capacities if may_have(room, demand)}
+        group = self._groups.setdefault(demand.key, AllocationGroup(demand.key))
+        look = self._looks[demand.key] = _Look(demand, eligible, home)
+        group.reason = self._why_not(demand, eligible)
+        if group.reason:
+            return self._split_by_capacity(group, look, capacities)
+        group.planned = min(group.planned, demand.total)
+        self._leave_closed(group, eligible)
+        avoided = self._give_up_starving(group, look)
+        self._trim(group, look)
+        self._queue_rest(group, look)
+        self._publish(group, look, avoided)
+        return dict(group.asked())
+
+    def granted(self, key: AskKey, subcluster: SubClusterId) -> None:
+        """See `AskSplitter`: the oldest tentative allocation there is honoured."""
+        group = self._groups.get(key)
+        found = None if group is None else group.granted(subcluster)
+        self._effects.append(ContainerGranted(subcluster, key, is_unplanned=found is None))
+        if found is not None:
+            self._settle(found)
+
+    def drop(self, key: AskKey) -> None:
+        """See `AskSplitter`."""
+        group = self._groups.pop(key, None)
+        self._looks.pop(key, None)
+        if group is None:
+            return
+        for each in group.allocations:
+            self._withdraw(each, each.count)
+        self._unpublish(group)
+
+    def begin_anew(self) -> None:
+        """See `AskSplitter`."""
+        for key in tuple(self._groups):
+            self.drop(key)
+
+    def clear(self) -> None:
+        """See `AskSplitter`."""
+        self.begin_anew()
+        self._effects.append(LeftQueue())
+
+    def begun(self, container: ContainerId, since_s: float | None) -> None:
+        """See `ContainerWatch`."""
+        self._effects.append(ContainerBegan(container, since_s))
+
+    def ended(self, container: ContainerId, *, is_whole: bool) -> None:
+        """See `ContainerWatch`."""
+        self._effects.append(ContainerEnded(container, is_whole))
+
+    # ------------------------------------------------------------------ what cycles and Local Masters tell
+
+    def take(self, event: PlanEvent) -> None:
+        """Take in a plan, verdicts, or that allocations stand no more. The ledger splits anew after it."""
+        match event:
+            case Planned(plans):
+                for plan in plans:
+                    self._take_plan(plan)
+            case AllocationsVerified(verdicts):
+                for verdict in verdicts:
+                    any(group.hear(verdict) for group in self._groups.values())
+            case AllocationsExpired(expired):
+                for each in expired:
+                    self._expire(each)
+            case _:
+                raise InvariantViolationError(f"no splitter knows what {event} means")
+
+    def _take_plan(self, plan: RequestPlan) -> None:
+        """Propose what starts. A plan that was made before the newest grants starts no more than is still wanted."""
+        group, look = self._groups.get(plan.key), self._looks.get(plan.key)
+        if group is None or look is None or group.reason:
+            return
+        self.decided += 1
+        group.plan, group.planned, group.may_queue = plan, look.demand.total, plan.may_queue
+        left = look.demand.total - sum(group.tentative().values())
+        for name, count in plan.starts.items():
+            starts = min(count, left) if name in look.eligible else 0
+            left -= starts
+            moved = min(starts, group.queued[name])  # it stays asked for there, and is allocated now
+            group.queued[name] -= moved
+            self._propose(group, look, name, starts, was_queued=moved)
+        for name in tuple(group.queued):
+            if name not in plan.may_queue:
+                group.forgiven[name] = look.demand.starved.get(name, 0)
+                del group.queued[name]
+        group.tidy()
+
+    def _propose(self, group: AllocationGroup, look: _Look, name: SubClusterId, count: int, *, was_queued: int) -> None:
+        """Propose what is asked for by now, and what is not, each by itself: the latter may have to await its verdict.
+
+        What is meant for the home goes along with the call that is under way, as the next one may be a second away.
+        """
+        for part, is_asked in ((was_queued, True), (count - was_queued, name == look.home)):
+            if part > 0:
+                self._numbers += 1
+                queued = part if was_queued and part == was_queued and is_asked else 0
+                group.allocations.append(
+                    TentativeAllocation(self._numbers, name, part, part, was_queued=queued, is_asked=is_asked)
+                )
+                places = look.demand.allowed if look.demand.is_strict else ()
+                self._effects.append(Propose(name, self._numbers, group.key, part, places))
+
+    def _expire(self, expired: ExpiredAllocation) -> None:
+        for group in self._groups.values():
+            for each in group.allocations:
+                if (each.subcluster, each.number) == (expired.subcluster, expired.number) and not each.is_pending:
+                    self._break(group, each, min(each.count, expired.count))
+            group.tidy()
+
+    # ------------------------------------------------------------------ the steps of a split
+
+    def _why_not(self, demand: Demand, eligible: Mapping[SubClusterId, ClusterCapacity]) -> str:
+        """Why the queue's cycle does not plan this demand; empty if it does."""
+        if not eligible:
+            return "no sub-cluster can have it: the home says so in its own words"
+        if demand.is_strict and not demand.allowed:
+            return "only the named places will do, and none is named"
+        if demand.key.is_opportunistic:
+            return "such containers queue at nodes"
+        old = [room for room in eligible.values() if room.age_s > self._settings.oldest_s]
+        if old:
+            self.fallbacks += 1
+            return "the view is too old: " + ", ".join(f"{each.subcluster} {each.age_s:.1f} s" for each in old)
+        return ""
+
+    def _split_by_capacity(
+        self, group: AllocationGroup, look: _Look, capacities: Sequence[ClusterCapacity]
+    ) -> Mapping[SubClusterId, int]:
+        asked = dict(self._fallback.split(look.demand, capacities))
+        for each in reversed(group.allocations):
+            surplus = max(0, group.tentative()[each.subcluster] - asked.get(each.subcluster, 0))
+            self._withdraw(each, min(each.count, surplus))
+        for each in group.allocations:
+            each.is_asked = True  # counted in `asked` already
+        group.tidy()
+        group.queued = +Counter({name: count - group.tentative()[name] for name, count in asked.items()})
+        group.planned = look.demand.total
+        self._unpublish(group)
+        return asked
+
+    def _leave_closed(self, group: AllocationGroup, eligible: Mapping[SubClusterId, ClusterCapacity]) -> None:
+        for each in group.allocations:
+            if each.subcluster not in eligible:
+                self._withdraw(each, each.count)
+        for name in tuple(group.queued):
+            if name not in eligible:
+                del group.queued[name]
+        group.tidy()
+
+    def _give_up_starving(self, group: AllocationGroup, look: _Look) -> frozenset[SubClusterId]:
+        """Tentative allocations that are not honoured in time; the sub-clusters where nothing new is to start."""
+        patience, capacities = self._settings.patience, group.plan.capacity if group.plan else {}
+        asked = group.asked()
+        starving = {name for name in look.eligible if group.starved(name, look.demand) >= patience}
+        for name in look.eligible:
+            if name not in starving or not (capacities.get(name) or group.verified()[name]):
+                group.unresponsive[name] = group.unresponsive[name] if name in starving else 0
+            else:
+                group.unresponsive[name] += bool(asked[name])
+        for each in group.allocations:
+            if each.subcluster in starving and not each.is_pending:
+                group.unresponsive[each.subcluster] = patience
+                self._break(group, each, each.count, stays_queued=True)
+        group.unresponsive = +group.unresponsive
+        group.tidy()
+        return frozenset(starving)
+
+    def _trim(self, group: AllocationGroup, look: _Look) -> None:
+        """Ask for no more than is wanted: what is queued goes first, then what has the least capacity."""
+        surplus = group.committed() - look.demand.total
+        capacity = group.plan.capacity if group.plan else {}
+        for name in sorted(group.queued, key=lambda name: capacity.get(name, 0)):
+            taken = max(0, min(surplus, group.queued[name]))
+            group.queued[name] -= taken
+            surplus -= taken
+        for is_asked in (False, True):
+            for name in sorted(look.eligible, key=lambda name: capacity.get(name, 0)):
+                for each in group.newest(name, is_asked=is_asked):
+                    taken = max(0, min(surplus, each.count))
+                    self._withdraw(each, taken)
+                    surplus -= taken
+        group.tidy()
+
+    def _queue_rest(self, group: AllocationGroup, look: _Look) -> None:
+        """What has no tentative allocation waits at schedulers, where the newest plan allows it."""
+        missing = min(group.planned, look.demand.total) - group.committed()
+        capacities = [room for name, room in look.eligible.items() if name in group.may_queue]
+        if missing <= 0 or not capacities:
+            return
+        if look.demand.is_strict:
+            bounds = split_strictly(look.demand, tuple(look.eligible.values()), look.home)
+            bounds = {room.subcluster: bounds.get(room.subcluster, 0) for room in capacities}
+        else:
+            bounds = sizes_of(capacities, look.demand)
+        asked, weights = group.asked(), {room.subcluster: room.weight for room in capacities}
+        left = {name: max(0, bound - asked[name]) for name, bound in bounds.items()}
+        for name, share in shares_of(missing, left, lambda name: weights[name]).items():
+            group.queued[name] += share
+            missing -= share
+        group.queued[max(bounds, key=lambda name: bounds[name])] += 0 if look.demand.is_strict else missing
+        group.tidy()
+
+    # ------------------------------------------------------------------ books
+
+    def _is_new(self, group: AllocationGroup) -> bool:
+        return group.published is not None and group.planned < group.published.wanted
+
+    def _publish(self, group: AllocationGroup, look: _Look, avoided: frozenset[SubClusterId]) -> None:
+        local = {name: named_there(room, look.demand) for name, room in look.eligible.items()}
+        weights = {name: room.weight for name, room in look.eligible.items()}
+        row = group.row(look.demand, local, weights, avoided, self._settings.patience)
+        if row != group.published:
+            group.published = row
+            self._changed[group.key] = None
+            self._dropped.pop(group.key, None)
+
+    def _unpublish(self, group: AllocationGroup) -> None:
+        self._changed.pop(group.key, None)
+        if group.published is not None:
+            group.published = None
+            self._dropped[group.key] = None
+
+    def _break(
+        self, group: AllocationGroup, allocation: TentativeAllocation, count: int, *, stays_queued: bool = False
+    ) -> None:
+        """An allocation was not honoured; the scheduler may still be asked, as nobody knows better."""
+        group.repairs += count
+        self.repairs += count
+        if stays_queued and allocation.subcluster in group.may_queue:
+            group.queued[allocation.subcluster] += count
+        self._withdraw(allocation, count)
+
+    def _withdraw(self, allocation: TentativeAllocation, count: int) -> None:
+        if count > 0:
+            allocation.count -= count
+            allocation.withdrawn += count
+            self._settle(allocation)
+
+    def _settle(self, allocation: TentativeAllocation) -> None:
+        self._effects.append(
+            SettleAllocation(allocation.subcluster, allocation.number, allocation.honoured, allocation.withdrawn)
+        )
+
+    # ------------------------------------------------------------------ for people
+
+    def decisions(self, latest: Mapping[AskKey, RequestPlan]) -> Sequence[AskDecision]:
+        """What stands behind the newest split of each of the newest keys.
+
+        Args:
+            latest: The newest plan for each key, also where it changed nothing.
+        """
+        groups = tuple(self._groups.values())[-_MOST_DECISIONS:]
+        return tuple(self._decision(group, latest.get(group.key)) for group in groups)
+
+    def _decision(self, group: AllocationGroup, latest: RequestPlan | None) -> AskDecision:
+        look, plan = self._looks[group.key], latest or group.plan or RequestPlan(group.key)
+        missing = max(0, look.demand.total - group.committed())
+        return AskDecision(
+            key=group.key,
+            wanted=look.demand.total,
+            asked=dict(group.asked()),
+            promised=dict(group.verified()),
+            by="capacity" if group.reason else "heddle",
+            reason=group.reason or plan.reason,
+            candidates=tuple(
+                Weighed(name, plan.capacity.get(name, 0), room.age_s) for name, room in look.eligible.items()
+            ),
+            verdicts=tuple(group.verdicts),
+            repairs=group.repairs,
+            withheld=missing,
+            behind=plan.behind,
+            estimate=plan.estimate,
+        )

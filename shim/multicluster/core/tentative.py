@@ -1,0 +1,180 @@
+"""The tentative allocations of one ask key of one attempt, from the proposal to the grant.
+
+    proposed ── accepted ──▶ asked for at that scheduler ── granted
+        └───── rejected ──▶ (the next cycle)     └── not in time: withdrawn
+
+What is asked for at a scheduler is the sum of the tentative allocations there and of what is `queued` without one.
+"""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import SubClusterId
+from shim.domain.launches import LaunchVerdict
+from shim.domain.requests import PendingRequest, RequestPlan
+from shim.domain.verdicts import Verdict
+from shim.multicluster.core.splitter import Demand
+
+__all__ = ["AllocationGroup", "TentativeAllocation"]
+
+_MOST_VERDICTS = 12
+
+
+@dataclass(slots=True)
+class TentativeAllocation:
+    """One proposal, while its containers are waited for.
+
+    Attributes:
+        number: Of the proposal, among those of the attempt.
+        proposed: How many containers it was for.
+        count: How many of them are still waited for.
+        was_queued: How many of them the scheduler was asked for before: it still is if they are rejected.
+        is_pending: Whether the Local Master has not answered.
+        is_asked: Whether the scheduler is to be asked for them by now.
+        honoured: How many were granted.
+        withdrawn: How many are not waited for any more.
+    """
+
+    number: int
+    subcluster: SubClusterId
+    proposed: int
+    count: int
+    was_queued: int = 0
+    is_pending: bool = True
+    is_asked: bool = False
+    honoured: int = 0
+    withdrawn: int = 0
+
+
+@dataclass(slots=True)
+class AllocationGroup:
+    """Everything that is waited for with one key.
+
+    Invariant: `asked` and `awaited` together are never more than what is wanted, after each `trim`.
+
+    Attributes:
+        allocations: Oldest first.
+        queued: What schedulers are asked for without a tentative allocation.
+        may_queue: Where they may be, by the newest plan.
+        plan: The newest plan; None before the first.
+        planned: How many of the wanted containers a plan has looked at.
+        published: The row that the queue's cycle has; None if it has none.
+        reason: Why no cycle plans these; empty if one does.
+        verdicts: The newest, each with how many containers were proposed.
+        repairs: Containers whose tentative allocation was not honoured in time.
+        forgiven: Heartbeats without an allocation that do not count, as nothing has been asked for since then.
+        unresponsive: For how many splits each sub-cluster has granted nothing though it has capacity.
+    """
+
+    key: AskKey
+    allocations: list[TentativeAllocation] = field(default_factory=list)
+    queued: Counter[SubClusterId] = field(default_factory=Counter)
+    may_queue: frozenset[SubClusterId] = frozenset()
+    plan: RequestPlan | None = None
+    planned: int = 0
+    published: PendingRequest | None = None
+    reason: str = ""
+    verdicts: list[tuple[int, LaunchVerdict]] = field(default_factory=list)
+    repairs: int = 0
+    forgiven: dict[SubClusterId, int] = field(default_factory=dict)
+    unresponsive: Counter[SubClusterId] = field(default_factory=Counter)
+
+    def tentative(self) -> Counter[SubClusterId]:
+        """Containers with a tentative allocation, also those whose verdict is on its way."""
+        counts: Counter[SubClusterId] = Counter()
+        for each in self.allocations:
+            counts[each.subcluster] += each.count
+        return counts
+
+    def asked(self) -> Counter[SubClusterId]:
+        """What each scheduler is to be asked for."""
+        counts = Counter(self.queued)
+        for each in self.allocations:
+            if each.is_asked:
+                counts[each.subcluster] += each.count
+        return +counts
+
+    def verified(self) -> Counter[SubClusterId]:
+        """Containers whose tentative allocation a Local Master has accepted, or left without an answer."""
+        counts: Counter[SubClusterId] = Counter()
+        for each in self.allocations:
+            if not each.is_pending:
+                counts[each.subcluster] += each.count
+        return +counts
+
+    def committed(self) -> int:
+        """Containers that some scheduler is asked for, or that a verdict is awaited for."""
+        return sum(self.queued.values()) + sum(each.count for each in self.allocations)
+
+    def starved(self, subcluster: SubClusterId, demand: Demand) -> int:
+        """Heartbeats since a sub-cluster granted one of those that it is asked for."""
+        return max(0, demand.starved.get(subcluster, 0) - self.forgiven.get(subcluster, 0))
+
+    def granted(self, subcluster: SubClusterId) -> TentativeAllocation | None:
+        """Count a grant: on the oldest tentative allocation there, else on what is queued."""
+        self.forgiven.pop(subcluster, None)
+        self.unresponsive.pop(subcluster, None)
+        self.planned = max(0, self.planned - 1)
+        there = (each for each in self.allocations if each.subcluster == subcluster and each.is_asked and each.count)
+        found = next(there, None)
+        if found is not None:
+            found.count -= 1
+            found.honoured += 1
+            self.tidy()
+        elif self.queued[subcluster]:
+            self.queued[subcluster] -= 1
+        return found
+
+    def hear(self, verdict: LaunchVerdict) -> bool:
+        """Take in a verdict; return whether it was awaited.
+
+        Silence stands in nobody's way: the ResourceManager has the last word.
+        """
+        for each in self.allocations:
+            if each.is_pending and (each.subcluster, each.number) == (verdict.subcluster, verdict.number):
+                each.is_pending, each.is_asked = False, True
+                self.verdicts.append((each.proposed, verdict))
+                del self.verdicts[:-_MOST_VERDICTS]
+                if verdict.verdict is not Verdict.UNVERIFIED:
+                    rejected = min(each.count, max(0, each.proposed - verdict.accepted))
+                    each.count -= rejected
+                    self.queued[each.subcluster] += min(rejected, each.was_queued)
+                self.tidy()
+                return True
+        return False
+
+    def newest(self, subcluster: SubClusterId, *, is_asked: bool = True) -> Iterator[TentativeAllocation]:
+        """Tentative allocations in a sub-cluster, the newest first."""
+        return (
+            each for each in reversed(self.allocations) if (each.subcluster, each.is_asked) == (subcluster, is_asked)
+        )
+
+    def tidy(self) -> None:
+        """Forget allocations that nobody waits for, and clusters where nothing is queued."""
+        self.allocations = [each for each in self.allocations if each.count]
+        self.queued = +self.queued
+
+    def row(
+        self,
+        demand: Demand,
+        local: Mapping[SubClusterId, int],
+        weights: Mapping[SubClusterId, float],
+        avoided: frozenset[SubClusterId],
+        patience: int,
+    ) -> PendingRequest:
+        """The row for the queue's next cycle; keys of `local` are the sub-clusters that can be asked."""
+        return PendingRequest(
+            key=self.key,
+            wanted=demand.total,
+            tentative=dict(+self.tentative()),
+            queued=dict(+self.queued),
+            may_use=frozenset(local),
+            avoided=avoided,
+            unresponsive=frozenset(name for name, beats in self.unresponsive.items() if beats >= patience),
+            local={name: count for name, count in local.items() if count},
+            places=demand.allowed if demand.is_strict else (),
+            weights={name: weight for name, weight in weights.items() if weight != 1.0},
+            held=demand.held,
+        )

@@ -1,0 +1,129 @@
+"""What is free in all sub-clusters, as rows of the snapshots of real clusters."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shim.domain.ids import SubClusterId
+from shim.domain.messages import Need
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import NodeReport
+from shim.scheduling.local_master.node_capacity import NodeCapacity
+from shim.scheduling.node_index import Cell, SharedNodes, index_nodes, pack_bits
+from shim.scheduling.snapshot import NO_BOUND
+
+__all__ = ["FIRST_TYPES", "Capacity", "NodeRows", "amounts_of", "need_of"]
+
+FIRST_TYPES = ("memory-mb", "vcores")
+"""Columns that every table of nodes has: memory in MiB, virtual cores."""
+
+_NO_BOUND_LEFT = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Capacity:
+    """Nodes, and the limits of one queue.
+
+    Attributes:
+        nodes: What the nodes of each sub-cluster have left: reported, less what is tentatively allocated.
+        queue_left: What the queue may still have there; None for no bound, as -1 is for one resource type.
+    """
+
+    nodes: Mapping[SubClusterId, NodeCapacity]
+    queue_left: Mapping[SubClusterId, ResourceVector | None]
+
+    def limits(self, types: Sequence[str]) -> NDArray[np.int64]:
+        """What the queue may still have: int64 array of shape (1, n_clusters, n_types), -1 for no bound."""
+        limits = np.full((1, len(self.nodes), len(types)), _NO_BOUND_LEFT, dtype=np.int64)
+        for row, name in enumerate(self.nodes):
+            left = self.queue_left.get(name)
+            if left is not None:
+                limits[0, row, :2] = (left.memory_mib, left.vcores)
+        return limits
+
+
+class NodeRows:
+    """Rows of all nodes, one cell for each sub-cluster; what does not change between reports is kept."""
+
+    def __init__(self) -> None:
+        self._known: tuple[object, ...] = ()
+        self._reports: list[Sequence[NodeReport]] = []
+        self._base = SharedNodes(len(FIRST_TYPES))
+
+    def index(self, capacity: Capacity, types: tuple[str, ...], weights: Mapping[SubClusterId, float]) -> SharedNodes:
+        """What is free now.
+
+        Args:
+            capacity: Of every sub-cluster.
+            types: Resource types, by column.
+            weights: How much the queue prefers each sub-cluster; 1 for those that are not in here.
+        """
+        rooms = capacity.nodes
+        free = np.concatenate([_columns(room, types) for room in rooms.values()])
+        known = (types, tuple(rooms), *(id(room.reports) for room in rooms.values()))
+        if known != self._known:
+            self._reports = [room.reports for room in rooms.values()]  # kept: their identity is the key
+            self._base, self._known = _base(free, self._reports), known
+        index = self._base.with_free(free)
+        for cell, name in zip(index.cells, rooms, strict=True):
+            cell.weight = weights.get(name, 1.0)
+        return index
+
+    def admit(self, needs: Iterable[Need]) -> None:
+        """Make the bit-vectors of named places that some needs require, where they are not made yet."""
+        for name in {name for need in needs for name in need.requires if name.startswith(_PLACES)}:
+            places = frozenset(name.removeprefix(_PLACES).split(_BETWEEN))
+            for cell, reports in zip(self._base.cells, self._reports, strict=True):
+                if name not in cell.vectors:
+                    named = (node.node.host in places or node.rack in places for node in reports)
+                    cell.vectors[name] = pack_bits(np.fromiter(named, np.bool_, len(reports)))
+
+
+_LABEL = "label:"
+_PLACES = "in:"
+_BETWEEN = "\n"
+
+
+def need_of(resource: ResourceVector, label: str, places: Sequence[str], types: Sequence[str]) -> Need:
+    """What a container needs, in the words of the index.
+
+    Args:
+        resource: Of one container.
+        label: Node label; empty for nodes without one, which no other request may have.
+        places: Hosts and racks that alone will do; empty for any.
+        types: Resource types, by column.
+    """
+    requires = {_LABEL + label}
+    if places:
+        requires.add(_PLACES + _BETWEEN.join(places))
+    return Need(amounts_of(resource, types), frozenset(requires))
+
+
+def amounts_of(resource: ResourceVector, types: Sequence[str]) -> tuple[int, ...]:
+    """Amounts by column."""
+    others = resource.others
+    return (resource.memory_mib, resource.vcores, *(others.get(name, 0) for name in types[len(FIRST_TYPES) :]))
+
+
+def _columns(room: NodeCapacity, types: Sequence[str]) -> NDArray[np.int64]:
+    """What each node has left; a type that a sub-cluster does not tell of is not held against it."""
+    columns = np.full((len(room.left), len(types)), NO_BOUND, dtype=np.int64)
+    for column, name in enumerate(types):
+        if name in room.types:
+            columns[:, column] = room.left[:, room.types.index(name)]
+    return columns
+
+
+def _base(free: NDArray[np.int64], reports: Sequence[Sequence[NodeReport]]) -> SharedNodes:
+    cells, start = [], 0
+    for cluster, nodes in enumerate(reports):
+        cells.append(Cell(cluster, start, len(nodes)))
+        start += len(nodes)
+    properties = [_labels(node) for nodes in reports for node in nodes]
+    return index_nodes(free, cells, properties)
+
+
+def _labels(node: NodeReport) -> frozenset[str]:
+    return frozenset(_LABEL + label for label in node.labels or ("",))

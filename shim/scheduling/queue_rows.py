@@ -1,0 +1,206 @@
+"""The request rows of one queue on real clusters, and the snapshots that its cycles start from."""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import ApplicationAttemptId, SubClusterId
+from shim.domain.messages import Need
+from shim.domain.requests import PendingRequest
+from shim.scheduling.capacity import FIRST_TYPES, Capacity, NodeRows, need_of
+from shim.scheduling.job_table import Column, JobTable
+from shim.scheduling.node_index import SharedNodes, unpack_bits
+from shim.scheduling.request_table import RequestTable
+from shim.scheduling.snapshot import Clusters, IntArray, Preferred, Queues, Scope, Snapshot
+
+__all__ = ["QueueRows"]
+
+_RowKey = tuple[ApplicationAttemptId, AskKey]
+
+
+class QueueRows:
+    """Which row stands for which request.
+
+    Args:
+        subclusters: In the order of their rows.
+    """
+
+    def __init__(self, subclusters: Sequence[SubClusterId]) -> None:
+        self._subclusters = tuple(subclusters)
+        self._bits = {name: 1 << number for number, name in enumerate(self._subclusters)}
+        self._types: tuple[str, ...] = FIRST_TYPES
+        self._table = RequestTable()
+        self._nodes = NodeRows()
+        self._requests: dict[ApplicationAttemptId, dict[AskKey, PendingRequest]] = {}
+        self._rows: dict[_RowKey, int] = {}
+        self._jobs: dict[ApplicationAttemptId, int] = {}
+        self._named: Counter[Need] = Counter()
+        self._weights: Mapping[SubClusterId, float] = {}
+
+    def __bool__(self) -> bool:
+        return bool(self._requests)
+
+    @property
+    def attempts(self) -> Iterable[ApplicationAttemptId]:
+        """Those that wait for something."""
+        return self._requests.keys()
+
+    def of(self, attempt: ApplicationAttemptId) -> Iterable[PendingRequest]:
+        """What an attempt waits for."""
+        return self._requests.get(attempt, {}).values()
+
+    def with_rows(self, attempt: ApplicationAttemptId) -> Iterator[tuple[PendingRequest, int]]:
+        """What an attempt waits for, with the rows."""
+        return ((request, self._rows[attempt, key]) for key, request in self._requests.get(attempt, {}).items())
+
+    def put(self, attempt: ApplicationAttemptId, job: int, request: PendingRequest) -> None:
+        """Take in a request; it takes the place of the one with its key."""
+        others = set(request.key.resource.others) - set(self._types)
+        self.drop(attempt, request.key)
+        self._requests.setdefault(attempt, {})[request.key] = request
+        self._jobs[attempt] = job
+        self._weights = request.weights
+        if others:
+            self._types = (*self._types, *sorted(others))
+            for each, requests in self._requests.items():
+                for known in requests.values():
+                    self._write(each, known)
+        else:
+            self._write(attempt, request)
+
+    def drop(self, attempt: ApplicationAttemptId, key: AskKey) -> bool:
+        """Forget a request; return whether it was known."""
+        requests = self._requests.get(attempt, {})
+        if requests.pop(key, None) is None:
+            return False
+        self._remove(self._rows.pop((attempt, key)))
+        if not requests:
+            del self._requests[attempt]
+        return True
+
+    def leave(self, attempt: ApplicationAttemptId) -> None:
+        """Forget an attempt."""
+        for key in tuple(self._requests.get(attempt, ())):
+            self.drop(attempt, key)
+        self._jobs.pop(attempt, None)
+
+    def _write(self, attempt: ApplicationAttemptId, request: PendingRequest) -> None:
+        """Write a request's row anew: what is queued or wanted in a sub-cluster by name is placed there first."""
+        key = request.key
+        known = self._rows.pop((attempt, key), None)
+        if known is not None:
+            self._remove(known)
+        may_start = request.may_use - request.avoided
+        need = need_of(key.resource, key.label, request.places, self._types)
+        if request.places:
+            self._named[need] += 1
+        row = self._rows[attempt, key] = self._table.add(
+            self._jobs[attempt],
+            need,
+            request.unallocated,
+            priority=key.priority,
+            clusters=sum(bit for name, bit in self._bits.items() if name in may_start),
+        )
+        local = {
+            name: max(request.queued.get(name, 0), request.local.get(name, 0) - request.tentative.get(name, 0))
+            for name in self._subclusters
+        }
+        places = [Preferred(Scope.CLUSTER, place, local[name]) for place, name in enumerate(self._subclusters)]
+        self._table.prefer(row, [each for each in places if each.count > 0])
+
+    def _remove(self, row: int) -> None:
+        need = self._table.needs[row]
+        self._table.remove(row)
+        if need in self._named:
+            self._named[need] -= 1
+            self._named = +self._named
+
+    # ------------------------------------------------------------------ snapshots
+
+    def nodes(self, capacity: Capacity) -> SharedNodes:
+        """What is free now, with the bit-vectors that the waiting requests need."""
+        nodes = self._nodes.index(capacity, self._types, self._weights)
+        self._nodes.admit(self._named)
+        return nodes
+
+    def snapshots(
+        self,
+        nodes: SharedNodes,
+        capacity: Capacity,
+        jobs: JobTable,
+        planned: Iterable[ApplicationAttemptId],
+        at_s: float,
+    ) -> Sequence[Snapshot]:
+        """One snapshot for nodes without a label, one for those with labels.
+
+        No request may have nodes of both kinds. The limits of queues that reports tell are those of nodes without a
+        label (`AbstractCSQueue.getUsedResources`), so that they bound the first alone.
+        """
+        live: tuple[list[int], list[int]] = ([], [])
+        for attempt in planned:
+            for key, request in self._requests.get(attempt, {}).items():
+                if request.unallocated:
+                    live[bool(key.label)].append(self._rows[attempt, key])
+        everything = self._table.requests()
+        columns = jobs.all_columns.copy()
+        names = tuple(map(str, self._subclusters))
+        clusters = Clusters(names, np.full(len(names), at_s), np.ones(len(names), dtype=np.bool_))
+        columns[Column.QUEUE] = 0.0
+        found = []
+        for rows, queues in zip(live, (_bounded(capacity.limits(self._types)), Queues()), strict=True):
+            if rows:
+                order: NDArray[np.intp] = np.array(rows, dtype=np.intp)
+                wanted: set[Need] = {everything.needs[row] for row in rows}
+                requests = replace(everything, live=order, distinct=wanted)
+                found.append(Snapshot(at_s, nodes, columns, requests, clusters, queues))
+            columns = columns.copy()
+            columns[Column.QUEUE] = -1.0
+        return found
+
+    def capacity_for(
+        self, nodes: SharedNodes, attempts: Iterable[ApplicationAttemptId]
+    ) -> Mapping[int, Mapping[SubClusterId, int]]:
+        """Containers of each request that the sub-clusters have capacity for, whoever goes first; by row."""
+        counted: dict[Need, list[int]] = {}
+        found: dict[int, Mapping[SubClusterId, int]] = {}
+        for attempt in attempts:
+            for key, request in self._requests.get(attempt, {}).items():
+                row = self._rows[attempt, key]
+                need = self._table.needs[row]
+                if need not in counted:
+                    counted[need] = _count_fitting(nodes, need)
+                by_place = zip(self._subclusters, counted[need], strict=True)
+                found[row] = {name: count for name, count in by_place if count and name in request.may_use}
+        return found
+
+
+def _count_fitting(nodes: SharedNodes, need: Need) -> list[int]:
+    """How many containers fit on the nodes of each sub-cluster."""
+    columns = [column for column, amount in enumerate(need.demand) if amount]
+    if not columns:
+        return [0] * len(nodes.cells)
+    amounts = np.array([need.demand[column] for column in columns], dtype=np.int64)
+    slots = np.maximum(np.min(nodes.free[:, columns] // amounts, axis=1), 0)
+    counts = []
+    for number, cell in enumerate(nodes.cells):
+        will_do = unpack_bits(nodes.eligible(need, number), cell.size)
+        counts.append(int(slots[cell.rows][will_do].sum()))
+    return counts
+
+
+def _bounded(limits: IntArray) -> Queues:
+    """One queue, with what it may still have in each cluster; its share is another's to look at."""
+    n_types = limits.shape[2]
+    return Queues(
+        ("",),
+        np.ones(1),
+        np.zeros((1, n_types)),
+        np.zeros((1, *limits.shape[1:])),
+        np.zeros(n_types),
+        np.zeros(1, dtype=np.bool_),
+        limits,
+    )

@@ -1,0 +1,264 @@
+"""A splitter that carries plans out: what is proposed, what is asked for where, and what the next cycle is told."""
+
+from dataclasses import replace
+
+import pytest
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import SubClusterId
+from shim.domain.launches import LaunchVerdict
+from shim.domain.requests import RequestPlan
+from shim.domain.resources import ResourceVector
+from shim.domain.verdicts import Verdict
+from shim.multicluster.core import Beat, ClusterCapacity, Demand
+from shim.multicluster.core.match_turn import MatchSettings
+from shim.multicluster.core.plan_events import (
+    AllocationsExpired,
+    AllocationsVerified,
+    ContainerGranted,
+    ExpiredAllocation,
+    LeftQueue,
+    PlanEvent,
+    Planned,
+    Propose,
+    PublishRequests,
+    SettleAllocation,
+)
+from shim.multicluster.core.planned import PlannedSplitter
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+BOTH = frozenset({EAST, WEST})
+KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
+
+
+def gib(count):
+    return ResourceVector(1024 * count, count)
+
+
+def a_room(name, **more):
+    return ClusterCapacity(name, **({"is_home": name == EAST, "size": gib(20), "largest": gib(10)} | more))
+
+
+CAPACITIES = (a_room(EAST), a_room(WEST))
+
+
+class Split:
+    """A splitter, and the demand that its ledger would give it."""
+
+    def __init__(self, wanted, capacities=CAPACITIES, patience=3, **demand):
+        self.splitter = PlannedSplitter(MatchSettings(patience))
+        self.demand = Demand(KEY, wanted, **demand)
+        self.capacities = capacities
+
+    def asked(self, **demand):
+        self.demand = replace(self.demand, **demand)
+        return dict(self.splitter.split(self.demand, self.capacities))
+
+    def plan(self, starts=(), may_queue=BOTH, **more):
+        self.splitter.take(Planned((RequestPlan(KEY, dict(starts), frozenset(may_queue), **more),)))
+
+    def verdict(self, subcluster, number, accepted, verdict=Verdict.ACCEPTED):
+        self.splitter.take(AllocationsVerified((LaunchVerdict(subcluster, number, verdict, accepted),)))
+
+    def effects(self, kind):
+        return [effect for effect in self.splitter.drain() if isinstance(effect, kind)]
+
+
+def test_what_is_newly_wanted_is_published_and_asked_for_nowhere_before_its_plan():
+    split = Split(3, held=2)
+    assert split.asked() == {}
+    assert split.splitter.awaits_plan
+    (published,) = split.effects(PublishRequests)
+    assert published.is_urgent
+    (row,) = published.requests
+    assert (row.wanted, row.unallocated, row.may_use, row.held) == (3, 3, BOTH, 2)
+    assert split.asked() == {}
+    assert split.effects(PublishRequests) == [], "nothing has changed"
+
+
+def test_starts_are_proposed_and_asked_for_with_their_verdict_at_home_at_once():
+    split = Split(5)
+    split.asked()
+    split.plan({EAST: 2, WEST: 3})
+    proposals = {effect.subcluster: (effect.number, effect.count) for effect in split.effects(Propose)}
+    assert {name: count for name, (_, count) in proposals.items()} == {EAST: 2, WEST: 3}
+    assert split.asked() == {EAST: 2}
+    assert not split.splitter.awaits_plan
+    split.verdict(WEST, proposals[WEST][0], 3)
+    assert split.asked() == {EAST: 2, WEST: 3}
+
+
+def test_what_is_rejected_is_for_the_next_cycle_to_place():
+    split = Split(4)
+    split.asked()
+    split.plan({WEST: 4}, may_queue=())
+    (proposal,) = split.effects(Propose)
+    split.verdict(WEST, proposal.number, 1, Verdict.REJECTED)
+    assert split.asked() == {WEST: 1}
+    (published,) = split.effects(PublishRequests)
+    assert published.requests[-1].unallocated == 3
+    assert not published.is_urgent, "a rejection is an event of the next cycle"
+
+
+def test_silence_of_a_local_master_stands_in_nobody_s_way():
+    split = Split(2)
+    split.asked()
+    split.plan({WEST: 2})
+    (proposal,) = split.effects(Propose)
+    split.verdict(WEST, proposal.number, 0, Verdict.UNVERIFIED)
+    assert split.asked() == {WEST: 2}
+
+
+@pytest.mark.parametrize(("may_queue", "asked"), [(BOTH, {EAST: 3, WEST: 3}), ({WEST}, {WEST: 6}), (set(), {})])
+def test_what_no_plan_allocates_waits_at_schedulers_only_where_the_plan_allows_it(may_queue, asked):
+    split = Split(6)
+    split.asked()
+    split.plan(may_queue=may_queue)
+    assert split.asked() == asked
+
+
+def test_what_waits_at_a_scheduler_stays_asked_for_while_it_is_allocated_there():
+    split = Split(2)
+    split.asked()
+    split.plan(may_queue={WEST})
+    assert split.asked() == {WEST: 2}
+    split.plan({WEST: 2}, may_queue={WEST})
+    (proposal,) = split.effects(Propose)
+    assert split.asked() == {WEST: 2}, "no place in its queue is lost"
+    split.verdict(WEST, proposal.number, 0, Verdict.REJECTED)
+    assert split.asked() == {WEST: 2}
+
+
+def test_where_others_go_first_nothing_waits_any_more():
+    split = Split(4)
+    split.asked()
+    split.plan({EAST: 1})
+    assert sum(split.asked().values()) == 4
+    split.plan(may_queue={WEST})
+    assert split.asked() == {EAST: 1, WEST: 2} or split.asked() == {EAST: 1, WEST: 3}
+
+
+def test_a_grant_honours_the_oldest_allocation_and_one_without_is_told():
+    split = Split(2)
+    split.asked()
+    split.plan({EAST: 1}, may_queue={WEST})
+    split.asked()
+    split.effects(Propose)
+    split.splitter.granted(KEY, EAST)
+    granted, settled = split.splitter.drain()
+    assert granted == ContainerGranted(EAST, KEY)
+    assert (settled.honoured, settled.withdrawn) == (1, 0)
+    split.splitter.granted(KEY, WEST)
+    assert split.effects(ContainerGranted) == [ContainerGranted(WEST, KEY, is_unplanned=True)]
+    assert split.asked(total=0 + 1) == {}, "another is wanted, and no plan knows of it"
+    assert split.splitter.awaits_plan
+
+
+def test_less_is_wanted_and_what_waits_goes_first_then_the_newest_allocation():
+    split = Split(6)
+    split.asked()
+    split.plan({EAST: 2, WEST: 2}, capacity={EAST: 2, WEST: 9})
+    for effect in split.effects(Propose):
+        split.verdict(effect.subcluster, effect.number, 2)
+    assert sum(split.asked().values()) == 6
+    assert split.asked(total=4) == {EAST: 2, WEST: 2}
+    assert split.asked(total=3) == {EAST: 1, WEST: 2}
+    (settled,) = split.effects(SettleAllocation)
+    assert (settled.subcluster, settled.withdrawn) == (EAST, 1)
+
+
+def test_what_starves_is_given_up_and_nothing_new_starts_there():
+    split = Split(3)
+    split.asked()
+    split.plan({WEST: 3}, may_queue=(), capacity={WEST: 3})
+    (proposal,) = split.effects(Propose)
+    split.verdict(WEST, proposal.number, 3)
+    assert split.asked(starved={WEST: 2}) == {WEST: 3}
+    assert split.asked(starved={WEST: 3}) == {}
+    assert split.splitter.repairs == 3
+    row = split.effects(PublishRequests)[-1].requests[-1]
+    assert (row.avoided, row.unresponsive, row.unallocated) == ({WEST}, {WEST}, 3)
+    split.splitter.granted(KEY, WEST)
+    split.asked(total=2, starved={WEST: 0})
+    assert split.effects(PublishRequests)[-1].requests[-1].avoided == frozenset()
+
+
+def test_an_allocation_that_stands_no_more_is_placed_again():
+    split = Split(2)
+    split.asked()
+    split.plan({WEST: 2}, may_queue=())
+    (proposal,) = split.effects(Propose)
+    split.verdict(WEST, proposal.number, 2)
+    split.splitter.take(AllocationsExpired((ExpiredAllocation(WEST, proposal.number, 2),)))
+    assert split.asked() == {}
+    assert split.splitter.repairs == 2
+
+
+def test_a_cluster_that_closes_is_asked_for_nothing():
+    split = Split(4)
+    split.asked()
+    split.plan({EAST: 1, WEST: 1})
+    for effect in split.effects(Propose):
+        split.verdict(effect.subcluster, effect.number, 1)
+    split.capacities = (a_room(EAST), a_room(WEST, is_open=False))
+    assert split.asked() == {EAST: 3} or split.asked() == {EAST: 4}
+    assert [effect.subcluster for effect in split.effects(SettleAllocation)] == [WEST]
+
+
+def test_strict_asks_wait_where_their_places_are():
+    capacities = (a_room(EAST, racks={"e1": "/e"}), a_room(WEST, racks={"w1": "/w"}))
+    split = Split(3, capacities, places={"w1": 3}, is_strict=True, allowed=("w1",))
+    split.asked()
+    (published,) = split.effects(PublishRequests)
+    assert published.requests[0].places == ("w1",)
+    split.plan()
+    assert split.asked() == {WEST: 3}
+
+
+@pytest.mark.parametrize(
+    ("capacities", "demand", "reason"),
+    [
+        ((a_room(EAST, age_s=9.0), a_room(WEST)), {}, "too old"),
+        ((a_room(EAST, largest=gib(0)), a_room(WEST, is_open=False)), {}, "no sub-cluster"),
+        (CAPACITIES, {"is_strict": True}, "none is named"),
+    ],
+)
+def test_what_no_cycle_can_plan_is_split_by_capacity(capacities, demand, reason):
+    split = Split(2, capacities, **demand)
+    assert sum(split.asked().values()) == 2
+    assert not split.splitter.awaits_plan
+    (decision,) = split.splitter.decisions({})
+    assert reason in decision.reason
+    assert decision.by == "capacity"
+
+
+def test_who_leaves_withdraws_everything():
+    split = Split(2)
+    split.asked()
+    split.plan({EAST: 2})
+    split.splitter.drain()
+    split.splitter.clear()
+    settled, left, published = split.splitter.drain()
+    assert (settled.withdrawn, left, published.dropped) == (2, LeftQueue(), (KEY,))
+
+
+def test_decisions_tell_what_stands_behind_them():
+    split = Split(5)
+    split.asked()
+    split.plan({EAST: 2}, may_queue=(), behind=("application_1_0001",), capacity={EAST: 2})
+    (proposal,) = split.effects(Propose)
+    split.verdict(EAST, proposal.number, 2)
+    split.asked()
+    (decision,) = split.splitter.decisions({})
+    assert (decision.wanted, decision.asked, decision.promised) == (5, {EAST: 2}, {EAST: 2})
+    assert (decision.withheld, decision.behind) == (3, ("application_1_0001",))
+    assert [(each.subcluster, each.room) for each in decision.candidates] == [(EAST, 2), (WEST, 0)]
+
+
+def test_what_nobody_knows_is_refused():
+    class Unknown(PlanEvent):
+        pass
+
+    with pytest.raises(Exception, match="no splitter knows"):
+        PlannedSplitter().take(Unknown())
+    assert not isinstance(Beat(EAST), PlanEvent)

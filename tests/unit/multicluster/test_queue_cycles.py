@@ -1,0 +1,189 @@
+"""The cycles of queues: when they run, what attempts hear of them, and what Local Masters and books are told."""
+
+import asyncio
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import NodeReport
+from shim.domain.verdicts import Verdict
+from shim.federation.core.federation_view import FederationView
+from shim.multicluster.core import ClusterCapacity, Demand
+from shim.multicluster.core.match_turn import MatchSettings
+from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
+from shim.peers.launches import LaunchService, LaunchVerification
+from shim.ports.attempt_calls import Attempt
+from shim.testing.clock import FakeClock
+from shim.testing.reports import a_queue_report, a_report
+from tests.support.planned import DrivenSplitter
+
+EAST, WEST = SubClusterId("east"), SubClusterId("west")
+QUEUE = "root.default"
+KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
+
+
+def gib(count):
+    return ResourceVector(1024 * count, count)
+
+
+CAPACITIES = [ClusterCapacity(name, is_home=name == EAST, size=gib(8), largest=gib(8)) for name in (EAST, WEST)]
+
+
+class LateMasters:
+    """Implements `VerifiesLaunches`: Local Masters that answer when the test says so."""
+
+    def __init__(self, view, clock):
+        self.books = {name: LaunchVerification(name, view, clock, 30.0) for name in (EAST, WEST)}
+        self.may_answer = asyncio.Event()
+        self.settled = []
+
+    async def verify_launches(self, subcluster, proposals, news):
+        self.settled += news
+        await self.may_answer.wait()
+        return self.books[subcluster].verify("gm", proposals, news)
+
+
+class Queue:
+    """One queue over two clusters, with the attempts that its test lets in."""
+
+    def __init__(self, order="fifo", elsewhere=None):
+        self.clock = FakeClock()
+        self.view = FederationView((EAST, WEST))
+        self.order = order
+        self.masters = None if elsewhere is None else elsewhere(self.view, self.clock)
+        self.launches = LaunchService(self.view, self.clock, 30.0, self.masters)
+        self.cycles = QueueCycles(
+            self.launches, lambda _: self.order, self.view, self.clock, CycleSettings(every_s=0.25)
+        )
+        self.number = 0
+
+    def report(self, **free):
+        self.number += 1
+        self.clock.wall_s += 1.0
+        for name, count in free.items():
+            node = NodeReport(NodeId(f"{name}-0", 1), "/r", "RUNNING", gib(8), gib(8 - count))
+            queues = (a_queue_report(QUEUE, maximum=gib(8), used=gib(8 - count)),)
+            told = {"polled_at_s": self.clock.wall_s, "documents": {"nodes": b"{}", "scheduler": b"{}"}}
+            report = a_report(SubClusterId(name), self.number, nodes=(node,), queues=queues, **told)
+            applied = self.view.apply(report)
+            self.launches.reported(report, applied)
+            self.cycles.reported(report, applied)
+
+    def enters(self, number):
+        attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, QUEUE, "ada")
+        return DrivenSplitter(self.cycles, attempt, lambda _: QUEUE, MatchSettings(3))
+
+
+async def test_a_cycle_runs_when_something_changed_and_at_most_every_so_often():
+    queue = Queue()
+    queue.report(east=0, west=0)
+    running = asyncio.create_task(queue.cycles.run())
+    await asyncio.sleep(0)
+    assert queue.cycles.cycles == 0, "nobody waits"
+    splitter = queue.enters(1)
+    splitter.split(Demand(KEY, 2), CAPACITIES)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert queue.cycles.cycles == 1
+    queue.report(east=1)
+    queue.report(east=2)
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert queue.cycles.cycles == 1
+    await queue.clock.advance(0.3)
+    assert queue.cycles.cycles == 2, "one for both reports"
+    assert splitter.split(Demand(KEY, 2), CAPACITIES) == {EAST: 2}
+    assert queue.launches.open_allocations() == {EAST: 2, WEST: 0}
+    running.cancel()
+
+
+def test_who_comes_later_is_planned_at_once_by_itself_and_waits_behind_the_first():
+    queue = Queue()
+    queue.report(east=2, west=1)
+    first, second = queue.enters(1), queue.enters(2)
+    assert first.split(Demand(KEY, 2), CAPACITIES) in ({EAST: 1, WEST: 1}, {EAST: 2})
+    queue.cycles.cycle(QUEUE)
+    assert sum(second.split(Demand(KEY, 3), CAPACITIES).values()) == 1
+    queue.cycles.cycle(QUEUE)
+    (decision,) = second.decisions
+    assert decision.withheld == 2
+    assert decision.behind == ("application_1_0001",)
+
+
+def test_between_a_report_and_its_cycle_nobody_takes_what_those_before_wait_for():
+    queue = Queue()
+    queue.report(east=0, west=0)
+    first, second = queue.enters(1), queue.enters(2)
+    first.split(Demand(KEY, 2), CAPACITIES)
+    queue.cycles.cycle(QUEUE)
+    queue.report(east=2, west=0)
+    assert second.split(Demand(KEY, 2), CAPACITIES) == {}
+    queue.cycles.cycle(QUEUE)
+    assert first.split(Demand(KEY, 2), CAPACITIES) == {EAST: 2}
+
+
+def test_without_an_order_each_attempt_waits_at_schedulers_as_without_heddle():
+    queue = Queue("unordered")
+    queue.report(east=0, west=0)
+    for number in (1, 2):
+        assert queue.enters(number).split(Demand(KEY, 2), CAPACITIES) == {EAST: 1, WEST: 1}
+
+
+async def test_a_rejection_by_a_local_master_is_an_event_of_the_next_cycle():
+    queue = Queue(elsewhere=LateMasters)
+    queue.report(east=0, west=4)
+    _ = [each.book for each in queue.masters.books.values()]
+    queue.masters.books[WEST].book.took("another", queue.enters(9).plans._kind(WEST, KEY, ()), queue.clock.wall_s)
+    splitter = queue.enters(1)
+    assert splitter.split(Demand(KEY, 4), CAPACITIES) == {}, "not before the verdict"
+    queue.masters.may_answer.set()
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert queue.launches.verdicts == {(WEST, Verdict.REJECTED): 1}
+    assert splitter.split(Demand(KEY, 4), CAPACITIES) == {EAST: 1, WEST: 3}, "what was rejected waits at a scheduler"
+    queue.report(east=2)
+    queue.cycles.cycle(QUEUE)
+    assert queue.launches.open_allocations() == {EAST: 1, WEST: 3}
+    await queue.launches.close()
+
+
+def test_what_others_were_granted_is_given_up_and_planned_anew():
+    queue = Queue()
+    queue.report(east=0, west=2)
+    splitter = queue.enters(1)
+    assert splitter.split(Demand(KEY, 2), CAPACITIES) == {WEST: 2}
+    for _ in range(6):
+        queue.report(east=2, west=0)
+    queue.cycles.cycle(QUEUE)
+    assert splitter.split(Demand(KEY, 2), CAPACITIES) == {EAST: 2}
+    assert splitter.repairs == 2
+
+
+def test_grants_and_containers_are_told_to_the_books():
+    queue = Queue("learnt-work")
+    queue.report(east=1, west=0)
+    splitter = queue.enters(1)
+    splitter.split(Demand(KEY, 1), CAPACITIES)
+    splitter.granted(KEY, EAST)
+    splitter.granted(KEY, WEST)
+    container = ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), 2)
+    splitter.begun(container, None)
+    queue.clock.wall_s += 5.0
+    splitter.ended(container, is_whole=True)
+    splitter.split(Demand(KEY, 1), CAPACITIES)
+    queue.cycles.cycle(QUEUE)
+    (decision,) = splitter.decisions
+    assert decision.estimate.ended == 1
+    assert queue.launches.open_allocations() == {EAST: 0, WEST: 0}
+
+
+def test_who_leaves_is_forgotten_and_what_was_allocated_is_another_s():
+    queue = Queue()
+    queue.report(east=2, west=0)
+    first, second = queue.enters(1), queue.enters(2)
+    first.split(Demand(KEY, 2), CAPACITIES)
+    queue.cycles.cycle(QUEUE)
+    second.split(Demand(KEY, 2), CAPACITIES)
+    first.clear()
+    queue.cycles.cycle(QUEUE)
+    assert second.split(Demand(KEY, 2), CAPACITIES) == {EAST: 2}
