@@ -255,8 +255,8 @@ async def test_another_heddle_knows_what_an_attempt_holds_and_may_take_it_back(w
     await master.register()
     world.clusters[EAST].is_away = False
     (span,) = world.heddle.spans
-    await master.until(lambda: len(span.standing.held) == 6)
-    held = {each.id: each for each in span.standing.held}
+    await master.until(lambda: len(span.holdings.held) == 6)
+    held = {each.id: each for each in span.holdings.held}
     assert sorted(each.number for each in held) == sorted(each.id for each in master.has), "and not the master's own"
     assert {each.grant.resource for each in held.values() if each.grant} == {ResourceVector(1024, 1)}
     assert {each.grant.priority for each in held.values() if each.grant} == {20}
@@ -277,7 +277,7 @@ async def test_a_kept_container_of_an_earlier_attempt_is_known_as_held(world):
     assert len((await second.register()).containers_from_previous_attempts) == 3
     (span,) = world.heddle.spans
     await second.allocate(0)
-    await second.until(lambda: len([each for each in span.standing.held if each.subcluster == EAST]) == 3)
+    await second.until(lambda: len([each for each in span.holdings.held if each.subcluster == EAST]) == 3)
 
 
 async def test_an_answer_of_the_home_that_died_with_heddle_arrives_by_the_next(world):
