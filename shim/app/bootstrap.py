@@ -35,7 +35,7 @@ from shim.app.peers import GlobalMaster, open_global_master
 from shim.app.rest_server import serve_web
 from shim.app.runtime import Runtime, new_view
 from shim.app.scheduler_server import serve_masters
-from shim.app.use_cases import PollCounter, UseCases, assemble
+from shim.app.use_cases import UseCases, assemble
 from shim.config.loader import Config
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.federation.health import Health
@@ -53,6 +53,7 @@ from shim.server.rpc.scheduler_server import SchedulerServer
 from shim.store import open_state_store
 from shim.submission.crash_points import CrashPoints, nothing_happens
 from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges
+from shim.telemetry.polls import PollCounter
 from shim.telemetry.repair import RepairCollector
 from shim.telemetry.shares import ShareCollector
 

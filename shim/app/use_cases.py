@@ -13,11 +13,8 @@ from shim.calls.control import ControlService
 from shim.config.loader import Config, is_loopback
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import SharePolicy
-from shim.domain.subclusters import SubClusterReport
-from shim.errors import HeddleError
 from shim.federation.administration import AdministrationService
 from shim.federation.container_places import ContainerPlaces
-from shim.federation.core.federation_view import Applied
 from shim.federation.doctor import KerberosFacts
 from shim.federation.documents import DocumentReading
 from shim.federation.inspection import Inspection, InspectionSettings
@@ -51,10 +48,9 @@ from shim.submission.reconciliation import Reconciliation, ReconciliationSetting
 from shim.submission.repair import Repair
 from shim.submission.retirement import RetirementService
 from shim.submission.service import Listing, SubmissionService, SubmissionSettings, SubmissionTools, TakesSubmissions
-from shim.telemetry import Metrics
 from shim.telemetry.application_life import ApplicationLives
 
-__all__ = ["Overrides", "PollCounter", "UseCases", "assemble"]
+__all__ = ["Overrides", "UseCases", "assemble"]
 
 _ANY = "*"
 _SERVERS = ("client_rpc", "scheduler_rpc", "admin_rpc")
@@ -62,21 +58,6 @@ _SERVERS = ("client_rpc", "scheduler_rpc", "admin_rpc")
 
 _SHARE_OF_HOMES = 0.9
 """Part of a client's patience that homes may use up; the rest is for the way back to the client."""
-
-
-@dataclass(frozen=True, slots=True)
-class PollCounter:
-    """Counts polls by how they ended."""
-
-    metrics: Metrics
-
-    def reported(self, report: SubClusterReport, applied: Applied) -> None:  # noqa: ARG002 - the listener's signature
-        """See `PollListener`."""
-        self.metrics.poll(report.subcluster, "reported")
-
-    def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
-        """See `PollListener`."""
-        self.metrics.poll(subcluster, type(error).__name__)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
