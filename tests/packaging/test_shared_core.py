@@ -26,7 +26,7 @@ EXCEPTIONS = {
 }
 """Scheduling modules that one side alone reaches for good, and why."""
 
-LEAST = {"production": 0.10, "simulation": 0.34}
+LEAST = {"production": 0.23, "simulation": 0.56}
 """What each side shared when it was last looked at, rounded down: raise it up to 0.90, never lower it."""
 
 
@@ -104,7 +104,9 @@ def test_production_and_simulation_share_their_scheduling(sides, side):
 
 
 def test_the_cycle_runs_on_both_sides(sides):
-    cycle = {f"shim.scheduling.{name}" for name in ("snapshot", "policy", "orderings", "job_table")}
+    cycle = {
+        f"shim.scheduling.{name}" for name in ("cycle", "snapshot", "plan", "policy", "draft", "sweep", "orderings")
+    }
     assert cycle <= sides["production"] & sides["simulation"]
 
 
