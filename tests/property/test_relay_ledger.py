@@ -524,7 +524,7 @@ class Relay(RuleBasedStateMachine):
         self.replays_alike()
         self.home_is_asked_what_runs()
         self.home_tells_what_runs()
-        held = {each.id for each in self.ledger.standing.held}
+        held = {each.id for each in self.ledger.holdings.held}
         assert self.schedulers[HOME].live.keys() <= held, "whatever runs at home may be taken back"
 
     def _settle(self):
