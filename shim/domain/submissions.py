@@ -11,6 +11,7 @@ __all__ = [
     "DEFAULT_TYPE",
     "NOWHERE",
     "Candidate",
+    "DeliveryFailure",
     "HomeDecision",
     "HomeProposal",
     "Submission",
@@ -166,7 +167,7 @@ class SubmissionRecord:
 
     Attributes:
         submission: Its body is empty once the application was seen final: nobody needs it any more.
-        content_hash: SHA-256 of the context; the same id with another hash is refused.
+        content_hash: Of the context, see `shim.submission.same_content`; the same id with another content is refused.
         home_started_on_ms: `startedOn` of the home when the intent was written, or when the home was last seen to
             know the application: another value, with the id unknown there, proves that the request is gone.
         intended_at_ms: When the intent for this home was written; milliseconds since the epoch by Heddle's clock.
@@ -199,6 +200,31 @@ class SubmissionRecord:
             intended_at_ms=self.intended_at_ms,
             intent_id=self.intent_id,
         )
+
+
+@dataclass(frozen=True, slots=True)
+class DeliveryFailure:
+    """That an INTENDED application fails while its home is well, as the next process has to know it.
+
+    Times are milliseconds since the epoch, by the clock of the Heddle that wrote it.
+
+    Attributes:
+        intent_id: The intent that failed last: every send has one of its own, so a later one may be on its way.
+        open_ms: When something was sent before that may still be on its way; None if nothing is.
+        failures: So many, in the life of the home that `home_started_on_ms` tells.
+        failed_since_ms: When the first of them was.
+        next_at_ms: When it is tried again.
+        reason: Of the last one.
+    """
+
+    application_id: ApplicationId
+    intent_id: str
+    open_ms: int | None
+    failures: int
+    failed_since_ms: int
+    next_at_ms: int
+    reason: str
+    home_started_on_ms: int
 
 
 def type_as_shown(asked: str) -> str:

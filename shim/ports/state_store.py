@@ -5,7 +5,7 @@ from typing import Protocol
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import Submission, SubmissionProgress, SubmissionRecord, SubmissionState
+from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 
 __all__ = ["StateStore"]
 
@@ -85,7 +85,7 @@ class StateStore(Protocol):
         ...
 
     async def intended(self) -> Sequence[SubmissionRecord]:
-        """Records that are INTENDED; oldest first."""
+        """Records that are INTENDED, without their bodies, as those may be thousands of a mebibyte; oldest first."""
         ...
 
     async def waiting(self) -> Sequence[SubmissionProgress]:
@@ -118,6 +118,18 @@ class StateStore(Protocol):
 
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """Remember that these SUBMITTED ones were seen in a final state; their contexts are dropped."""
+        ...
+
+    async def note_delivery_failure(self, failure: DeliveryFailure) -> None:
+        """Keep how an application fails, in the place of what was kept of it before."""
+        ...
+
+    async def delivery_failures(self, application_ids: Collection[ApplicationId]) -> Sequence[DeliveryFailure]:
+        """How those of these fail of which that is kept."""
+        ...
+
+    async def forget_delivery_failures(self, application_ids: Collection[ApplicationId]) -> None:
+        """Forget how these failed: they are settled."""
         ...
 
     async def purge(self, *, final_before_ms: int, keep: int) -> int:

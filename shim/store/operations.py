@@ -15,6 +15,7 @@ from sqlalchemy import (
     bindparam,
     case,
     delete,
+    literal,
     null,
     or_,
     select,
@@ -141,7 +142,7 @@ _REJECT = (
     )
 )
 _INTENDED = (
-    select(submissions)
+    select(*(literal(b"").label("body") if column is _C.body else column for column in _C))
     .where(_C.finished_at_ms.is_(None), _C.state == SubmissionState.INTENDED.value)
     .order_by(*_OLDEST_FIRST)
 )

@@ -18,7 +18,15 @@ from shim.domain.submissions import (
 )
 from shim.domain.verdicts import HomeVerdict, Verdict
 
-__all__ = ["id_of_row", "progress_of_row", "record_of_row", "row_of_progress", "row_of_record", "submission_of_row"]
+__all__ = [
+    "id_of_row",
+    "progress_of_row",
+    "record_of_row",
+    "row_of_progress",
+    "row_of_record",
+    "storable",
+    "submission_of_row",
+]
 
 Row = Mapping[Any, Any]
 
@@ -30,13 +38,13 @@ def row_of_record(record: SubmissionRecord) -> dict[str, Any]:
         "cluster_timestamp": submission.application_id.cluster_timestamp,
         "sequence": submission.application_id.sequence,
         "user_name": submission.user,
-        "name": _storable(submission.name),
-        "queue": _storable(submission.queue),
+        "name": storable(submission.name),
+        "queue": storable(submission.queue),
         "resource": _resource_to_json(submission.resource),
-        "label": _storable(submission.label),
+        "label": storable(submission.label),
         "is_unmanaged": submission.is_unmanaged,
-        "application_type": _storable(submission.application_type),
-        "tags": [_storable(tag) for tag in submission.tags],
+        "application_type": storable(submission.application_type),
+        "tags": [storable(tag) for tag in submission.tags],
         "body": submission.body,
         "content_type": submission.content_type,
         "content_hash": record.content_hash,
@@ -114,7 +122,7 @@ def id_of_row(row: Row) -> ApplicationId:
     return ApplicationId(row["cluster_timestamp"], row["sequence"])
 
 
-def _storable(text: str) -> str:
+def storable(text: str) -> str:
     """A text of a client without what databases refuse: NUL and halves of surrogate pairs. The body stays as it is."""
     return text.encode("utf-8", "replace").decode("utf-8").replace("\0", "\N{REPLACEMENT CHARACTER}")
 

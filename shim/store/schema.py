@@ -8,7 +8,7 @@ from shim.errors import StoreUnavailableError
 
 __all__ = ["HEAD", "MIGRATIONS", "known_revisions", "revision_of", "upgrade"]
 
-HEAD = "0013"
+HEAD = "0014"
 """Newest revision in `migrations/versions`."""
 
 MIGRATIONS = Path(__file__).parent / "migrations"

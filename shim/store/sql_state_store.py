@@ -11,10 +11,10 @@ from sqlalchemy.exc import ArgumentError
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import Submission, SubmissionProgress, SubmissionRecord, SubmissionState
+from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import ConfigError, StoreUnavailableError
 from shim.ports.stores import Stores
-from shim.store import operations
+from shim.store import delivery_failures, operations
 from shim.store.executors import Executor
 from shim.store.group_commit import GroupCommitExecutor
 from shim.store.private_files import has_key, key_beside
@@ -204,8 +204,8 @@ class SqlStateStore:
         return await self._executor.read(partial(operations.described, application_ids=tuple(application_ids)))
 
     async def intended(self) -> Sequence[SubmissionRecord]:
-        """Records that are INTENDED; oldest first."""
-        return [self._bodies.opened(record) for record in await self._executor.read(operations.intended)]
+        """Records that are INTENDED, without their bodies; oldest first."""
+        return await self._executor.read(operations.intended)
 
     async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionProgress]:
         """Submissions of a home that are INTENDED, or SUBMITTED and never seen final; oldest first."""
@@ -238,6 +238,18 @@ class SqlStateStore:
         await self._executor.write(
             partial(operations.mark_final, application_ids=tuple(application_ids), now_ms=self._now_ms())
         )
+
+    async def note_delivery_failure(self, failure: DeliveryFailure) -> None:
+        """Keep how an application fails."""
+        await self._executor.write(partial(delivery_failures.note_failure, failure=failure))
+
+    async def delivery_failures(self, application_ids: Collection[ApplicationId]) -> Sequence[DeliveryFailure]:
+        """How those of these fail of which that is kept."""
+        return await self._executor.read(partial(delivery_failures.failures_of, application_ids=tuple(application_ids)))
+
+    async def forget_delivery_failures(self, application_ids: Collection[ApplicationId]) -> None:
+        """Forget how these failed."""
+        await self._executor.write(partial(delivery_failures.forget_failures, application_ids=tuple(application_ids)))
 
     async def purge(self, *, final_before_ms: int, keep: int) -> int:
         """Forget old final records; return how many."""

@@ -19,6 +19,7 @@ __all__ = [
     "admissions",
     "ask_decisions",
     "delegation_tokens",
+    "delivery_failures",
     "federation",
     "id_epochs",
     "leases",
@@ -87,6 +88,20 @@ Index(
     postgresql_where=submissions.c.finished_at_ms.is_(None),
 )
 Index("ix_submissions_finished_at_ms", submissions.c.finished_at_ms)
+
+delivery_failures = Table(  # INTENDED submissions that their homes do not take though they are well
+    "delivery_failures",
+    metadata,
+    Column("cluster_timestamp", BigInteger, primary_key=True, autoincrement=False),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    Column("intent_id", String(32), nullable=False),  # the one that failed last
+    Column("open_ms", BigInteger),  # when something was sent that may still be on its way; null if nothing is
+    Column("failures", Integer, nullable=False),
+    Column("failed_since_ms", BigInteger, nullable=False),
+    Column("next_at_ms", BigInteger, nullable=False),
+    Column("reason", Text, nullable=False),
+    Column("home_started_on_ms", BigInteger, nullable=False),
+)
 
 admissions = Table(
     "admissions",

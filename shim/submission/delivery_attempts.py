@@ -5,8 +5,9 @@ tried again after a pause that doubles; its failures delay no other. *May anythi
 was never answered may be carried out when its home wakes. Where every request was answered, or provably not sent, an
 application that its home does not know runs nowhere, and may be given up.
 
-What an earlier process or another Heddle sent is not known here, and counts as on its way: until the home has started
-anew, which ends every request to its old life.
+Failures are kept in the store, and recalled by the next process. Each send has an intent of its own, written before it.
+So what is kept of the intent that stands tells of all sends before. What else an earlier process or another Heddle sent
+counts as on its way: until the home has started anew, which ends every request to its old life.
 """
 
 from collections import OrderedDict
@@ -14,7 +15,7 @@ from collections.abc import Awaitable, Mapping
 from dataclasses import dataclass
 
 from shim.domain.ids import ApplicationId
-from shim.domain.submissions import SubmissionProgress, SubmissionRecord
+from shim.domain.submissions import DeliveryFailure, SubmissionProgress, SubmissionRecord
 from shim.federation.home_questions import Uncertain
 from shim.submission.delivery import Delivery, NotSent
 
@@ -121,6 +122,48 @@ class DeliveryAttempts:
         known.reason = reason
         self._put(progress.application_id, known)
         return known
+
+    def kept(self, application_id: ApplicationId, *, now_s: float, now_ms: int) -> DeliveryFailure | None:
+        """A failure as the store keeps it; None if there is none.
+
+        Args:
+            application_id: Whose.
+            now_s: The monotonic clock, by which times are known here.
+            now_ms: The same moment, since the epoch.
+        """
+        known = self._known.get(application_id)
+        if known is None or not known.failures:
+            return None
+        return DeliveryFailure(
+            application_id,
+            known.intent_id,
+            known.open_ms,
+            known.failures,
+            now_ms - int((now_s - known.failed_since_s) * 1000),
+            now_ms + int((known.next_s - now_s) * 1000),
+            known.reason,
+            known.home_started_on_ms,
+        )
+
+    def recall(self, failure: DeliveryFailure, *, now_s: float, now_ms: int) -> None:
+        """Know what an earlier process has kept; nothing of what is known here is overwritten.
+
+        The clock may have been set since: nothing failed later than now, and no pause is longer than the longest.
+        """
+        if failure.application_id in self._known:
+            return
+        pause_s = min((failure.next_at_ms - now_ms) / 1000, self.back_off.longest_pause_s)
+        since_s = max(0.0, (now_ms - failure.failed_since_ms) / 1000)
+        known = Attempts(
+            failure.intent_id,
+            failure.open_ms,
+            failure.failures,
+            now_s - since_s,
+            now_s + pause_s,
+            failure.reason,
+            failure.home_started_on_ms,
+        )
+        self._put(failure.application_id, known)
 
     def is_due(self, application_id: ApplicationId, *, started_on_ms: int, now_s: float) -> bool:
         """Whether the next attempt may begin: the pause is over, or its home has started anew."""

@@ -26,6 +26,7 @@ from shim.submission.claims import Claims
 from shim.submission.crash_points import CrashPoint
 from shim.submission.delivery import Refused, Taken, deliver
 from shim.submission.delivery_attempts import DeliveryAttempts
+from shim.submission.kept_failures import KeptFailures
 from shim.submission.service import SubmissionService, SubmissionTools
 from shim.telemetry.application_life import LifeEvent, scores_of, tell
 
@@ -91,6 +92,7 @@ class Repair:
         self._under_way: set[ApplicationId] = set()
         self._rounds: set[asyncio.Task[None]] = set()
         self._claims = Claims(tools.store, tools.view, tools.clock)
+        self._kept = KeptFailures(tools.store, self.attempts, tools.clock)
 
     @property
     def attempts(self) -> DeliveryAttempts:
@@ -109,7 +111,7 @@ class Repair:
         Raises:
             StoreUnavailableError: Nothing was begun.
         """
-        records = await self._store.intended()
+        records = await self._kept.recalled(self._store.intended)
         by_home: dict[SubClusterId, list[SubmissionRecord]] = {}
         for record in records:
             application_id = record.submission.application_id
@@ -256,7 +258,10 @@ class Repair:
         stands = await self._progress_of(record)
         if stands is None:
             return
-        known = self.attempts.failed(stands, reason, started_on_ms=life.started_on_ms, now_s=self._clock.monotonic_s())
+        known = self.attempts.failed(
+            stands, reason[:_LONGEST_REASON], started_on_ms=life.started_on_ms, now_s=self._clock.monotonic_s()
+        )
+        await self._kept.keep(application_id)
         _log.warning(
             "not delivered, though its home is well: tried again later",
             application=str(application_id),
@@ -311,7 +316,10 @@ class Repair:
 
     async def _send_again(self, record: SubmissionRecord, life: Life) -> str:
         begun_s = self._clock.monotonic_s()
-        intent = await self._next_intent(record, life)
+        whole = await self._whole(record)
+        if whole is None:
+            return ""  # another Heddle was first
+        intent = await self._next_intent(whole, life)
         has_moved = intent.home_subcluster != record.home_subcluster
         why = "its home restarted without it" if has_moved else "its home does not know it"
         return await self._send(intent, was=record.progress, since_s=begun_s, why=why)
@@ -384,6 +392,13 @@ class Repair:
                 _log.info("not delivered yet", application=str(application_id), home=home, reason=delivery.reason)
                 return delivery.reason
         return ""
+
+    async def _whole(self, record: SubmissionRecord) -> SubmissionRecord | None:
+        """A record with its body, which lists leave out; None if it stands otherwise by now."""
+        if record.submission.body:
+            return record
+        stands = await self._store.find(record.submission.application_id)
+        return stands if stands is not None and stands.progress == record.progress else None
 
     async def _next_intent(self, record: SubmissionRecord, life: Life) -> SubmissionRecord:
         """The same home in its present life; another only if this one provably does not have the application."""

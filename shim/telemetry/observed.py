@@ -5,7 +5,7 @@ from functools import partial
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import Submission, SubmissionProgress, SubmissionRecord, SubmissionState
+from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.domain.submit_replies import SubmitReply
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
@@ -162,6 +162,21 @@ class ObservedStateStore:
         """See `StateStore`."""
         with self._operation("mark_final"):
             await self._inner.mark_final(application_ids)
+
+    async def note_delivery_failure(self, failure: DeliveryFailure) -> None:
+        """See `StateStore`."""
+        with self._operation("note_delivery_failure"):
+            await self._inner.note_delivery_failure(failure)
+
+    async def delivery_failures(self, application_ids: Collection[ApplicationId]) -> Sequence[DeliveryFailure]:
+        """See `StateStore`."""
+        with self._operation("delivery_failures"):
+            return await self._inner.delivery_failures(application_ids)
+
+    async def forget_delivery_failures(self, application_ids: Collection[ApplicationId]) -> None:
+        """See `StateStore`."""
+        with self._operation("forget_delivery_failures"):
+            await self._inner.forget_delivery_failures(application_ids)
 
     async def purge(self, *, final_before_ms: int, keep: int) -> int:
         """See `StateStore`."""

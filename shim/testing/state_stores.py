@@ -9,7 +9,7 @@ from shim.domain.id_epochs import sequence_above, timestamp_of_epoch
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.same_application import DISPUTED
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import Submission, SubmissionProgress, SubmissionRecord, SubmissionState
+from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import StoreUnavailableError, VersionConflictError
 from shim.ports.history_store import StoreHistory
 
@@ -24,7 +24,7 @@ __all__ = [
 ]
 
 
-_CONTENTS = ("_timestamp_ms", "_next_sequence", "_epochs", "_kept", "_admissions", "_restored_at_ms")
+_CONTENTS = ("_timestamp_ms", "_next_sequence", "_epochs", "_kept", "_admissions", "_restored_at_ms", "_failures")
 
 
 @dataclass(slots=True)
@@ -44,6 +44,7 @@ class InMemoryStateStore:
     _kept: dict[ApplicationId, _Kept] = field(default_factory=dict)
     _admissions: dict[SubClusterId, Admission] = field(default_factory=dict)
     _restored_at_ms: int = 0
+    _failures: dict[ApplicationId, DeliveryFailure] = field(default_factory=dict)
 
     async def federation_timestamp_ms(self) -> int:
         """The time of the first call ever."""
@@ -130,8 +131,9 @@ class InMemoryStateStore:
         return {each: replace(submission, body=b"") for each, submission in found.items()}
 
     async def intended(self) -> Sequence[SubmissionRecord]:
-        """Every INTENDED record; oldest first."""
-        return [kept.record for kept in self._unfinished() if kept.record.state is SubmissionState.INTENDED]
+        """Every INTENDED record, without its body; oldest first."""
+        progress = (kept.record for kept in self._unfinished() if kept.record.state is SubmissionState.INTENDED)
+        return [replace(record, submission=replace(record.submission, body=b"")) for record in progress]
 
     async def unfinished(self, subcluster: SubClusterId) -> Sequence[SubmissionProgress]:
         """Standings of a home; oldest first."""
@@ -185,6 +187,19 @@ class InMemoryStateStore:
             kept.finished_at_ms = self._now_ms()
             kept.record = replace(kept.record, submission=replace(kept.record.submission, body=b""))
 
+    async def note_delivery_failure(self, failure: DeliveryFailure) -> None:
+        """Keep it."""
+        self._failures[failure.application_id] = failure
+
+    async def delivery_failures(self, application_ids: Collection[ApplicationId]) -> Sequence[DeliveryFailure]:
+        """Those that are kept."""
+        return [self._failures[each] for each in application_ids if each in self._failures]
+
+    async def forget_delivery_failures(self, application_ids: Collection[ApplicationId]) -> None:
+        """Drop them."""
+        for application_id in application_ids:
+            self._failures.pop(application_id, None)
+
     async def purge(self, *, final_before_ms: int, keep: int) -> int:
         """Forget old final records."""
         moments = {an_id: kept.finished_at_ms for an_id, kept in self._kept.items() if kept.finished_at_ms is not None}
@@ -222,6 +237,7 @@ class InMemoryStateStore:
     def note_restored(self) -> None:
         """What is in it is doubtful from now."""
         self._restored_at_ms = self._now_ms()
+        self._failures.clear()
 
     def backup(self) -> "InMemoryStateStore":
         """A copy of what is in it now."""
@@ -387,6 +403,21 @@ class SwitchableStore(InMemoryStateStore):
         """Refused while writes fail."""
         self._check(is_write=True)
         await InMemoryStateStore.mark_final(self, application_ids)
+
+    async def note_delivery_failure(self, failure: DeliveryFailure) -> None:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        await InMemoryStateStore.note_delivery_failure(self, failure)
+
+    async def delivery_failures(self, application_ids: Collection[ApplicationId]) -> Sequence[DeliveryFailure]:
+        """Refused while reads fail."""
+        self._check(is_write=False)
+        return await InMemoryStateStore.delivery_failures(self, application_ids)
+
+    async def forget_delivery_failures(self, application_ids: Collection[ApplicationId]) -> None:
+        """Refused while writes fail."""
+        self._check(is_write=True)
+        await InMemoryStateStore.forget_delivery_failures(self, application_ids)
 
     async def purge(self, *, final_before_ms: int, keep: int) -> int:
         """Refused while writes fail."""

@@ -14,11 +14,14 @@ import pytest
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionState
 from shim.errors import ConfigError, ConflictError, StoreUnavailableError
+from shim.identity.delegation_tokens import DelegationTokenError, DelegationTokens
 from shim.store import open_state_store
 from shim.store.copies import Copied, StoreHeldError, copying_of, look
 from shim.store.schema import HEAD
 from shim.testing.builders import a_record
+from shim.testing.clock import FakeClock
 
+SECRET = b"the secret of the tests"
 EAST = SubClusterId("east")
 
 
@@ -85,6 +88,29 @@ async def test_what_was_restored_is_what_was_copied_and_is_marked(site: Site) ->
     assert await site.sequences() == [1, 2]
     store = await open_state_store(site.url)
     assert (await store.history.history()).restored_at_ms > 0
+    await store.close()
+
+
+async def test_a_token_that_was_cancelled_after_the_copy_stays_useless(site: Site) -> None:
+    clock = FakeClock()
+    store = await open_state_store(site.url)
+    tokens = DelegationTokens(b"secret", clock, store.stores(SECRET).tokens)
+    cancelled, kept = [await tokens.issue("alice", "alice", "", is_proven=True) for _ in range(2)]
+    await store.close()
+    await site.copy()
+    store = await open_state_store(site.url)
+    await DelegationTokens(b"secret", clock, store.stores(SECRET).tokens).cancel(cancelled, caller="alice")
+    await store.close()
+    await site.put_back()
+    store = await open_state_store(site.url)
+    restored = DelegationTokens(b"secret", clock, store.stores(SECRET).tokens)
+    for token in (cancelled, kept):  # which of them were cancelled nobody knows any more
+        with pytest.raises(DelegationTokenError):
+            await restored.check(token.identifier)
+        with pytest.raises(DelegationTokenError):
+            await restored.renew(token, caller="alice")
+    later = await restored.issue("alice", "alice", "", is_proven=True)
+    await restored.check(later.identifier)
     await store.close()
 
 
@@ -199,7 +225,8 @@ async def test_the_key_that_seals_contexts_goes_along(tmp_path: Path) -> None:
     (tmp_path / "new").mkdir()
     await there.put_back()
     store = await open_state_store(there.url)
-    (record,) = await store.intended()
+    record = await store.find(a_record(1).submission.application_id)
+    assert record is not None
     await store.close()
     assert record.submission.body == a_record(1).submission.body
 

@@ -11,13 +11,15 @@ from sqlalchemy import text
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.same_application import DISPUTED
-from shim.domain.submissions import NOWHERE, SubmissionState
+from shim.domain.submissions import NOWHERE, DeliveryFailure, SubmissionState
 from shim.ports.history_store import HistoryStore
 from shim.ports.state_store import StateStore
+from shim.ports.token_store import StoredToken
 from shim.store import SqlStateStore, open_state_store
 from shim.testing.builders import a_record
 from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
 
+SECRET = b"the secret of the tests"
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 NOW_S = 1000.0
 
@@ -40,7 +42,11 @@ async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterato
 
 
 async def url_of(request: pytest.FixtureRequest, folder: Path) -> str:
-    if request.param == "sqlite":
+    return await url_of_database(request.param, request, folder)
+
+
+async def url_of_database(database: str, request: pytest.FixtureRequest, folder: Path) -> str:
+    if database == "sqlite":
         return f"sqlite:///{folder}/heddle.db"
     url: str = request.getfixturevalue("postgres_url")
     connection = await asyncpg.connect(url)
@@ -140,3 +146,19 @@ async def a_store(file: Path) -> SqlStateStore:
     await store.begin_epoch([])
     await store.history.note_lineage()
     return store
+
+
+async def test_a_restored_store_forgets_tokens_and_failures(tmp_path: Path, request: pytest.FixtureRequest) -> None:
+    """Tokens may have been cancelled in the lost time, and what failed may have been sent again."""
+    for database in ("sqlite", "postgresql"):
+        store = await open_state_store(await url_of_database(database, request, tmp_path), now_s=lambda: NOW_S)
+        token = StoredToken("a" * 64, "alice", is_proven=True, good_until_ms=1 << 50)
+        await store.stores(SECRET).tokens.insert(token, now_ms=0, most_of_owner=9, most=9)
+        await store.note_delivery_failure(DeliveryFailure(an_id(1), "i1", None, 1, 0, 0, "", 0))
+        assert await store.stores(SECRET).tokens.find(token.key) == token
+        await store.history.note_restored()
+        assert await store.stores(SECRET).tokens.find(token.key) is None
+        assert await store.delivery_failures([an_id(1)]) == []
+        await store.stores(SECRET).tokens.insert(token, now_ms=0, most_of_owner=9, most=9)
+        assert await store.stores(SECRET).tokens.find(token.key) == token, "what is issued from now on is good"
+        await store.close()

@@ -13,7 +13,15 @@ from hypothesis import strategies as st
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
-from shim.domain.submissions import NOWHERE, Candidate, HomeDecision, SubmissionState, Waited
+from shim.domain.submissions import (
+    NOWHERE,
+    Candidate,
+    DeliveryFailure,
+    HomeDecision,
+    SubmissionRecord,
+    SubmissionState,
+    Waited,
+)
 from shim.domain.verdicts import HomeVerdict, Verdict
 from shim.errors import VersionConflictError
 from shim.ports import StateStore
@@ -59,6 +67,10 @@ async def empty_database(url: str) -> None:
     connection = await asyncpg.connect(url)
     await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
     await connection.close()
+
+
+def without_body(record: SubmissionRecord) -> SubmissionRecord:
+    return replace(record, submission=replace(record.submission, body=b""))
 
 
 async def a_final(store: StateStore, sequence: int) -> ApplicationId:
@@ -297,7 +309,7 @@ async def test_what_is_not_submitted_is_not_final(store: StateStore) -> None:
     await store.insert_intent(record)
     await store.mark_final([record.submission.application_id, ApplicationId(1, 1)])
     assert await store.find(record.submission.application_id) == record
-    assert await store.intended() == [record]
+    assert await store.intended() == [without_body(record)]
 
 
 async def test_many_ids_at_once_are_marked(store: StateStore) -> None:
@@ -435,7 +447,7 @@ async def test_what_waits_is_listed_until_it_gets_a_home(store: StateStore) -> N
     admitted = replace(waits, state=INTENDED, home_subcluster=EAST, intent_id="admitted")
     await store.rehome(admitted, was=waits.progress)
     assert await store.waiting() == []
-    assert await store.intended() == [admitted]
+    assert await store.intended() == [without_body(admitted)]
     with pytest.raises(VersionConflictError):  # of two Heddles that let it start, one sends
         await store.rehome(replace(admitted, home_subcluster=WEST, intent_id="late"), was=waits.progress)
 
@@ -483,3 +495,30 @@ async def test_what_waited_is_remembered_when_it_has_started(store: StateStore) 
     found = await store.find(first)
     assert found is not None
     assert found.waited == Waited(since_ms, since_ms + 1, "reason 1"), "its end changes nothing"
+
+
+async def test_how_submissions_fail_is_kept_until_it_is_forgotten(store: StateStore) -> None:
+    ids = [a_record(sequence).submission.application_id for sequence in range(1, 4)]
+    first = DeliveryFailure(ids[0], "i1", None, 1, 1_000, 2_000, "a \N{SNOWMAN}", 77)
+    later = DeliveryFailure(ids[0], "i2", 1 << 50, 2, 1_000, 1 << 50, "another", 78)
+    other = DeliveryFailure(ids[1], "i3", 5, 1, 0, 0, "", 0)
+    for each in (first, other, later, later):
+        await store.note_delivery_failure(each)
+    assert sorted(await store.delivery_failures(ids), key=lambda each: each.application_id) == [later, other]
+    assert await store.delivery_failures([]) == []
+    await store.forget_delivery_failures([ids[0], ids[2]])
+    await store.forget_delivery_failures([])
+    assert await store.delivery_failures(ids) == [other]
+
+
+async def test_a_reason_that_a_database_refuses_is_kept_all_the_same(store: StateStore) -> None:
+    application_id = a_record().submission.application_id
+    await store.note_delivery_failure(DeliveryFailure(application_id, "i1", None, 1, 0, 0, "a\0b\ud800", 0))
+    (kept,) = await store.delivery_failures([application_id])
+    assert kept.reason.startswith("a")
+
+
+async def test_failures_of_many_are_asked_for_at_once(store: StateStore) -> None:
+    ids = [a_record(sequence).submission.application_id for sequence in range(1, 1001)]
+    await store.note_delivery_failure(DeliveryFailure(ids[-1], "i1", None, 1, 0, 0, "", 0))
+    assert [each.application_id for each in await store.delivery_failures(ids)] == [ids[-1]]
