@@ -283,6 +283,27 @@ def test_any_filter_shows_the_same_applications(federation_of_one: Pair, query: 
     _assert_same(federation_of_one, RawRequest("GET", f"{APPS}?{query}", (("Accept", accept),)))
 
 
+_REPEATED = {
+    "user": ("root", "nobody"),
+    "limit": ("1", "3"),
+    "queue": ("default", "nosuch"),
+    "finalStatus": ("SUCCEEDED", "KILLED"),
+    "state": ("FINISHED", "KILLED"),
+    "states": ("FINISHED", "KILLED"),
+    "startedTimeBegin": ("0", "99999999999999"),
+    "applicationTypes": ("YARN", "none"),
+    "deSelects": ("timeouts", "resourceInfo"),
+    "name": ("x", ""),
+}
+
+
+@pytest.mark.parametrize("name", _REPEATED)
+@pytest.mark.parametrize("is_turned", [False, True])
+def test_of_what_stands_twice_the_same_counts(federation_of_one: Pair, name: str, *, is_turned: bool):
+    values = reversed(_REPEATED[name]) if is_turned else _REPEATED[name]
+    _assert_same(federation_of_one, RawRequest("GET", f"{APPS}?{'&'.join(f'{name}={each}' for each in values)}"))
+
+
 @given(accept=_ACCEPTS, path=st.sampled_from(["/info", "/apps", "/apps/application_1_0001", "/nosuch", "/metrics"]))
 @_SETTINGS
 def test_any_accept_header_is_negotiated_the_same(federation_of_one: Pair, accept: str, path: str):

@@ -16,6 +16,7 @@ from shim.protocol.rest.queries import Query, java_long, split_values
 
 __all__ = [
     "DESELECTABLE",
+    "MANY_VALUED",
     "NODE_STATES",
     "ApplicationFilter",
     "QueueScope",
@@ -30,6 +31,10 @@ __all__ = [
 _LONGEST = 2**63 - 1
 _TRUSTED_SKEW_MS = 2000
 """Clock skews below this are within what a `Date` header of whole seconds can tell: no slack is given for them."""
+
+MANY_VALUED = frozenset({"states", "applicationTypes", "applicationTags", "deSelects"})
+"""Parameters of lists of applications that may stand more than once: `@QueryParam Set<String>`. Of others the first one
+counts, as Jersey binds it, also at endpoints of Heddle's own."""
 
 NODE_STATES = (
     "NEW",

@@ -10,6 +10,8 @@ from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
 
 from shim.errors import HeddleError
+from shim.protocol.rest.filters import MANY_VALUED
+from shim.protocol.rest.queries import encode_query, parse_query
 from shim.server.rest.messages import Request
 
 __all__ = ["ask_application", "hand_errors_out"]
@@ -41,6 +43,7 @@ async def ask_application(application: FastAPI, request: Request, state: Mapping
         HeddleError: What an endpoint raised.
         RequestValidationError: If a parameter is not as declared.
         HTTPException: If no endpoint has this path and method.
+        JavaError: If the query cannot be read.
     """
     told: dict[str, Any] = {"status": 500, "body": b""}
     messages = iter([{"type": "http.request", "body": request.body, "more_body": False}])
@@ -62,7 +65,7 @@ async def ask_application(application: FastAPI, request: Request, state: Mapping
         "scheme": "http",
         "path": _decoded(request.raw_path),
         "raw_path": request.raw_path.encode("latin-1"),
-        "query_string": request.query.encode("latin-1"),
+        "query_string": _first_values(request.query).encode("latin-1"),
         "root_path": "",
         "headers": [(name.encode("latin-1"), value.encode("latin-1")) for name, value in request.headers],
         "client": (request.peer, 0),
@@ -74,6 +77,20 @@ async def ask_application(application: FastAPI, request: Request, state: Mapping
     if raised is not None:
         raise raised
     return told["status"], told["body"]
+
+
+def _first_values(raw_query: str) -> str:
+    """A query written anew, with the first value of each parameter that has one: what a ResourceManager's Jersey takes.
+
+    Raises:
+        JavaError: 400, as `parse_query`.
+    """
+    parameters = parse_query(raw_query).parameters
+    return encode_query(
+        (name, value)
+        for name, values in parameters.items()
+        for value in (values if name in MANY_VALUED else values[:1])
+    )
 
 
 def _decoded(raw_path: str) -> str:
