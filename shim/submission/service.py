@@ -13,7 +13,6 @@ chosen only when the first one provably does not have the request and will not g
 """
 
 import asyncio
-import hashlib
 from collections.abc import Callable, Coroutine, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
@@ -43,6 +42,7 @@ from shim.submission.delivery_attempts import DeliveryAttempts
 from shim.submission.gate import Gate, OpenGate
 from shim.submission.homes import Homes
 from shim.submission.lost_time import NOTHING_LOST, Past
+from shim.submission.same_content import content_hash, is_same_content
 from shim.submission.settling import Settling
 from shim.telemetry.application_life import LifeEvent, scores_of, tell
 
@@ -54,7 +54,6 @@ __all__ = [
     "SubmissionSettings",
     "SubmissionTools",
     "TakesSubmissions",
-    "content_hash",
 ]
 
 
@@ -335,7 +334,7 @@ class SubmissionService:
 
     def _known_as(self, stands: SubmissionRecord, wanted: Submission, digest: bytes) -> Accepted:
         _refuse_other_user(stands.submission.user, wanted)
-        if stands.content_hash != digest:
+        if not is_same_content(stands, wanted, digest):
             message = f"{wanted.application_id} was submitted before with another content; ask for a new id"
             raise ConflictError(message)
         is_delivered = self.is_taken(wanted.application_id) or stands.state is SubmissionState.SUBMITTED
@@ -447,11 +446,6 @@ def _tell_home(record: SubmissionRecord, **facts: float | str) -> None:
         reason=record.decision.reason,
         **facts,
     )
-
-
-def content_hash(submission: Submission) -> bytes:
-    """SHA-256 of the context and its representation: what makes two submissions the same."""
-    return hashlib.sha256(submission.content_type.encode() + b"\0" + submission.body).digest()
 
 
 def _repeated(submission: Submission, seen: ApplicationSummary) -> Accepted:

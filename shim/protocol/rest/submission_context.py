@@ -15,7 +15,7 @@ from shim.protocol.rest.bodies import Fields, Values, read_fields, write_fields
 from shim.protocol.rest.body_shapes import SHAPES, UnderstoodBody, understand
 from shim.protocol.rest.errors import JavaError
 
-__all__ = ["decode_submission", "keeps_containers", "submission_of", "with_queue"]
+__all__ = ["canonical", "decode_submission", "keeps_containers", "submission_of", "with_queue"]
 
 _SHAPE = SHAPES["POST /apps"]
 _KEEPS = "keep-containers-across-application-attempts"
@@ -72,6 +72,27 @@ def with_queue(body: bytes, *, media_type: str, queue: str) -> bytes:
     """
     fields: Fields = {**read_fields(body, media_type=media_type), "queue": queue}
     return write_fields(fields, media_type=media_type, root=_SHAPE.xml_root)
+
+
+def canonical(body: bytes, *, media_type: str) -> bytes:
+    """What a context says, but for its queue, in one form whatever its writer: members in the order of their names.
+
+    Raises:
+        JavaError: If it is not readable.
+    """
+    fields = dict(understand(body, media_type=media_type, shape=_SHAPE).fields)
+    fields.pop("queue", None)
+    return write_fields(_sorted(fields), media_type="application/json", root=_SHAPE.xml_root)
+
+
+def _sorted(fields: Mapping[str, Values]) -> Fields:
+    return {name: _sorted_values(fields[name]) for name in sorted(fields)}
+
+
+def _sorted_values(value: Values) -> Values:
+    if isinstance(value, list):
+        return [_sorted(item) if isinstance(item, dict) else item for item in value]
+    return _sorted(value) if isinstance(value, dict) else value
 
 
 def keeps_containers(body: bytes, *, media_type: str) -> bool:

@@ -3,6 +3,8 @@
 Source: `ClientRMService.submitApplication`, `RMAppManager.createAndPopulateNewRMApp`.
 """
 
+from google.protobuf.message import DecodeError
+
 from shim.domain.resources import ResourceVector
 from shim.domain.submissions import Submission, type_as_shown
 from shim.errors import BadRequestError
@@ -14,7 +16,7 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn.records import application_of, resource_of
 
-__all__ = ["RPC_SUBMISSION", "decode_submission", "keeps_containers", "with_queue"]
+__all__ = ["RPC_SUBMISSION", "canonical", "decode_submission", "keeps_containers", "with_queue"]
 
 RPC_SUBMISSION = "application/x-hadoop-rpc"
 """Content type of a body that is a serialized `SubmitApplicationRequestProto`: its home gets it over RPC."""
@@ -58,6 +60,20 @@ def with_queue(payload: bytes, queue: str) -> bytes:
     request = SubmitApplicationRequestProto.FromString(payload)
     request.application_submission_context.queue = queue
     return request.SerializeToString()
+
+
+def canonical(payload: bytes) -> bytes:
+    """What a submission says, but for its queue, in one form whatever its writer.
+
+    Raises:
+        BadRequestError: If it is not readable.
+    """
+    try:
+        request = SubmitApplicationRequestProto.FromString(payload)
+    except DecodeError as exc:
+        raise BadRequestError("the submission is not readable") from exc
+    request.application_submission_context.ClearField("queue")
+    return request.SerializeToString(deterministic=True)
 
 
 def keeps_containers(payload: bytes) -> bool:
