@@ -55,7 +55,7 @@ class WebSocketDialer:
             self._session = aiohttp.ClientSession(trust_env=False)
         socket = await self._session.ws_connect(
             f"http://{address}{PATH}",
-            max_msg_size=self._settings.max_answer_bytes,
+            max_msg_size=self._settings.max_frame_bytes,
             compress=0,
             heartbeat=self._settings.ping_s,
         )

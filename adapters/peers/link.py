@@ -24,15 +24,14 @@ class LinkSettings:
         handshake_s: A link that is not authenticated by then is cut.
         silent_after_s: One whose other end answers no ping for so long is cut.
         send_within_s: So does one whose other end takes nothing for so long.
-        max_frame_bytes: Largest frame that is read from who dials; who is dialled may send whole reports.
+        max_frame_bytes: Largest frame that is read, from whichever end.
         max_links: A listener takes no more at a time.
     """
 
     handshake_s: float = 3.0
     silent_after_s: float = 5.0
     send_within_s: float = 5.0
-    max_frame_bytes: int = 4 * 1024 * 1024
-    max_answer_bytes: int = MAX_FRAME_BYTES
+    max_frame_bytes: int = MAX_FRAME_BYTES
     max_links: int = 256
 
     @property
@@ -75,7 +74,7 @@ class WebSocketLink:
             raise MasterLinkError(f"the link to {self._named()} is broken: {exc}") from exc
         match message.type:
             case WSMsgType.BINARY:
-                most = MAX_FRAME_BYTES if self.peer else MAX_HANDSHAKE_BYTES
+                most = self._settings.max_frame_bytes if self.peer else MAX_HANDSHAKE_BYTES
                 return decode_frame_untrusted(message.data, most=most)
             case WSMsgType.TEXT:
                 raise RemoteProtocolError("a text where a frame should be")

@@ -34,7 +34,7 @@ from shim.ports.lease_store import LeaseStore
 from shim.ports.master_links import AcceptLink, MasterDialer, MasterLink
 from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
-from shim.protocol.peers import Credentials
+from shim.protocol.peers import MAX_FRAME_BYTES, Credentials
 from shim.store import open_state_store
 from shim.submission.core.home import HomeSettings
 from shim.submission.service import Listing, TakesSubmissions
@@ -153,7 +153,7 @@ async def open_global_master(
         await made[0].accept(link)
 
     where = await _listen(credentials, accept, config.masters, settings, stack)
-    dialer = WebSocketDialer(credentials, settings)
+    dialer = WebSocketDialer(credentials, _link_settings(config.masters, MAX_FRAME_BYTES))
     stack.push_async_callback(dialer.close)
     # nobody dials an address that no lease tells yet
     made.append(GlobalMaster(name, where.told, runtime, dialer, observer=observer))

@@ -33,6 +33,7 @@ from shim.protocol.peers import (
     Frame,
     LaunchedFrame,
     LaunchFrame,
+    PieceFrame,
     ProposalFrame,
     ReportFollower,
     ReportFrame,
@@ -115,7 +116,10 @@ class _Follower:
         self._offset = ClockOffset()  # another Local Master has another clock
         try:
             while True:
-                answer = self._take(await link.receive(), questions)
+                frame = await link.receive()
+                answer = self._take(frame, questions)
+                if isinstance(frame, PieceFrame):
+                    await asyncio.sleep(0)  # what has come already is read in turns of its own
                 if answer is not None:
                     self.resyncs += 1
                     await link.send(answer)
@@ -129,6 +133,8 @@ class _Follower:
 
     def _take(self, frame: Frame, questions: Correspondence) -> ResyncFrame | None:
         match frame:
+            case PieceFrame():
+                self._reader.receive(frame)
             case ReportFrame() | DeltaFrame():
                 self._offset.note(sent_at_s=frame.sent_at_s, received_at_s=self._clock.now_s())
                 taken = self._reader.receive(frame)

@@ -29,6 +29,7 @@ from shim.protocol.peers import (
     TroubleFrame,
     VerdictFrame,
     encode_frame,
+    in_pieces,
 )
 
 __all__ = ["ReportService", "VerifyLaunches"]
@@ -45,9 +46,9 @@ class _Follower:
     """A Global Master that follows; `None` in its queue stands for a whole report."""
 
     link: MasterLink
-    waiting: "asyncio.Queue[bytes | None]" = field(default_factory=lambda: asyncio.Queue(_MOST_WAITING))
+    waiting: "asyncio.Queue[tuple[bytes, ...] | None]" = field(default_factory=lambda: asyncio.Queue(_MOST_WAITING))
 
-    def offer(self, data: bytes | None) -> None:
+    def offer(self, data: tuple[bytes, ...] | None) -> None:
         """Have it sent; if too much waits already, a whole report instead of all of it."""
         try:
             self.waiting.put_nowait(data)
@@ -93,14 +94,14 @@ class ReportService:
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
         """See `PollListener`."""
         del applied
-        data = encode_frame(self._publisher.publish(report, now_s=self._clock.now_s()))
+        data = tuple(map(encode_frame, in_pieces(self._publisher.publish(report, now_s=self._clock.now_s()))))
         for follower in self._followers:
             follower.offer(data)
 
     def failed(self, subcluster: SubClusterId, error: HeddleError) -> None:
         """See `PollListener`."""
         del subcluster
-        data = encode_frame(TroubleFrame(str(error), self._clock.now_s()))
+        data = (encode_frame(TroubleFrame(str(error), self._clock.now_s())),)
         for follower in self._followers:
             follower.offer(data)
 
@@ -117,9 +118,8 @@ class ReportService:
         if not isinstance(hello, HelloFrame):
             raise RemoteProtocolError(f"{type(hello).__name__} instead of a hello")
         follower = _Follower(link)
-        first = self._publisher.greet(hello, now_s=self._clock.now_s())
-        if first is not None:
-            follower.offer(encode_frame(first))
+        if self._publisher.greet(hello, now_s=self._clock.now_s()) is not None:
+            follower.offer(None)
         self._followers.add(follower)
         _log.info("followed", subcluster=self._subcluster, by=link.peer)
         try:
@@ -134,11 +134,15 @@ class ReportService:
     async def _write(self, follower: _Follower) -> None:
         while True:
             data = await follower.waiting.get()
-            if data is None:
-                whole = self._publisher.resync(now_s=self._clock.now_s())
-                data = None if whole is None else encode_frame(whole)
             if data is not None:
-                await follower.link.send_encoded(data)
+                for piece in data:
+                    await follower.link.send_encoded(piece)
+                continue
+            whole = self._publisher.resync(now_s=self._clock.now_s())
+            if whole is not None:
+                for frame in in_pieces(whole):
+                    await follower.link.send(frame)
+                    await asyncio.sleep(0)  # each is encoded in a turn of its own
 
     async def _read(self, follower: _Follower) -> None:
         """One frame after the other: who floods is read slowly."""

@@ -307,7 +307,7 @@ def local_master():
 
 
 async def test_who_does_not_read_loses_deltas_gets_a_whole_report_later_and_holds_up_nobody(local_master):
-    patient = replace(SETTINGS, silent_after_s=60.0, send_within_s=60.0)
+    patient = replace(SETTINGS, silent_after_s=60.0, send_within_s=60.0, max_frame_bytes=1024 * 1024)
     async with (
         listening(local_master.service.serve, settings=patient) as listener,
         Proxy(listener.address) as proxy,

@@ -19,6 +19,7 @@ from shim.protocol.peers.frames import (
     LaunchFrame,
     OutcomeFrame,
     OutcomeKind,
+    PieceFrame,
     ProofFrame,
     ProposalFrame,
     Question,
@@ -39,10 +40,12 @@ from shim.protocol.peers.handshake import (
     check_welcome,
     make_welcome,
 )
+from shim.protocol.peers.pieces import MAX_GATHERED_BYTES, Gathering, in_pieces
 from shim.protocol.peers.streams import ReportFollower, ReportPublisher
 
 __all__ = [
     "MAX_FRAME_BYTES",
+    "MAX_GATHERED_BYTES",
     "MAX_HANDSHAKE_BYTES",
     "MAX_LAUNCHES",
     "NONCE_BYTES",
@@ -52,11 +55,13 @@ __all__ = [
     "DeltaFrame",
     "DeltaMismatchError",
     "Frame",
+    "Gathering",
     "HelloFrame",
     "LaunchFrame",
     "LaunchedFrame",
     "OutcomeFrame",
     "OutcomeKind",
+    "PieceFrame",
     "ProofFrame",
     "ProposalFrame",
     "Question",
@@ -76,5 +81,6 @@ __all__ = [
     "decode_frame_untrusted",
     "delta_between",
     "encode_frame",
+    "in_pieces",
     "make_welcome",
 ]

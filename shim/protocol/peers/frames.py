@@ -5,7 +5,7 @@
 | challenge, welcome | who is dialled | who dials |
 | proof | who dials | who is dialled |
 | hello, resync | Global Master | Local Master |
-| report, delta, trouble | Local Master | Global Master |
+| piece, report, delta, trouble | Local Master | Global Master |
 | proposal, verdict | Global Master | Local Master, and back |
 | launch, launched | Global Master | Local Master, and back |
 | submit, outcome | Global Master | the one that owns the queue, and back |
@@ -21,7 +21,7 @@ from typing import Annotated
 
 import msgspec
 
-from shim.domain import ApplicationDocument, SubClusterReport
+from shim.domain import ApplicationDocument, NodeReport, QueueReport, SubClusterReport
 from shim.domain.launches import LaunchNews, LaunchProposal, LaunchVerdict
 from shim.domain.submissions import HomeProposal, Submission
 from shim.domain.verdicts import HomeVerdict
@@ -32,6 +32,7 @@ __all__ = [
     "MAX_FRAME_BYTES",
     "MAX_HANDSHAKE_BYTES",
     "MAX_LAUNCHES",
+    "MAX_PIECE_ITEMS",
     "Answer",
     "ChallengeFrame",
     "DeltaFrame",
@@ -41,6 +42,7 @@ __all__ = [
     "LaunchedFrame",
     "OutcomeFrame",
     "OutcomeKind",
+    "PieceFrame",
     "ProofFrame",
     "ProposalFrame",
     "Question",
@@ -63,8 +65,13 @@ MAX_LAUNCHES = 2000
 
 _MAX_HEADERS = 1000
 
-MAX_FRAME_BYTES = 256 * 1024 * 1024
-"""10,000 nodes and 10,000 applications are some 40 MB; more than this is no report."""
+MAX_FRAME_BYTES = 4 * 1024 * 1024
+"""What is larger goes in pieces: a frame is read in one turn of the event loop."""
+
+MAX_PIECE_ITEMS = 2000
+"""Most nodes, queues or applications of one piece of a report."""
+
+_MAX_DOCUMENTS = 16
 
 
 class ChallengeFrame(msgspec.Struct, frozen=True, tag="challenge"):
@@ -120,6 +127,7 @@ class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
         sent_at_s: When it was made; seconds since the epoch by the Local Master's clock, 0 if it is not told.
         earlier: Older reports of this life, oldest first, for the parts that the newest does not hold.
         ended: Applications that ended in earlier reports of this life, which the receiver may have missed.
+        pieces: In how many pieces its bulk went ahead; see `pieces`.
     """
 
     life: str
@@ -127,6 +135,12 @@ class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
     sent_at_s: float = 0.0
     earlier: tuple[ToldReport, ...] = ()
     ended: tuple[ApplicationDocument, ...] = ()
+    pieces: int = 0
+
+    @property
+    def sequence(self) -> int:
+        """Of the newest report."""
+        return self.newest.report.sequence
 
     @classmethod
     def of(
@@ -157,11 +171,41 @@ class ReportFrame(msgspec.Struct, frozen=True, tag="report"):
 
 
 class DeltaFrame(msgspec.Struct, frozen=True, tag="delta"):
-    """Local Master to Global Master: what changed since the report before; `sent_at_s` as in `ReportFrame`."""
+    """Local Master to Global Master: what changed since the report before; the rest is as in `ReportFrame`."""
 
     life: str
     delta: ReportDelta
     sent_at_s: float = 0.0
+    pieces: int = 0
+
+    @property
+    def sequence(self) -> int:
+        """Of the new report."""
+        return self.delta.head.sequence
+
+
+_Applications = Annotated[tuple[ApplicationDocument, ...], msgspec.Meta(max_length=MAX_PIECE_ITEMS)]
+_Nodes = Annotated[tuple[NodeReport, ...], msgspec.Meta(max_length=MAX_PIECE_ITEMS)]
+_Queues = Annotated[tuple[QueueReport, ...], msgspec.Meta(max_length=MAX_PIECE_ITEMS)]
+_Documents = Annotated[dict[str, bytes], msgspec.Meta(max_length=_MAX_DOCUMENTS)]
+
+
+class PieceFrame(msgspec.Struct, frozen=True, tag="piece"):
+    """Local Master to Global Master: bulk of a report or delta that comes later; see `pieces`.
+
+    Attributes:
+        life: Of the Local Master, as in the frame that it belongs to; `sequence` is that of its report.
+        section: Which of a report's parts it belongs to: the earlier reports, then the newest; -1 for what has ended.
+        documents: Parts of documents: those of one name are joined.
+    """
+
+    life: str
+    sequence: int
+    section: int
+    nodes: _Nodes = ()
+    queues: _Queues = ()
+    documents: _Documents = {}  # msgspec copies it for each frame
+    applications: _Applications = ()
 
 
 class ResyncFrame(msgspec.Struct, frozen=True, tag="resync"):
@@ -266,6 +310,7 @@ Frame = (
     | HelloFrame
     | ReportFrame
     | DeltaFrame
+    | PieceFrame
     | ResyncFrame
     | TroubleFrame
     | Question

@@ -14,7 +14,8 @@ from collections.abc import Iterable
 from shim.domain import ApplicationDocument, ApplicationId, SubClusterReport
 from shim.errors import RemoteProtocolError
 from shim.protocol.peers.deltas import DeltaMismatchError, apply_delta, delta_between
-from shim.protocol.peers.frames import DeltaFrame, HelloFrame, ReportFrame, ResyncFrame
+from shim.protocol.peers.frames import DeltaFrame, HelloFrame, PieceFrame, ReportFrame, ResyncFrame
+from shim.protocol.peers.pieces import Gathering
 
 __all__ = ["ReportFollower", "ReportPublisher"]
 
@@ -92,13 +93,15 @@ class ReportFollower:
         self._life = ""
         self._newest: SubClusterReport | None = None
         self._awaits_whole = False
+        self._gathering = Gathering()
 
     def hello(self) -> HelloFrame:
         """The first frame of a new connection."""
         self._awaits_whole = False
+        self._gathering.clear()
         return HelloFrame(self._global_master, self._life, self._newest.sequence if self._newest else 0)
 
-    def receive(self, frame: ReportFrame | DeltaFrame) -> tuple[SubClusterReport, ...] | ResyncFrame:
+    def receive(self, frame: ReportFrame | DeltaFrame | PieceFrame) -> tuple[SubClusterReport, ...] | ResyncFrame:
         """Take a frame.
 
         Returns:
@@ -106,8 +109,15 @@ class ReportFollower:
             known, or that a resync which is under way makes useless. Or a resync to send, when one is missing.
 
         Raises:
-            RemoteProtocolError: If the frame is about another sub-cluster than those before.
+            RemoteProtocolError: If the frame is about another sub-cluster than those before, or is too large.
         """
+        if isinstance(frame, PieceFrame):
+            self._gathering.take(frame)
+            return ()
+        whole = self._gathering.whole(frame)
+        return self._ask_anew() if whole is None else self._take(whole)
+
+    def _take(self, frame: ReportFrame | DeltaFrame) -> tuple[SubClusterReport, ...] | ResyncFrame:
         if isinstance(frame, ReportFrame):
             return self._take_whole(frame)
         newest = self._newest
@@ -130,6 +140,11 @@ class ReportFollower:
             return ()
         self._life, self._newest = frame.life, report
         return frame.caught_up()
+
+    def _ask_anew(self) -> ResyncFrame | tuple[()]:
+        """As `_ask`, also if what came in part was what had been asked for."""
+        self._awaits_whole = False
+        return self._ask()
 
     def _ask(self) -> ResyncFrame | tuple[()]:
         if self._awaits_whole:

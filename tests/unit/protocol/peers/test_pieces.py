@@ -1,0 +1,256 @@
+"""Large reports go in pieces, each of which is read in a short turn of the event loop."""
+
+import gc
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shim.domain import ApplicationDocument, ApplicationId, NodeId, NodeReport, SubClusterReport
+from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
+from shim.domain.ids import SubClusterId
+from shim.domain.queues import QueueReport, QueueState
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import HaState
+from shim.errors import RemoteProtocolError
+from shim.protocol.peers import (
+    MAX_FRAME_BYTES,
+    DeltaFrame,
+    Frame,
+    PieceFrame,
+    ReportFollower,
+    ReportFrame,
+    ReportPublisher,
+    ResyncFrame,
+    decode_frame_untrusted,
+    encode_frame,
+    in_pieces,
+)
+from shim.protocol.peers.pieces import Gathering
+from tests.support.loop_watch import LoopWatch, machine_factor
+
+EAST = SubClusterId("east")
+ONE = ResourceVector(1, 1)
+LIMIT_S = 0.05
+
+
+def document(sequence: int, size: int) -> ApplicationDocument:
+    application_id = ApplicationId(1_700_000_000_000, sequence)
+    state, status = YarnApplicationState.RUNNING, FinalStatus.UNDEFINED
+    summary = ApplicationSummary(application_id, EAST, "u", "n", "root.q", state, status, "YARN")
+    return ApplicationDocument(summary, b"x" * size, 1.0)
+
+
+def report(sequence: int = 1, *, applications: int = 0, nodes: int = 0, queues: int = 0, text: int = 0, size: int = 0):
+    documents = (document(each, size) for each in range(1, applications + 1))
+    return SubClusterReport(
+        EAST,
+        sequence,
+        1.0,
+        HaState.ACTIVE,
+        1,
+        "3.4.2",
+        ONE,
+        ONE,
+        ONE,
+        nodes=tuple(NodeReport(NodeId(f"h{each}", 1), "/r", "RUNNING", ONE, ONE) for each in range(nodes)),
+        queues=tuple(
+            QueueReport(f"root.q{each}", QueueState.RUNNING, is_leaf=True, capacity=ONE, maximum=ONE, used=ONE)
+            for each in range(queues)
+        ),
+        documents={"nodes": b"y" * text, "info": b"{}"} if text else {},
+        applications={each.summary.application_id: each for each in documents},
+    )
+
+
+LARGE = report(applications=10_000, nodes=10_000, queues=1_000, text=8_000_000, size=2_000)
+SIZES = st.fixed_dictionaries(
+    {name: st.integers(0, 4) for name in ("applications", "nodes", "queues")}
+    | {"text": st.integers(0, 5_000), "size": st.integers(0, 900)}
+)
+
+
+def wired(frame: ReportFrame | DeltaFrame) -> list[Frame]:
+    return [decode_frame_untrusted(encode_frame(each)) for each in in_pieces(frame)]
+
+
+def taken(follower: ReportFollower, frames: list[Frame]) -> Any:
+    outcome: Any = ()
+    for frame in frames:
+        assert isinstance(frame, PieceFrame | ReportFrame | DeltaFrame)
+        outcome = follower.receive(frame)
+    return outcome
+
+
+@pytest.fixture
+def cut_small(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("shim.protocol.peers.pieces._PIECE_BYTES", 1000)
+
+
+class TestRoundTrip:
+    """What is cut is joined, whatever it is."""
+
+    @given(first=SIZES, second=SIZES)
+    def test_reports_and_deltas_arrive_whole(self, first: dict[str, int], second: dict[str, int]) -> None:
+        with pytest.MonkeyPatch.context() as patch:
+            patch.setattr("shim.protocol.peers.pieces._PIECE_BYTES", 1000)
+            publisher, follower = ReportPublisher("life"), ReportFollower("gm")
+            one, two = report(1, **first), report(2, **second)
+            assert taken(follower, wired(publisher.publish(one))) == (one,)
+            assert taken(follower, wired(publisher.publish(two)))[-1] == two
+            late = ReportFollower("late")
+            whole = publisher.resync()
+            assert whole is not None
+            assert taken(late, wired(whole))[-1] == two
+
+    def test_a_small_one_goes_as_it_is(self) -> None:
+        frame = ReportPublisher("life").publish(report(applications=3, nodes=3))
+        assert list(in_pieces(frame)) == [frame]
+
+    @pytest.mark.usefixtures("cut_small")
+    def test_parts_of_earlier_reports_and_what_has_ended_arrive(self) -> None:
+        publisher = ReportPublisher("life")
+        ended = document(7, 900)
+        ended = replace(ended, summary=replace(ended.summary, state=YarnApplicationState.FINISHED))
+        publisher.publish(report(1, nodes=9, text=3_000, applications=3, size=900))
+        publisher.publish(replace(report(2), applications={ended.summary.application_id: ended}))
+        publisher.publish(replace(report(3, applications=2, size=900), is_complete=False))
+        whole = publisher.resync()
+        assert whole is not None
+        frames = wired(whole)
+        assert len(frames) > 3
+        assert taken(ReportFollower("gm"), frames) == whole.caught_up()
+
+
+class TestWhatIsLost:
+    """A frame whose pieces did not all come is not believed."""
+
+    @pytest.mark.usefixtures("cut_small")
+    @pytest.mark.parametrize("lost", [0, 1, -2])
+    def test_a_whole_one_is_asked_for(self, lost: int) -> None:
+        publisher, follower = ReportPublisher("life"), ReportFollower("gm")
+        frames = wired(publisher.publish(report(1, nodes=30, text=3_000)))
+        del frames[lost]
+        assert isinstance(taken(follower, frames), ResyncFrame)
+        whole = publisher.resync()
+        assert whole is not None
+        assert taken(follower, wired(whole)) == (report(1, nodes=30, text=3_000),)
+
+    @pytest.mark.usefixtures("cut_small")
+    def test_the_resync_may_lose_pieces_too(self) -> None:
+        publisher, follower = ReportPublisher("life"), ReportFollower("gm")
+        frames = wired(publisher.publish(report(1, nodes=30)))
+        for _ in range(3):
+            assert isinstance(taken(follower, frames[1:]), ResyncFrame)
+        assert taken(follower, frames) == (report(1, nodes=30),)
+
+    @pytest.mark.usefixtures("cut_small")
+    def test_pieces_of_another_report_are_not_taken(self) -> None:
+        one, other = ReportPublisher("one"), ReportPublisher("other")
+        follower = ReportFollower("gm")
+        foreign = wired(other.publish(report(1, nodes=40)))
+        own = wired(one.publish(report(1, nodes=30)))
+        assert taken(follower, [*foreign[:-1], *own]) == (report(1, nodes=30),)
+        assert isinstance(taken(ReportFollower("gm"), [*own[:-1], foreign[-1]]), ResyncFrame)
+
+    @pytest.mark.usefixtures("cut_small")
+    def test_a_new_connection_begins_without_pieces(self) -> None:
+        follower = ReportFollower("gm")
+        frames = wired(ReportPublisher("life").publish(report(1, nodes=30)))
+        taken(follower, frames[:-1])
+        follower.hello()
+        assert isinstance(taken(follower, frames[-1:]), ResyncFrame)
+
+
+@pytest.fixture
+def _no_collection() -> Iterator[None]:
+    """A full collection of garbage takes 40 ms wherever it comes: it is no part of what is measured."""
+    gc.collect()
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.usefixtures("_no_collection")
+class TestBounds:
+    """No piece is dear, and all of them together are bounded."""
+
+    def test_ten_thousand_nodes_and_applications_hold_the_loop_shortly(self) -> None:
+        publisher, follower = ReportPublisher("life"), ReportFollower("gm")
+        publisher.publish(LARGE)
+        whole = publisher.resync()
+        assert whole is not None
+        data: list[bytes] = []
+        sender = in_pieces(whole)
+        watch = LoopWatch()
+
+        def send() -> None:
+            frame = next(sender, None)
+            data.extend([] if frame is None else [encode_frame(frame)])
+
+        for _ in range(2_000):
+            before = len(data)
+            watch.measure(send)
+            if len(data) == before:
+                break
+        assert len(data) > 50
+        assert max(map(len, data)) < MAX_FRAME_BYTES
+        outcome: list[Any] = []
+
+        def receive(each: bytes) -> None:
+            frame = decode_frame_untrusted(each)
+            assert isinstance(frame, PieceFrame | ReportFrame)
+            outcome.append(follower.receive(frame))
+
+        for each in data:
+            watch.measure(lambda each=each: receive(each))  # type: ignore[misc]
+        assert outcome[-1] == (LARGE,)
+        assert watch.longest_s < LIMIT_S * machine_factor()
+
+    def test_a_frame_is_as_large_as_four_mebibytes(self) -> None:
+        with pytest.raises(RemoteProtocolError, match="the limit is"):
+            decode_frame_untrusted(b"\0" * (MAX_FRAME_BYTES + 1))
+
+    @pytest.mark.parametrize("name", ["nodes", "queues", "applications"])
+    def test_a_piece_of_too_many_items_is_refused(self, name: str) -> None:
+        hostile = {"type": "piece", "life": "l", "sequence": 1, "section": 0, name: [{}] * 1_000_000}
+        data = msgspec.msgpack.encode(hostile)
+        watch = LoopWatch()
+
+        def read() -> None:
+            with pytest.raises(RemoteProtocolError, match="length"):
+                decode_frame_untrusted(data)
+
+        watch.measure(read)
+        assert watch.longest_s < LIMIT_S * machine_factor()
+
+    def test_the_dearest_piece_of_the_largest_size_is_read_shortly(self) -> None:
+        items = report(applications=2_000, nodes=0, size=1_500)
+        piece = PieceFrame("life", 1, 0, applications=tuple(items.applications.values()))
+        data = encode_frame(piece)
+        assert len(data) < MAX_FRAME_BYTES
+        watch = LoopWatch()
+        watch.measure(lambda: decode_frame_untrusted(data))
+        assert watch.longest_s < LIMIT_S * machine_factor()
+
+    def test_the_sum_of_pieces_is_bounded(self) -> None:
+        gathering = Gathering(limit=10_000)
+        piece = PieceFrame("life", 1, 0, documents={"nodes": b"x" * 3_000})
+        for _ in range(3):
+            gathering.take(piece)
+        with pytest.raises(RemoteProtocolError, match="a report of more than"):
+            gathering.take(piece)
+
+    def test_empty_pieces_count_as_well(self) -> None:
+        gathering = Gathering(limit=10_000)
+
+        def take_many() -> None:
+            for section in range(1_000):
+                gathering.take(PieceFrame("life", 1, section))
+
+        with pytest.raises(RemoteProtocolError):
+            take_many()
