@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 
+from adapters.yarn.rpc_budget import ConnectionBudget
 from adapters.yarn.rpc_channel import RPCChannel
 from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
@@ -75,6 +76,7 @@ class YarnRPC:
         settings: Time-outs and identity.
         initiator: How to log in; None where names are believed.
         log_in: The same where it takes time: it is told the host, and raises `SASLError`.
+        budget: Bounds the connections of several clients together; None for those of this one alone.
     """
 
     def __init__(
@@ -84,6 +86,7 @@ class YarnRPC:
         *,
         initiator: Callable[[], SASLInitiator] | None = None,
         log_in: Callable[[str], Awaitable[SASLInitiator]] | None = None,
+        budget: ConnectionBudget | None = None,
     ) -> None:
         self._target = target
         self._settings = settings or RPCSettings()
@@ -96,6 +99,8 @@ class YarnRPC:
         self._sweeper: asyncio.TimerHandle | None = None
         self._wanted: Counter[tuple[str, str]] = Counter()
         self._ended = asyncio.Event()
+        self._budget = ConnectionBudget(self._settings.connections) if budget is None else budget
+        self._budget.join(self)
 
     @property
     def connections(self) -> int:
@@ -130,7 +135,7 @@ class YarnRPC:
             self._wanted[key] -= 1
             if not self._wanted[key]:
                 del self._wanted[key]
-            self._ended.set()
+            self._budget.freed()
         raise StandbyError(self.subcluster, f"no ResourceManager among {self._listed()} is active")
 
     async def close(self) -> None:
@@ -179,19 +184,34 @@ class YarnRPC:
             opening.add_done_callback(lambda done: self._opened(key, done))
         return await asyncio.shield(opening)
 
+    def idle_since_s(self) -> float | None:
+        """When the connection that has been idle for longest was used last; None if none is idle."""
+        return min((self._channels[key].last_used_s for key in self._idle()), default=None)
+
+    def close_idle(self) -> None:
+        """Close the connection that has been idle for longest."""
+        oldest = min(self._idle(), key=lambda key: self._channels[key].last_used_s, default=None)
+        if oldest is not None:
+            self._channels.pop(oldest).close()
+
+    def wake(self) -> None:
+        """Whoever waits for room looks again."""
+        self._ended.set()
+
+    def _idle(self) -> list[tuple[str, str]]:
+        return [key for key in self._channels if key not in self._wanted]
+
     def _has_room(self) -> bool:
         """Whether one more may be opened; the one that has been idle for longest makes room for it."""
-        if self.connections < self._settings.connections:
-            return True
-        idle = [(channel.last_used_s, key) for key, channel in self._channels.items() if key not in self._wanted]
-        if not idle:
-            return False
-        self._channels.pop(min(idle)[1]).close()
-        return True
+        if self.connections >= self._settings.connections:
+            if not self._idle():
+                return False
+            self.close_idle()
+        return self._budget.make_room()
 
     def _opened(self, key: tuple[str, str], done: "asyncio.Task[RPCChannel]") -> None:
         self._opening.pop(key, None)
-        self._ended.set()
+        self._budget.freed()
         if not done.cancelled() and done.exception() is None:
             self._channels[key] = done.result()
             self._sweep_later()

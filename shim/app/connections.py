@@ -11,6 +11,7 @@ from adapters.yarn import RestResourceManager, RestSettings, SubClusterConfigura
 from adapters.yarn.node_addresses import node_url
 from adapters.yarn.rm_dual import DualResourceManager
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
+from adapters.yarn.rpc_budget import ConnectionBudget
 from adapters.yarn.scheduler_login import TokenLogins
 from shim.app.runtime import Clusters
 from shim.config.loader import Config
@@ -118,13 +119,15 @@ def connect(config: Config, login: KerberosLogin | None = None) -> Clusters:
         ConfigError: If a folder or the certificates of one cannot be read.
     """
     subclusters = [resolve(each, config.poll) for each in config.subclusters]
-    rpcs = _known({each.id: _connect_rpc(each, each.description.client_rpc, login) for each in subclusters})
+    budget = ConnectionBudget()
+    rpcs = _known({each.id: _connect_rpc(each, each.description.client_rpc, login, budget) for each in subclusters})
+    admins = _known({each.id: _connect_rpc(each, each.description.admin_rpc, login, budget) for each in subclusters})
     rests = {each.id: each.connect() for each in subclusters}
     return Clusters(
         managers={id_: DualResourceManager(rest, rpcs[id_]) if id_ in rpcs else rest for id_, rest in rests.items()},
         logins=_logins(subclusters, config.poll),
         rpcs=rpcs,
-        admins=_known({each.id: _connect_rpc(each, each.description.admin_rpc, login) for each in subclusters}),
+        admins=admins,
         descriptions={each.id: each.description for each in subclusters},
         guarded=frozenset(each.id for each in subclusters if each.is_guarded),
         own_users=frozenset(each.settings.user for each in subclusters if each.settings.is_proxy),
@@ -132,13 +135,16 @@ def connect(config: Config, login: KerberosLogin | None = None) -> Clusters:
     )
 
 
-def _connect_rpc(subcluster: SubCluster, listed: Sequence[str], login: KerberosLogin | None = None) -> YarnRPC | None:
+def _connect_rpc(
+    subcluster: SubCluster, listed: Sequence[str], login: KerberosLogin | None, budget: ConnectionBudget
+) -> YarnRPC | None:
     """An RPC server of a sub-cluster's ResourceManager, nothing opened yet; None if its address is not known.
 
     Args:
         subcluster: Whose it is.
         listed: Where the ResourceManagers have that server, `host:port`.
         login: How Heddle gets tickets, for those that ask for them.
+        budget: Bounds the connections to all of them together.
     """
     addresses = addresses_of(listed)
     if not addresses:
@@ -150,7 +156,7 @@ def _connect_rpc(subcluster: SubCluster, listed: Sequence[str], login: KerberosL
         real_user=rest.user if rest.is_proxy else "",
     )
     log_in = login.at(subcluster.principal) if login is not None and subcluster.principal else None
-    return YarnRPC(RPCTarget(subcluster.id, addresses), settings, log_in=log_in)
+    return YarnRPC(RPCTarget(subcluster.id, addresses), settings, log_in=log_in, budget=budget)
 
 
 def _known(rpcs: Mapping[SubClusterId, YarnRPC | None]) -> dict[SubClusterId, ResourceManagerRPC]:

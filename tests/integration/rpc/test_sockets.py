@@ -8,6 +8,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC
+from adapters.yarn.rpc_budget import ConnectionBudget
 from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError, NoAnswerError, StandbyError
 from shim.identity.service import Caller
@@ -103,6 +104,58 @@ async def test_users_who_are_made_up_take_no_more_connections_than_there_may_be(
         for number in range(20):
             await rpc.call(a_call(payload=b"x", user=f"v{number}"))
             assert rpc.connections <= 4
+
+
+async def test_made_up_users_take_no_more_connections_to_all_clusters_together_than_there_may_be():
+    budget = ConnectionBudget(6)
+    async with serving() as server:
+        target = RPCTarget(EAST, (("127.0.0.1", server.port),))
+        clusters = [YarnRPC(target, RPCSettings(connections=4), budget=budget) for _ in range(4)]
+        most = 0
+
+        async def ask(cluster, number):
+            nonlocal most
+            await cluster.call(a_call(payload=b"x", user=f"u{number}"))
+            most = max(most, len(budget))
+
+        await asyncio.gather(*(ask(clusters[number % 4], number) for number in range(80)))
+        assert most <= 6
+        assert len(budget) == sum(each.connections for each in clusters)
+        for each in clusters:
+            await each.close()
+        assert len(budget) == 0
+
+
+async def test_of_all_clusters_the_connection_that_is_idle_for_longest_goes():
+    budget = ConnectionBudget(2)
+    async with serving() as server:
+        target = RPCTarget(EAST, (("127.0.0.1", server.port),))
+        first, second, third = clusters = [YarnRPC(target, budget=budget) for _ in range(3)]
+        await first.call(a_call(payload=b"x"))
+        await second.call(a_call(payload=b"x"))
+        await first.call(a_call(payload=b"x"))
+        await third.call(a_call(payload=b"x"))
+        assert [each.connections for each in clusters] == [1, 0, 1]
+        for each in clusters:
+            await each.close()
+
+
+async def test_who_waits_for_room_gets_it_when_another_clusters_call_ends():
+    budget, service = ConnectionBudget(1), EchoService()
+    async with serving(service) as server:
+        target = RPCTarget(EAST, (("127.0.0.1", server.port),))
+        one, other = YarnRPC(target, budget=budget), YarnRPC(target, budget=budget)
+        slow = asyncio.create_task(one.call(a_call("wait", b"slow")))
+        await service.has_waiting.acquire()
+        waiting = asyncio.create_task(other.call(a_call(payload=b"quick")))
+        await asyncio.sleep(0)
+        assert not waiting.done()
+        service.let_go.set()
+        assert (await slow).payload == b"slow"
+        assert (await waiting).payload == b"quick"
+        assert len(budget) == 1
+        await one.close()
+        await other.close()
 
 
 async def test_many_calls_of_many_users_get_their_own_answers():
