@@ -11,7 +11,16 @@ from enum import Enum
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import FederatedQueue
 
-__all__ = ["FederationFacts", "Finding", "KerberosFacts", "Level", "Setting", "SubClusterFacts", "examine"]
+__all__ = [
+    "PROBE_USER",
+    "FederationFacts",
+    "Finding",
+    "KerberosFacts",
+    "Level",
+    "Setting",
+    "SubClusterFacts",
+    "examine",
+]
 
 SKEW_NOTABLE_S = 1.0
 SKEW_HARMFUL_S = 30.0
@@ -19,6 +28,11 @@ SKEW_HARMFUL_S = 30.0
 _OLDEST = (2, 10)
 _EPOCH = "yarn.resourcemanager.epoch"
 _SCHEDULER = "yarn.resourcemanager.scheduler.address"
+_FILTERS = "hadoop.http.filter.initializers"
+_PLAIN_FILTER = "org.apache.hadoop.security.AuthenticationFilterInitializer"
+
+PROBE_USER = "heddle-doctor"
+"""In whose name a ResourceManager is asked as whom it takes the request; nobody is called so."""
 
 
 class Level(Enum):
@@ -71,6 +85,8 @@ class SubClusterFacts:
         life: When its ResourceManager started, and its nodes: two that say the same are one. None if not known.
         lacking: Addresses that nobody has told, of those that Heddle's own servers lead to: `client_rpc`, ...
         proxy_user: Heddle's own user, if it acts for others by `doAs` there; else empty.
+        taken_as: As whom its web services take a request in the name of `PROBE_USER`; empty if they refuse it, None if
+            they do not tell.
         manager_settings: Of its ResourceManager; None if they could not be read.
         node_settings: Of one of its NodeManagers; None if they could not be read.
     """
@@ -86,6 +102,7 @@ class SubClusterFacts:
     queues: frozenset[str] = frozenset()
     lacking: tuple[str, ...] = ()
     proxy_user: str = ""
+    taken_as: str | None = None
     manager_settings: Settings | None = None
     node_settings: Settings | None = None
 
@@ -302,6 +319,35 @@ def _proxy_rules(facts: FederationFacts) -> Iterator[Finding]:
             yield Finding("proxy users", Level.ERROR, each.id, message, advice)
 
 
+def _identities(facts: FederationFacts) -> Iterator[Finding]:
+    """Where a request in another's name is taken for Heddle's own, everybody acts with Heddle's rights there."""
+    for each in facts.reachable:
+        if each.taken_as in ("", PROBE_USER):  # who refuses has understood in whose name it is
+            yield Finding("identities", Level.OK, each.id, "its web services take requests in their users' names")
+        elif each.taken_as is not None:
+            message = (
+                f"its web services take a request for {PROBE_USER} as one of {each.taken_as}: whatever anybody does "
+                f"there through Heddle is done as {each.taken_as}"
+            )
+            yield Finding("identities", Level.ERROR, each.id, message, _identity_advice(each))
+        elif each.proxy_user:
+            message = "its web services do not tell as whom they take requests: whether they heed doAs is not known"
+            advice = "submit as another user through Heddle, and see whose application its ResourceManager lists"
+            yield Finding("identities", Level.WARNING, each.id, message, advice)
+
+
+def _identity_advice(subcluster: SubClusterFacts) -> str:
+    """What to do; without Kerberos a filter that is named stays (`RMWebAppUtil.setupSecurityAndFilters`)."""
+    until = f"until then: heddle cluster cordon {subcluster.id}"
+    setting = (subcluster.manager_settings or {}).get(_FILTERS)
+    if subcluster.proxy_user and setting is not None and _PLAIN_FILTER in setting.value:
+        told = f"take {_PLAIN_FILTER} out of {_FILTERS} in its core-site.xml: it reads no doAs"
+        return f'{told}; or set auth = "simple" in its [[subcluster]]; {until}'
+    if subcluster.proxy_user:
+        return f'let its web services heed doAs ({_FILTERS} in its core-site.xml), or set auth = "simple"; {until}'
+    return f"let its web services read user.name ({_FILTERS} in its core-site.xml); {until}"
+
+
 def _own_rules(facts: FederationFacts) -> Iterator[Finding]:
     for user in facts.wildcard_proxy_users:
         message = f"[security.proxyuser.{user}] lets {user} act for anybody from anywhere"
@@ -358,6 +404,7 @@ _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _policy_in_force,
     _scheduler_addresses,
     _proxy_rules,
+    _identities,
     _own_rules,
     _kerberos,
 )

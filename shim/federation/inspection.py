@@ -13,7 +13,15 @@ from shim.domain.shares import FederatedQueue
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.errors import HeddleError, StoreError
 from shim.federation.core.federation_view import FederationView, Part, SubClusterView
-from shim.federation.doctor import FederationFacts, Finding, KerberosFacts, Setting, SubClusterFacts, examine
+from shim.federation.doctor import (
+    PROBE_USER,
+    FederationFacts,
+    Finding,
+    KerberosFacts,
+    Setting,
+    SubClusterFacts,
+    examine,
+)
 from shim.federation.rm_questions import ask_part
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
@@ -29,6 +37,8 @@ __all__ = [
     "word_for",
 ]
 
+_WHO = "/ws/v1/cluster/userinfo"
+_LONGEST_NAME = 256  # characters of a user name that are told
 _OK = 200
 _WORDS = {Admission.CORDONED: "CORDONED", Admission.DRAINING: "DRAINING"}
 
@@ -211,10 +221,12 @@ class Inspection:
         is_reachable = seen.state.is_usable and not seen.failure
         description = self.descriptions[seen.subcluster]
         age = f"last heard of {seen.age_s:.0f} s ago" if seen.version else "never heard of"
-        manager, node = None, None
+        manager, node, taken_as = None, None, None
         if is_reachable:
-            manager, node = await asyncio.gather(
-                self._manager_settings(seen.subcluster), self._node_settings(seen.subcluster)
+            manager, node, taken_as = await asyncio.gather(
+                self._manager_settings(seen.subcluster),
+                self._node_settings(seen.subcluster),
+                self._taken_as(seen.subcluster),
             )
         return SubClusterFacts(
             id=seen.subcluster,
@@ -228,6 +240,7 @@ class Inspection:
             queues=frozenset(path for path, queue in seen.queues.items() if queue.is_leaf),
             lacking=tuple(server for server in self.settings.servers if not getattr(description, server)),
             proxy_user=description.proxy_user,
+            taken_as=taken_as,
             manager_settings=manager,
             node_settings=node,
         )
@@ -249,6 +262,21 @@ class Inspection:
         except HeddleError:
             return None
         return _decode_settings(answer.body) if answer.status == _OK else None
+
+    async def _taken_as(self, subcluster: SubClusterId) -> str | None:
+        """As whom its web services take a request in another's name; empty for a refusal, None if they do not tell."""
+        try:
+            manager, within_s = self.managers[subcluster], self.settings.answer_within_s
+            answer = await manager.query(_WHO, viewer=PROBE_USER, timeout_s=within_s)
+        except HeddleError:
+            return None
+        if answer.status in (401, 403):
+            return ""
+        try:
+            told = msgspec.json.decode(answer.body, type=_UserInfoDocument) if answer.status == _OK else None
+        except msgspec.DecodeError:
+            return None
+        return told.clusterUserInfo.requestedUser[:_LONGEST_NAME] or None if told is not None else None
 
     async def _node_settings(self, subcluster: SubClusterId) -> Mapping[str, Setting] | None:
         address = self._some_node(subcluster)
@@ -293,6 +321,14 @@ class _Nodes(msgspec.Struct):
 
 class _NodesDocument(msgspec.Struct):
     nodes: _Nodes | None
+
+
+class _UserInfo(msgspec.Struct):
+    requestedUser: str = ""  # noqa: N815 - Hadoop's name
+
+
+class _UserInfoDocument(msgspec.Struct):
+    clusterUserInfo: _UserInfo  # noqa: N815 - Hadoop's name
 
 
 class _Property(msgspec.Struct):

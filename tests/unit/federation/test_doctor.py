@@ -4,7 +4,15 @@ import pytest
 
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import FederatedQueue
-from shim.federation.doctor import FederationFacts, KerberosFacts, Level, Setting, SubClusterFacts, examine
+from shim.federation.doctor import (
+    PROBE_USER,
+    FederationFacts,
+    KerberosFacts,
+    Level,
+    Setting,
+    SubClusterFacts,
+    examine,
+)
 
 SCHEDULER = "yarn.resourcemanager.scheduler.address"
 EPOCH = "yarn.resourcemanager.epoch"
@@ -16,6 +24,7 @@ def a_subcluster(id_, *, epoch, **changes):
         is_reachable=True,
         version="3.4.2",
         queues=frozenset({"root.default", "root.prod"}),
+        taken_as=PROBE_USER,
         manager_settings={EPOCH: Setting(epoch)},
         node_settings={SCHEDULER: Setting(f"{id_}:8030", is_final=True)},
     )
@@ -24,6 +33,11 @@ def a_subcluster(id_, *, epoch, **changes):
 
 EAST = a_subcluster("east", epoch="1000")
 WEST = a_subcluster("west", epoch="2000")
+
+
+PROXY = {EPOCH: Setting("1000")} | {f"hadoop.proxyuser.heddle.{name}": Setting("*") for name in ("hosts", "groups")}
+FILTERS = "hadoop.http.filter.initializers"
+PLAIN_FILTER = "org.apache.hadoop.security.AuthenticationFilterInitializer"
 
 
 def trouble(*subclusters, **changes):
@@ -59,6 +73,15 @@ SICK = {
     "nodes that cannot be asked": (
         replace(EAST, node_settings=None),
         ("scheduler address", "east", Level.WARNING),
+    ),
+    "a doAs that is ignored": (
+        replace(EAST, proxy_user="heddle", manager_settings=PROXY, taken_as="heddle"),
+        ("identities", "east", Level.ERROR),
+    ),
+    "a user.name that is not read": (replace(EAST, taken_as="dr.who"), ("identities", "east", Level.ERROR)),
+    "a proxy's cluster that does not tell whom it sees": (
+        replace(EAST, proxy_user="heddle", manager_settings=PROXY, taken_as=None),
+        ("identities", "east", Level.WARNING),
     ),
     "a doAs that will be refused": (replace(EAST, proxy_user="heddle"), ("proxy users", "east", Level.ERROR)),
 }
@@ -179,3 +202,32 @@ def test_a_policy_that_holds_over_the_file_is_told(file_has_policy, level):
     assert (found.level, found.message) == (level, "version 3 holds")
     assert ("heddle policy release" in found.advice) == file_has_policy
     assert not [each for each in examine(FederationFacts((EAST,))) if each.check == "policy"]
+
+
+def identity_of(**changes):
+    (found,) = [each for each in examine(FederationFacts((replace(EAST, **changes),))) if each.check == "identities"]
+    return found
+
+
+def test_who_refuses_a_name_has_read_it():
+    assert identity_of(proxy_user="heddle", manager_settings=PROXY, taken_as="").level is Level.OK
+
+
+def test_a_cluster_without_a_proxy_that_does_not_tell_is_not_spoken_of():
+    facts = FederationFacts((replace(EAST, taken_as=None),))
+    assert [each for each in examine(facts) if each.check == "identities"] == []
+
+
+def test_the_advice_names_what_is_wrong():
+    filters = {FILTERS: Setting(f"x.Y,{PLAIN_FILTER}")}
+    by_filter = identity_of(proxy_user="heddle", manager_settings={**PROXY, **filters}, taken_as="heddle")
+    assert f"take {PLAIN_FILTER} out of {FILTERS}" in by_filter.advice
+    assert 'auth = "simple"' in by_filter.advice
+    otherwise = identity_of(proxy_user="heddle", manager_settings=PROXY, taken_as="heddle")
+    assert "take" not in otherwise.advice
+    assert "doAs" in otherwise.advice
+    simple = identity_of(taken_as="dr.who")
+    assert "user.name" in simple.advice
+    assert "as one of dr.who" in simple.message
+    for each in (by_filter, otherwise, simple):
+        assert "heddle cluster cordon east" in each.advice
