@@ -137,8 +137,9 @@ class LoadMeter:
         for path, queue in load.queues.items():
             if queue.running > queue.unstarted:
                 self._learnt[path] = queue.learn()
-        for path in self._learnt.keys() - load.queues.keys():
-            del self._learnt[path]
+        for path in (self._learnt.keys() | self._starts.keys()) - load.queues.keys():
+            self._learnt.pop(path, None)
+            self._starts.pop(path, None)
         return load
 
     def snapshot(self, *, needs_applications: bool = True) -> MeterSnapshot:

@@ -8,7 +8,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, No
 from shim.domain.submissions import SubmissionState
 from shim.errors import HomeUnreachableError, NotFoundError
 from shim.federation.container_places import ContainerPlaces
-from shim.federation.routing import Routing
+from shim.federation.routing import Routing, RoutingSettings
 from shim.ports.multicluster_store import RegisteredAttempt
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS, a_record
 from shim.testing.federation import ScriptedFederation
@@ -152,3 +152,18 @@ async def test_containers_of_an_application_that_spans_are_where_they_were_given
     spans.is_away = True
     assert await routing.place_of_container(given) == WEST
     assert await routing.beyond_home(at_home) == [], "without the store the home is asked"
+
+
+async def test_what_is_remembered_of_made_up_ids_is_bounded(federation: ScriptedFederation) -> None:
+    heddle = await federation.start()
+    settings = RoutingSettings(remembered=2, unknown_for_s=60.0)
+    routing = Routing(heddle.view, federation.managers, federation.store, federation.clock, settings)
+
+    async def is_asked_for(sequence: int) -> bool:
+        asked = len(federation["west"].requests)
+        with pytest.raises(NotFoundError):
+            await routing.home_of(ApplicationId(7, sequence))
+        return len(federation["west"].requests) > asked
+
+    assert [await is_asked_for(each) for each in (1, 2, 2, 1)] == [True, True, False, False]
+    assert [await is_asked_for(each) for each in (3, 3, 1)] == [True, False, True]

@@ -1,5 +1,7 @@
 """Delegation tokens: good for their owner, for a time, only as they were issued, and the same at every Heddle."""
 
+import hashlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -255,3 +257,14 @@ async def test_the_tokens_of_one_owner_and_of_all_are_bounded_and_those_that_are
     await heddles.clock.advance(30.0)
     await issued(subject)
     assert len(heddles.store.tokens) == 1, "what is over is forgotten"
+
+
+async def test_a_token_ends_with_its_lifetime_whatever_the_store_says(heddles):
+    subject = heddles.start()
+    token = await issued(subject)
+    ends_ms = YARNDelegationTokenIdentifierProto.FromString(token.identifier).maxDate
+    assert await heddles.store.renew(hashlib.sha256(token.identifier).hexdigest(), good_until_ms=1 << 50)
+    await heddles.clock.advance(ends_ms / 1000 - heddles.clock.now_s() - 0.5)
+    assert await is_good(heddles.start(), token)
+    await heddles.clock.advance(0.5)
+    assert not await is_good(heddles.start(), token)

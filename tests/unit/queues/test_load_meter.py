@@ -8,6 +8,7 @@ from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.domain.subclusters import ApplicationDocument
 from shim.federation.core.federation_view import FederationView
 from shim.queues.load_meter import LoadMeter
+from shim.testing.builders import a_submission
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_document, a_report
 
@@ -40,3 +41,17 @@ def test_applications_are_counted_for_the_queues_of_a_policy(view):
     policy = SharePolicy((FederatedQueue("root.default", weight=1),))
     load = LoadMeter(view, {}, FakeClock(), absent_after_s=60.0).measure(policy)
     assert (load.queues["root.default"].running, view.looks) == (1, 1)
+
+
+def test_starts_of_a_queue_that_the_policy_has_no_more_are_forgotten(view):
+    clock = FakeClock()
+    meter = LoadMeter(view, {}, clock, absent_after_s=60.0)
+    queue = FederatedQueue("root.old", weight=1)
+    for sequence in range(10):
+        meter.note_start(queue, a_submission(sequence))
+        clock.wall_s += 1.0
+    assert meter.rate("root.old") is not None
+    meter.measure(SharePolicy((queue,)))
+    assert meter.rate("root.old") is not None
+    meter.measure(SharePolicy((FederatedQueue("root.new", weight=1),)))
+    assert meter.rate("root.old") is None

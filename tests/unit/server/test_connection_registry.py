@@ -1,5 +1,7 @@
 """Nobody keeps others out of a server, or fills its memory."""
 
+import tracemalloc
+
 import pytest
 
 from shim.server.connection_registry import ByteBudget, ConnectionRegistry
@@ -32,6 +34,18 @@ def test_s27_of_an_address_with_too_many_the_longest_silent_goes():
     book.enter(many[2], "10.0.0.2")
     assert out([other, *many]) == [False, False, True, False]
     assert set(book) == {other, many[0], many[2]}
+
+
+def test_addresses_of_those_who_have_left_fill_no_memory():
+    book = ConnectionRegistry(10, 2)
+    tracemalloc.start()
+    for number in range(20_000):
+        (visitor,) = visitors(1)
+        book.enter(visitor, f"10.{number}")
+        book.leave(visitor)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 256 * 1024
 
 
 def test_s27_of_a_full_house_the_longest_silent_goes():

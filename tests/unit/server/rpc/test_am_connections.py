@@ -1,5 +1,7 @@
 """Nobody at the scheduler server keeps others out for long."""
 
+import tracemalloc
+
 from shim.domain.ids import ApplicationAttemptId, ApplicationId
 from shim.server.rpc.am_connections import AMConnectionLimits, AMConnectionRegistry
 
@@ -78,3 +80,16 @@ def test_leaving_twice_or_without_having_come_is_nothing():
     connections.leave(visitor)
     connections.leave(visitor)
     assert len(connections) == 0
+
+
+def test_attempts_that_have_left_fill_no_memory():
+    connections = AMConnectionRegistry(LIMITS)
+    tracemalloc.start()
+    for number in range(20_000):
+        (visitor,) = visitors(1)
+        connections.enter(visitor, "10.0.0.1")
+        assert connections.settle(visitor, attempt(number))
+        connections.leave(visitor)
+    held, _ = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert held < 256 * 1024
