@@ -84,6 +84,9 @@ class Attempt:
         heard_s: When its ApplicationMaster said something last, in virtual time.
         is_active: Whether the scheduler has it: its queue's part for ApplicationMasters was not used up.
         last_answer: The last answer to `allocate`, for a call that is repeated.
+        gone: Ends that its ApplicationMaster is told next.
+        told: Ends in the last answer: nodes tell of them again after a restart, as nobody has confirmed them
+            (`NodeHeartbeatResponse.getContainersToBeRemovedFromNM`).
         known_nodes: Nodes for which its ApplicationMaster has a token.
     """
 
@@ -98,6 +101,7 @@ class Attempt:
     containers: dict[ContainerId, Container] = field(default_factory=dict)
     fresh: list[Container] = field(default_factory=list)
     gone: list[ContainerEnd] = field(default_factory=list)
+    told: list[ContainerEnd] = field(default_factory=list)
     known_nodes: set[NodeId] = field(default_factory=set)
     count: int = 0
 

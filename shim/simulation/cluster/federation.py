@@ -61,6 +61,7 @@ class ModelledFederation:
     Attributes:
         jobs: What applications run, by the program that their submission names.
         accounts: What each application's masters saw, by the same.
+        starts: Where each application's ApplicationMasters were started, in that order.
         connect: Replaced by whoever puts Heddle between.
     """
 
@@ -68,6 +69,7 @@ class ModelledFederation:
     clock: Clock
     jobs: dict[str, ModelledJob] = field(default_factory=dict)
     accounts: dict[str, Account] = field(default_factory=dict)
+    starts: dict[ApplicationId, list[SubClusterId]] = field(default_factory=dict)
     connect: Connect | None = None
     settings: MasterSettings = field(default_factory=MasterSettings)
     _clusters_of: dict[NodeId, SubClusterId] = field(default_factory=dict)
@@ -120,6 +122,11 @@ class ModelledFederation:
         """
         self.clusters[self._clusters_of[node]].manager.nodes[node].start(container, runs_s, life=life)
 
+    def is_running(self, container: ContainerId) -> bool:
+        """Whether some node runs a container."""
+        nodes = (node for cluster in self.clusters.values() for node in cluster.manager.nodes.values())
+        return any(container in node.running for node in nodes)
+
     def running(self) -> dict[ContainerId, SubClusterId]:
         """Containers that nodes run, with their clusters."""
         return {
@@ -138,6 +145,7 @@ class ModelledFederation:
         ]
 
     async def _run_master(self, cluster: SubClusterId, application: Application, attempt: ApplicationAttemptId) -> None:
+        self.starts.setdefault(application.order.id, []).append(cluster)
         job = self.jobs.get(application.order.program)
         if job is None:
             raise InvariantViolationError(f"{application.order.id} names no job: {application.order.program!r}")
@@ -152,6 +160,7 @@ class ModelledFederation:
             job,
             connect=connect,
             launch=self.launch,
+            pings=self.is_running,
             now_s=self.clock.monotonic_s,
             account=self.accounts[job.name],
             settings=self.settings,

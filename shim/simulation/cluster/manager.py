@@ -110,7 +110,7 @@ class ModelledResourceManager(ModelledProcess):
             attempt.heard_s = self._now_s()
             for each in application.attempts:
                 each.fresh.clear()
-                each.gone.clear()
+                each.gone, each.told = each.told + each.gone, []
                 each.known_nodes.clear()
                 each.containers.clear()
             order = application.order
@@ -156,7 +156,7 @@ class ModelledResourceManager(ModelledProcess):
         ended, node.ended = node.ended, {}
         for container, status in ended.items():
             self._end(container, status)
-        for container in node.running:
+        for container in tuple(node.running):
             self._see_running(container)
         if self._now_s() >= self._allocates_from_s:
             for allocation in self.scheduler.heartbeat(name):

@@ -133,6 +133,7 @@ class MasterService:
         known.response_id += 1
         fresh, known.fresh = known.fresh, []
         gone, known.gone = known.gone, []
+        known.told = gone
         for each in fresh:
             each.state, each.since_s = ContainerState.ACQUIRED, manager.clock.monotonic_s()
         new_nodes = sorted({each.node for each in fresh} - known.known_nodes)

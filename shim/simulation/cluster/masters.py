@@ -70,6 +70,7 @@ class MasterSettings:
         heartbeat_s: From one `allocate` to the next.
         retry_s: From a connection that broke to the next.
         most_failures: A task that failed so often fails its application.
+        task_timeout_s: A task whose container says nothing for longer is run again (`mapreduce.task.timeout`).
         patience_s: A scheduler that is away for longer fails the attempt.
     """
 
@@ -77,6 +78,7 @@ class MasterSettings:
     retry_s: float = 0.5
     most_failures: int = 4
     patience_s: float = 900.0
+    task_timeout_s: float = 600.0
 
 
 @dataclass(slots=True)
@@ -123,6 +125,7 @@ class ModelledMaster:
         job: What it runs.
         connect: Opens a connection to its scheduler; raises a `ResourceManagerError` where nobody answers.
         launch: Starts a program of so many seconds in a container, by the start of the ResourceManager that gave it.
+        pings: Whether a container says that it runs.
         now_s: Virtual time.
         account: Of the application.
         settings: How it behaves.
@@ -135,6 +138,7 @@ class ModelledMaster:
         *,
         connect: Callable[[ApplicationAttemptId], Awaitable[MasterCalls]],
         launch: Callable[[NodeId, ContainerId, float, int], None],
+        pings: Callable[[ContainerId], bool],
         now_s: Callable[[], float],
         account: Account,
         settings: MasterSettings | None = None,
@@ -143,6 +147,8 @@ class ModelledMaster:
         self._job = job
         self._connect = connect
         self._launch = launch
+        self._pings = pings
+        self._heard_s: dict[ContainerId, float] = {}
         self._now_s = now_s
         self._account = account
         self._settings = settings or MasterSettings()
@@ -184,26 +190,24 @@ class ModelledMaster:
                 self._calls = None
                 if self._now_s() - began_s > self._settings.patience_s:
                     raise MasterFailedError(f"nobody answers: {exc}") from exc
-                await asyncio.sleep(self._settings.retry_s)
             else:
-                return answer
+                if answer.refusal is None or answer.refusal.java_class != JavaClass.RETRIABLE:
+                    return answer
+            await asyncio.sleep(self._settings.retry_s)
 
     async def _register(self) -> None:
         answer = await self._call("register", _REGISTRATION)
         refusal = answer.refusal
-        # a registration whose answer was lost: `AMRMClientImpl` goes on
-        if refusal is not None and "already registered" not in refusal.message:
+        if refusal is not None:  # also where the answer to an earlier try was lost: `AMRMClientImpl` has no way on
             raise MasterFailedError(f"not registered: {refusal.message}")
         self._response_id = 0
         self._asked.clear()
-        if refusal is None:
-            kept = RegisterApplicationMasterResponseProto.FromString(answer.payload).containers_from_previous_attempts
-            for container in kept:
-                name = container_of(container.id)
-                if name not in self._tasks:
-                    self._releases.append(name)  # the model does not know what ran there
+        kept = RegisterApplicationMasterResponseProto.FromString(answer.payload).containers_from_previous_attempts
+        # the model does not know what ran in containers of an earlier attempt
+        self._releases += [name for each in kept if (name := container_of(each.id)) not in self._tasks]
 
     async def _beat(self) -> None:
+        self._give_up_silent()
         changed = self._changes()
         request = AllocateRequestProto(
             response_id=self._response_id,
@@ -290,17 +294,35 @@ class ModelledMaster:
         self._tasks[name] = (number, task)
         account.started_s.setdefault((number, task), self._now_s())
 
+    def _give_up_silent(self) -> None:
+        """Run tasks again whose containers were silent for too long."""
+        now_s = self._now_s()
+        for name in tuple(self._tasks):
+            if self._pings(name):
+                self._heard_s[name] = now_s
+            elif now_s - self._heard_s.setdefault(name, now_s) > self._settings.task_timeout_s:
+                self._releases.append(name)
+                self._repeat(name, LOST_EXIT_STATUS)
+
     def _note_end(self, name: ContainerId, status: int) -> None:
         account = self._account
         account.ended[name] = account.ended.get(name, 0) + 1
+        if status != 0:
+            self._repeat(name, status)
+            return
+        self._heard_s.pop(name, None)
+        found = self._tasks.pop(name, None)
+        if found is not None:
+            self._stages[found[0]].done += 1
+
+    def _repeat(self, name: ContainerId, status: int) -> None:
+        """A task's container is gone, and the task is not done."""
+        self._heard_s.pop(name, None)
         found = self._tasks.pop(name, None)
         if found is None:
             return
         number, task = found
         stage = self._stages[number]
-        if status == 0:
-            stage.done += 1
-            return
         stage.waiting.append(task)
         if status != LOST_EXIT_STATUS:
             stage.failures[task] = stage.failures.get(task, 0) + 1

@@ -5,7 +5,7 @@ the container cancels the task.
 """
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Collection
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -63,9 +63,9 @@ class NodeManager:
     _running: dict[ContainerId, _Running] = field(default_factory=dict)
 
     @property
-    def running(self) -> tuple[ContainerId, ...]:
+    def running(self) -> Collection[ContainerId]:
         """Containers that it was told to start and that have not ended."""
-        return tuple(self._running)
+        return self._running.keys()
 
     def begin(self, phase_s: float) -> None:
         """Send heartbeats from now on, the first after a part of the interval."""

@@ -1,0 +1,85 @@
+"""What must hold in a storm, after each step, and what must hold once it is over.
+
+The promises are those of docs/reliability.md.
+"""
+
+from collections.abc import Iterator
+
+from shim.simulation.storms.schedule import FaultKind
+from shim.simulation.storms.world import Client, StormWorld
+
+__all__ = ["after_quiet", "always"]
+
+_REGISTERED = "already registered"
+_LOSES_ANSWERS = frozenset(
+    {
+        FaultKind.RM_KILLED,
+        FaultKind.RM_PAUSED,
+        FaultKind.HEDDLE_KILLED,
+        FaultKind.HEDDLE_PAUSED,
+        FaultKind.CLUSTER_CUT,
+        FaultKind.ANSWERS_CUT,
+        FaultKind.MESSAGES_LOST,
+    }
+)
+"""A registration whose answer is lost fails the attempt, with or without Heddle: YARN answers it once."""
+
+
+def always(world: StormWorld) -> Iterator[str]:
+    """What is broken now."""
+    for name, clusters in world.federation.starts.items():
+        if len(set(clusters)) > 1:
+            yield f"{name} ran twice: its ApplicationMaster was started in {', '.join(sorted(set(clusters)))}"
+    for program, account in world.federation.accounts.items():
+        for container, times in account.granted.items():
+            if times > 1:
+                yield f"{program}: {container} was given {times} times"
+        for container, times in account.ended.items():
+            if times > 1 and FaultKind.RM_KILLED not in world.schedule.kinds:  # nodes tell of ends again to a new life
+                yield f"{program}: the end of {container} was told {times} times"
+    for heddle in world.heddles:
+        yield from heddle.bugs
+
+
+def after_quiet(world: StormWorld) -> Iterator[str]:
+    """What is broken though everything was mended long ago."""
+    for client in world.clients:
+        yield from _of_client(world, client)
+    over = {client.name for client in world.clients}
+    for container, place in world.federation.running().items():
+        if container.attempt.application in over:
+            yield f"{container} still runs in {place}"
+    for name, cluster in world.federation.clusters.items():
+        for known in cluster.manager.applications.values():
+            if not known.is_over:
+                kind = "unmanaged ApplicationMaster" if known.order.is_unmanaged else "application"
+                yield f"{known.order.id}: its {kind} in {name} is {known.state}"
+        if cluster.manager.used().memory_mib:
+            yield f"{name} counts {cluster.manager.used()} as used"
+
+
+def _of_client(world: StormWorld, client: Client) -> Iterator[str]:
+    name = client.name
+    if name is None or client.acknowledged_s is None:
+        yield f"{client.job.name} was never acknowledged"
+        return
+    account = world.federation.accounts[client.job.name]
+    ends = {
+        cluster: known
+        for cluster, each in world.federation.clusters.items()
+        if (known := each.manager.applications.get(name)) is not None and not known.order.is_unmanaged
+    }
+    if not ends:
+        yield f"{name} ({client.job.name}) was acknowledged and is nowhere"
+        return
+    if len(ends) > 1:
+        yield f"{name} is in {', '.join(sorted(ends))}"
+    if client.is_killed:
+        return
+    for cluster, known in ends.items():
+        if known.final_status != "SUCCEEDED":
+            yield f"{name} ({client.job.name}) in {cluster} is {known.state} {known.final_status}: {known.diagnostics}"
+    for reason in account.failed:
+        if _REGISTERED in reason and world.schedule.kinds & _LOSES_ANSWERS:
+            continue
+        yield f"{name} ({client.job.name}): an ApplicationMaster failed: {reason}"

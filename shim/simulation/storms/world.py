@@ -1,0 +1,252 @@
+"""The world of a storm: two small clusters, Heddle before them, clients, and the levers that break things."""
+
+import asyncio
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.errors import HeddleError
+from shim.simulation.cluster.federation import ModelledFederation
+from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
+from shim.simulation.cluster.masters import MasterCalls, MasterSettings
+from shim.simulation.cluster.spec import ClusterSpec, QueueSpec, Timing
+from shim.simulation.engine import seeded
+from shim.simulation.storms.schedule import Fault, FaultKind, Schedule
+from shim.simulation.virtual_time import VirtualClock
+from shim.simulation.yarn_sim.heddle import HeddleWorld, ModelledHeddle
+from shim.simulation.yarn_sim.network import ModelledNetwork
+from shim.simulation.yarn_sim.run import a_config
+from shim.simulation.yarn_sim.stores import StoreFaults
+from shim.testing.runtime import in_memory_stores
+
+__all__ = ["Client", "StormWorld"]
+
+_TIMING = Timing(
+    node_heartbeat_s=0.5, recovery_s=1.0, node_expiry_s=30.0, master_expiry_s=120.0, allocation_expiry_s=60.0
+)
+_QUEUES = {"root.default": QueueSpec(50.0, 100.0, am_share=0.8, user_limit_factor=4.0), "root.span": QueueSpec(50.0)}
+_CONFIG = """
+[poll]
+interval_s = 1.0
+late_after_s = 4.0
+timeout_s = 3.0
+[span]
+beat_s = 0.5
+lost_after_s = 20.0
+[[queue]]
+name = "root.default"
+[[queue]]
+name = "root.span"
+span = true
+"""
+_RETRY_S = 1.0
+_CLIENT_PATIENCE_S = 15.0
+
+
+@dataclass(slots=True)
+class Client:
+    """One user with one job.
+
+    Attributes:
+        name: The id of its application; None before it has one.
+        acknowledged_s: When it had its 202, in virtual time; None before.
+        is_killed: Whether it asked for an end of its application, at whatever moment.
+    """
+
+    job: ModelledJob
+    name: ApplicationId | None = None
+    acknowledged_s: float | None = None
+    is_killed: bool = False
+
+
+@dataclass(slots=True)
+class StormWorld:
+    """Everything that a storm can break.
+
+    Attributes:
+        trace: What happened, in order: a run is equal to another one if their traces are.
+    """
+
+    schedule: Schedule
+    clock: VirtualClock
+    federation: ModelledFederation
+    network: ModelledNetwork
+    faults: StoreFaults
+    world: HeddleWorld
+    heddles: list[ModelledHeddle]
+    clients: list[Client]
+    trace: list[str] = field(default_factory=list)
+    _turn: int = 0
+
+    @classmethod
+    def of(cls, schedule: Schedule, clock: VirtualClock) -> "StormWorld":
+        """Make it; nothing runs yet."""
+        seed = schedule.seed
+        size = ResourceVector(4096, 4)
+        specs = [
+            ClusterSpec.even(name, nodes=2, size=size, epoch=epoch, queues=_QUEUES, timing=_TIMING)
+            for name, epoch in (("east", 1000), ("west", 2000))
+        ]
+        federation = ModelledFederation.of(specs, clock, seed, MasterSettings(heartbeat_s=0.5, task_timeout_s=40.0))
+        network = ModelledNetwork(seeded(seed, "network"), hop_s=0.001)
+        faults = StoreFaults(seeded(seed, "store"))
+        world = HeddleWorld(
+            config=a_config(specs, _CONFIG),
+            clock=clock,
+            federation=federation,
+            network=network,
+            stores=in_memory_stores(clock),
+            faults=faults,
+            seed=seed,
+        )
+        made = cls(schedule, clock, federation, network, faults, world, [], [])
+        made.heddles = [ModelledHeddle(world, f"heddle{number + 1}") for number in range(schedule.setting.heddles)]
+        made.clients = [Client(job) for job in _jobs(schedule)]
+        federation.connect = made.connect
+        return made
+
+    def note(self, what: str) -> None:
+        """Write into the trace."""
+        self.trace.append(f"{self.clock.monotonic_s():10.4f} {what}")
+
+    def begin(self) -> None:
+        """Start everything."""
+        self.federation.begin()
+        for heddle in self.heddles:
+            heddle.start()
+
+    async def connect(self, cluster: SubClusterId, attempt: ApplicationAttemptId) -> MasterCalls:
+        """An ApplicationMaster connects to the next process of Heddle, as by a name with several addresses."""
+        self._turn += 1
+        return await self.heddles[self._turn % len(self.heddles)].connect(cluster, attempt)
+
+    # -- clients -----------------------------------------------------------------------------------------------------
+
+    async def run_client(self, client: Client) -> None:
+        """Submit a job, again and again until it is acknowledged."""
+        await self.clock.sleep(client.job.arrival_s)
+        self.federation.add(client.job)
+        while client.acknowledged_s is None:
+            self._turn += 1
+            heddle = self.heddles[self._turn % len(self.heddles)]
+            try:
+                async with asyncio.timeout(_CLIENT_PATIENCE_S):
+                    if client.name is None:
+                        client.name = await heddle.issue()
+                    await heddle.submit(client.name, client.job)
+            except (HeddleError, TimeoutError) as exc:
+                self.note(f"{client.job.name} {client.name} not acknowledged: {type(exc).__name__}")
+                await self.clock.sleep(_RETRY_S)
+            else:
+                client.acknowledged_s = self.clock.monotonic_s()
+                self.note(f"{client.job.name} {client.name} acknowledged")
+
+    async def _kill(self, client: Client) -> None:
+        if client.name is None or client.acknowledged_s is None:
+            return
+        client.is_killed = True
+        try:
+            async with asyncio.timeout(_CLIENT_PATIENCE_S):
+                await self.heddles[0].kill_application(client.name, client.job.user)
+        except (HeddleError, TimeoutError) as exc:
+            self.note(f"kill of {client.name} not acknowledged: {type(exc).__name__}")
+
+    # -- levers ------------------------------------------------------------------------------------------------------
+
+    async def play(self, fault: Fault) -> None:
+        """Break something for a time."""
+        await self.clock.sleep(fault.at_s)
+        self.note(str(fault.kind.value))
+        mend = await self._break(fault)
+        await self.clock.sleep(fault.for_s)
+        mend()
+        self.note(f"{fault.kind.value}: over")
+
+    async def _break(self, fault: Fault) -> Callable[[], object]:
+        """Break something; returns what mends it."""
+        if fault.kind is FaultKind.APPLICATION_KILLED:
+            await self._kill(self.clients[fault.which % len(self.clients)])
+            return _nothing
+        processes = self._process_levers(fault)
+        if fault.kind in processes:
+            break_, mend = processes[fault.kind]
+            break_()
+            return mend
+        subject, lever, value = self._value_levers(fault)[fault.kind]
+        setattr(subject, lever, value)
+        return lambda: setattr(subject, lever, 0.0)
+
+    def _process_levers(self, fault: Fault) -> Mapping[FaultKind, tuple[Callable[[], object], Callable[[], object]]]:
+        """What is done to a process or a link, and what undoes it."""
+        managers = [cluster.manager for cluster in self.federation.clusters.values()]
+        manager = managers[fault.which % len(managers)]
+        nodes = list(manager.nodes.values())
+        node = nodes[fault.which // 7 % len(nodes)]
+        heddle = self.heddles[fault.which % len(self.heddles)]
+        gate, cut = heddle.gate, self.network.cut
+        there, back = (heddle.name, manager.spec.name), (manager.spec.name, heddle.name)
+        return {
+            FaultKind.RM_KILLED: (manager.kill, manager.start),
+            FaultKind.RM_PAUSED: (manager.pause, manager.resume),
+            FaultKind.HEDDLE_KILLED: (heddle.kill, heddle.start),
+            FaultKind.HEDDLE_PAUSED: (gate.pause, gate.resume),
+            FaultKind.NODE_DEAD: (node.die, node.revive),
+            FaultKind.CLUSTER_CUT: (lambda: cut.update({there, back}), lambda: cut.difference_update({there, back})),
+            FaultKind.ANSWERS_CUT: (lambda: cut.add(back), lambda: cut.discard(back)),
+        }
+
+    def _value_levers(self, fault: Fault) -> Mapping[FaultKind, tuple[object, str, float]]:
+        """What is set to how much."""
+        network, store, much = self.network, self.faults, fault.much
+        clock = self.heddles[fault.which % len(self.heddles)].clock
+        return {
+            FaultKind.MESSAGES_LOST: (network, "loss", much),
+            FaultKind.MESSAGES_LATE: (network, "jitter_s", much),
+            FaultKind.REQUESTS_REPEATED: (network, "repeats", much),
+            FaultKind.STORE_AWAY: (store, "refuses", 1.0),
+            FaultKind.STORE_REFUSES: (store, "refuses", much),
+            FaultKind.STORE_LOSES_ANSWERS: (store, "loses", much),
+            FaultKind.CLOCK_SET: (clock, "step_s", much),
+        }
+
+    def heal(self) -> None:
+        """Mend everything, whatever still lasts."""
+        network, store = self.network, self.faults
+        network.cut.clear()
+        network.loss = network.jitter_s = network.repeats = store.refuses = store.loses = 0.0
+        for cluster in self.federation.clusters.values():
+            cluster.manager.resume()
+            cluster.manager.start()
+            for node in cluster.manager.nodes.values():
+                if node.is_dead:
+                    node.revive()
+        for heddle in self.heddles:
+            heddle.gate.resume()
+            heddle.start()
+        self.note("quiet")
+
+
+def _nothing() -> None:
+    """There is nothing to mend."""
+
+
+def _jobs(schedule: Schedule) -> list[ModelledJob]:
+    """Small ones, every second in the queue that spans."""
+    rng = seeded(schedule.seed, "jobs")
+    jobs = []
+    for number in range(schedule.setting.jobs):
+        tasks = rng.randint(1, 8)
+        maps = ModelledStage(tuple(rng.uniform(0.5, 6.0) for _ in range(tasks)))
+        reduces = ModelledStage((rng.uniform(0.5, 3.0),), needs=(0,))
+        jobs.append(
+            ModelledJob(
+                f"job-{number}",
+                arrival_s=rng.uniform(0.0, schedule.setting.lasts_s * 0.7),
+                stages=(maps, reduces) if rng.random() < 0.5 else (maps,),  # noqa: PLR2004 - one in two
+                queue="root.span" if number % 2 else "root.default",
+                keeps_containers=rng.random() < 0.5,  # noqa: PLR2004 - one in two
+                most_attempts=8,
+            )
+        )
+    return jobs

@@ -1,0 +1,249 @@
+"""A workload over modelled clusters in virtual time: through Heddle, or by the clusters' own means."""
+
+import asyncio
+from collections import Counter
+from collections.abc import Awaitable, Callable, Sequence
+from dataclasses import dataclass, field
+from enum import Enum
+
+from shim.config.loader import Config, parse
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.errors import HeddleError
+from shim.simulation.cluster.applications import Application, Order
+from shim.simulation.cluster.federation import ModelledFederation
+from shim.simulation.cluster.jobs import ModelledJob
+from shim.simulation.cluster.masters import Account, MasterSettings
+from shim.simulation.cluster.spec import ClusterSpec
+from shim.simulation.engine import seeded
+from shim.simulation.results import Summary
+from shim.simulation.virtual_time import VirtualClock, VirtualTimeLoop, run_in_virtual_time
+from shim.simulation.yarn_sim.heddle import HeddleWorld, ModelledHeddle
+from shim.simulation.yarn_sim.network import ModelledNetwork
+from shim.simulation.yarn_sim.process import own_tasks
+from shim.simulation.yarn_sim.stores import StoreFaults
+from shim.testing.runtime import in_memory_stores
+
+__all__ = ["Front", "YarnOutcome", "YarnSetting", "a_config", "play"]
+
+_RETRY_S = 1.0
+_MOST_S = 7 * 86_400.0
+_LOOK_S = 1.0
+_WARM_UP_S = 10.0
+
+
+Submit = Callable[[ModelledJob], Awaitable[ApplicationId]]
+
+
+class Front(Enum):
+    """What stands before the clusters."""
+
+    HEDDLE = "heddle"
+    """Heddle, with the configuration of the setting."""
+    DEALT = "dealt"
+    """Nothing: jobs are dealt to the clusters in turn, and stay there."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class YarnSetting:
+    """One run.
+
+    Attributes:
+        clusters: What is modelled.
+        config: Sections of `heddle.toml`, without the sub-clusters.
+        hop_s: How long a message takes.
+        masters: How ApplicationMasters behave.
+    """
+
+    clusters: tuple[ClusterSpec, ...]
+    front: Front = Front.HEDDLE
+    config: str = ""
+    seed: int = 1
+    hop_s: float = 0.0005
+    masters: MasterSettings = field(default_factory=MasterSettings)
+
+
+@dataclass(slots=True)
+class YarnOutcome:
+    """What became of the jobs.
+
+    Attributes:
+        completions_s: Of each job, from its arrival to the end of its last task as its master knew it.
+        delays_s: The same less the longest path through its stages.
+        waits_s: Of each task, from the arrival of its job to its start.
+        used: Container-seconds of memory (MiB x s) by cluster and queue.
+        messages: How many were sent, by kind.
+        failed: Jobs that did not succeed, with the reason.
+        turns: Steps of the loop: what a run costs, the same on any machine.
+        ended_s: When the last job had ended, in virtual time.
+    """
+
+    jobs: Sequence[ModelledJob]
+    completions_s: tuple[float, ...] = ()
+    delays_s: tuple[float, ...] = ()
+    waits_s: tuple[float, ...] = ()
+    used: Counter[tuple[SubClusterId, str]] = field(default_factory=Counter)
+    messages: Counter[str] = field(default_factory=Counter)
+    failed: dict[str, str] = field(default_factory=dict)
+    turns: int = 0
+    ended_s: float = 0.0
+
+    @property
+    def completion(self) -> Summary:
+        """Of all jobs that succeeded."""
+        return Summary.of(self.completions_s)
+
+    @property
+    def delay(self) -> Summary:
+        """Of all jobs that succeeded."""
+        return Summary.of(self.delays_s)
+
+
+def a_config(clusters: Sequence[ClusterSpec], text: str = "") -> Config:
+    """A configuration of modelled clusters.
+
+    Args:
+        clusters: They.
+        text: Sections in TOML.
+
+    Raises:
+        ConfigError: If a key is unknown or a value is not allowed.
+    """
+    secret = "" if "[security]" in text else '\n[security]\nsecret_file = "modelled"\n'
+    listed = "".join(f'\n[[subcluster]]\nid = "{each.name}"\nweb = "http://rm.{each.name}:8088"\n' for each in clusters)
+    return parse(text + secret + listed, source="the configuration", environment={})
+
+
+def play(setting: YarnSetting, jobs: Sequence[ModelledJob]) -> YarnOutcome:
+    """Run jobs to their ends."""
+    return run_in_virtual_time(_play(setting, jobs))
+
+
+async def _play(setting: YarnSetting, jobs: Sequence[ModelledJob]) -> YarnOutcome:
+    loop = asyncio.get_running_loop()
+    assert isinstance(loop, VirtualTimeLoop)  # noqa: S101 - `play` made it
+    loop.set_task_factory(own_tasks)
+    clock = VirtualClock()
+    federation = ModelledFederation.of(setting.clusters, clock, setting.seed, setting.masters)
+    network = ModelledNetwork(seeded(setting.seed, "network"), hop_s=setting.hop_s)
+    federation.begin()
+    submit = _Dealt(federation).submit
+    if setting.front is Front.HEDDLE:
+        heddle = ModelledHeddle(
+            HeddleWorld(
+                config=a_config(setting.clusters, setting.config),
+                clock=clock,
+                federation=federation,
+                network=network,
+                stores=in_memory_stores(clock),
+                faults=StoreFaults(seeded(setting.seed, "store")),
+                seed=setting.seed,
+            )
+        )
+        heddle.start()
+        federation.connect = heddle.connect
+        submit = _Submitting(heddle).submit
+    begun_s = await _warm_up(clock)
+    accounts = [federation.add(job) for job in jobs]
+    clients = [asyncio.create_task(_client(clock, begun_s, job, submit)) for job in jobs]
+    names = await asyncio.gather(*clients)
+    ends = _Ends(federation, names)
+    while not ends.are_all_over and clock.monotonic_s() < _MOST_S:
+        await clock.sleep(_LOOK_S)
+    outcome = _outcome(begun_s, jobs, accounts, ends)
+    outcome.messages, outcome.turns, outcome.ended_s = network.messages, loop.turns, clock.monotonic_s() - begun_s
+    for task in asyncio.all_tasks():
+        if task is not asyncio.current_task():
+            task.cancel()
+    return outcome
+
+
+async def _warm_up(clock: VirtualClock) -> float:
+    """Let nodes register and Heddle poll; returns when the first job may arrive."""
+    await clock.sleep(_WARM_UP_S)
+    return clock.monotonic_s()
+
+
+async def _client(clock: VirtualClock, begun_s: float, job: ModelledJob, submit: Submit) -> ApplicationId:
+    """Submit a job when it arrives, again and again until it is acknowledged."""
+    await clock.sleep(begun_s + job.arrival_s - clock.monotonic_s())
+    return await submit(job)
+
+
+@dataclass(slots=True)
+class _Dealt:
+    """Clients that know the clusters, and take one after the other."""
+
+    federation: ModelledFederation
+    count: int = 0
+
+    async def submit(self, job: ModelledJob) -> ApplicationId:
+        """To the next cluster."""
+        clusters = tuple(self.federation.clusters.values())
+        chosen = clusters[self.count % len(clusters)]
+        self.count += 1
+        name = ApplicationId(chosen.manager.started_on_ms, self.count)
+        order = Order(name, job.user, job.name, job.queue, job.name, job.master, keeps_containers=job.keeps_containers)
+        chosen.manager.submit(order)
+        return name
+
+
+@dataclass(slots=True)
+class _Submitting:
+    """Clients that know Heddle."""
+
+    heddle: ModelledHeddle
+
+    async def submit(self, job: ModelledJob) -> ApplicationId:
+        """Until it is acknowledged; under the same id, once there is one."""
+        name: ApplicationId | None = None
+        while True:
+            try:
+                if name is None:
+                    name = await self.heddle.issue()
+                await self.heddle.submit(name, job)
+            except HeddleError:
+                await asyncio.sleep(_RETRY_S)
+            else:
+                return name
+
+
+@dataclass(frozen=True, slots=True)
+class _Ends:
+    """Which applications are over."""
+
+    federation: ModelledFederation
+    names: Sequence[ApplicationId]
+
+    def of(self, name: ApplicationId) -> Application | None:
+        """What its cluster knows of an application, if that has ended."""
+        for cluster in self.federation.clusters.values():
+            known = cluster.manager.applications.get(name)
+            if known is not None and not known.order.is_unmanaged and known.is_over:
+                return known
+        return None
+
+    @property
+    def are_all_over(self) -> bool:
+        """Whether all have ended."""
+        return all(self.of(name) is not None for name in self.names)
+
+
+def _outcome(begun_s: float, jobs: Sequence[ModelledJob], accounts: Sequence[Account], ends: _Ends) -> YarnOutcome:
+    outcome = YarnOutcome(jobs)
+    completions: list[float] = []
+    delays: list[float] = []
+    waits: list[float] = []
+    for job, account, name in zip(jobs, accounts, ends.names, strict=True):
+        known = ends.of(name)
+        if known is None or known.final_status != "SUCCEEDED" or account.done_s is None:
+            outcome.failed[job.name] = "it has not ended" if known is None else f"{known.state}: {known.diagnostics}"
+            continue
+        arrived_s = begun_s + job.arrival_s
+        completions.append(account.done_s - arrived_s)
+        delays.append(account.done_s - arrived_s - job.longest_path_s)
+        waits += [at_s - arrived_s for at_s in account.started_s.values()]
+    outcome.completions_s, outcome.delays_s, outcome.waits_s = tuple(completions), tuple(delays), tuple(waits)
+    for subcluster, cluster in ends.federation.clusters.items():
+        for application in cluster.manager.applications.values():
+            outcome.used[subcluster, application.order.queue] += int(application.mib_s)
+    return outcome

@@ -1,0 +1,77 @@
+"""A workload through the use cases of production in virtual time: it ends, it is the same each time, it spans."""
+
+import os
+import subprocess
+import sys
+
+import pytest
+
+from shim.domain.resources import ResourceVector
+from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
+from shim.simulation.cluster.spec import ClusterSpec, QueueSpec
+from shim.simulation.yarn_sim.run import Front, YarnSetting, play
+
+SPANNING = '[[queue]]\nname = "root.default"\nspan = true\n'
+TWO_STAGES = (ModelledStage((5.0,) * 8), ModelledStage((2.0,) * 2, needs=(0,)))
+RUN = """
+import logging, structlog
+structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
+from tests.unit.simulation.yarn_sim.test_run import SPANNING, jobs, setting
+from shim.simulation.yarn_sim.run import play
+outcome = play(setting(config=SPANNING), jobs(4))
+print(outcome.completions_s, sorted(outcome.messages.items()), outcome.turns)
+"""
+
+
+def setting(**changed):
+    clusters = tuple(
+        ClusterSpec.even(
+            name,
+            nodes=2,
+            size=ResourceVector(4096, 4),
+            epoch=epoch,
+            queues={"root.default": QueueSpec(am_share=0.5)},
+        )
+        for name, epoch in (("east", 1000), ("west", 2000))
+    )
+    return YarnSetting(clusters=clusters, **changed)
+
+
+def jobs(count, stages=TWO_STAGES):
+    return [ModelledJob(f"job-{number}", 3.0 * number, stages) for number in range(count)]
+
+
+def test_one_job_in_one_queue_runs_through_the_use_cases_of_production():
+    outcome = play(setting(), jobs(1))
+    assert outcome.failed == {}
+    assert (outcome.messages["submission"], outcome.messages["master register"]) == (1, 1)
+    assert outcome.messages["poll"] > 10
+    assert outcome.completion.mean > 7.0
+    assert outcome.delay.mean == pytest.approx(outcome.completion.mean - 7.0)
+
+
+def test_a_queue_that_spans_gives_one_job_the_nodes_of_both_clusters():
+    wide = (ModelledStage((20.0,) * 12),)
+    alone = play(setting(), jobs(1, wide))
+    spanning = play(setting(config=SPANNING), jobs(1, wide))
+    assert (alone.failed, spanning.failed) == ({}, {})
+    assert spanning.completion.mean < alone.completion.mean - 5.0
+    assert min(used for used in spanning.used.values()) > 0
+    assert min(alone.used[name, "root.default"] for name in ("east", "west")) == 0
+
+
+def test_jobs_that_are_dealt_to_clusters_meet_no_heddle():
+    outcome = play(setting(front=Front.DEALT), jobs(4))
+    assert (outcome.failed, outcome.messages) == ({}, {})
+    assert all(used > 0 for used in outcome.used.values())
+
+
+def test_a_run_is_the_same_whatever_the_order_of_sets_of_strings():
+    seen = set()
+    for hash_seed in ("0", "1"):
+        surroundings = os.environ | {"PYTHONHASHSEED": hash_seed, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))}
+        done = subprocess.run(
+            [sys.executable, "-c", RUN], env=surroundings, capture_output=True, text=True, check=True, timeout=250
+        )
+        seen.add(done.stdout)
+    assert len(seen) == 1
