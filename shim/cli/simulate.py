@@ -12,6 +12,8 @@ from shim.cli.output import Output, OutputFormat, print_figures, print_rows
 from shim.cli.progress import progress_of_jobs
 from shim.cli.simulate_dag import EPILOG as DAG_EPILOG
 from shim.cli.simulate_dag import dag
+from shim.cli.simulate_yarn import EPILOG as YARN_EPILOG
+from shim.cli.simulate_yarn import yarn
 from shim.errors import BadRequestError
 from shim.simulation.constraints import Constraints, apply_constraints, read_constraints
 from shim.simulation.engine import seeded
@@ -40,6 +42,8 @@ heddle simulate --compare random,sparrow --load 0.9 --workers 1000 --slots 4 --p
 
 heddle simulate dag data/tpch_decima --compare fair,fifo,drf
 
+heddle simulate yarn --load 0.7 --jobs 60
+
 Job delay is completion - arrival - longest task. Percentiles are nearest rank. SHORT and LONG are mean delays.
 
 Policies:
@@ -49,6 +53,7 @@ Policies:
 
 app = typer.Typer(invoke_without_command=True, epilog=_EPILOG)
 app.command(epilog=DAG_EPILOG)(dag)
+app.command(epilog=YARN_EPILOG)(yarn)
 
 
 @dataclass(frozen=True, slots=True)

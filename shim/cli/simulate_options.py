@@ -6,6 +6,7 @@ from typing import Annotated
 import typer
 
 __all__ = [
+    "Clusters",
     "Compare",
     "Constrained",
     "Draw",
@@ -14,6 +15,7 @@ __all__ = [
     "FirstJobs",
     "GlobalMasters",
     "Heartbeat",
+    "HeddleSections",
     "HopMs",
     "Inputs",
     "JobsOfInput",
@@ -28,10 +30,12 @@ __all__ = [
     "Seed",
     "Seeds",
     "Slots",
+    "SlotsOfEach",
     "TaskS",
     "Tasks",
     "Trace",
     "Workers",
+    "WorkersOfEach",
     "names_in",
 ]
 
@@ -82,6 +86,18 @@ Estimates = Annotated[
 ]
 Plot = Annotated[
     Path | None, typer.Option(help="Draw delays and utilisation into this .png or .svg", rich_help_panel=_RUNS)
+]
+
+# -- of `heddle simulate yarn` ----------------------------------------------------------------------------------------
+
+Clusters = Annotated[int, typer.Option(min=1, max=16, help="Modelled YARN clusters", rich_help_panel=_CLUSTER)]
+WorkersOfEach = Annotated[int, typer.Option("--nodes", min=1, help="Nodes of each cluster", rich_help_panel=_CLUSTER)]
+SlotsOfEach = Annotated[
+    int, typer.Option("--slots", min=1, help="Containers that fit on a node", rich_help_panel=_CLUSTER)
+]
+HeddleSections = Annotated[
+    Path | None,
+    typer.Option("--config", "-c", help="Sections of heddle.toml, without the sub-clusters", rich_help_panel=_CLUSTER),
 ]
 
 # -- of both verbs ---------------------------------------------------------------------------------------------------
