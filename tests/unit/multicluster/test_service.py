@@ -5,7 +5,6 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 
 import pytest
 
-from shim.app.host_limits import SystemClock
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.preemption import PREEMPTED_EXIT_STATUS
 from shim.domain.resources import ResourceVector
@@ -33,6 +32,7 @@ from shim.protocol.proto.messages import (
     ResourceProto,
     ResourceRequestProto,
 )
+from shim.simulation.virtual_time import VirtualClock
 from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.scheduling_clusters import SchedulingCluster, SchedulingClusters
 
@@ -84,7 +84,7 @@ class TwoClusterFederation:
         self.heddle = self.start()
 
     def start(self) -> MultiClusterService:
-        unmanaged_ams = UnmanagedAMs(self.clusters, self.servers, self.store, SystemClock(), QUICK)
+        unmanaged_ams = UnmanagedAMs(self.clusters, self.servers, self.store, VirtualClock(), QUICK)
         self.unmanaged_ams = unmanaged_ams
         return MultiClusterService(
             SessionTools(
@@ -92,10 +92,10 @@ class TwoClusterFederation:
                 store=self.store,
                 capacities=self.capacities,  # type: ignore[arg-type]  # as far as it is needed
                 matching=AttemptMatching(None, MatchSettings(patience=3)),
-                clock=SystemClock(),
+                clock=VirtualClock(),
                 settings=SETTINGS,
                 keeps_containers=self._keeps,
-                at_home=HomeContainers(self.clusters, SystemClock(), retry_s=0.01).of,
+                at_home=HomeContainers(self.clusters, VirtualClock(), retry_s=0.01).of,
             )
         )
 
