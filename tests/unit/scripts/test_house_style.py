@@ -24,7 +24,7 @@ FOUND = {
     "long-module": ({"altruism/a.py": "x = 1\n" * 351}, {"altruism/a.py": "x = 1\n" * 350}),
     "private-member-in-test": (
         {"tests/a.py": "view._apps\n"},
-        {"tests/a.py": "self._apps\nview.__dict__\nview.apps_\n", "shim/a.py": "view._apps\n"},
+        {"tests/a.py": "self._apps\nsuper()._apps\nview.__dict__\nview.apps_\n", "shim/a.py": "view._apps\n"},
     ),
 }
 
