@@ -9,8 +9,7 @@ from fairness.drf import DRFAllocation, dominant_resource_fairness, drf_task_ord
 from fairness.hierarchy import QueueTree, hierarchical_entitlement
 from fairness.max_min import weighted_max_min
 from fairness.preemption import PreemptionProblem, choose_victims
-from fairness.shares import deficit, dominant_share, jain_index, weighted_dominant_share
-from fairness.users import user_limit
+from fairness.shares import deficit, dominant_share, jain_index
 
 __all__ = [
     "BoolArray",
@@ -27,7 +26,5 @@ __all__ = [
     "drf_task_order",
     "hierarchical_entitlement",
     "jain_index",
-    "user_limit",
-    "weighted_dominant_share",
     "weighted_max_min",
 ]

@@ -5,7 +5,7 @@ from numpy.typing import ArrayLike
 
 from fairness.arrays import FloatArray, amounts, expect_shape, ratio
 
-__all__ = ["deficit", "dominant_share", "jain_index", "weighted_dominant_share"]
+__all__ = ["deficit", "dominant_share", "jain_index"]
 
 
 def dominant_share(used: ArrayLike, capacity: ArrayLike) -> FloatArray:
@@ -34,33 +34,6 @@ def dominant_share(used: ArrayLike, capacity: ArrayLike) -> FloatArray:
     expect_shape("used", held, (held.shape[0], total.shape[0]))
     shares: FloatArray = ratio(held, total[None, :]).max(axis=1, initial=0.0)
     return shares
-
-
-def weighted_dominant_share(used: ArrayLike, capacity: ArrayLike, weights: ArrayLike) -> FloatArray:
-    """Dominant share over weight: the lower it is, the more is owed.
-
-    Parameters
-    ----------
-    used, capacity
-        As of `dominant_share`.
-    weights : float64 array of shape (n_queues,)
-        Weight of each row. A row of weight 0 that holds anything has an infinite share, one that holds nothing has 0.
-
-    Returns
-    -------
-    float64 array of shape (n_queues,)
-
-    Raises
-    ------
-    ShapeMismatchError
-        If axes differ.
-
-    Source: DRF, section 4.3 (weighted DRF with one weight for all resources).
-    """
-    share, weight = dominant_share(used, capacity), amounts("weights", weights, 1)
-    expect_shape("weights", weight, share.shape)
-    nothing_owed = np.where(share > 0, np.inf, 0.0)
-    return np.divide(share, weight, out=nothing_owed, where=weight > 0)
 
 
 def deficit(entitlement: ArrayLike, used: ArrayLike, capacity: ArrayLike) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from shim.app.host_limits import connections_allowed
+from shim.app.host_limits import connections_allowed, one_address_share
 from shim.app.listening import listening
 from shim.calls.client import CallSettings, ClientCalls
 from shim.config.sections import ServerConfig
@@ -89,7 +89,7 @@ async def open_service(
     """
     host, port = split_address(address)
     most = connections_allowed(RPCLimits().max_connections)
-    limits = RPCLimits(max_connections=most, max_of_address=most // 2)
+    limits = RPCLimits(max_connections=most, max_of_address=one_address_share(most))
     server = RPCServer(service, host=host, port=port, limits=limits, judge=judge)
     advice = f'Is a ResourceManager or another Heddle there? {key} = "" serves {without}'
     with listening(address, f"server.{key}", advice):

@@ -23,6 +23,7 @@ __all__ = [
     "connections_allowed",
     "current_user",
     "groups_of",
+    "one_address_share",
     "read_secret",
     "spare_collector",
     "system_random",
@@ -49,6 +50,11 @@ class SystemClock:
     async def sleep(self, duration_s: float) -> None:
         """See `Clock`."""
         await asyncio.sleep(max(0.0, duration_s))
+
+
+def one_address_share(connections: int) -> int:
+    """How many of a server's connections one address may have: half, so that nobody alone keeps all others out."""
+    return connections // 2
 
 
 def system_random() -> random.SystemRandom:

@@ -4,7 +4,7 @@ from collections.abc import Mapping
 
 import structlog
 
-from shim.app.host_limits import connections_allowed, own_host_names
+from shim.app.host_limits import connections_allowed, one_address_share, own_host_names
 from shim.app.listening import listening
 from shim.app.use_cases import UseCases
 from shim.config.loader import is_loopback
@@ -52,7 +52,7 @@ async def serve_web(use_cases: UseCases, observer: RequestObserver, metrics: Met
         request_timeout_s=server.request_timeout_s,
         keep_alive_s=server.keep_alive_s,
         max_connections=most,
-        max_of_address=most // 2,
+        max_of_address=one_address_share(most),
     )
     front = RestServer(
         _service(use_cases, observer, metrics, health), host=host, port=port, limits=limits, names=_names(server)

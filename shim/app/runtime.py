@@ -21,8 +21,8 @@ from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.ports.scheduler_login import SchedulerLogins
-from shim.ports.stores import Stores
 from shim.protocol.rest.usage import UsageForm
+from shim.store.stores import Stores
 from shim.submission.crash_points import CrashPoints, nothing_happens
 
 __all__ = ["Clusters", "Runtime", "heartbeat_settings", "new_view", "view_settings"]

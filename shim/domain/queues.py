@@ -1,11 +1,18 @@
 """Queues as a sub-cluster's scheduler reports them."""
 
 from dataclasses import dataclass, field
-from enum import Enum
+from enum import Enum, StrEnum
 
 from shim.domain.resources import ResourceVector
 
-__all__ = ["QueueReport", "QueueState", "is_same_queue"]
+__all__ = ["QueueReport", "QueueState", "SchedulerType", "is_same_queue"]
+
+
+class SchedulerType(StrEnum):
+    """Schedulers that Heddle tells apart, by the `type` of their document; every other one is taken as a FIFO."""
+
+    CAPACITY = "capacityScheduler"
+    FAIR = "fairScheduler"
 
 
 class QueueState(Enum):

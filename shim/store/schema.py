@@ -8,9 +8,6 @@ from shim.errors import StoreUnavailableError
 
 __all__ = ["HEAD", "MIGRATIONS", "known_revisions", "revision_of", "upgrade"]
 
-HEAD = "0014"
-"""Newest revision in `migrations/versions`."""
-
 MIGRATIONS = Path(__file__).parent / "migrations"
 
 _LOCK = 0x48454444  # "HEDD": one Heddle at a time upgrades a PostgreSQL database
@@ -33,6 +30,10 @@ def upgrade(connection: Connection) -> None:
 def known_revisions() -> frozenset[str]:
     """Every revision that this Heddle can upgrade from, its own included."""
     return frozenset(file.name[1:5] for file in (MIGRATIONS / "versions").glob("r[0-9][0-9][0-9][0-9]_*.py"))
+
+
+HEAD = max(known_revisions())
+"""Newest revision in `migrations/versions`; they are numbered in the order in which they are made."""
 
 
 def revision_of(connection: Connection) -> str | None:

@@ -13,21 +13,15 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgress, SubmissionRecord, SubmissionState
 from shim.errors import ConfigError, StoreUnavailableError
-from shim.ports.stores import Stores
 from shim.store import delivery_failures, operations
 from shim.store.executors import Executor
 from shim.store.group_commit import GroupCommitExecutor
 from shim.store.private_files import has_key, key_beside
 from shim.store.schema import upgrade
 from shim.store.sealed_bodies import SealedBodies
-from shim.store.sql_act_store import SqlActStore
-from shim.store.sql_ask_store import SqlAskStore
 from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
-from shim.store.sql_multicluster_store import SqlMultiClusterStore
-from shim.store.sql_policy_store import SqlPolicyStore
-from shim.store.sql_token_store import SqlTokenStore
-from shim.store.sql_usage_store import SqlUsageStore
+from shim.store.stores import Stores, sql_stores
 
 __all__ = ["SqlStateStore", "open_state_store"]
 
@@ -131,17 +125,7 @@ class SqlStateStore:
         Args:
             secret: Of the configuration: seals tokens.
         """
-        return Stores(
-            state=self,
-            leases=self.leases,
-            policies=SqlPolicyStore(self._executor, now_s=self._now_s),
-            tokens=SqlTokenStore(self._executor),
-            spans=SqlMultiClusterStore(self._executor, secret),
-            acts=SqlActStore(self._executor),
-            usage=SqlUsageStore(self._executor),
-            asks=SqlAskStore(self._executor, now_s=self._now_s),
-            history=self.history,
-        )
+        return sql_stores(self, self._executor, self._now_s, secret)
 
     async def federation_timestamp_ms(self) -> int:
         """When this federation was founded; fixed at the first call ever."""

@@ -55,11 +55,6 @@ class ApplicationIds:
         """Whether `issue` would not wait."""
         return bool(self._numbers)
 
-    @property
-    def cluster_timestamp_ms(self) -> int:
-        """The time stamp of the ids that this process issues; 0 before `begin`."""
-        return self._timestamp_ms or 0
-
     async def begin(self) -> int:
         """Begin the epoch, once; return its time stamp. The clusters that answer have been asked before.
 

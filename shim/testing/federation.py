@@ -24,7 +24,7 @@ from shim.ports.clock import Clock
 from shim.ports.history_store import HistoryStore
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
-from shim.ports.stores import Stores
+from shim.store.stores import Stores
 from shim.submission.core.home import HomeSettings
 from shim.submission.crash_points import CrashPoints, nothing_happens
 from shim.submission.gate import Gate, OpenGate
@@ -34,7 +34,8 @@ from shim.testing.clock import FakeClock
 from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.resource_manager import ScriptedResourceManager
 from shim.testing.rm_documents import an_application
-from shim.testing.runtime import a_runtime, in_memory_clusters, in_memory_stores
+from shim.testing.runtime import a_runtime, in_memory_clusters
+from shim.testing.stores import in_memory_stores
 
 __all__ = ["ChoosesInOrder", "ListsInTheView", "ScriptedFederation", "ScriptedHeddle"]
 

@@ -9,23 +9,13 @@ from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError, UnavailableError
 from shim.federation.inspection import SubClusterDescription
 from shim.ports.clock import Clock
-from shim.ports.history_store import HistoryStore
-from shim.ports.multicluster_store import MultiClusterStore
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.scheduler_login import SchedulerLogin, SchedulerLogins
-from shim.ports.state_store import StateStore
-from shim.ports.stores import Stores
+from shim.store.stores import Stores
 from shim.submission.crash_points import CrashPoints, nothing_happens
-from shim.testing.act_stores import InMemoryActStore
-from shim.testing.ask_stores import InMemoryAskStore
-from shim.testing.lease_stores import InMemoryLeaseStore
-from shim.testing.multicluster_stores import InMemoryMultiClusterStore
-from shim.testing.policy_stores import InMemoryPolicyStore
-from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
-from shim.testing.token_stores import InMemoryTokenStore
-from shim.testing.usage_stores import InMemoryUsageStore
+from shim.testing.stores import in_memory_stores
 
-__all__ = ["NoSchedulers", "a_configuration", "a_runtime", "in_memory_clusters", "in_memory_stores"]
+__all__ = ["NoSchedulers", "a_configuration", "a_runtime", "in_memory_clusters"]
 
 _SECRET = b"s" * 32
 
@@ -48,28 +38,6 @@ def a_configuration(names: Mapping[SubClusterId, object], text: str = "") -> Con
     """
     subclusters = "".join(f'\n[[subcluster]]\nid = "{name}"\nweb = "http://rm.{name}:8088"\n' for name in names)
     return parse(text + subclusters, source="heddle.toml", environment={})
-
-
-def in_memory_stores(
-    clock: Clock,
-    *,
-    state: StateStore | None = None,
-    history: HistoryStore | None = None,
-    spans: MultiClusterStore | None = None,
-) -> Stores:
-    """Stores that live as long as the process; any that is given takes the place of a new one."""
-    memory = InMemoryStateStore(now_s=clock.now_s)
-    return Stores(
-        state=state or memory,
-        history=history or InMemoryHistoryStore(state if isinstance(state, InMemoryStateStore) else memory),
-        spans=spans or InMemoryMultiClusterStore(),
-        policies=InMemoryPolicyStore(now_s=clock.now_s),
-        tokens=InMemoryTokenStore(),
-        acts=InMemoryActStore(),
-        usage=InMemoryUsageStore(),
-        asks=InMemoryAskStore(),
-        leases=InMemoryLeaseStore(clock),
-    )
 
 
 def in_memory_clusters(

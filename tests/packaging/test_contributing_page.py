@@ -82,4 +82,26 @@ def test_the_index_has_each_record_under_its_title():
 
 def test_the_patterns_find_what_they_look_for():
     assert len(pairs(BEHIND)) > 50
-    assert ("HEAD", "shim/store/schema.py") in pairs(BEFORE)
+    assert ("CONTAINER_ORDERS", "shim/scheduling/global_master/waiting_table.py") in pairs(BEFORE)
+
+
+MOST_FILES = 6
+NEED_MORE = {"4", "7", "8", "12"}
+"""Recipes that say themselves that a case of theirs needs more files today; none may join them."""
+
+
+def recipes() -> dict[str, str]:
+    """The text of each recipe by its number."""
+    parts = re.split(r"^### (\d+)\. ", (ROOT / "docs" / "contributing.md").read_text("utf-8"), flags=re.MULTILINE)
+    return dict(zip(parts[1::2], parts[2::2], strict=True))
+
+
+@pytest.mark.parametrize("number", recipes())
+def test_no_recipe_has_more_steps_than_a_change_may_have_files(number: str):
+    assert len(re.findall(r"^\d+\. ", recipes()[number], re.MULTILINE)) <= MOST_FILES
+
+
+def test_what_needs_more_files_is_said_and_known():
+    said = {number for number, text in recipes().items() if re.search(r"needed today|makes it seven", text)}
+    assert said == NEED_MORE
+    assert len(recipes()) == 12

@@ -2,7 +2,7 @@
 
 from collections.abc import Mapping
 
-from shim.domain.queues import QueueReport
+from shim.domain.queues import QueueReport, SchedulerType
 from shim.domain.shares import parent_of
 from shim.federation.core.subcluster_view import SubClusterView
 
@@ -29,7 +29,7 @@ def find_queue(subcluster: SubClusterView, name: str) -> QueueReport | None:
     exact = subcluster.queues.get(name)
     if exact is not None:
         return exact
-    if subcluster.scheduler == "fairScheduler":
+    if subcluster.scheduler == SchedulerType.FAIR:
         full = name if name.startswith("root.") else f"root.{name}"
         return subcluster.queues.get(full) or subcluster.queues.get(parent_of(full, subcluster.queues))
     names = by_short_name(subcluster.queues) if subcluster.short_names is None else subcluster.short_names

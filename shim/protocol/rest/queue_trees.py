@@ -10,7 +10,7 @@ from typing import Literal
 
 import msgspec
 
-from shim.domain.queues import QueueReport, QueueState
+from shim.domain.queues import QueueReport, QueueState, SchedulerType
 from shim.domain.resources import ResourceVector
 from shim.errors import RemoteProtocolError
 from shim.protocol.rest.wire_values import WireResource, decode, number, several, vector
@@ -255,7 +255,7 @@ def _sum(resources: "Iterator[WireResource | None]") -> ResourceVector:
 
 
 _READERS: dict[str, Callable[[msgspec.Raw, ResourceVector], _Read]] = {
-    "capacityScheduler": _read_capacity,
-    "fairScheduler": _read_fair,
+    SchedulerType.CAPACITY: _read_capacity,
+    SchedulerType.FAIR: _read_fair,
     "fifoScheduler": _read_fifo,
 }

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable
 
+from shim.domain.queues import SchedulerType
 from shim.federation.freshness import Freshness
 from shim.protocol.rest.application_search import search
 from shim.protocol.rest.filters import ApplicationFilter, parse_application_filter
@@ -25,11 +26,6 @@ class ApplicationLists:
     def __init__(self, backend: Backend) -> None:
         self._backend = backend
         self._forms = ItemForms()
-
-    @property
-    def are_at_hand(self) -> bool:
-        """Whether nothing has to be fetched for them now."""
-        return self._backend.applications.are_lists_at_hand
 
     async def applications(self, query: Query, accept: str, viewer: str) -> tuple[Document, Freshness]:
         """The applications that a query asks for.
@@ -79,4 +75,4 @@ class ApplicationLists:
     def _has_capacity_scheduler(self) -> bool:
         kinds = [self._backend.view.scheduler(item) for item in self._backend.view.subclusters]
         known = [kind for kind in kinds if kind]
-        return not known or "capacityScheduler" in known
+        return not known or SchedulerType.CAPACITY in known

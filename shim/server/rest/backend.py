@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from shim.calls.control import ControlService
 from shim.domain.ids import SubClusterId
+from shim.domain.queues import SchedulerType
 from shim.domain.resources import ResourceVector
 from shim.errors import HomeUnreachableError, ResourceManagerError
 from shim.federation.core.federation_view import FederationView, Part
@@ -22,7 +23,6 @@ from shim.submission.service import TakesSubmissions
 
 __all__ = ["Backend"]
 
-_FAIR = "fairScheduler"
 _LOOK_EVERY_S = 0.1
 
 
@@ -87,7 +87,7 @@ class Backend:
         if text in known:
             return _scope(text, known)
         for look in looks:
-            if look.scheduler == _FAIR:
+            if look.scheduler == SchedulerType.FAIR:
                 path = f"root.{text}"
                 if path in look.queues:
                     return QueueScope(text, is_leaf=False, leaves=frozenset((path, *_leaves_below(path, known))))

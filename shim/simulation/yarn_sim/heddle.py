@@ -31,7 +31,6 @@ from shim.federation.inspection import SubClusterDescription
 from shim.multicluster.attempts import Attempts
 from shim.ports.clock import Clock
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
-from shim.ports.stores import Stores
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.rest.submission_context import decode_submission
 from shim.simulation.cluster.federation import DirectCalls, ModelledFederation
@@ -40,6 +39,7 @@ from shim.simulation.cluster.masters import MasterCalls
 from shim.simulation.yarn_sim.network import ModelledNetwork, NetworkedLogins, NetworkedManager, NetworkedRPC
 from shim.simulation.yarn_sim.process import GatedClock, ProcessGate
 from shim.simulation.yarn_sim.stores import StoreFaults, gated_stores
+from shim.store.stores import Stores
 
 __all__ = ["HeddleWorld", "ModelledHeddle"]
 

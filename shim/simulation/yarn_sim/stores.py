@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from shim.errors import StoreUnavailableError
-from shim.ports.stores import Stores
 from shim.simulation.yarn_sim.process import ProcessGate
+from shim.store.stores import Stores
 
 __all__ = ["StoreFaults", "gated_stores"]
 

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from shim.domain.queues import QueueReport, QueueState
+from shim.domain.queues import QueueReport, QueueState, SchedulerType
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission, HaState, SubClusterState
 from shim.domain.submissions import Submission
@@ -101,7 +101,7 @@ def _has_no_leaf(question: Question) -> str | None:
     queue = question.queue
     if queue is None or queue.is_leaf or queue.creates_children:
         return None
-    if question.subcluster.scheduler == "fairScheduler" and queue.path != _fair_path(question.queue_name):
+    if question.subcluster.scheduler == SchedulerType.FAIR and queue.path != _fair_path(question.queue_name):
         return None
     return f"queue {queue.path} is a parent"
 

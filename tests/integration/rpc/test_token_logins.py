@@ -27,7 +27,7 @@ from shim.protocol.proto.messages import TokenProto
 from shim.server.rpc import RPCServer
 from shim.server.rpc.logins import Logins
 from shim.testing.clock import FakeClock
-from shim.testing.token_stores import InMemoryTokenStore
+from shim.testing.stores import InMemoryTokenStore
 
 SECRET = b"s" * 32
 

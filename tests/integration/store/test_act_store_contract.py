@@ -11,7 +11,7 @@ from shim.domain.preemption import PreemptionAct, PreemptionStage
 from shim.errors import StoreUnavailableError
 from shim.ports.act_store import KEPT_FOR_MS, MOST_OF_ONE, ActStore
 from shim.store import open_state_store
-from shim.testing.act_stores import InMemoryActStore
+from shim.testing.stores import InMemoryActStore
 
 APPLICATION, OTHER = ApplicationId(1_700_000_000_000, 7), ApplicationId(1_700_000_000_000, 8)
 CONTAINER = ContainerId(ApplicationAttemptId(APPLICATION, 1), (200 << 40) | 3)

@@ -10,7 +10,7 @@ from shim.ports.ask_store import AskStore
 from shim.store import open_state_store
 from shim.store.group_commit import GroupCommitExecutor
 from shim.store.sql_ask_store import SqlAskStore
-from shim.testing.ask_stores import InMemoryAskStore
+from shim.testing.stores import InMemoryAskStore
 from tests.integration.store.test_multicluster_store_contract import an_empty_database
 
 ONE, TWO = ApplicationId(1_700_000_000_000, 1), ApplicationId(1_700_000_000_000, 2)

@@ -8,7 +8,7 @@ import pytest
 
 from shim.store import open_state_store
 from shim.testing.clock import FakeClock
-from shim.testing.lease_stores import InMemoryLeaseStore
+from shim.testing.stores import InMemoryLeaseStore
 
 LONG_S = 3600.0
 

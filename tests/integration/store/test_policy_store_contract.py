@@ -9,7 +9,7 @@ import pytest
 from shim.errors import VersionConflictError
 from shim.ports import PolicyStore, PolicyVersion
 from shim.store import open_state_store
-from shim.testing.policy_stores import InMemoryPolicyStore
+from shim.testing.stores import InMemoryPolicyStore
 
 
 def now_s() -> float:

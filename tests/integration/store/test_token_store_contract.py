@@ -9,7 +9,7 @@ import pytest
 
 from shim.ports.token_store import StoredToken, TokenStore, TooManyTokensError
 from shim.store import open_state_store
-from shim.testing.token_stores import InMemoryTokenStore
+from shim.testing.stores import InMemoryTokenStore
 
 ALICE = StoredToken("a" * 64, "alice", is_proven=True, good_until_ms=2_000)
 BOB = StoredToken("b" * 64, "bob ä", is_proven=False, good_until_ms=1 << 50)

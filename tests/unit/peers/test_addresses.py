@@ -9,7 +9,7 @@ from shim.peers.addresses import SchedulerAddresses
 from shim.peers.ownership import Owner
 from shim.peers.roster import Roster
 from shim.testing.clock import FakeClock
-from shim.testing.lease_stores import InMemoryLeaseStore
+from shim.testing.stores import InMemoryLeaseStore
 
 A, B = GlobalMasterId("a"), GlobalMasterId("b")
 

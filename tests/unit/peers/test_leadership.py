@@ -4,7 +4,7 @@ import pytest
 
 from shim.peers.leadership import LeaseKeeper
 from shim.testing.clock import FakeClock
-from shim.testing.lease_stores import InMemoryLeaseStore
+from shim.testing.stores import InMemoryLeaseStore
 
 FOR_S = 4.0
 

@@ -14,9 +14,9 @@ from shim.peers.local import LocalMasterSettings, StandingLocalMaster
 from shim.protocol.peers import HelloFrame, ProposalFrame, ReportFollower
 from shim.testing.builders import a_submission
 from shim.testing.clock import FakeClock
-from shim.testing.lease_stores import InMemoryLeaseStore
 from shim.testing.master_links import linked
 from shim.testing.resource_manager import ScriptedResourceManager
+from shim.testing.stores import InMemoryLeaseStore
 
 EAST = SubClusterId("east")
 LEASE_S = 2.0

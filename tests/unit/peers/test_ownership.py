@@ -6,7 +6,7 @@ from shim.domain.ids import GlobalMasterId
 from shim.peers.ownership import OwnershipSettings, QueueOwnership
 from shim.peers.roster import Roster
 from shim.testing.clock import FakeClock
-from shim.testing.lease_stores import InMemoryLeaseStore
+from shim.testing.stores import InMemoryLeaseStore
 
 QUEUES = {f"root.q{number}" for number in range(12)}
 LEASE_S = 2.0

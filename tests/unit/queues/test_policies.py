@@ -9,7 +9,7 @@ from shim.domain.shares import SharePolicy
 from shim.errors import BadRequestError, ConflictError, NotFoundError
 from shim.queues.policies import PolicyService
 from shim.testing.clock import FakeClock
-from shim.testing.policy_stores import InMemoryPolicyStore
+from shim.testing.stores import InMemoryPolicyStore
 
 FIRST = '[[queue]]\nname = "root.prod"\nweight = 1\n'
 SECOND = '[[queue]]\nname = "root.prod"\nweight = 3\n'

@@ -26,10 +26,10 @@ from shim.queues.core.entitle import ShareSettings
 from shim.queues.core.preemption_effects import PreemptionSettings
 from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
-from shim.testing.act_stores import InMemoryActStore
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_node_report, a_queue_report, a_report
 from shim.testing.state_stores import InMemoryStateStore
+from shim.testing.stores import InMemoryActStore
 
 EAST = SubClusterId("east")
 UNIT = ResourceVector(1024, 1)

@@ -12,6 +12,7 @@ Source: `CapacitySchedulerInfo`, `CapacitySchedulerQueueInfo`, `CapacitySchedule
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from shim.domain.queues import SchedulerType
 from shim.protocol.rest.merges.fields import (
     Part,
     Rule,
@@ -128,9 +129,9 @@ def merge_schedulers(parts: Sequence[Part]) -> bytes:
         if scheduler_type(part.document) == kind
     ]
     match kind:
-        case "capacityScheduler":
+        case SchedulerType.CAPACITY:
             merged = _merge_capacity(infos)
-        case "fairScheduler":
+        case SchedulerType.FAIR:
             roots = [(info.get("rootQueue"), weight) for info, weight in infos]
             merged = {"type": kind, "rootQueue": _merge_fair(roots)}
         case _:

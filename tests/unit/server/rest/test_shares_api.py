@@ -18,11 +18,10 @@ from shim.queues.preemption_log import PreemptionLog
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.messages import Request
 from shim.server.rest.shares_api import SharesAPI
-from shim.testing.act_stores import InMemoryActStore
 from shim.testing.clock import FakeClock
-from shim.testing.policy_stores import InMemoryPolicyStore
 from shim.testing.reports import a_queue_report, a_report
 from shim.testing.state_stores import InMemoryStateStore
+from shim.testing.stores import InMemoryActStore, InMemoryPolicyStore
 
 POLICY = '[[queue]]\nname = "root.prod"\nweight = 3\n[[queue]]\nname = "root.dev"\nweight = 1\n'
 

@@ -62,7 +62,7 @@ from shim.submission.application_ids import ApplicationIds
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, RejectsSubmissions
 from shim.testing.resource_manager_rpc import ScriptedRPC
-from shim.testing.token_stores import InMemoryTokenStore
+from shim.testing.stores import InMemoryTokenStore
 
 ALICE = Caller("alice", "alice")
 APP = ApplicationId(1_800_000_000_000, 7)

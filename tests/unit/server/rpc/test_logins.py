@@ -18,7 +18,7 @@ from shim.protocol.hrpc import (
 from shim.protocol.hrpc.gssapi import GSSAPIServer
 from shim.server.rpc.logins import Logins, TicketLogin
 from shim.testing.clock import FakeClock
-from shim.testing.token_stores import InMemoryTokenStore
+from shim.testing.stores import InMemoryTokenStore
 
 ADA = "ada@HEDDLE.TEST"
 OOZIE = "oozie/node@HEDDLE.TEST"

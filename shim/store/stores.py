@@ -1,0 +1,62 @@
+"""Everything that one database keeps, as one value, and the same over SQL."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shim.ports.act_store import ActStore
+from shim.ports.ask_store import AskStore
+from shim.ports.history_store import HistoryStore
+from shim.ports.lease_store import LeaseStore
+from shim.ports.multicluster_store import MultiClusterStore
+from shim.ports.policy_store import PolicyStore
+from shim.ports.state_store import StateStore
+from shim.ports.token_store import TokenStore
+from shim.ports.usage_store import UsageStore
+from shim.store.executors import Executor
+from shim.store.sql_act_store import SqlActStore
+from shim.store.sql_ask_store import SqlAskStore
+from shim.store.sql_history_store import SqlHistoryStore
+from shim.store.sql_lease_store import SqlLeaseStore
+from shim.store.sql_multicluster_store import SqlMultiClusterStore
+from shim.store.sql_policy_store import SqlPolicyStore
+from shim.store.sql_token_store import SqlTokenStore
+from shim.store.sql_usage_store import SqlUsageStore
+
+__all__ = ["Stores", "sql_stores"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stores:
+    """The stores of one database; closing `state` closes all of them."""
+
+    state: StateStore
+    policies: PolicyStore
+    tokens: TokenStore
+    spans: MultiClusterStore
+    acts: ActStore
+    usage: UsageStore
+    asks: AskStore
+    leases: LeaseStore
+    history: HistoryStore
+
+
+def sql_stores(state: StateStore, executor: Executor, now_s: Callable[[], float], secret: bytes) -> Stores:
+    """The stores in the database of an executor.
+
+    Args:
+        state: The store of submissions there; closing it closes all.
+        executor: Of the database.
+        now_s: Seconds since the epoch.
+        secret: Of the configuration: seals tokens.
+    """
+    return Stores(
+        state=state,
+        policies=SqlPolicyStore(executor, now_s=now_s),
+        tokens=SqlTokenStore(executor),
+        spans=SqlMultiClusterStore(executor, secret),
+        acts=SqlActStore(executor),
+        usage=SqlUsageStore(executor),
+        asks=SqlAskStore(executor, now_s=now_s),
+        leases=SqlLeaseStore(executor),
+        history=SqlHistoryStore(executor, now_s=now_s),
+    )
