@@ -260,7 +260,7 @@ def _matching(
     scheduling = runtime.config.scheduling
     if service is not None and scheduling.core == "cycle":
         cycle = CycleSettings(scheduling.cycle_s, span.starvation_s)
-        cycles = QueueCycles(service, shares.container_order, runtime.view, runtime.clock, cycle, _draws(runtime))
+        cycles = QueueCycles(service, shares.container_order, runtime.view, runtime.clock, _draws(runtime), cycle)
         pollers.listen(cycles)
         return AttemptMatching(service, settings, cycles=cycles)
     orders = ContainerOrders(shares.container_order, runtime.clock, span.starvation_s, runtime.view)

@@ -8,7 +8,6 @@ those of `shim.scheduling`; here are the clock, the Local Masters and the names.
 import asyncio
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from random import Random
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
@@ -66,8 +65,8 @@ class QueueCycles:
         order_of: The order of containers that a queue has now, by its full path.
         view: What is known of applications, by which recurring ones are recognised.
         clock: For the times that tables are told.
-        settings: How cycles run.
         rng: What policies draw from.
+        settings: How cycles run.
 
     Attributes:
         cycles: Cycles that were run.
@@ -79,10 +78,10 @@ class QueueCycles:
         order_of: Callable[[str], str],
         view: FederationView,
         clock: Clock,
+        rng: RandomSource,
         settings: CycleSettings | None = None,
-        rng: RandomSource | None = None,
     ) -> None:
-        self._rng = rng or Random(0)  # noqa: S311 - no policy of a cluster draws from it
+        self._rng = rng
         self.launches = launches
         self.clock = clock
         self.cycles = 0

@@ -153,10 +153,10 @@ class ObservedStateStore:
         with self._operation("reject"):
             await self._inner.reject(was, reason=reason)
 
-    async def give_up(self, standing: SubmissionProgress, *, reason: str) -> None:
+    async def give_up(self, progress: SubmissionProgress, *, reason: str) -> None:
         """See `StateStore`."""
         with self._operation("give_up"):
-            await self._inner.give_up(standing, reason=reason)
+            await self._inner.give_up(progress, reason=reason)
 
     async def mark_final(self, application_ids: Collection[ApplicationId]) -> None:
         """See `StateStore`."""

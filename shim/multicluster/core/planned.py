@@ -95,11 +95,12 @@ class PlannedSplitter:
         """What is to be done, and the rows that changed since the last call."""
         effects, self._effects = self._effects, []
         rows = tuple(row for key in self._changed if (row := self._groups[key].published) is not None)
-        if rows or self._dropped:  # before proposals: a verdict that is there at once publishes what is newer
-            first = [effect for effect in effects if not isinstance(effect, Propose)]
-            proposals = [effect for effect in effects if isinstance(effect, Propose)]
+        if rows or self._dropped:
+            # Before the first proposal: a verdict that is there at once publishes a newer row. What follows a proposal
+            # stays behind it: the same call may withdraw a part of what it has proposed.
+            proposals = (at for at, effect in enumerate(effects) if isinstance(effect, Propose))
             published = PublishRequests(rows, tuple(self._dropped), is_urgent=self.awaits_plan)
-            effects = [*first, published, *proposals]
+            effects.insert(next(proposals, len(effects)), published)
         self._changed.clear()
         self._dropped.clear()
         return effects

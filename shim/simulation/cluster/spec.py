@@ -49,7 +49,7 @@ class QueueSpec:
 class Timing:
     """How long steps take, in seconds, and how much one step does.
 
-    The defaults are Hadoop's, where it has one; the rest was measured (docs/evaluation.md).
+    The defaults are Hadoop's, where it has one; `launch_s` and `master_start_s` are assumed, not measured.
 
     Attributes:
         node_heartbeat_s: Of NodeManagers (`yarn.resourcemanager.nodemanagers.heartbeat-interval-ms`).

@@ -18,7 +18,7 @@ from shim.simulation.yarn_sim.heddle import HeddleWorld, ModelledHeddle
 from shim.simulation.yarn_sim.network import ModelledNetwork
 from shim.simulation.yarn_sim.run import a_config
 from shim.simulation.yarn_sim.stores import StoreFaults
-from shim.testing.runtime import in_memory_stores
+from shim.testing.stores import in_memory_stores
 
 __all__ = ["Client", "StormWorld"]
 

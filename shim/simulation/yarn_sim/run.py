@@ -21,7 +21,7 @@ from shim.simulation.yarn_sim.heddle import HeddleWorld, ModelledHeddle
 from shim.simulation.yarn_sim.network import ModelledNetwork
 from shim.simulation.yarn_sim.process import own_tasks
 from shim.simulation.yarn_sim.stores import StoreFaults
-from shim.testing.runtime import in_memory_stores
+from shim.testing.stores import in_memory_stores
 
 __all__ = ["Front", "YarnOutcome", "YarnSetting", "a_config", "play"]
 

@@ -87,7 +87,7 @@ async def test_a_global_master_without_a_local_one_serves_and_says_what_it_lacks
         told, shown = await top(heddle.url)
         (cluster,) = told["clusters"]
         assert cluster["state"] == "NEW"
-        assert "no Local ScriptedApplicationMaster of east" in cluster["link"]
+        assert "no Local Master of east" in cluster["link"]
         (master,) = told["masters"]
         assert (master["master"], master["is_live"], told["name"]) == ("gm/gm-1", True, "gm-1")
         assert "gm/gm-1" in shown

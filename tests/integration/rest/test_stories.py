@@ -79,7 +79,7 @@ async def test_a_story_tells_of_attempts_that_fail():
     record = await server.federation.store.find(application)
     assert record is not None
     attempts = server.backend.submissions.attempts
-    attempts.failed(record.standing, "answered 500", started_on_ms=1, now_s=server.federation.clock.monotonic_s())
+    attempts.failed(record.progress, "answered 500", started_on_ms=1, now_s=server.federation.clock.monotonic_s())
     told = body_of(await server.ask("GET", f"/heddle/v1/apps/{application}/why?user.name=alice"))
     assert (told["failed_attempts"], told["last_failure"]) == (1, "answered 500")
     assert 0.0 <= told["next_attempt_in_s"] <= 2.0

@@ -165,7 +165,7 @@ async def test_one_that_was_lost_with_its_home_is_told_from_the_store_and_nobody
     record = a_record(3, home=home)
     await federation.store.insert_intent(record)
     await federation.store.settle(record.submission.application_id, SubmissionState.SUBMITTED)
-    await federation.store.give_up(record.standing, reason="Lost with its sub-cluster.")
+    await federation.store.give_up(record.progress, reason="Lost with its sub-cluster.")
     read = await federation.read(record.submission.application_id)
     assert read.document.summary.state.value == "FAILED"
     assert b"Lost with its sub-cluster." in read.document.raw

@@ -1,6 +1,7 @@
 """The cycles of queues: when they run, what attempts hear of them, and what Local Masters and books are told."""
 
 import asyncio
+from random import Random
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
@@ -53,7 +54,12 @@ class Queue:
         self.masters = None if elsewhere is None else elsewhere(self.view, self.clock)
         self.launches = LaunchService(self.view, self.clock, 30.0, self.masters)
         self.cycles = QueueCycles(
-            self.launches, lambda _: self.order, self.view, self.clock, CycleSettings(every_s=0.25)
+            self.launches,
+            lambda _: self.order,
+            self.view,
+            self.clock,
+            Random(0),  # noqa: S311
+            CycleSettings(every_s=0.25),
         )
         self.number = 0
 
