@@ -2,11 +2,12 @@
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
+from itertools import islice
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from shim.domain.limits import TextKind, count_objection
+from shim.domain.limits import LIMITS, TextKind, count_objection
 
 __all__ = ["text_objection"]
 
@@ -40,7 +41,10 @@ _Path = tuple[str, ...]
 def text_objection(request_untrusted: Message) -> str:
     """Why a request's texts cannot be taken; empty if they can."""
     for path, kind in _texts_of(request_untrusted.DESCRIPTOR):
-        found = list(_values(request_untrusted, path))
+        most = LIMITS[kind].most_count
+        found = list(islice(_values(request_untrusted, path), most + 1))  # more are not worth a look each
+        if len(found) > most:
+            return f"more than {most} of {kind.value}"
         texts = [text for text in found if isinstance(text, str)]
         if len(texts) < len(found):  # protobuf hands out bytes where a text is not UTF-8
             return f"the {kind.value} is not UTF-8"
