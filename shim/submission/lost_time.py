@@ -65,10 +65,12 @@ class Sightings:
     Attributes:
         found: Those that a cluster has.
         silent: Clusters that did not say: what was not found may be there.
+        told: Clusters that said.
     """
 
     found: Mapping[ApplicationId, Sighting]
     silent: tuple[SubClusterId, ...]
+    told: frozenset[SubClusterId] = frozenset()
 
 
 class Past(Protocol):
@@ -159,8 +161,8 @@ class LostTime:
                 for application_id, summary in answer.applications.items():
                     if SPAN_TAG not in summary.tags:
                         found.setdefault(application_id, Sighting(answer.life, summary))
-        told = {name for name, answer in zip(asked, answers, strict=True) if isinstance(answer, HomeKnows)}
-        return Sightings(found, tuple(name for name in there if name not in told))
+        told = frozenset(name for name, answer in zip(asked, answers, strict=True) if isinstance(answer, HomeKnows))
+        return Sightings(found, tuple(name for name in there if name not in told), told)
 
     async def run(self) -> None:
         """Look until cancelled."""

@@ -305,10 +305,32 @@ class SubmissionService:
             return await self._known_at_a_cluster(submission)
         record = await self._store.find(submission.application_id)
         if record is None:  # submitted to its sub-cluster directly, or before a restore
-            return _repeated(submission, document.summary)
+            return await self._known_without_record(submission, document.summary)
         if record.state is SubmissionState.REJECTED:
             return None
         return self._known_as(record, submission, content_hash(submission))
+
+    async def _known_without_record(self, submission: Submission, listed: ApplicationSummary) -> Accepted | None:
+        """The answer to an application that a cluster was last seen to have, and the store has not.
+
+        Nobody would bring it elsewhere if that cluster has lost it since: the cluster's word of now counts, not the
+        view's of some seconds ago.
+
+        Raises:
+            UnavailableError: The cluster does not say, or has lost it and another one does not say.
+        """
+        if listed.state.is_final:
+            return _repeated(submission, listed)
+        application_id, home = submission.application_id, listed.home_subcluster
+        sightings = await self._past.look_for([application_id])
+        if application_id in sightings.found:
+            return _repeated(submission, sightings.found[application_id].summary)
+        if sightings.silent:
+            raise UnavailableError(
+                f"{application_id} was last seen at {home}, and {', '.join(sightings.silent)} does not say now who has"
+                " it; repeat the submission"
+            )
+        return None if home in sightings.told else _repeated(submission, listed)
 
     async def _known_at_a_cluster(self, submission: Submission) -> Accepted | None:
         """The answer to a submission under an id that the store does not vouch for; clusters are asked by id.

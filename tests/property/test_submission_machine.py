@@ -443,3 +443,27 @@ TestSubmissionMachine.settings = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
 )
+
+
+def test_a_repetition_is_not_acknowledged_by_what_a_home_had_before_it_died() -> None:
+    """A draw of the machine: the store has lost the record, and the view still lists the application at its home."""
+    machine = SubmissionMachine()
+    machine.start()
+    machine.lose_a_submission_whose_home_is_away_and_repeat_it(heddle=0, sequence=4)
+    machine.heal()
+    machine.both_work_in_the_background()
+    machine.die_for_good("east")
+    machine.submit(heddle=0, sequence=4)
+    machine.teardown()
+
+
+def test_a_repetition_runs_anew_where_its_home_came_back_without_it() -> None:
+    machine = SubmissionMachine()
+    machine.start()
+    machine.lose_a_submission_whose_home_is_away_and_repeat_it(heddle=0, sequence=4)
+    machine.heal()
+    machine.both_work_in_the_background()
+    machine.die_for_good("east")
+    machine.come_back_empty(heddle=0)
+    machine.submit(heddle=0, sequence=4)
+    machine.teardown()
