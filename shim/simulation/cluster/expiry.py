@@ -33,11 +33,14 @@ def is_silent(application: Application, now_s: float, timing: Timing) -> bool:
 
 
 def unused_containers(application: Application, now_s: float, timing: Timing) -> list[ContainerId]:
-    """Containers that were granted and that no node was told to start."""
+    """Containers that an ApplicationMaster was given and that no node was told to start.
+
+    Source: `RMContainerImpl` registers with `ContainerAllocationExpirer` when a container is acquired.
+    """
     return [
         name
         for name, held in application.live.items()
-        if held.state is not ContainerState.RUNNING
+        if held.state is ContainerState.ACQUIRED
         and not held.is_master
         and now_s - held.since_s > timing.allocation_expiry_s
     ]

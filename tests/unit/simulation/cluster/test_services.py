@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -41,11 +42,12 @@ NAME = ApplicationId(7, 1)
 ATTEMPT = ApplicationAttemptId(NAME, 1)
 
 
-def play(story):
+def play(story, **timing):
     async def main():
         spec = ClusterSpec.even(
             "east", nodes=2, size=ResourceVector(4096, 4), epoch=5, queues={"root.a": QueueSpec(60.0, 80.0)}
         )
+        spec = replace(spec, timing=replace(spec.timing, **timing))
         federation = ModelledFederation.of([spec], VirtualClock(), 1)
         federation.begin()
         await asyncio.sleep(2.0)
@@ -154,6 +156,21 @@ def test_allocate_keeps_yarns_order_of_calls():
         assert (await call(cluster, FINISH, b"")).refusal is not None or cluster.manager.applications[NAME].is_over
 
     play(story)
+
+
+def test_a_container_expires_only_after_its_master_was_told_of_it():
+    async def story(cluster):
+        await rpc(cluster, "submitApplication", unmanaged_submission(NAME, home="west", queue="root.a", tag="t"))
+        await call(cluster, REGISTER, REGISTRATION)
+        await call(cluster, ALLOCATE, asking(1))
+        await asyncio.sleep(100.0)  # longer than a container may be unused; the master says nothing
+        late = read_allocate_answer((await call(cluster, ALLOCATE, asking(None, 1))).payload)
+        assert (len(late.grants), late.ended) == (1, ())
+        await asyncio.sleep(100.0)
+        (ended,) = read_allocate_answer((await call(cluster, ALLOCATE, asking(None, 2))).payload).ended
+        assert (ended.container, ended.exit_status) == (late.grants[0].container, -100)
+
+    play(story, allocation_expiry_s=60.0)
 
 
 def test_a_process_that_is_down_or_stopped_is_met_as_over_tcp():
