@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import structlog
 from hypothesis import settings
 
 from shim.lab import Lab, LabSpec
@@ -26,6 +27,17 @@ NOT_RUN = pytest.StashKey[dict[str, int]]()
 def pytest_configure(config: pytest.Config) -> None:
     """Nothing is left out yet."""
     config.stash[NOT_RUN] = {}
+
+
+@pytest.fixture(autouse=True)
+def logging_as_before() -> Iterator[None]:
+    """Let no test change what later ones of its process log."""
+    before, was_configured = structlog.get_config(), structlog.is_configured()
+    yield
+    if was_configured:
+        structlog.configure(**before)
+    else:
+        structlog.reset_defaults()
 
 
 @pytest.hookimpl(trylast=True)  # after -m and -k: what they leave out is not asked for
