@@ -35,6 +35,8 @@ from shim.multicluster.core.splitter import (
     shares_of,
     sizes_of,
     split_strictly,
+    why_too_old,
+    why_unmatched,
 )
 
 __all__ = ["Launches", "MatchSettings", "MatchingSplitter"]
@@ -161,17 +163,11 @@ class MatchingSplitter:
 
     def _why_not(self, demand: Demand, eligible: Mapping[SubClusterId, ClusterCapacity]) -> str:
         """Why these asks are not matched; empty if they are."""
-        if not eligible:
-            return "no sub-cluster can have it: the home says so in its own words"
-        if demand.is_strict and not demand.allowed:
-            return "only the named places will do, and none is named"
-        if demand.key.is_opportunistic:
-            return "such containers queue at nodes"
-        old = [room for room in eligible.values() if room.age_s > self._settings.oldest_s]
-        if old:
-            self.fallbacks += 1
-            return "the view is too old: " + ", ".join(f"{each.subcluster} {each.age_s:.1f} s" for each in old)
-        return ""
+        if said := why_unmatched(demand, eligible):
+            return said
+        said = why_too_old(eligible, self._settings.oldest_s)
+        self.fallbacks += bool(said)
+        return said
 
     def _begin(
         self, demand: Demand, group: LaunchGroup, eligible: Mapping[SubClusterId, ClusterCapacity], home: SubClusterId

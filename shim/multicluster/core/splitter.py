@@ -40,6 +40,8 @@ __all__ = [
     "sizes_of",
     "slots_of",
     "split_strictly",
+    "why_too_old",
+    "why_unmatched",
 ]
 
 _NO_BOUND = 1 << 31
@@ -228,6 +230,22 @@ def may_have(room: ClusterCapacity, demand: Demand) -> bool:
         return False  # such containers need a scheduler that is set up for them: the home knows whether it is
     has_label = not key.label or key.label in room.labels or "*" in room.labels
     return has_label and _fits(key.resource, room.largest)
+
+
+def why_unmatched(demand: Demand, eligible: Mapping[SubClusterId, ClusterCapacity]) -> str:
+    """Why an ask is not matched with free nodes, whatever the view shows; empty if it can be."""
+    if not eligible:
+        return "no sub-cluster can have it: the home says so in its own words"
+    if demand.is_strict and not demand.allowed:
+        return "only the named places will do, and none is named"
+    return "such containers queue at nodes" if demand.key.is_opportunistic else ""
+
+
+def why_too_old(eligible: Mapping[SubClusterId, ClusterCapacity], oldest_s: float) -> str:
+    """Whose view is older than may be, and by how much; empty if all are fresh enough."""
+    old = [room for room in eligible.values() if room.age_s > oldest_s]
+    named = ", ".join(f"{each.subcluster} {each.age_s:.1f} s" for each in old)
+    return f"the view is too old: {named}" if old else ""
 
 
 def _fits(needed: ResourceVector, largest: ResourceVector) -> bool:
