@@ -80,6 +80,25 @@ class ModelledNetwork:
         except TimeoutError as exc:
             raise NoAnswerError(link[1], f"no answer within {timeout_s} s") from exc
 
+    async def ask(  # noqa: D417 - the rest as of `carry`
+        self,
+        gate: ProcessGate,
+        receiver: SubClusterId,
+        kind: str,
+        work: Callable[[], Coroutine[Any, Any, T]],
+        timeout_s: float | None,
+    ) -> T:
+        """Carry a request of a process that may be stopped or dead, before it is sent and when it is answered.
+
+        Args:
+            gate: The sender.
+            timeout_s: How long it waits; None for as long as its calls wait at most.
+        """
+        await gate.through()
+        answer = await self.carry((gate.name, receiver), kind, work, timeout_s=timeout_s or _TIMEOUT_S)
+        await gate.through()
+        return answer
+
     async def _exchange(self, link: tuple[str, str], kind: str, work: Callable[[], Coroutine[Any, Any, T]]) -> T:
         await self._travel(link, kind)
         if self.repeats and kind in _REPEATABLE and self.rng.random() < self.repeats:
@@ -122,14 +141,10 @@ class NetworkedManager(ResourceManager):
 
     async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
         """See `ResourceManager`."""
-        await self._gate.through()
-        link = (self._gate.name, self.subcluster)
         kind = "poll" if request.method == "GET" else "submission"
-        answer = await self._network.carry(
-            link, kind, lambda: self._inner.forward(request), timeout_s=timeout_s or _TIMEOUT_S
+        return await self._network.ask(
+            self._gate, self.subcluster, kind, lambda: self._inner.forward(request), timeout_s
         )
-        await self._gate.through()
-        return answer
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -150,11 +165,7 @@ class NetworkedRPC:
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
         """See `ResourceManagerRPC`."""
-        await self.gate.through()
-        link = (self.gate.name, self.subcluster)
-        answer = await self.network.carry(link, "rpc", lambda: self.inner.call(call), timeout_s=timeout_s or _TIMEOUT_S)
-        await self.gate.through()
-        return answer
+        return await self.network.ask(self.gate, self.subcluster, "rpc", lambda: self.inner.call(call), timeout_s)
 
     async def close(self) -> None:
         """Nothing is open."""
@@ -177,16 +188,10 @@ class _Login:
 
     async def call(self, method: str, payload: bytes, *, timeout_s: float | None = None) -> RPCAnswer:
         """See `SchedulerLogin`."""
-        await self.gate.through()
         kind = "allocate" if method == ALLOCATE else "session"
-        answer = await self.network.carry(
-            (self.gate.name, self.subcluster),
-            kind,
-            lambda: self.service.call(self.attempt, method, payload),
-            timeout_s=timeout_s or _TIMEOUT_S,
+        return await self.network.ask(
+            self.gate, self.subcluster, kind, lambda: self.service.call(self.attempt, method, payload), timeout_s
         )
-        await self.gate.through()
-        return answer
 
     async def close(self) -> None:
         """Nothing is open."""
