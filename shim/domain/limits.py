@@ -9,6 +9,7 @@ import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from enum import Enum
+from itertools import islice
 
 __all__ = ["LIMITS", "MOST_PARTS", "Limit", "TextKind", "count_objection", "objection"]
 
@@ -98,12 +99,18 @@ def _objection_to_queue(text: str) -> str:
     return ""
 
 
-def count_objection(kind: TextKind, texts: Iterable[str]) -> str:
-    """Why a list of texts cannot be taken; empty if it can."""
+def count_objection(kind: TextKind, texts: Iterable[str | bytes]) -> str:
+    """Why a list of texts cannot be taken; empty if it can.
+
+    Args:
+        kind: What they name.
+        texts: As they were understood; bytes where one is not UTF-8. No more are read than there may be, and one.
+    """
     most = LIMITS[kind].most_count
-    for count, text in enumerate(texts, start=1):
-        if count > most:
-            return f"more than {most} of {kind.value}"
-        if said := objection(kind, text):
-            return said
-    return ""
+    found = list(islice(texts, most + 1))
+    if len(found) > most:  # before any of them is looked at: that takes a millionth of a second each
+        return f"more than {most} of {kind.value}"
+    readable = [text for text in found if isinstance(text, str)]
+    if len(readable) < len(found):
+        return f"the {kind.value} is not UTF-8"
+    return next(filter(None, (objection(kind, text) for text in readable)), "")

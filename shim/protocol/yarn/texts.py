@@ -2,12 +2,11 @@
 
 from collections.abc import Iterator, Mapping
 from functools import lru_cache
-from itertools import islice
 
 from google.protobuf.descriptor import Descriptor, FieldDescriptor
 from google.protobuf.message import Message
 
-from shim.domain.limits import LIMITS, TextKind, count_objection
+from shim.domain.limits import TextKind, count_objection
 
 __all__ = ["text_objection"]
 
@@ -41,14 +40,7 @@ _Path = tuple[str, ...]
 def text_objection(request_untrusted: Message) -> str:
     """Why a request's texts cannot be taken; empty if they can."""
     for path, kind in _texts_of(request_untrusted.DESCRIPTOR):
-        most = LIMITS[kind].most_count
-        found = list(islice(_values(request_untrusted, path), most + 1))  # more are not worth a look each
-        if len(found) > most:
-            return f"more than {most} of {kind.value}"
-        texts = [text for text in found if isinstance(text, str)]
-        if len(texts) < len(found):  # protobuf hands out bytes where a text is not UTF-8
-            return f"the {kind.value} is not UTF-8"
-        if said := count_objection(kind, texts):
+        if said := count_objection(kind, _values(request_untrusted, path)):
             return said
     return ""
 
@@ -73,6 +65,7 @@ def _kind_of(field: FieldDescriptor) -> TextKind:
 
 
 def _values(message: Message, path: _Path) -> Iterator[str | bytes]:
+    """The texts of a field; protobuf hands out bytes where one is not UTF-8."""
     name, rest = path[0], path[1:]
     value = getattr(message, name)
     if isinstance(value, (str, bytes)):
