@@ -1,13 +1,12 @@
 """`heddle simulate`: Global and Local Masters and published schedulers on the same workload, in simulated time."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
 
 import typer
 
 from shim.cli import simulate_options as options
 from shim.cli.front import ExitCode, fail
+from shim.cli.job_source import JobSource
 from shim.cli.output import Output, OutputFormat, print_figures, print_rows
 from shim.cli.progress import progress_of_jobs
 from shim.cli.simulate_dag import EPILOG as DAG_EPILOG
@@ -15,15 +14,14 @@ from shim.cli.simulate_dag import dag
 from shim.cli.simulate_yarn import EPILOG as YARN_EPILOG
 from shim.cli.simulate_yarn import yarn
 from shim.errors import BadRequestError
-from shim.simulation.constraints import Constraints, apply_constraints, read_constraints
-from shim.simulation.engine import seeded
+from shim.simulation.constraints import apply_constraints, read_constraints
 from shim.simulation.plots import check_can_plot, plot_outcomes
 from shim.simulation.registry import SCHEDULERS
 from shim.simulation.report import COLUMNS, document, rows
 from shim.simulation.results import Outcome
 from shim.simulation.run import Setting
 from shim.simulation.sweep import Experiment, experiments, sweep
-from shim.simulation.traces import Workload, fixed_jobs, read_trace
+from shim.simulation.traces import Workload
 
 __all__ = ["app"]
 
@@ -54,17 +52,6 @@ Policies:
 app = typer.Typer(invoke_without_command=True, epilog=_EPILOG)
 app.command(epilog=DAG_EPILOG)(dag)
 app.command(epilog=YARN_EPILOG)(yarn)
-
-
-@dataclass(frozen=True, slots=True)
-class _Source:
-    """Where the jobs come from: a trace, or a load of equal jobs with Poisson arrivals."""
-
-    trace: Path | None
-    load: float | None
-    n_jobs: int | None
-    n_tasks: int
-    duration_s: float
 
 
 @app.callback(epilog=_EPILOG)
@@ -115,7 +102,10 @@ def simulate(
             uses_estimates=estimates,
             worker_constraints=required.workers,
         )
-        workload = _read(_Source(trace, load, jobs, tasks, task_s), required, setting)
+        source = JobSource(trace, load, jobs, tasks, task_s)
+        workload = source.read(seed=setting.seed, n_slots=setting.n_slots, usual_jobs=_GENERATED_JOBS)
+        if trace is not None:
+            workload = apply_constraints(workload, required)
         planned = experiments(_policies(compare), setting, seeds)
         outcomes = _run(planned, workload, processes)
         _print(planned, outcomes, output)
@@ -129,23 +119,6 @@ def _policies(compare: str) -> Sequence[str]:
     if not compare:
         raise BadRequestError("say what to compare: --compare POLICY,...; --help names them all")
     return options.names_in(compare)
-
-
-def _read(source: _Source, required: Constraints, setting: Setting) -> Workload:
-    match source:
-        case _Source(trace=Path() as trace, load=None):
-            return apply_constraints(read_trace(trace, first_jobs=source.n_jobs), required)
-        case _Source(trace=None, load=float() as load):
-            return fixed_jobs(
-                seeded(setting.seed, "arrivals"),
-                n_jobs=source.n_jobs or _GENERATED_JOBS,
-                n_tasks=source.n_tasks,
-                duration_s=source.duration_s,
-                load=load,
-                n_slots=setting.n_slots,
-            )
-        case _:
-            raise BadRequestError("give either --trace FILE or --load PART")
 
 
 def _run(planned: Sequence[Experiment], workload: Workload, processes: int) -> list[Outcome]:

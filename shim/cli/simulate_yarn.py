@@ -9,13 +9,12 @@ import structlog
 
 from shim.cli import simulate_options as options
 from shim.cli.front import ExitCode, fail
+from shim.cli.job_source import JobSource
 from shim.cli.output import Output, OutputFormat, print_figures, print_rows
 from shim.domain.resources import ResourceVector
 from shim.errors import BadRequestError, ConfigError
 from shim.simulation.cluster.jobs import jobs_of
 from shim.simulation.cluster.spec import ClusterSpec
-from shim.simulation.engine import seeded
-from shim.simulation.traces import fixed_jobs, read_trace
 from shim.simulation.yarn_sim.run import Front, YarnOutcome, YarnSetting, play
 
 __all__ = ["EPILOG", "yarn"]
@@ -36,6 +35,7 @@ heddle simulate yarn --compare heddle,dealt,one-cluster --load 0.7 --jobs 60 --t
 _FRONTS = ("heddle", "dealt", "one-cluster")
 _CONTAINER = ResourceVector(1024, 1)
 _EPOCHS = 1000
+_GENERATED_JOBS = 60
 _COLUMNS = (
     ("FRONT", "front"),
     ("JOBS", "jobs"),
@@ -73,23 +73,14 @@ def yarn(
     """
     structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.CRITICAL))
     try:
-        fronts = _fronts(compare, is_clear=(trace is None) != (load is None))
+        fronts = _fronts(compare)
+        source = JobSource(trace, load, jobs, tasks, task_s)
+        workload = source.read(seed=seed, n_slots=clusters * workers * slots, usual_jobs=_GENERATED_JOBS)
         sections = "" if config is None else config.read_text("utf-8")
         made = tuple(
             ClusterSpec.even(f"c{number + 1}", nodes=workers, size=_of(slots), epoch=_EPOCHS * (number + 1))
             for number in range(clusters)
         )
-        if trace is not None:
-            workload = read_trace(trace, first_jobs=jobs)
-        else:
-            workload = fixed_jobs(
-                seeded(seed, "arrivals"),
-                n_jobs=jobs or 60,
-                n_tasks=tasks,
-                duration_s=task_s,
-                load=load or 0.0,
-                n_slots=clusters * workers * slots,
-            )
         setting = YarnSetting(clusters=made, config=sections, seed=seed, hop_s=hop_ms / 1000.0)
         listed = jobs_of(workload, size=_CONTAINER, master=_CONTAINER)
         _print({name: play(_behind(name, setting), listed) for name in fronts}, output)
@@ -97,21 +88,15 @@ def yarn(
         fail(f"heddle simulate yarn: {error}", ExitCode.USAGE)
 
 
-def _fronts(compare: str, *, is_clear: bool) -> list[str]:
+def _fronts(compare: str) -> list[str]:
     """What is compared.
 
-    Args:
-        compare: As given.
-        is_clear: Whether it is said where jobs come from.
-
     Raises:
-        BadRequestError: If a front is unknown, or it is not clear.
+        BadRequestError: If a front is unknown.
     """
     fronts = options.names_in(compare)
     if unknown := [name for name in fronts if name not in _FRONTS]:
         raise BadRequestError(f"there is no front {unknown[0]!r}; there are: {', '.join(_FRONTS)}")
-    if not is_clear:
-        raise BadRequestError("give either --trace FILE or --load PART")
     return fronts
 
 
