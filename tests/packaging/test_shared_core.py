@@ -26,8 +26,19 @@ EXCEPTIONS = {
 }
 """Scheduling modules that one side alone reaches for good, and why."""
 
-LEAST = {"production": 0.23, "simulation": 0.56}
-"""What each side shared when it was last looked at, rounded down: raise it up to 0.90, never lower it."""
+YARN_SIM = ("shim.simulation.yarn_sim", "shim.simulation.storms", "shim.simulation.cluster")
+"""The world that assembles production itself: with it, everything that runs is simulated, whatever else decides."""
+
+LEAST = {
+    ("all worlds", "production"): 0.90,
+    ("all worlds", "simulation"): 0.85,
+    ("direct", "production"): 0.22,
+    ("direct", "simulation"): 0.55,
+}
+"""What each side shared when it was last looked at, rounded down: raise it up to 0.90, never lower it.
+
+`direct` leaves yarn-sim out: it tells how much of what real clusters run is behind the published figures.
+"""
 
 
 def modules():
@@ -82,25 +93,36 @@ def reached(starts, stops):
     return {module for module in seen if schedules(module)}
 
 
-@pytest.fixture(scope="module")
-def sides():
+def sides_of(left_out=()):
+    simulators = [name for name in MODULES if name.startswith("shim.simulation") and not name.startswith(left_out)]
     return {
         "production": reached([name for name in MODULES if name.startswith("shim.app")], NOT_PRODUCTION),
-        "simulation": reached([name for name in MODULES if name.startswith("shim.simulation")], NOT_SIMULATION),
+        "simulation": reached(simulators, NOT_SIMULATION),
     }
+
+
+@pytest.fixture(scope="module")
+def worlds():
+    return {"all worlds": sides_of(), "direct": sides_of(YARN_SIM)}
+
+
+@pytest.fixture(scope="module")
+def sides(worlds):
+    return worlds["direct"]
 
 
 def lines(found):
     return sum(MODULES[module][1] for module in found)
 
 
-@pytest.mark.parametrize("side", LEAST)
-def test_production_and_simulation_share_their_scheduling(sides, side):
+@pytest.mark.parametrize(("world", "side"), LEAST)
+def test_production_and_simulation_share_their_scheduling(worlds, world, side):
+    sides = worlds[world]
     both = sides["production"] & sides["simulation"]
     counted = sides[side] - EXCEPTIONS.keys()
     shared = lines(both) / lines(counted)
     alone = "\n".join(f"{MODULES[module][1]:5} {module}" for module in sorted(counted - both))
-    assert shared >= LEAST[side], f"{side} shares {shared:.1%} of its scheduling; alone it has\n{alone}"
+    assert shared >= LEAST[world, side], f"{side} shares {shared:.1%} of its scheduling; alone it has\n{alone}"
 
 
 def test_the_cycle_runs_on_both_sides(sides):
