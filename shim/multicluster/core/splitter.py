@@ -242,7 +242,7 @@ def why_unmatched(demand: Demand, eligible: Mapping[SubClusterId, ClusterCapacit
 
 
 def why_too_old(eligible: Mapping[SubClusterId, ClusterCapacity], oldest_s: float) -> str:
-    """Whose view is older than may be, and by how much; empty if all are fresh enough."""
+    """Name the sub-clusters with too old a view, and its age; empty if all are fresh enough."""
     old = [room for room in eligible.values() if room.age_s > oldest_s]
     named = ", ".join(f"{each.subcluster} {each.age_s:.1f} s" for each in old)
     return f"the view is too old: {named}" if old else ""
