@@ -1,4 +1,4 @@
-"""Where simulated jobs come from, as the options of `heddle simulate` and `heddle simulate yarn` say."""
+"""The source of simulated jobs, as the options of `heddle simulate` and `heddle simulate yarn` name it."""
 
 from dataclasses import dataclass
 from pathlib import Path

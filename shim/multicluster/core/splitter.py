@@ -233,7 +233,7 @@ def may_have(room: ClusterCapacity, demand: Demand) -> bool:
 
 
 def why_unmatched(demand: Demand, eligible: Mapping[SubClusterId, ClusterCapacity]) -> str:
-    """Why an ask is not matched with free nodes, whatever the view shows; empty if it can be."""
+    """Reason that an ask is not matched with free nodes, whatever the view shows; empty if it can be."""
     if not eligible:
         return "no sub-cluster can have it: the home says so in its own words"
     if demand.is_strict and not demand.allowed:
