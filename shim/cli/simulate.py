@@ -11,6 +11,8 @@ from shim.cli.output import Output, OutputFormat, print_figures, print_rows
 from shim.cli.progress import progress_of_jobs
 from shim.cli.simulate_dag import EPILOG as DAG_EPILOG
 from shim.cli.simulate_dag import dag
+from shim.cli.simulate_policies import EPILOG as POLICIES_EPILOG
+from shim.cli.simulate_policies import policies
 from shim.cli.simulate_yarn import EPILOG as YARN_EPILOG
 from shim.cli.simulate_yarn import yarn
 from shim.errors import BadRequestError
@@ -42,6 +44,8 @@ heddle simulate dag data/tpch_decima --compare fair,fifo,drf
 
 heddle simulate yarn --load 0.7 --jobs 60
 
+heddle simulate policies --kind data --compare fifo,fair,delay
+
 Job delay is completion - arrival - longest task. Percentiles are nearest rank. SHORT and LONG are mean delays.
 
 Policies:
@@ -52,6 +56,7 @@ Policies:
 app = typer.Typer(invoke_without_command=True, epilog=_EPILOG)
 app.command(epilog=DAG_EPILOG)(dag)
 app.command(epilog=YARN_EPILOG)(yarn)
+app.command(epilog=POLICIES_EPILOG)(policies)
 
 
 @app.callback(epilog=_EPILOG)

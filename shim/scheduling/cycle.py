@@ -101,7 +101,14 @@ def _deficits(snapshot: Snapshot, policy: Policy, standings: Standings | None) -
 
 
 def place(snapshot: Snapshot, policy: Policy, state: CycleState, turns: Sequence[Turn]) -> Plan:
-    """Step 4: what is offered goes first to whom it was offered for; then each request in its turn."""
+    """Step 4: what is offered goes first to whom it was offered for; then each request in its turn.
+
+    A policy that places by a kernel of its own bids for nothing, and leaves what is offered.
+    """
+    kernel = policy.placement.kernel
+    if kernel is not None:
+        plan = kernel(snapshot, state.memory, turns)
+        return replace(plan, declined=[offer.number for offer in snapshot.offers], turns=turns)
     draft = Draft(snapshot, policy, state, turns)
     for offer in snapshot.offers:
         draft.use_offer(offer)

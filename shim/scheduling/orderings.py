@@ -11,7 +11,15 @@ from numpy.typing import NDArray
 from shim.scheduling.job_table import Column, FloatArray
 from shim.scheduling.snapshot import Snapshot
 
-__all__ = ["OrderingKernel", "estimated_work", "fewest_unfinished", "first_come", "learnt_work", "least_share"]
+__all__ = [
+    "OrderingKernel",
+    "estimated_work",
+    "fewest_running",
+    "fewest_unfinished",
+    "first_come",
+    "learnt_work",
+    "least_share",
+]
 
 OrderingKernel = Callable[[Snapshot, NDArray[np.intp]], FloatArray]
 """From a snapshot and rows of its requests, intp array of shape (n,), to one key for each, float64 of shape (n,)."""
@@ -20,6 +28,11 @@ OrderingKernel = Callable[[Snapshot, NDArray[np.intp]], FloatArray]
 def first_come(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
     """Arrival of the job, in seconds."""
     return snapshot.of_job(Column.ARRIVED_S, rows)
+
+
+def fewest_running(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:
+    """Number of the job's tasks that run: equal shares of slots between jobs."""
+    return snapshot.of_job(Column.RUNNING, rows)
 
 
 def fewest_unfinished(snapshot: Snapshot, rows: NDArray[np.intp]) -> FloatArray:

@@ -1,13 +1,13 @@
 """A scheduling policy as data: ordering x placement x commitment x reallocation, and the facts that it needs."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import Enum
 from types import MappingProxyType
 from typing import Protocol
 
 from shim.scheduling.orderings import OrderingKernel
-from shim.scheduling.plan import Plan
+from shim.scheduling.plan import Plan, Turn
 from shim.scheduling.snapshot import Scope, Snapshot
 
 __all__ = [
@@ -19,6 +19,7 @@ __all__ = [
     "NodeChoice",
     "Ordering",
     "Placement",
+    "PlacementKernel",
     "Policy",
     "Problem",
     "QueueOrder",
@@ -115,11 +116,19 @@ class NodeChoice(Enum):
     """One node after the other, each to the full."""
 
 
+PlacementKernel = Callable[[Snapshot, dict[str, object], Sequence[Turn]], Plan]
+"""From a snapshot, what the policy remembers (written by it, under its name), and the turns in their order to a plan.
+
+It is pure but for that memory, draws nothing, and grants by `OpenRoom`, so that it never grants more than there is.
+"""
+
+
 @dataclass(frozen=True, slots=True)
 class Placement:
     """Where.
 
     Attributes:
+        kernel: Decides by itself instead of a search; `cells` and `nodes` then say nothing.
         scope: How closely a grant names its place: a node, or a cluster whose own scheduler picks the node. Nodes are
             matched in either case, so that nothing is counted on twice.
     """
@@ -127,6 +136,7 @@ class Placement:
     cells: CellChoice
     nodes: NodeChoice
     scope: Scope = Scope.NODE
+    kernel: PlacementKernel | None = None
 
     def __post_init__(self) -> None:
         if (self.cells is CellChoice.BY_ROOM) != (self.nodes is NodeChoice.PACK):

@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from types import MappingProxyType
 
 from shim.errors import BadRequestError
+from shim.scheduling.policies.delay import DELAY
 from shim.scheduling.policies.drf import DRF
+from shim.scheduling.policies.fair import FAIR
 from shim.scheduling.policies.fewest_tasks import FEWEST_TASKS
 from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
@@ -58,7 +60,7 @@ KINDS: Mapping[str, PolicyKind] = MappingProxyType(
     {
         kind.name: kind
         for kind in (
-            *map(_kind, (FIFO, FEWEST_TASKS, LEARNT_WORK, DRF, MEGHA, HEDDLE, HEDDLE_ESTIMATES)),
+            *map(_kind, (FIFO, FAIR, FEWEST_TASKS, LEARNT_WORK, DRF, MEGHA, HEDDLE, HEDDLE_ESTIMATES, DELAY)),
             *_WITHOUT_A_CYCLE,
         )
     }

@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from shim.domain.messages import Need, Rank
 from shim.scheduling.job_table import Column, FloatArray, JobColumns, JobTable
+from shim.scheduling.knowledge import NOTHING_KNOWN, Knowledge
 from shim.scheduling.node_index import Cell, NodeIndex, SharedNodes
 
 __all__ = [
@@ -191,7 +192,9 @@ class Running:
     """Running containers, by row; all arrays of shape (n_running,) but for the demands.
 
     Attributes:
-        since_s: When each was granted; nothing says when it will end.
+        since_s: When each was granted.
+        expected_s: How long it was expected to run when it was granted; 0 where nothing was known. Nothing says when it
+            will end.
         may_be_taken: Whether it may be taken back: never an ApplicationMaster's own.
     """
 
@@ -200,6 +203,7 @@ class Running:
     node: IntArray = field(default_factory=lambda: np.zeros(0, dtype=np.int64))
     demand: IntArray = field(default_factory=lambda: np.zeros((0, 0), dtype=np.int64))
     since_s: FloatArray = field(default_factory=lambda: np.zeros(0))
+    expected_s: FloatArray = field(default_factory=lambda: np.zeros(0))
     may_be_taken: NDArray[np.bool_] = field(default_factory=lambda: np.zeros(0, dtype=np.bool_))
 
 
@@ -234,6 +238,7 @@ class Snapshot:
         jobs: float64 array of shape (len(Column), n_rows): jobs (attempts) with what is known and learnt of them.
         offers: Room that is kept for this Global Master.
         version: Grows with each change of what is free; a plan of an older one is verified anew.
+        knowledge: Of graphs, former runs, tags and constraints, as far as there is any.
     """
 
     now_s: float
@@ -245,6 +250,7 @@ class Snapshot:
     running: Running = _NOTHING_RUNS
     offers: tuple[OfferedRoom, ...] = ()
     version: int = 0
+    knowledge: Knowledge = NOTHING_KNOWN
 
     def of_job(self, column: Column, rows: NDArray[np.intp]) -> FloatArray:
         """One number of the jobs of some requests."""

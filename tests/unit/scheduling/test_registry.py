@@ -19,7 +19,7 @@ def test_a_policy_whose_world_is_another_is_refused_there():
 
 
 def test_a_name_that_is_none_or_has_no_cycle_is_refused():
-    with pytest.raises(BadRequestError, match="choose one of fifo, fewest-tasks"):
+    with pytest.raises(BadRequestError, match="choose one of fifo, fair, fewest-tasks"):
         policy_for("best", World.DIRECT)
     with pytest.raises(BadRequestError, match="no scheduling cycle"):
         policy_for("sparrow", World.DIRECT)

@@ -1,0 +1,96 @@
+"""`heddle simulate policies`: policies of the scheduling core on jobs that tell them apart."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from shim.cli import simulate_options as options
+from shim.cli.front import ExitCode, fail
+from shim.cli.output import Output, OutputFormat, print_figures, print_rows
+from shim.errors import BadRequestError
+from shim.scheduling.policy import WORKLOAD_FACTS, World
+from shim.scheduling.registry import policy_for
+from shim.simulation.policy_runs import RunFigures, run_policy
+from shim.simulation.policy_runs.workloads import KINDS_OF_JOBS, jobs_of_kind, swim_jobs
+
+__all__ = ["EPILOG", "policies"]
+
+EPILOG = """\
+Examples:
+
+heddle simulate policies --kind data --compare fifo,fair,delay --jobs 300 --load 0.9
+
+heddle simulate policies --swim FB-2009_samples_24_times_1hr_0.tsv --compare fair,delay --jobs 500
+
+The policies are those of `heddle policy kinds`; docs/policies.md has a table of each.
+"""
+_COLUMNS = (
+    ("POLICY", "policy"),
+    ("SEED", "seed"),
+    ("MEAN s", "mean"),
+    ("P50", "p50"),
+    ("P95", "p95"),
+    ("MAKESPAN", "makespan"),
+    ("USE %", "busy"),
+    ("NODE %", "node_local"),
+    ("RACK %", "rack_local"),
+    ("MET", "met"),
+    ("MISSED", "missed"),
+)
+_MOST_JOBS = 100_000
+
+Kind = Annotated[str, typer.Option(help=f"What jobs are like: {', '.join(KINDS_OF_JOBS)}", metavar="KIND")]
+Swim = Annotated[Path | None, typer.Option(help="A file of SWIM's traces instead; places of blocks are drawn")]
+Jobs = Annotated[int, typer.Option(help="How many jobs", min=1, max=_MOST_JOBS)]
+Nodes = Annotated[int, typer.Option(help="How many nodes, twenty in each rack", min=1, max=20_000)]
+Load = Annotated[
+    float, typer.Option(help="Part of the capacity that the jobs use while they arrive", min=0.01, max=5.0)
+]
+
+
+def policies(
+    *,
+    compare: options.Compare = "fifo,fair,delay",
+    kind: Kind = "data",
+    swim: Swim = None,
+    jobs: Jobs = 200,
+    nodes: Nodes = 100,
+    load: Load = 0.9,
+    seed: options.Seed = 1,
+    seeds: options.Seeds = 1,
+    output: Output = OutputFormat.TABLE,
+) -> None:
+    """Compare policies on jobs drawn for them: real cycles of the scheduling core, tasks that only take time.
+
+    The same seed gives the same result on any machine.
+    """
+    try:
+        names = options.names_in(compare)
+        chosen = [policy_for(name, World.DIRECT, WORKLOAD_FACTS) for name in names]
+        rows: list[dict[str, Any]] = []
+        for each in range(seed, seed + seeds):
+            drawn, site = swim_jobs(swim, each, jobs, nodes) if swim else jobs_of_kind(kind)(each, jobs, nodes, load)
+            rows += [_row(policy.name, each, run_policy(drawn, site, policy)) for policy in chosen]
+    except (BadRequestError, OSError) as error:
+        fail(f"heddle simulate policies: {error}", ExitCode.USAGE)
+    if output is OutputFormat.TABLE:
+        print_figures([{key: str(value) for key, value in row.items()} for row in rows], _COLUMNS)
+    else:
+        print_rows(rows, (), output)
+
+
+def _row(name: str, seed: int, figures: RunFigures) -> dict[str, Any]:
+    return {
+        "policy": name,
+        "seed": seed,
+        "mean": round(figures.mean_s, 1),
+        "p50": round(figures.percentile_s(50), 1),
+        "p95": round(figures.percentile_s(95), 1),
+        "makespan": round(figures.makespan_s, 1),
+        "busy": round(100 * figures.busy, 1),
+        "node_local": round(100 * figures.node_local, 1),
+        "rack_local": round(100 * figures.rack_local, 1),
+        "met": figures.met,
+        "missed": figures.missed,
+    }

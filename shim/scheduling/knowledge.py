@@ -1,0 +1,44 @@
+"""What is known of jobs beyond numbers: their graphs, what former runs were like, tags and constraints.
+
+Everything here may be missing: a policy that needs it says so (`Policy.needs`), and falls back to its order where it
+is not there. Times are learnt or stated, never the true ones.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from types import MappingProxyType
+
+__all__ = ["NOTHING_KNOWN", "Knowledge", "StageOutline"]
+
+
+@dataclass(frozen=True, slots=True)
+class StageOutline:
+    """A stage as far as it is known before it ran.
+
+    Attributes:
+        n_tasks: How many tasks it has.
+        expected_s: How long one is expected to run.
+        demand: Amount of each resource type for one of them.
+        parents: Numbers of the stages that end before it begins.
+    """
+
+    n_tasks: int
+    expected_s: float
+    demand: tuple[int, ...]
+    parents: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Knowledge:
+    """By row of the job or request.
+
+    Attributes:
+        graphs: Stages of a job, by the job's row.
+        finished: Ended tasks of each stage of a job, by the job's row.
+    """
+
+    graphs: Mapping[int, tuple[StageOutline, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    finished: Mapping[int, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
+
+
+NOTHING_KNOWN = Knowledge()

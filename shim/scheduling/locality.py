@@ -1,0 +1,81 @@
+"""How near its data a request's containers may start, and how long to wait for that.
+
+Source: Zaharia et al., "Delay Scheduling", EuroSys 2010, section 3.5.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shim.scheduling.snapshot import IntArray, Preferred, Scope, Snapshot
+
+__all__ = ["Level", "Places", "expected_locality", "local_chance", "longest_wait_s", "places_of", "skips_for_locality"]
+
+
+class Level:
+    """How near: the lower the nearer."""
+
+    NODE = 0
+    RACK = 1
+    ANY = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Places:
+    """Where a request's containers are wanted.
+
+    Attributes:
+        nodes: int64 array of shape (n,): rows of nodes that hold data, with `counts`, how many are wanted at each.
+        near: int64 array of shape (m,): rows of nodes of the racks and clusters that were named.
+    """
+
+    nodes: IntArray
+    counts: IntArray
+    near: IntArray
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether nothing was named, so that nothing is worth waiting for."""
+        return not self.nodes.size and not self.near.size
+
+
+def places_of(snapshot: Snapshot, preferred: Sequence[Preferred]) -> Places:
+    """The places of one request; what is named as a cluster counts as near."""
+    at = [(each.place, each.count) for each in preferred if each.scope is Scope.NODE and each.count > 0]
+    rows, counts = np.array(at, dtype=np.int64).reshape(-1, 2).T
+    racks = [each.place for each in preferred if each.scope is Scope.RACK and each.count > 0]
+    is_near = np.isin(snapshot.nodes.racks, racks) if racks and len(snapshot.nodes.racks) else None
+    if is_near is None:
+        is_near = np.zeros(len(snapshot.nodes), dtype=np.bool_)
+    clusters = {each.place for each in preferred if each.scope is Scope.CLUSTER and each.count > 0}
+    for cell in snapshot.nodes.cells:
+        if cell.cluster in clusters:
+            is_near[cell.rows] = True
+    return Places(rows, counts, np.flatnonzero(is_near).astype(np.int64))
+
+
+def local_chance(share: float, skips: float) -> float:
+    """Chance that one of so many offers is local, where this share of the nodes holds data."""
+    return 1.0 - math.pow(1.0 - share, skips)
+
+
+def expected_locality(n_tasks: int, n_nodes: int, replicas: int, skips: float) -> float:
+    """Part of a job's tasks that start at their data with so many skips: the exact sum over its unlaunched tasks.
+
+    l(D) = (1/N) sum over K = 1..N of 1 - (1 - K/M)^(R D); where K >= M every offer is local.
+    """
+    parts = [1.0 - math.pow(max(0.0, 1.0 - left / n_nodes), replicas * skips) for left in range(1, n_tasks + 1)]
+    return sum(parts) / n_tasks
+
+
+def skips_for_locality(locality: float, n_tasks: int, n_nodes: int, replicas: int) -> float:
+    """Skips that give at least this locality: D >= -(M/R) ln((1 - l) N / (1 + (1 - l) N))."""
+    missed = (1.0 - locality) * n_tasks
+    return -(n_nodes / replicas) * math.log(missed / (1.0 + missed))
+
+
+def longest_wait_s(skips: float, task_s: float, n_slots: int) -> float:
+    """Seconds in which so many offers come when every slot is busy and tasks run so long: D T / S."""
+    return skips * task_s / n_slots

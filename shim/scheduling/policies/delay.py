@@ -1,0 +1,155 @@
+"""Delay scheduling: a request that could not start at its data is passed by for a while, instead of starting far away.
+
+A request waits for a node that it named, then for a rack, each for so many seconds or so many *skips* (nodes with room
+that were passed by), whichever ends first. Once it has started at a level it may go on there; nearer resets it.
+
+Source: Zaharia et al., EuroSys 2010, algorithm 2 and section 4.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shim.scheduling.job_table import Column, FloatArray
+from shim.scheduling.locality import Level, Places, places_of
+from shim.scheduling.open_room import OpenRoom
+from shim.scheduling.orderings import fewest_running
+from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
+from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
+from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
+
+__all__ = ["DELAY", "DelayRules", "delay_scheduling"]
+
+_NAME = "delay"
+_PREFERRED, _ROOM = Reason(ReasonCode.PREFERRED), Reason(ReasonCode.ROOM)
+_MOST_OF_A_TASK = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class DelayRules:
+    """How long a request waits.
+
+    Attributes:
+        node_s: Seconds for a named node; never more than half of what a container is expected to run.
+        rack_s: Seconds more for a named rack.
+        node_skips: Nodes with room that it lets pass for a named node.
+        rack_skips: Nodes more for a named rack.
+    """
+
+    node_s: float = 5.0
+    rack_s: float = 5.0
+    node_skips: float = math.inf
+    rack_skips: float = math.inf
+
+
+@dataclass(slots=True)
+class _Wait:
+    """Where one request stands; `of` tells it from a later one in the same row."""
+
+    of: tuple[float, ...]
+    level: int = Level.NODE
+    since_s: float | None = None
+    skips: int = 0
+
+    def reset(self, level: int) -> None:
+        self.level, self.since_s, self.skips = level, None, 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    """See the module."""
+
+    rules: DelayRules
+
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
+        room, before = OpenRoom(snapshot), memory.get(_NAME)
+        waits = before if isinstance(before, dict) else {}
+        kept: dict[int, _Wait] = {}
+        for turn in turns:
+            identity = _identity(snapshot, turn.request)
+            wait = waits.get(turn.request)
+            if not isinstance(wait, _Wait) or wait.of != identity:
+                wait = _Wait(identity)
+            kept[turn.request] = wait
+            if room.has_room(turn.request):
+                places = places_of(snapshot, snapshot.requests.prefers(turn.request))
+                self._place(snapshot, room, turn.request, places, wait)
+        memory[_NAME] = kept
+        return room.plan()
+
+    def _place(self, snapshot: Snapshot, room: OpenRoom, request: int, places: Places, wait: _Wait) -> None:
+        is_strict = bool(snapshot.requests.numbers[RequestColumn.STRICT, request])
+        if places.is_empty and not is_strict:
+            room.fill(request, np.flatnonzero(room.slots(request)), room.left(request), _ROOM)
+            return
+        for node, count in zip(places.nodes.tolist(), places.counts.tolist(), strict=True):
+            if room.grant(request, node, min(count, room.left(request)), _PREFERRED):
+                wait.reset(Level.NODE)
+        limits = self._limits(snapshot, request)
+        for level, nodes in ((Level.RACK, places.near), (Level.ANY, np.arange(len(snapshot.nodes)))):
+            if is_strict and level == Level.ANY:
+                break
+            self._beyond(snapshot, room, request, nodes, wait, level, limits)
+        if room.left(request) and wait.since_s is not None:
+            until_s = wait.since_s + sum(limits[wait.level : Level.ANY, 0])
+            until = until_s if math.isfinite(until_s) else None
+            room.hold(request, Reason(ReasonCode.WAITS_FOR_PLACE, (("until_s", until_s),)), until)
+
+    def _beyond(
+        self,
+        snapshot: Snapshot,
+        room: OpenRoom,
+        request: int,
+        nodes: IntArray,
+        wait: _Wait,
+        level: int,
+        limits: FloatArray,
+    ) -> None:
+        """Start what is left farther from its data, on the nodes that come after it has waited long enough."""
+        found = nodes[room.slots(request)[nodes] > 0]
+        if not room.left(request) or not found.size:
+            return
+        if wait.level < level:
+            if wait.since_s is None:
+                wait.since_s = snapshot.now_s
+            waited_s, skips = limits[wait.level : level].sum(axis=0)
+            if snapshot.now_s - wait.since_s < waited_s:
+                n_passed = int(min(len(found), max(0.0, skips - wait.skips)))
+                if level == Level.ANY:
+                    wait.skips += n_passed
+                found = found[n_passed:]
+        if room.fill(request, found, room.left(request), _PREFERRED if level == Level.RACK else _ROOM):
+            wait.reset(level)
+
+    def _limits(self, snapshot: Snapshot, request: int) -> FloatArray:
+        """[seconds, skips] for a node and for a rack: float64 array of shape (2, 2)."""
+        rules = self.rules
+        limits = np.array([[rules.node_s, rules.node_skips], [rules.rack_s, rules.rack_skips]])
+        expected_s = float(snapshot.requests.times[RequestTime.EXPECTED_S, request])
+        total_s = float(limits[:, 0].sum())
+        if math.isfinite(total_s) and 0.0 < _MOST_OF_A_TASK * expected_s < total_s:
+            limits[:, 0] *= _MOST_OF_A_TASK * expected_s / total_s
+        return limits
+
+
+def _identity(snapshot: Snapshot, request: int) -> tuple[float, ...]:
+    numbers = snapshot.requests.numbers
+    job = int(numbers[RequestColumn.JOB, request])
+    return (job, snapshot.jobs[Column.ARRIVED_S, job], float(numbers[RequestColumn.PRIORITY, request]))
+
+
+def delay_scheduling(rules: DelayRules) -> Policy:
+    """Delay scheduling with other waits."""
+    return Policy(
+        _NAME,
+        Ordering(fewest_running),
+        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=_Kernel(rules)),
+        summary="waits for a node that holds the data, then for its rack, before it starts elsewhere",
+        source="Zaharia et al., EuroSys 2010",
+        needs=frozenset({Fact.LOCALITY}),
+    )
+
+
+DELAY = delay_scheduling(DelayRules())

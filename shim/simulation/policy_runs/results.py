@@ -1,0 +1,54 @@
+"""What a run of a policy gave."""
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from shim.scheduling.job_table import FloatArray
+
+__all__ = ["RunFigures"]
+
+
+@dataclass(slots=True)
+class RunFigures:
+    """Counts and times of one run.
+
+    Attributes:
+        starts: Tasks that started at their data, in the rack of it, and elsewhere; those without data are not in it.
+        response_s: From arrival to end, by job; NaN for one that has not ended.
+        longest_wait_s: The longest that a ready stage waited for its first container.
+        cycles: How many were run.
+        met: Jobs with a deadline that met it; `missed` likewise.
+        makespan_s: When the last job ended.
+        busy: Part of the capacity of the scarcest resource that was in use, over the run.
+        solver_plans: Plans that a solver made.
+    """
+
+    response_s: FloatArray
+    starts: list[int] = field(default_factory=lambda: [0, 0, 0])
+    longest_wait_s: float = 0.0
+    cycles: int = 0
+    met: int = 0
+    missed: int = 0
+    makespan_s: float = 0.0
+    busy: float = 0.0
+    solver_plans: int = 0
+
+    @property
+    def node_local(self) -> float:
+        """Part of the tasks with data that started at it."""
+        return self.starts[0] / max(1, sum(self.starts))
+
+    @property
+    def rack_local(self) -> float:
+        """Part that started at it or in its rack."""
+        return (self.starts[0] + self.starts[1]) / max(1, sum(self.starts))
+
+    @property
+    def mean_s(self) -> float:
+        """Mean response of a job."""
+        return float(np.mean(self.response_s))
+
+    def percentile_s(self, percent: float) -> float:
+        """Response that this part of the jobs does not exceed."""
+        return float(np.percentile(self.response_s, percent, method="inverted_cdf"))

@@ -1,0 +1,26 @@
+"""What each policy is for, on jobs drawn for it: small runs of the tables in docs/policies.md."""
+
+from functools import cache
+
+import pytest
+
+from shim.scheduling.policy import WORKLOAD_FACTS, World
+from shim.scheduling.registry import policy_for
+from shim.simulation.policy_runs import RunFigures, run_policy
+from shim.simulation.policy_runs.workloads import KINDS_OF_JOBS
+
+SEEDS = [1, 2, 3]
+
+
+@cache
+def figures(policy: str, kind: str, seed: int, n_jobs: int = 120, n_nodes: int = 50, load: float = 1.1) -> RunFigures:
+    jobs, site = KINDS_OF_JOBS[kind](seed, n_jobs, n_nodes, load)
+    return run_policy(jobs, site, policy_for(policy, World.DIRECT, WORKLOAD_FACTS))
+
+
+@pytest.mark.parametrize("seed", SEEDS)
+def test_delay_scheduling_keeps_tasks_at_their_data_and_ends_small_jobs_sooner(seed):
+    fifo, fair, delay = (figures(each, "data", seed) for each in ("fifo", "fair", "delay"))
+    assert delay.node_local > fair.node_local + 0.10
+    assert delay.percentile_s(50) < fair.percentile_s(50) < fifo.percentile_s(50)
+    assert delay.makespan_s < 1.05 * fair.makespan_s

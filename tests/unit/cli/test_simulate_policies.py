@@ -1,0 +1,42 @@
+"""`heddle simulate policies`: what it prints, and what it says when something is wrong."""
+
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from shim.cli.main import app
+
+
+def simulate(*words):
+    return CliRunner().invoke(app, ["simulate", "policies", *words])
+
+
+def test_a_row_for_each_policy_and_seed_with_figures():
+    told = simulate("--jobs", "8", "--nodes", "10", "--compare", "fair,delay", "--seeds", "2", "-o", "json")
+    rows = json.loads(told.stdout)
+    assert [(row["policy"], row["seed"]) for row in rows] == [("fair", 1), ("delay", 1), ("fair", 2), ("delay", 2)]
+    assert all(row["mean"] > 0 for row in rows)
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        (("--kind", "odd"), "there is no kind 'odd'"),
+        (("--compare", "nothing"), "there is no policy 'nothing'"),
+        (("--compare", "sparrow"), "has no scheduling cycle"),
+    ],
+)
+def test_what_is_wrong_is_said(words, says):
+    told = simulate(*words)
+    assert told.exit_code == 2
+    assert says in told.stderr
+
+
+def test_lines_of_swim_become_jobs(tmp_path):
+    file = tmp_path / "swim.tsv"
+    file.write_text("job0\t1\t0\t300000000\t0\t0\njob1\t2\t1\t0\t0\t0\n")
+    told = simulate("--swim", str(file), "--compare", "delay", "--nodes", "20", "-o", "json")
+    assert json.loads(told.stdout)[0]["rack_local"] == 100.0
+    file.write_text("job0\tsoon\n")
+    assert "line 1 is no job of SWIM" in simulate("--swim", str(file)).stderr
