@@ -11,11 +11,12 @@ Source: Grandl, Chowdhury, Akella, Ananthanarayanan, Altruistic Scheduling in Mu
 """
 
 from altruism.graph import Progress, StageGraph, StageGraphError
-from altruism.justify import justify_right
+from altruism.justify import justify_in_room, justify_right
 from altruism.lending import LeftoverOrder, PlannedJob, adopt_plans, due_tasks, room_over_time, share_out
 from altruism.packing import Packer, Packing, alignment, pack_backward, pack_forward
 from altruism.plan import JobPlan, plan_job
 from altruism.profile import RoomProfile
+from altruism.ranks import stage_ranks
 from altruism.shares import drf_shares
 
 __all__ = [
@@ -32,10 +33,12 @@ __all__ = [
     "alignment",
     "drf_shares",
     "due_tasks",
+    "justify_in_room",
     "justify_right",
     "pack_backward",
     "pack_forward",
     "plan_job",
     "room_over_time",
     "share_out",
+    "stage_ranks",
 ]

@@ -13,7 +13,7 @@ from altruism.packing import Packing, reserved
 from altruism.profile import RoomProfile
 from fairness.arrays import FloatArray
 
-__all__ = ["justify_right"]
+__all__ = ["justify_in_room", "justify_right"]
 
 
 def justify_right(
@@ -40,6 +40,33 @@ def justify_right(
     """
     end = packing.makespan if makespan is None else max(makespan, packing.makespan)
     room = RoomProfile.of(share, *reserved(graph, progress, Packing.of(0.0, ())))
+    return _moved_right(graph, packing, end, room)
+
+
+def justify_in_room(graph: StageGraph, packing: Packing, room: RoomProfile) -> Packing:
+    """Move every task of a packing to its latest start in the room that others leave, beyond the job's share.
+
+    Within its own share a job can put off what its barriers allow. In the room of all it can put off much more: others
+    end, and their shares are free from then on.
+
+    Parameters
+    ----------
+    graph : StageGraph
+        The job.
+    packing : Packing
+        The plan in force, from now on; no start is before 0.
+    room : RoomProfile
+        What is free where this plan is taken out; in it the plan fits. It is left with the result reserved.
+
+    Returns
+    -------
+    Packing
+        No start is earlier than in `packing`; it ends by the same time.
+    """
+    return _moved_right(graph, packing, packing.makespan, room)
+
+
+def _moved_right(graph: StageGraph, packing: Packing, end: float, room: RoomProfile) -> Packing:
     bound = np.full(graph.n_stages, end)  # when the tasks of a stage have to have ended: before its first child starts
     placed: dict[tuple[float, int], int] = defaultdict(int)
     parents, position = graph.parents(), {stage: index for index, stage in enumerate(graph.order)}

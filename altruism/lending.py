@@ -27,6 +27,8 @@ class LeftoverOrder(Enum):
 
     SHORTEST_REMAINING = "srtf"
     """The job nearest its end; of its stages the one that packs best."""
+    EARLIEST_PLANNED = "planned"
+    """The job nearest its end; of its stages the one whose next task has to start first by the job's plan."""
     PACKING = "packing"
     """The stage that packs best; of equals that of the job nearest its end."""
 
@@ -157,15 +159,18 @@ def share_out(
     lenders = [_Lender(job, now_s, lead_s, strict=strict) for job in jobs]
     rows = [(number, stage) for number, job in enumerate(jobs) for stage in job.runnable()]
     while rows:
-        free = room.lowest(0.0, EPSILON)
+        free = room.lowest(0.0, EPSILON).tolist()
 
-        def rank(row: tuple[int, int], free: FloatArray = free) -> tuple[float, float, int, int]:
+        def key(row: tuple[int, int], free: list[float] = free) -> tuple[float, float, int, int]:
             number, stage = row
-            fit, left = -score(jobs[number].graph.demand[stage].tolist(), free.tolist()), work[number]
-            first, second = (left, fit) if order is LeftoverOrder.SHORTEST_REMAINING else (fit, left)
-            return first, second, number, stage
+            left, fit = work[number], -score(jobs[number].graph.demand[stage].tolist(), free)
+            if order is LeftoverOrder.EARLIEST_PLANNED:
+                return left, lenders[number].next_start(stage), number, stage
+            return (
+                (left, fit, number, stage) if order is LeftoverOrder.SHORTEST_REMAINING else (fit, left, number, stage)
+            )
 
-        number, stage = best = min(rows, key=rank)
+        number, stage = best = min(rows, key=key)
         lenders[number].lend(stage, room)
         rows.remove(best)
     return [lender.granted for lender in lenders]
@@ -180,18 +185,22 @@ class _Lender:
         later = [(start_s - now_s, stage, count) for start_s, stage, count in job.plan.groups()]
         self._later = [group for group in later if group[0] > lead_s + EPSILON]
 
+    def next_start(self, stage: int) -> float:
+        """Seconds until the next task of a stage has to start; infinite if none is put off."""
+        return min((start for start, of_stage, _ in self._later if of_stage == stage), default=math.inf)
+
     def lend(self, stage: int, room: RoomProfile) -> None:
         """Start as many tasks of a stage now as there is room for, those planned last first."""
         demand, duration = self._graph.demand[stage], float(self._graph.duration[stage])
         for start, of_stage, count in reversed(self._later):
             if of_stage != stage:
                 continue
-            for _ in range(count):
-                if self._strict:
-                    room.reserve(start, start + duration, -demand)
-                if room.fits(0.0, duration, demand) < 1:
-                    if self._strict:
-                        room.reserve(start, start + duration, demand)
-                    return
-                room.reserve(0.0, duration, demand)
-                self.granted[stage] += 1
+            # a task's own later place is free once it runs now: beyond the start of that place it needs no other
+            beside = min(duration, start) if self._strict else duration
+            moved = min(count, room.fits(0.0, beside, demand)) if beside > EPSILON else count
+            if self._strict:
+                room.reserve(start, start + duration, -moved * demand)
+            room.reserve(0.0, duration, moved * demand)
+            self.granted[stage] += moved
+            if moved < count:
+                return

@@ -72,7 +72,12 @@ def alignment(demand: Amounts, free: Amounts) -> float:
 
 
 def pack_forward(
-    graph: StageGraph, progress: Progress, share: FloatArray, *, score: Packer = alignment
+    graph: StageGraph,
+    progress: Progress,
+    share: FloatArray,
+    *,
+    score: Packer = alignment,
+    rank: Sequence[float] | None = None,
 ) -> Packing | None:
     """Pack what waits of a job into its share from now on, as early as it goes, the best score first.
 
@@ -84,6 +89,8 @@ def pack_forward(
         What the job may use at each moment.
     score : Packer
         Who goes first among the runnable stages; equal scores go by stage.
+    rank : sequence of float, optional
+        A number for each stage that comes before the score, the smaller first: see `stage_ranks`.
 
     Returns
     -------
@@ -110,7 +117,7 @@ def pack_forward(
             for stage in range(graph.n_stages)
             if waiting[stage] and not any(unfinished[parent] for parent in parents[stage])
         ]
-        for stage, count in _launches(demand, runnable, waiting, free, score):
+        for stage, count in _launches(demand, runnable, waiting, free, score, rank):
             groups.append((now_s, stage, count))
             heapq.heappush(ends, (now_s + durations[stage], stage, count))
         if not ends:
@@ -123,16 +130,22 @@ def pack_forward(
 
 
 def _launches(
-    demand: Sequence[Amounts], runnable: list[int], waiting: list[int], free: list[float], score: Packer
+    demand: Sequence[Amounts],
+    runnable: list[int],
+    waiting: list[int],
+    free: list[float],
+    score: Packer,
+    rank: Sequence[float] | None,
 ) -> list[tuple[int, int]]:
     """Launch what fits of the runnable stages, (stage, count) each; `waiting` and `free` are brought up to date."""
     launched: list[tuple[int, int]] = []
     left = list(runnable)
+    ranks = rank or [0.0] * len(demand)
     while True:
         fitting = [(stage, fit) for stage in left if (fit := how_many_fit(demand[stage], free))]
         if not fitting:
             return launched
-        stage, fit = max(fitting, key=lambda each: (score(demand[each[0]], free), -each[0]))
+        stage, fit = max(fitting, key=lambda each: (-ranks[each[0]], score(demand[each[0]], free), -each[0]))
         count = min(waiting[stage], fit)
         waiting[stage] -= count
         _take(free, demand[stage], count)
@@ -146,7 +159,13 @@ def _take(free: list[float], demand: Amounts, count: int) -> None:
 
 
 def pack_backward(
-    graph: StageGraph, progress: Progress, share: FloatArray, makespan: float, *, score: Packer = alignment
+    graph: StageGraph,
+    progress: Progress,
+    share: FloatArray,
+    makespan: float,
+    *,
+    score: Packer = alignment,
+    rank: Sequence[float] | None = None,
 ) -> Packing | None:
     """Pack what waits of a job from its end backwards, so that each task starts late.
 
@@ -155,8 +174,8 @@ def pack_backward(
 
     Parameters
     ----------
-    graph, progress, share, score
-        As of `pack_forward`.
+    graph, progress, share, score, rank
+        As of `pack_forward`; what goes first there goes last here.
     makespan : float
         Seconds from now until the job has to have ended.
 
@@ -168,7 +187,8 @@ def pack_backward(
 
     Source: Carbyne, section 3.2.2, step (b) and (c).
     """
-    reverse = pack_forward(graph.reversed(), Progress.of(progress.waiting), share, score=score)
+    turned = None if rank is None else [-each for each in rank]
+    reverse = pack_forward(graph.reversed(), Progress.of(progress.waiting), share, score=score, rank=turned)
     if reverse is None or reverse.makespan > makespan + EPSILON:
         return None
     duration = graph.duration.tolist()

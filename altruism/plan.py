@@ -4,6 +4,7 @@ A plan is kept as long as a new one would end later (rule 1 of docs/altruism.md)
 event break the promise in some 1 % of jobs.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from altruism.amounts import EPSILON
@@ -97,6 +98,7 @@ def plan_job(
     yields: bool = True,
     slack: float = 0.0,
     score: Packer = alignment,
+    rank: Sequence[float] | None = None,
 ) -> JobPlan | None:
     """Plan a job within its share.
 
@@ -117,6 +119,8 @@ def plan_job(
         Part of the job's remaining time that it gives up; 0 gives up nothing.
     score : Packer
         Who goes first in a packing.
+    rank : sequence of float, optional
+        What comes before the score: see `stage_ranks`.
 
     Returns
     -------
@@ -125,7 +129,7 @@ def plan_job(
 
     Source: Carbyne, section 3.2.2; Rev(task) there is the start in the reversed packing.
     """
-    forward = pack_forward(graph, progress, share, score=score)
+    forward = pack_forward(graph, progress, share, score=score, rank=rank)
     kept = None if previous is None else previous.without_launched(progress.waiting, now_s)
     if forward is None:
         return kept
@@ -136,15 +140,21 @@ def plan_job(
         ends_by_s = min(ends_by_s, previous.ends_by_s)
     if not yields:
         return JobPlan(now_s, ends_by_s, forward)
-    return JobPlan(now_s, ends_by_s, _late(graph, progress, share, forward, ends_by_s - now_s, score))
+    makespan = ends_by_s - now_s
+    backward = pack_backward(graph, progress, share, makespan, score=score, rank=rank)
+    return JobPlan(now_s, ends_by_s, _later(graph, progress, share, forward, makespan, backward))
 
 
-def _late(
-    graph: StageGraph, progress: Progress, share: FloatArray, forward: Packing, makespan: float, score: Packer
+def _later(
+    graph: StageGraph,
+    progress: Progress,
+    share: FloatArray,
+    forward: Packing,
+    makespan: float,
+    backward: Packing | None,
 ) -> Packing:
     """Choose the late packing that uses less now: the justified one, or the reversed one if it is not too long."""
     justified = justify_right(graph, progress, share, forward, makespan=makespan)
-    backward = pack_backward(graph, progress, share, makespan, score=score)
     if backward is not None and _used_now(graph, backward) < _used_now(graph, justified) - EPSILON:
         return backward
     return justified

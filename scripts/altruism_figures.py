@@ -1,0 +1,180 @@
+"""Measure altruism in simulation for docs/altruism.md: each policy beside work-conserving DRF on the same jobs.
+
+    python -m scripts.altruism_figures policies     every policy on every workload
+    python -m scripts.altruism_figures probability  how often jobs yield
+    python -m scripts.altruism_figures estimates    durations that are believed wrongly
+    python -m scripts.altruism_figures load         more and more work
+    python -m scripts.altruism_figures policies tpch  one workload alone
+
+Workloads `*-like` are drawn from seeds; the others are read from the folder that HEDDLE_DATA names, and are left out
+without it. Factors are DRF's time by the policy's, means over three seeds: above 1 is better than DRF.
+"""
+
+import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ProcessPoolExecutor
+from random import Random
+
+from shim.simulation.dag_pool.comparison import POLICIES, Factors, compare
+from shim.simulation.dag_pool.jobs import (
+    PoolJob,
+    alibaba_jobs,
+    arriving,
+    batch_jobs,
+    joining_jobs,
+    map_reduce_jobs,
+    misjudged,
+    queries,
+    tpch_jobs,
+)
+from shim.simulation.engine import seeded
+from shim.testing.public_data import data_folder, has_data
+
+SEEDS = (1, 2, 3)
+_SLOTS = 50
+_DRAWS = ("10000000", "10000001", "10000002")
+
+
+def _tpch(arrivals: str, n_jobs: int, slots: int, *, memory: bool = False) -> Callable[[int, float], list[PoolJob]]:
+    def jobs(seed: int, load: float) -> list[PoolJob]:
+        drawn = seeded(seed, "pool") if memory else None
+        folder, draw = data_folder() / "tpch_decima", None if memory else _DRAWS[seed - 1]
+        return tpch_jobs(folder, arrivals, draw, n_jobs, round(slots / load), memory=drawn)
+
+    return jobs
+
+
+def _drawn(
+    draw: Callable[[Random, int, int], list[PoolJob]], n_jobs: int, size: int
+) -> Callable[[int, float], list[PoolJob]]:
+    return lambda seed, load: arriving(draw(seeded(seed, "jobs"), n_jobs, size), seeded(seed, "arrivals"), load)
+
+
+def _alibaba(seed: int, load: float) -> list[PoolJob]:
+    file = data_folder() / "alibaba_dag_2018" / "medium_filtered.csv.gz"
+    return arriving(alibaba_jobs(file, 100, 1.0, skip=(seed - 1) * 100), seeded(seed, "pool"), load)
+
+
+WORKLOADS: Mapping[str, tuple[Callable[[int, float], list[PoolJob]], float]] = {
+    "tpch-like": (lambda seed, _: queries(seeded(seed, "pool"), 20, _SLOTS), 1.0),
+    "tpch-like-2": (lambda seed, _: queries(seeded(seed, "pool"), 20, _SLOTS, two_resources=True), 1.0),
+    "alibaba-like": (_drawn(batch_jobs, 80, 1), 1.5),
+    "join-like": (_drawn(joining_jobs, 40, _SLOTS), 1.5),
+    "mapreduce-like": (_drawn(map_reduce_jobs, 100, _SLOTS), 1.5),
+    "tpch": (_tpch("batch20_50exec", 20, _SLOTS), 1.0),
+    "tpch-2": (_tpch("batch20_50exec", 20, _SLOTS, memory=True), 1.0),
+    "tpch-arriving": (_tpch("arrivals_50exec_200jobs", 40, _SLOTS), 1.4),
+    "alibaba": (_alibaba, 3.0),
+}
+"""Jobs of a seed under a load, and the load that tables use; `-2` has a second resource."""
+
+_OF_SWEEPS = ("carbyne P=0.25", "carbyne P=0.5", "carbyne P=0.75", "promises P=0", "promises, graphene inside")
+_MOST_TOLD = ("srtf", "carbyne P=0", "carbyne", "promises", "promises, whole pool")
+
+
+def _row(cells: Iterable[str]) -> None:
+    print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def _one(task: tuple[str, float, float, int, tuple[str, ...]]) -> dict[str, Factors]:
+    name, load, believed, seed, policies = task
+    jobs = WORKLOADS[name][0](seed, load)
+    return compare(misjudged(jobs, believed) if believed != 1 else jobs, policies, seed=seed)
+
+
+def _over_seeds(
+    pool: ProcessPoolExecutor, name: str, policies: Sequence[str], *, load: float | None = None, believed: float = 1.0
+) -> dict[str, Factors]:
+    tasks = [(name, WORKLOADS[name][1] if load is None else load, believed, seed, tuple(policies)) for seed in SEEDS]
+    runs = list(pool.map(_one, tasks))
+    return {policy: Factors.mean_of([run[policy] for run in runs]) for policy in policies}
+
+
+_HEADS = (
+    "workload",
+    "policy",
+    "mean",
+    "p50",
+    "p75",
+    "p95",
+    "below 0.8",
+    "worst",
+    "makespan",
+    "Jain",
+    "least",
+    "ms p99",
+)
+
+
+def _cells(each: Factors) -> list[str]:
+    numbers = [f"{value:.2f}" for value in (each.mean, each.p50, each.p75, each.p95)]
+    rest = [f"{value:.2f}" for value in (each.worst, each.makespan, *each.jain)]
+    return [*numbers, f"{each.slowed:.0%}", *rest, f"{each.look_ms:.0f}"]
+
+
+def policies(pool: ProcessPoolExecutor, names: Sequence[str]) -> None:
+    """Every policy."""
+    _row(_HEADS)
+    _row("---" for _ in _HEADS)
+    every = [policy for policy in POLICIES if policy != "drf" and policy not in _OF_SWEEPS]
+    for name in names:
+        for policy, found in _over_seeds(pool, name, every).items():
+            _row([name, policy, *_cells(found)])
+
+
+def _sweep(head: str, values: Mapping[str, Callable[[str], dict[str, Factors]]], names: Sequence[str]) -> None:
+    _row(["workload", head, *(f"{policy}: mean, worst" for policy in _MOST_TOLD)])
+    _row("---" for _ in range(len(_MOST_TOLD) + 2))
+    for name in names:
+        for value, run in values.items():
+            found = run(name)
+            _row([name, value, *(f"{found[policy].mean:.2f}, {found[policy].worst:.2f}" for policy in _MOST_TOLD)])
+
+
+def estimates(pool: ProcessPoolExecutor, names: Sequence[str]) -> None:
+    """Durations believed wrongly."""
+    factors = (0.5, 0.75, 1.0, 1.25, 1.5, 2.0)
+    _sweep(
+        "believed",
+        {f"x {f:g}": lambda name, f=f: _over_seeds(pool, name, _MOST_TOLD, believed=f) for f in factors},  # type: ignore[misc]
+        names,
+    )
+
+
+def load(pool: ProcessPoolExecutor, names: Sequence[str]) -> None:
+    """More and more work."""
+    loads = (0.7, 1.0, 1.5, 3.0)
+    _sweep(
+        "load",
+        {f"{each:g}": lambda name, each=each: _over_seeds(pool, name, _MOST_TOLD, load=each) for each in loads},  # type: ignore[misc]
+        names,
+    )
+
+
+def probability(pool: ProcessPoolExecutor, names: Sequence[str]) -> None:
+    """How often jobs yield."""
+    rows = ("carbyne P=0", "carbyne P=0.25", "carbyne P=0.5", "carbyne P=0.75", "carbyne")
+    _row(["workload", *rows])
+    _row("---" for _ in range(len(rows) + 1))
+    for name in names:
+        found = _over_seeds(pool, name, rows)
+        _row([name, *(f"{found[row].mean:.2f}" for row in rows)])
+
+
+_PARTS = {"policies": policies, "probability": probability, "estimates": estimates, "load": load}
+
+
+def main() -> int:
+    """Run the part that is named, on the workloads that are named or all."""
+    part, *names = sys.argv[1:] or [""]
+    known = [name for name in WORKLOADS if name.endswith(("-like", "-like-2")) or has_data()]
+    if part not in _PARTS or any(name not in known for name in names):
+        print(__doc__, "Workloads: ", ", ".join(known), sep="")
+        return 2
+    with ProcessPoolExecutor(max_workers=2) as pool:
+        _PARTS[part](pool, names or known)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

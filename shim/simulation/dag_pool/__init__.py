@@ -1,0 +1,21 @@
+"""Jobs that are graphs of stages on one pool of several resources, as the papers on altruism and packing model it.
+
+Masters launch by themselves (world *direct*); a task begins at once and takes exactly its time. What a policy is told
+of times may be wrong; what happens is not. The kernels are those of `altruism`, as real queues use them.
+"""
+
+from shim.simulation.dag_pool.altruistic import AltruismSettings, AltruisticPolicy, Reach
+from shim.simulation.dag_pool.greedy import GREEDY_ORDERS, GreedyPolicy
+from shim.simulation.dag_pool.jobs import PoolJob
+from shim.simulation.dag_pool.pool import PoolOutcome, run_pool
+
+__all__ = [
+    "GREEDY_ORDERS",
+    "AltruismSettings",
+    "AltruisticPolicy",
+    "GreedyPolicy",
+    "PoolJob",
+    "PoolOutcome",
+    "Reach",
+    "run_pool",
+]
