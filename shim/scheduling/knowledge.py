@@ -1,4 +1,4 @@
-"""What is known of jobs beyond numbers: their graphs, what former runs were like, tags and constraints.
+"""Knowledge of jobs beyond numbers: their graphs, former runs, tags and constraints.
 
 Everything here may be missing: a policy that needs it says so (`Policy.needs`), and falls back to its order where it
 is not there. Times are learnt or stated, never the true ones.

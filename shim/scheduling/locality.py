@@ -1,4 +1,4 @@
-"""How near its data a request's containers may start, and how long to wait for that.
+"""Nearness of containers to their data, and how long to wait for it.
 
 Source: Zaharia et al., "Delay Scheduling", EuroSys 2010, section 3.5.
 """
@@ -11,11 +11,19 @@ import numpy as np
 
 from shim.scheduling.snapshot import IntArray, Preferred, Scope, Snapshot
 
-__all__ = ["Level", "Places", "expected_locality", "local_chance", "longest_wait_s", "places_of", "skips_for_locality"]
+__all__ = [
+    "Nearness",
+    "Places",
+    "expected_locality",
+    "local_chance",
+    "longest_wait_s",
+    "places_of",
+    "skips_for_locality",
+]
 
 
-class Level:
-    """How near: the lower the nearer."""
+class Nearness:
+    """Levels of nearness: the lower the nearer."""
 
     NODE = 0
     RACK = 1
@@ -24,7 +32,7 @@ class Level:
 
 @dataclass(frozen=True, slots=True)
 class Places:
-    """Where a request's containers are wanted.
+    """Places where a request's containers are wanted.
 
     Attributes:
         nodes: int64 array of shape (n,): rows of nodes that hold data, with `counts`, how many are wanted at each.
@@ -37,7 +45,7 @@ class Places:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nothing was named, so that nothing is worth waiting for."""
+        """Tell whether nothing was named, so that nothing is worth waiting for."""
         return not self.nodes.size and not self.near.size
 
 

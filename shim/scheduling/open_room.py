@@ -1,4 +1,4 @@
-"""What is free while a policy decides by itself: a copy of the snapshot's room, and the plan that grows on it.
+"""Room while a policy decides by itself: a copy of the snapshot's, and the plan that grows on it.
 
 A kernel asks where a request fits, grants and holds; room, the limits of queues and what is left of each request are
 kept in step. So that whatever order a policy decides in, it never grants more than there is, nor where a request may
@@ -71,7 +71,7 @@ class OpenRoom:
         return known
 
     def has_room(self, request: int) -> bool:
-        """Whether one container of a request fits anywhere."""
+        """Tell whether one container of a request fits anywhere."""
         self.slots(request)
         return self._most[self._key(request)] > 0 and bool(self._queue_allows(request).any())
 
@@ -157,7 +157,7 @@ class OpenRoom:
             self.holds.append(Hold(request, left, reason, until_s))
 
     def plan(self) -> Plan:
-        """What was decided."""
+        """Give the decisions so far."""
         return Plan(self.grants, self.holds, self.reservations, self.take_backs)
 
     def undo(self, n_grants: int) -> None:

@@ -10,9 +10,11 @@ from shim.scheduling.policies.drf import DRF
 from shim.scheduling.policies.fair import FAIR
 from shim.scheduling.policies.fewest_tasks import FEWEST_TASKS
 from shim.scheduling.policies.fifo import FIFO
+from shim.scheduling.policies.graphene import GRAPHENE
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
 from shim.scheduling.policies.learnt_work import LEARNT_WORK
 from shim.scheduling.policies.megha import MEGHA
+from shim.scheduling.policies.tetris import TETRIS
 from shim.scheduling.policy import Fact, Policy, World, refusal
 
 __all__ = ["KINDS", "PolicyKind", "policy_for"]
@@ -60,7 +62,10 @@ KINDS: Mapping[str, PolicyKind] = MappingProxyType(
     {
         kind.name: kind
         for kind in (
-            *map(_kind, (FIFO, FAIR, FEWEST_TASKS, LEARNT_WORK, DRF, MEGHA, HEDDLE, HEDDLE_ESTIMATES, DELAY)),
+            *map(
+                _kind,
+                (FIFO, FAIR, FEWEST_TASKS, LEARNT_WORK, DRF, MEGHA, HEDDLE, HEDDLE_ESTIMATES, DELAY, TETRIS, GRAPHENE),
+            ),
             *_WITHOUT_A_CYCLE,
         )
     }

@@ -1,4 +1,4 @@
-"""What each policy is for, on jobs drawn for it: small runs of the tables in docs/policies.md."""
+"""Worth of each policy on jobs drawn for it: small runs of the tables in docs/policies.md."""
 
 from functools import cache
 
@@ -24,3 +24,17 @@ def test_delay_scheduling_keeps_tasks_at_their_data_and_ends_small_jobs_sooner(s
     assert delay.node_local > fair.node_local + 0.10
     assert delay.percentile_s(50) < fair.percentile_s(50) < fifo.percentile_s(50)
     assert delay.makespan_s < 1.05 * fair.makespan_s
+
+
+def test_tetris_ends_jobs_of_mixed_demands_sooner_in_the_mean_of_seeds():
+    means = {
+        each: sum(figures(each, "vectors", seed, 100, 10, 1.2).mean_s for seed in SEEDS) for each in ("fair", "tetris")
+    }
+    assert means["tetris"] < 0.96 * means["fair"]
+
+
+def test_graphene_is_no_worse_than_fair_shares_on_graphs():
+    means = {
+        each: sum(figures(each, "graphs", seed, 30, 10, 1.0).mean_s for seed in SEEDS) for each in ("fair", "graphene")
+    }
+    assert means["graphene"] < means["fair"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shim.scheduling.job_table import Column, FloatArray
-from shim.scheduling.locality import Level, Places, places_of
+from shim.scheduling.locality import Nearness, Places, places_of
 from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import fewest_running
 from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
@@ -29,7 +29,7 @@ _MOST_OF_A_TASK = 0.5
 
 @dataclass(frozen=True, slots=True)
 class DelayRules:
-    """How long a request waits.
+    """Waits of a request.
 
     Attributes:
         node_s: Seconds for a named node; never more than half of what a container is expected to run.
@@ -46,10 +46,10 @@ class DelayRules:
 
 @dataclass(slots=True)
 class _Wait:
-    """Where one request stands; `of` tells it from a later one in the same row."""
+    """Standing of one request; `of` tells it from a later one in the same row."""
 
     of: tuple[float, ...]
-    level: int = Level.NODE
+    level: int = Nearness.NODE
     since_s: float | None = None
     skips: int = 0
 
@@ -86,14 +86,14 @@ class _Kernel:
             return
         for node, count in zip(places.nodes.tolist(), places.counts.tolist(), strict=True):
             if room.grant(request, node, min(count, room.left(request)), _PREFERRED):
-                wait.reset(Level.NODE)
+                wait.reset(Nearness.NODE)
         limits = self._limits(snapshot, request)
-        for level, nodes in ((Level.RACK, places.near), (Level.ANY, np.arange(len(snapshot.nodes)))):
-            if is_strict and level == Level.ANY:
+        for level, nodes in ((Nearness.RACK, places.near), (Nearness.ANY, np.arange(len(snapshot.nodes)))):
+            if is_strict and level == Nearness.ANY:
                 break
             self._beyond(snapshot, room, request, nodes, wait, level, limits)
         if room.left(request) and wait.since_s is not None:
-            until_s = wait.since_s + sum(limits[wait.level : Level.ANY, 0])
+            until_s = wait.since_s + sum(limits[wait.level : Nearness.ANY, 0])
             until = until_s if math.isfinite(until_s) else None
             room.hold(request, Reason(ReasonCode.WAITS_FOR_PLACE, (("until_s", until_s),)), until)
 
@@ -117,10 +117,10 @@ class _Kernel:
             waited_s, skips = limits[wait.level : level].sum(axis=0)
             if snapshot.now_s - wait.since_s < waited_s:
                 n_passed = int(min(len(found), max(0.0, skips - wait.skips)))
-                if level == Level.ANY:
+                if level == Nearness.ANY:
                     wait.skips += n_passed
                 found = found[n_passed:]
-        if room.fill(request, found, room.left(request), _PREFERRED if level == Level.RACK else _ROOM):
+        if room.fill(request, found, room.left(request), _PREFERRED if level == Nearness.RACK else _ROOM):
             wait.reset(level)
 
     def _limits(self, snapshot: Snapshot, request: int) -> FloatArray:

@@ -8,7 +8,7 @@ import numpy as np
 
 from shim.scheduling.snapshot import IntArray
 
-__all__ = ["PolicyJob", "Site", "StageTasks"]
+__all__ = ["ModelledSite", "PolicyJob", "StageTasks"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class PolicyJob:
 
 
 @dataclass(frozen=True)
-class Site:
+class ModelledSite:
     """Nodes of one cluster.
 
     Attributes:

@@ -1,4 +1,4 @@
-"""What a run of a policy gave."""
+"""Figures of a run of a policy."""
 
 from dataclasses import dataclass, field
 

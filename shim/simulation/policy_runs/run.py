@@ -23,7 +23,7 @@ from shim.scheduling.policy import Policy
 from shim.scheduling.request_table import RequestTable
 from shim.scheduling.snapshot import Preferred, Scope, Snapshot
 from shim.simulation.engine import Engine, seeded
-from shim.simulation.policy_runs.jobs import PolicyJob, Site
+from shim.simulation.policy_runs.jobs import ModelledSite, PolicyJob
 from shim.simulation.policy_runs.results import RunFigures
 
 __all__ = ["run_policy"]
@@ -54,7 +54,7 @@ class _Job:
 
 
 def run_policy(
-    jobs: list[PolicyJob], site: Site, policy: Policy, *, every_s: float = 1.0, until_s: float = math.inf
+    jobs: list[PolicyJob], site: ModelledSite, policy: Policy, *, every_s: float = 1.0, until_s: float = math.inf
 ) -> RunFigures:
     """Run all jobs to their end, or until a time.
 
@@ -67,7 +67,7 @@ def run_policy(
 
 
 class _Run:
-    def __init__(self, jobs: list[PolicyJob], site: Site, policy: Policy, every_s: float) -> None:
+    def __init__(self, jobs: list[PolicyJob], site: ModelledSite, policy: Policy, every_s: float) -> None:
         self.engine = Engine()
         self._jobs, self._site, self._every_s = jobs, site, every_s
         # nobody else picks a node here

@@ -7,14 +7,15 @@ is off by a factor that is log-normal (`_STATED_LN`).
 import math
 import random
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from types import MappingProxyType
 
 from shim.errors import BadRequestError
 from shim.simulation.engine import seeded
-from shim.simulation.policy_runs.jobs import PolicyJob, Site, StageTasks
+from shim.simulation.policy_runs.jobs import ModelledSite, PolicyJob, StageTasks
 
-__all__ = ["KINDS_OF_JOBS", "data_jobs", "jobs_of_kind", "swim_jobs"]
+__all__ = ["KINDS_OF_JOBS", "data_jobs", "graph_jobs", "jobs_of_kind", "swim_jobs", "vector_jobs"]
 
 _STATED_LN = 0.3
 _REPLICAS = 3
@@ -34,7 +35,7 @@ def _stated(rng: random.Random, mean_s: float) -> float:
     return mean_s * math.exp(rng.gauss(0.0, _STATED_LN))
 
 
-def _map_stage(rng: random.Random, n_maps: int, site: Site) -> StageTasks:
+def _map_stage(rng: random.Random, n_maps: int, site: ModelledSite) -> StageTasks:
     places = tuple(tuple(rng.sample(range(site.n_nodes), min(_REPLICAS, site.n_nodes))) for _ in range(n_maps))
     durations = tuple(_spread(rng, _TASK_S) for _ in range(n_maps))
     return StageTasks((1,), durations, _stated(rng, _TASK_S), places=places)
@@ -48,17 +49,17 @@ def _arrivals(rng: random.Random, work_s: float, n_jobs: int, n_slots: int, load
     return found
 
 
-def data_jobs(seed: int, n_jobs: int, n_nodes: int, load: float) -> tuple[list[PolicyJob], Site]:
+def data_jobs(seed: int, n_jobs: int, n_nodes: int, load: float) -> tuple[list[PolicyJob], ModelledSite]:
     """Maps over files of three replicas: most jobs are small, most tasks are of large ones."""
     rng = seeded(seed, "data jobs")
-    site = Site(n_nodes, (_SLOTS,))
+    site = ModelledSite(n_nodes, (_SLOTS,))
     sizes = [rng.choice(_MAPS) for _ in range(n_jobs)]
     arrivals = _arrivals(rng, sum(sizes) * _TASK_S, n_jobs, n_nodes * _SLOTS, load)
     jobs = [PolicyJob(at_s, (_map_stage(rng, size, site),)) for at_s, size in zip(arrivals, sizes, strict=True)]
     return jobs, site
 
 
-def swim_jobs(file: Path, seed: int, n_jobs: int, n_nodes: int) -> tuple[list[PolicyJob], Site]:
+def swim_jobs(file: Path, seed: int, n_jobs: int, n_nodes: int) -> tuple[list[PolicyJob], ModelledSite]:
     """The first jobs of a SWIM file: job, arrival in s, gap, and bytes of input, shuffle and output, by tabs.
 
     The file has no places of blocks: they are drawn. A job has at most 2,000 maps, of 128 MB each.
@@ -66,7 +67,7 @@ def swim_jobs(file: Path, seed: int, n_jobs: int, n_nodes: int) -> tuple[list[Po
     Raises:
         BadRequestError: If a line is none of SWIM's.
     """
-    rng, site, jobs = seeded(seed, "swim"), Site(n_nodes, (_SLOTS,)), list[PolicyJob]()
+    rng, site, jobs = seeded(seed, "swim"), ModelledSite(n_nodes, (_SLOTS,)), list[PolicyJob]()
     with file.open(encoding="utf-8") as lines:
         while len(jobs) < n_jobs and (line := lines.readline(_LONGEST_LINE)):
             fields = line.split()
@@ -79,14 +80,52 @@ def swim_jobs(file: Path, seed: int, n_jobs: int, n_nodes: int) -> tuple[list[Po
     return jobs, site
 
 
-_Maker = Callable[[int, int, int, float], tuple[list[PolicyJob], Site]]
+_SHAPES = ((1, 1), (1, 4), (4, 1), (2, 6), (6, 2), (3, 3))
+_NODE = (16, 16)
 
-KINDS_OF_JOBS: Mapping[str, _Maker] = MappingProxyType({"data": data_jobs})
+
+def graph_jobs(seed: int, n_jobs: int, n_nodes: int, load: float) -> tuple[list[PolicyJob], ModelledSite]:
+    """Graphs of three to nine stages with demands of two resources, some of them long, some hard to pack."""
+    rng = seeded(seed, "graph jobs")
+    return _arriving(rng, [_graph(rng, n_nodes) for _ in range(n_jobs)], n_nodes, load)
+
+
+def _graph(rng: random.Random, n_nodes: int) -> tuple[StageTasks, ...]:
+    stages: list[StageTasks] = []
+    for number in range(rng.randint(3, 9)):
+        mean_s = rng.choice((4.0, 8.0, 10.0, 20.0, 60.0))
+        n_tasks = rng.randint(1, max(2, n_nodes))
+        parents = tuple(sorted(rng.sample(range(number), min(number, rng.choice((0, 1, 1, 2))))))
+        durations = tuple(_spread(rng, mean_s) for _ in range(n_tasks))
+        stages.append(StageTasks(rng.choice(_SHAPES), durations, _stated(rng, mean_s), parents))
+    return tuple(stages)
+
+
+def vector_jobs(seed: int, n_jobs: int, n_nodes: int, load: float) -> tuple[list[PolicyJob], ModelledSite]:
+    """The same without edges: one stage each, of one of six shapes of two resources."""
+    rng = seeded(seed, "vector jobs")
+    drawn = [_graph(rng, n_nodes)[-1:] for _ in range(n_jobs)]
+    return _arriving(rng, [(replace(stage, parents=()),) for (stage,) in drawn], n_nodes, load)
+
+
+def _arriving(
+    rng: random.Random, drawn: list[tuple[StageTasks, ...]], n_nodes: int, load: float
+) -> tuple[list[PolicyJob], ModelledSite]:
+    work = [sum(sum(each.durations_s) * max(each.demand) / max(_NODE) for each in stages) for stages in drawn]
+    arrivals = _arrivals(rng, sum(work), len(drawn), n_nodes, load)
+    return [PolicyJob(at_s, stages) for at_s, stages in zip(arrivals, drawn, strict=True)], ModelledSite(n_nodes, _NODE)
+
+
+_Maker = Callable[[int, int, int, float], tuple[list[PolicyJob], ModelledSite]]
+
+KINDS_OF_JOBS: Mapping[str, _Maker] = MappingProxyType(
+    {"data": data_jobs, "vectors": vector_jobs, "graphs": graph_jobs}
+)
 """By name: from a seed, a number of jobs, a number of nodes and a load to jobs and the site that they run on."""
 
 
 def jobs_of_kind(kind: str) -> _Maker:
-    """What draws jobs of a kind.
+    """Find the function that draws jobs of a kind.
 
     Raises:
         BadRequestError: If there is none of this name.

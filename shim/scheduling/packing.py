@@ -1,0 +1,122 @@
+"""Packing by alignment: which request fits a node's room best, weighed against how much work its job has left.
+
+The score of a request on a node is w a - e (A/P) p: a is the dot product of its demand and the node's room, both in
+parts of a node; p is the work that its job has left, in the same parts times seconds; A and P are the means of both
+over the candidates; e is how much short jobs matter; w is a weight that a plan gave, else 1. Of the jobs, only those
+furthest below their fair share are candidates: all but the part f of them.
+
+Source: Grandl et al., "Multi-resource Packing for Cluster Schedulers" (Tetris), SIGCOMM 2014, sections 3.2 to 3.5.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shim.scheduling.job_table import Column, FloatArray
+from shim.scheduling.open_room import OpenRoom
+from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
+from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
+
+__all__ = ["PackingRules", "node_size", "pack", "remaining_work"]
+
+_ROOM = Reason(ReasonCode.ROOM)
+_SIZE = "node size"
+_UNKNOWN_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class PackingRules:
+    """Weights of packing.
+
+    Attributes:
+        short_jobs: The e of the score; 0 packs alone.
+        fairness: The f: 0 looks at all jobs, near 1 at the one that has least.
+    """
+
+    short_jobs: float = 1.0
+    fairness: float = 0.25
+
+
+def node_size(snapshot: Snapshot, memory: dict[str, object]) -> FloatArray:
+    """The most of each resource type that any node ever had free, at least 1: float64 array of shape (R,)."""
+    most: FloatArray = np.maximum(snapshot.nodes.free.max(axis=0, initial=1), 1).astype(np.float64)
+    known = memory.get(_SIZE)
+    if isinstance(known, np.ndarray) and known.shape == most.shape:
+        most = np.maximum(most, known)
+    memory[_SIZE] = most
+    return most
+
+
+def remaining_work(snapshot: Snapshot, request: int, size: FloatArray) -> float:
+    """Work that the job of a request has left, running tasks included: parts of a node times seconds.
+
+    By the stages of the job's graph where it is known, else by the request's own demand and expected time.
+    """
+    job = int(snapshot.requests.numbers[RequestColumn.JOB, request])
+    graph = snapshot.knowledge.graphs.get(job)
+    if graph is not None:
+        finished = snapshot.knowledge.finished.get(job, (0,) * len(graph))
+        return sum(
+            max(0, stage.n_tasks - done) * (stage.expected_s or _UNKNOWN_S) * float((stage.demand / size).sum())
+            for stage, done in zip(graph, finished, strict=True)
+        )
+    left = max(1.0, float(snapshot.jobs[Column.TASKS, job] - snapshot.jobs[Column.FINISHED, job]))
+    seconds = float(snapshot.requests.times[RequestTime.EXPECTED_S, request]) or _UNKNOWN_S
+    return left * seconds * float((np.array(snapshot.requests.needs[request].demand) / size).sum())
+
+
+def pack(
+    snapshot: Snapshot,
+    memory: dict[str, object],
+    turns: Sequence[Turn],
+    rules: PackingRules,
+    weights: Mapping[int, float] | None = None,
+) -> Plan:
+    """Fill one node after another, each time with the candidate of the best score; equal ones in their turn's order.
+
+    Args:
+        snapshot: What the cycle starts from.
+        memory: Of the policy.
+        turns: The requests in their order.
+        rules: How packing is weighed.
+        weights: Of requests, by row.
+    """
+    room, size = OpenRoom(snapshot), node_size(snapshot, memory)
+    rows = [turn.request for turn in turns if room.has_room(turn.request)]
+    if not rows:
+        return room.plan()
+    demand = np.array([snapshot.requests.needs[row].demand for row in rows], dtype=np.float64) / size
+    work = np.array([remaining_work(snapshot, row, size) for row in rows])
+    scale = np.array([1.0 if weights is None else weights.get(row, 1.0) for row in rows])
+    jobs = snapshot.requests.numbers[RequestColumn.JOB][rows]
+    shares = snapshot.jobs[Column.RUNNING][jobs] * demand.max(axis=1)
+    slots = np.array([room.slots(row) for row in rows])
+    is_open = np.ones(len(rows), dtype=np.bool_)
+    for node in np.flatnonzero(slots.any(axis=0)).tolist():
+        while True:
+            fits = is_open & np.array([room.slots(row)[node] > 0 and room.left(row) > 0 for row in rows])
+            candidates = _neediest(np.flatnonzero(fits), jobs, shares, rules.fairness)
+            if not candidates.size:
+                break
+            alignment = demand[candidates] @ (room.free[node] / size)
+            mean_work = float(work[candidates].mean())
+            penalty = rules.short_jobs * float(alignment.mean()) / mean_work if mean_work else 0.0
+            score = scale[candidates] * alignment - penalty * work[candidates]
+            best = int(candidates[int(np.argmax(score))])
+            if not room.grant(rows[best], node, 1, _ROOM):
+                is_open[best] = False  # its queue may have no more in this cluster
+                continue
+            shares[jobs == jobs[best]] += demand[best].max()
+        is_open[:] = True
+    return room.plan()
+
+
+def _neediest(candidates: IntArray, jobs: IntArray, shares: FloatArray, fairness: float) -> IntArray:
+    """Candidates of the jobs that have least, without the part `fairness` of the jobs that have most."""
+    if not candidates.size or fairness <= 0.0:
+        return candidates
+    of_jobs = {int(jobs[each]): float(shares[each]) for each in candidates.tolist()}
+    kept = max(1, int(np.ceil((1.0 - fairness) * len(of_jobs) - 1e-9)))
+    chosen = sorted(of_jobs, key=lambda job: (of_jobs[job], job))[:kept]
+    return candidates[np.isin(jobs[candidates], chosen)]

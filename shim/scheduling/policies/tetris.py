@@ -1,0 +1,38 @@
+"""Tetris: the request that fits a node's room best, weighed against short jobs and fair shares.
+
+Source: Grandl et al., SIGCOMM 2014.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from shim.scheduling.orderings import first_come
+from shim.scheduling.packing import PackingRules, pack
+from shim.scheduling.plan import Plan, Turn
+from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
+from shim.scheduling.snapshot import Snapshot
+
+__all__ = ["TETRIS", "tetris"]
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    rules: PackingRules
+
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
+        return pack(snapshot, memory, turns, self.rules)
+
+
+def tetris(rules: PackingRules) -> Policy:
+    """Tetris with other weights."""
+    return Policy(
+        "tetris",
+        Ordering(first_come),
+        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=_Kernel(rules)),
+        summary="the request that fits a node's room best, weighed against short jobs and fair shares",
+        source="Grandl et al., SIGCOMM 2014",
+        needs=frozenset({Fact.VECTORS, Fact.ESTIMATES}),
+    )
+
+
+TETRIS = tetris(PackingRules())
