@@ -20,7 +20,7 @@ from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.identity.service import Caller
 from shim.multicluster.core import ClusterCapacity
-from shim.multicluster.core.matching import MatchSettings
+from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.service import MultiClusterService
 from shim.multicluster.session_worker import SessionSettings
 from shim.multicluster.sessions import SessionTools
@@ -239,7 +239,7 @@ def _service() -> MultiClusterService:
             unmanaged_ams=UnmanagedAMs(clusters, SchedulingClusters(clusters), store, clock),
             store=store,
             capacities=_RemoteCapacities(),  # type: ignore[arg-type]  # as far as it is needed
-            matching=AttemptMatching(None, MatchSettings()),
+            matching=AttemptMatching(SplitSettings()),
             clock=clock,
             settings=SessionSettings(beat_s=1.0, lost_after_s=_LATE_S),
             keeps_containers=keeps_containers,

@@ -23,10 +23,9 @@ from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.federation.routing import Routing, RoutingSettings
 from shim.identity.service import IdentityRules, IdentityService, ProxyRule
 from shim.multicluster.ask_log import AskLog
-from shim.multicluster.core.matching import MatchSettings
+from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.multicluster.splitters import AttemptMatching
-from shim.peers.container_order import ContainerOrders
 from shim.peers.following import Following
 from shim.peers.launches import LaunchService
 from shim.peers.overview import MastersOverview
@@ -252,19 +251,15 @@ def _matching(
 ) -> AttemptMatching:
     """How asks of spanning applications find their sub-clusters."""
     span = runtime.config.span
-    has_masters = span.placement == "heddle"
-    service = LaunchService(runtime.view, runtime.clock, span.promise_s, following) if has_masters else None
-    if service is not None:
-        pollers.listen(service)
-    settings = MatchSettings(span.move_after_beats, span.oldest_view_s)
-    scheduling = runtime.config.scheduling
-    if service is not None and scheduling.core == "cycle":
-        cycle = CycleSettings(scheduling.cycle_s, span.starvation_s)
-        cycles = QueueCycles(service, shares.container_order, runtime.view, runtime.clock, _draws(runtime), cycle)
-        pollers.listen(cycles)
-        return AttemptMatching(service, settings, cycles=cycles)
-    orders = ContainerOrders(shares.container_order, runtime.clock, span.starvation_s, runtime.view)
-    return AttemptMatching(service, settings, orders)
+    settings = SplitSettings(span.move_after_beats, span.oldest_view_s)
+    if span.placement != "heddle":
+        return AttemptMatching(settings)
+    launches = LaunchService(runtime.view, runtime.clock, span.promise_s, following)
+    cycle = CycleSettings(runtime.config.scheduling.cycle_s, span.starvation_s)
+    cycles = QueueCycles(launches, shares.container_order, runtime.view, runtime.clock, _draws(runtime), cycle)
+    for each in (launches, cycles):
+        pollers.listen(each)
+    return AttemptMatching(settings, launches, cycles)
 
 
 def _draws(runtime: Runtime) -> Random:

@@ -378,7 +378,7 @@ class MultiClusterConfig:
         ),
     )
     oldest_view_s: float = key(
-        5.0, about=Key("With a view older than this, asks are split by capacity and not matched.", least=0.1)
+        5.0, about=Key("With a view older than this, asks are split by capacity and not planned.", least=0.1)
     )
     starvation_s: float = key(
         60.0,
@@ -395,14 +395,6 @@ class MultiClusterConfig:
 class SchedulingConfig:
     """How what waits in a queue is planned."""
 
-    core: str = key(
-        "splitter",
-        about=Key(
-            "`cycle` plans everything that waits in a queue together, cycle by cycle; `splitter` matches the asks of "
-            'each application by themselves. Both need `span.placement = "heddle"`.',
-            choices=("cycle", "splitter"),
-        ),
-    )
     cycle_s: float = key(0.25, about=Key("From one cycle of a queue to the next, at least.", least=0.01, most=60))
 
 

@@ -98,17 +98,12 @@ class Waiting:
         wanted: Those that no scheduler has granted.
         unpromised: Those of them that nobody has promised either.
         withheld: Those of them that no scheduler is asked for, as other attempts go first.
-        subclusters: Where they could be had; `places` are the hosts and racks that alone will do there, if not any.
-        promised_at: Where some are promised, and not granted.
         held: Containers that the attempt has, of whatever kind.
     """
 
     wanted: int = 0
     unpromised: int = 0
     withheld: int = 0
-    subclusters: frozenset[SubClusterId] = frozenset()
-    places: tuple[str, ...] = ()
-    promised_at: frozenset[SubClusterId] = frozenset()
     held: int = 0
 
 

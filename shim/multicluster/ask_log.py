@@ -9,7 +9,7 @@ import structlog
 
 from shim.domain.ids import ApplicationId
 from shim.errors import StoreError
-from shim.multicluster.core.launch_groups import AskDecision
+from shim.multicluster.core.ask_decisions import AskDecision
 from shim.multicluster.splitters import AttemptMatching
 from shim.ports.ask_store import AskStore, ShownAsks
 from shim.ports.clock import Clock

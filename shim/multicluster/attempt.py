@@ -76,7 +76,7 @@ class MultiClusterAttempt:
         self.follows: MultiClusterAttempt | None = None
         self._tools = tools
         self._lock = asyncio.Lock()
-        self._splitter, self._plans = tools.matching.enter(attempt, self._queue_at, self.look_again, self._tell)
+        self._splitter, self._plans = tools.matching.enter(attempt, self._queue_at, self._tell)
         self._ledger: AskLedger | None = None
         self._saved: RegisteredAttempt | None = None
         self._unanswered: RegisteredAttempt | None = (

@@ -6,15 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.launches import LaunchVerdict
 from shim.domain.verdicts import Verdict
 from shim.multicluster.core import AskSplitter, CapacitySplitter, Event
-from shim.multicluster.core.launch_groups import AskDecision
-from shim.multicluster.core.matching import MatchingSplitter, MatchSettings
+from shim.multicluster.core.ask_decisions import AskDecision
 from shim.multicluster.core.planned import PlannedSplitter
+from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import AttemptPlans, QueueCycles
-from shim.peers.container_order import ContainerOrders
-from shim.peers.launches import AttemptLaunches, LaunchService
+from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 
 __all__ = ["AttemptMatching", "MatchingStatus"]
@@ -45,35 +43,30 @@ class MatchingStatus:
 
 
 class AttemptMatching:
-    """The matching of every attempt, with its decisions.
+    """The splitter of every attempt, with its decisions.
 
     Args:
-        service: Where matches are verified.
-        settings: How asks are matched.
-        orders: Who of a queue has containers first; without it or a service, asks are split by free capacity alone.
-        cycles: The cycles of the queues; None where each attempt's asks are matched by themselves.
+        settings: How long an ask stays where it is, and how old a view may be.
+        launches: Where tentative allocations are verified.
+        cycles: The cycles of the queues; without them, asks are split by free capacity alone.
     """
 
     def __init__(
         self,
-        service: LaunchService | None,
-        settings: MatchSettings,
-        orders: ContainerOrders | None = None,
+        settings: SplitSettings,
+        launches: LaunchService | None = None,
         cycles: QueueCycles | None = None,
     ) -> None:
-        self._service = service
-        self._orders = orders
-        self._cycles = cycles
-        self._planned: dict[ApplicationId, AttemptPlans] = {}
         self._settings = settings
-        self._splitters: OrderedDict[ApplicationId, MatchingSplitter | PlannedSplitter] = OrderedDict()
+        self._launches = launches
+        self._cycles = cycles
+        self._planned: OrderedDict[ApplicationId, tuple[PlannedSplitter, AttemptPlans]] = OrderedDict()
         self._before = MatchingStatus()
 
     def enter(
         self,
         attempt: Attempt,
         queue_at: Callable[[SubClusterId], str | None],
-        changed: Callable[[], None],
         tell: Callable[[Event], None],
     ) -> tuple[AskSplitter, AttemptPlans | None]:
         """A splitter for an attempt, and what carries out the effects that concern its queue's cycle.
@@ -81,60 +74,33 @@ class AttemptMatching:
         Args:
             attempt: Whose.
             queue_at: What a sub-cluster calls its queue.
-            changed: Called when its asks are to be split again.
             tell: Takes plans and verdicts; their effects are carried out before it returns.
         """
         if self._cycles is None:
-            return self.splitter(attempt, queue_at, changed), None
-        planned = PlannedSplitter(self._settings)
-        self._remember(attempt.id.application, planned)
-        plans = self._planned[attempt.id.application] = self._cycles.enter(attempt, queue_at, tell)
-        return planned, plans
-
-    def splitter(
-        self, attempt: Attempt, queue_at: Callable[[SubClusterId], str | None], changed: Callable[[], None]
-    ) -> AskSplitter:
-        """A splitter for an attempt.
-
-        Args:
-            attempt: Whose.
-            queue_at: What a sub-cluster calls its queue.
-            changed: Called when its asks are to be split again.
-        """
-        if self._service is None or self._orders is None:
-            return CapacitySplitter(self._settings.patience)
-        made: list[MatchingSplitter] = []
-
-        def judge(verdicts: Sequence[LaunchVerdict]) -> None:
-            waited_for = [verdict for verdict in verdicts if made[0].judge(verdict)]
-            if waited_for:
-                changed()
-
-        turn = self._orders.turn_of(attempt)
-        launches = AttemptLaunches(self._service, str(attempt.id), queue_at, judge, turn)
-        made.append(MatchingSplitter(launches, self._settings))
-        self._remember(attempt.id.application, made[0])
-        return made[0]
+            return CapacitySplitter(self._settings.patience), None
+        splitter, plans = PlannedSplitter(self._settings), self._cycles.enter(attempt, queue_at, tell)
+        self._remember(attempt.id.application, splitter, plans)
+        return splitter, plans
 
     def decisions(self, application: ApplicationId) -> Sequence[AskDecision]:
         """What was decided last about each of an application's asks; nothing if it has not spanned here."""
-        splitter, plans = self._splitters.get(application), self._planned.get(application)
-        if isinstance(splitter, PlannedSplitter) and plans is not None:
-            return splitter.decisions(plans.latest)
-        return () if splitter is None or isinstance(splitter, PlannedSplitter) else splitter.decisions
+        if application not in self._planned:
+            return ()
+        splitter, plans = self._planned[application]
+        return splitter.decisions(plans.latest)
 
     def decided(self) -> Mapping[ApplicationId, int]:
         """How many decisions were made for each application: another number means that `decisions` has changed."""
-        return {application: splitter.decided for application, splitter in self._splitters.items()}
+        return {application: splitter.decided for application, (splitter, _) in self._planned.items()}
 
     def status(self) -> MatchingStatus:
         """How matching went so far."""
-        live, before = self._splitters.values(), self._before
+        live, before = [splitter for splitter, _ in self._planned.values()], self._before
         return MatchingStatus(
-            verdicts={} if self._service is None else dict(self._service.verdicts),
+            verdicts={} if self._launches is None else dict(self._launches.verdicts),
             repairs=before.repairs + sum(each.repairs for each in live),
             fallbacks=before.fallbacks + sum(each.fallbacks for each in live),
-            promised={} if self._service is None else self._service.open_allocations(),
+            promised={} if self._launches is None else self._launches.open_allocations(),
         )
 
     async def run(self) -> None:
@@ -145,18 +111,16 @@ class AttemptMatching:
 
     async def close(self) -> None:
         """Say nothing more."""
-        if self._service is not None:
-            await self._service.close()
+        if self._launches is not None:
+            await self._launches.close()
 
-    def _remember(self, application: ApplicationId, splitter: MatchingSplitter | PlannedSplitter) -> None:
+    def _remember(self, application: ApplicationId, splitter: PlannedSplitter, plans: AttemptPlans) -> None:
         """Its counts outlive it."""
-        gone = [self._splitters.pop(application)] if application in self._splitters else []
-        self._splitters[application] = splitter
-        if len(self._splitters) > _MOST_REMEMBERED:
-            oldest, splitter_of_it = self._splitters.popitem(last=False)
-            gone.append(splitter_of_it)
-            self._planned.pop(oldest, None)
+        gone = [self._planned.pop(application)] if application in self._planned else []
+        self._planned[application] = splitter, plans
+        if len(self._planned) > _MOST_REMEMBERED:
+            gone.append(self._planned.popitem(last=False)[1])
         self._before = MatchingStatus(
-            repairs=self._before.repairs + sum(each.repairs for each in gone),
-            fallbacks=self._before.fallbacks + sum(each.fallbacks for each in gone),
+            repairs=self._before.repairs + sum(each.repairs for each, _ in gone),
+            fallbacks=self._before.fallbacks + sum(each.fallbacks for each, _ in gone),
         )

@@ -13,19 +13,17 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Protocol
 
-from shim.domain.allocations import AskKey
-from shim.domain.ids import ContainerId, SubClusterId
-from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict, Waiting, WorkEstimate
+from shim.domain.ids import SubClusterId
+from shim.domain.launches import ContainerKind, LaunchNews, LaunchProposal, LaunchVerdict
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.verdicts import Verdict
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied, FederationView, Part
-from shim.peers.container_order import AttemptTurn
 from shim.ports.clock import Clock
 from shim.scheduling.capacity import Capacity
-from shim.scheduling.local_master.tentative_allocations import Kinds, TentativeAllocations
+from shim.scheduling.local_master.tentative_allocations import TentativeAllocations
 
-__all__ = ["AttemptLaunches", "LaunchService", "LaunchVerification", "VerifiesLaunches"]
+__all__ = ["LaunchService", "LaunchVerification", "VerifiesLaunches"]
 
 _ME = "me"
 _NUMBERS_A_MS = 1 << 16
@@ -137,9 +135,9 @@ class LaunchService:
         """Containers that are promised and not granted, as far as is known here."""
         return {name: verification.open for name, verification in self._books.items()}
 
-    def room(self, subcluster: SubClusterId, kind: ContainerKind, before: Kinds = ()) -> int:
-        """How many containers of a kind could be had, as far as is known, if others had theirs first."""
-        return self._books[subcluster].book.room(kind, before)
+    def room(self, subcluster: SubClusterId, kind: ContainerKind) -> int:
+        """How many containers of a kind could be had, as far as is known."""
+        return self._books[subcluster].book.room(kind)
 
     def capacity(self, queue_at: Callable[[SubClusterId], str]) -> Capacity:
         """What is free everywhere, less what is tentatively allocated.
@@ -161,7 +159,10 @@ class LaunchService:
         count: int,
         judge: Callable[[Sequence[LaunchVerdict]], None],
     ) -> tuple[int, LaunchVerdict | None]:
-        """Propose; see `Launches.propose`. A verdict that comes later is given to `judge`."""
+        """Ask for a tentative allocation: the number of the proposal, and the verdict if it is there at once.
+
+        A verdict that comes later is given to `judge`.
+        """
         proposal = LaunchProposal(next(self._numbers), holder, kind, count)
         verdict = self._books[subcluster].book.propose(_ME, proposal, self._clock.now_s())
         if self._elsewhere is None:
@@ -218,99 +219,3 @@ class LaunchService:
                 book.learn(verdict.promised, self._clock.now_s())
         for judge, told in heard.items():
             judge(told)
-
-
-class AttemptLaunches:
-    """Implements `Launches` for one attempt.
-
-    Args:
-        service: Of all attempts.
-        holder: The attempt, for people.
-        queue_at: What a sub-cluster calls the attempt's queue; None if it has no such queue.
-        judge: Given verdicts that were not there at once.
-        turn: The attempt's place among those of its queue.
-    """
-
-    def __init__(
-        self,
-        service: LaunchService,
-        holder: str,
-        queue_at: Callable[[SubClusterId], str | None],
-        judge: Callable[[Sequence[LaunchVerdict]], None],
-        turn: AttemptTurn,
-    ) -> None:
-        self._service = service
-        self._holder = holder
-        self._queue_at = queue_at
-        self._judge = judge
-        self._turn = turn
-        self._queues: dict[SubClusterId, str] = {}
-
-    def room(self, subcluster: SubClusterId, key: AskKey, places: tuple[str, ...] = ()) -> int:
-        """See `Launches`."""
-        counts: Counter[ContainerKind] = Counter()
-        for each in self._turn.before(subcluster):
-            if each.count:  # what is promised is no room anyway
-                counts[ContainerKind(self._queue(subcluster), each.resource, each.label, each.places)] += each.count
-        return self._service.room(subcluster, self._kind(subcluster, key, places), tuple(counts.items()))
-
-    @property
-    def is_ordered(self) -> bool:
-        """See `Launches`."""
-        return self._turn.is_ordered
-
-    def before(self, subcluster: SubClusterId, key: AskKey) -> Sequence[str]:
-        """See `Launches`: nodes of another label are no one's who does not ask for it."""
-        ahead = self._turn.before(subcluster)
-        return tuple(dict.fromkeys(str(each.attempt.application) for each in ahead if each.label == key.label))
-
-    def wait(self, key: AskKey, waiting: Waiting) -> None:
-        """See `Launches`."""
-        self._turn.wait(key, waiting)
-
-    def granted(self) -> None:
-        """See `Launches`."""
-        self._turn.granted()
-
-    def begun(self, container: ContainerId, since_s: float | None) -> None:
-        """See `ContainerWatch`."""
-        self._turn.begun(container, since_s)
-
-    def ended(self, container: ContainerId, *, is_whole: bool) -> None:
-        """See `ContainerWatch`."""
-        self._turn.ended(container, is_whole=is_whole)
-
-    def estimate(self) -> WorkEstimate | None:
-        """See `Launches`."""
-        return self._turn.estimate()
-
-    def took(self, subcluster: SubClusterId, key: AskKey) -> None:
-        """See `Launches`."""
-        self._service.took(subcluster, self._holder, self._kind(subcluster, key, ()))
-
-    def lost(self, subcluster: SubClusterId, number: int) -> int:
-        """See `Launches`."""
-        return self._service.lost(subcluster, number)
-
-    def leave(self) -> None:
-        """See `Launches`."""
-        self._turn.leave()
-
-    def propose(
-        self, subcluster: SubClusterId, key: AskKey, count: int, places: tuple[str, ...] = ()
-    ) -> tuple[int, LaunchVerdict | None]:
-        """See `Launches`."""
-        return self._service.propose(subcluster, self._holder, self._kind(subcluster, key, places), count, self._judge)
-
-    def tell(self, subcluster: SubClusterId, number: int, *, honoured: int, withdrawn: int) -> None:
-        """See `Launches`."""
-        self._service.tell(subcluster, LaunchNews(number, honoured, withdrawn))
-
-    def _kind(self, subcluster: SubClusterId, key: AskKey, places: tuple[str, ...]) -> ContainerKind:
-        return ContainerKind(self._queue(subcluster), key.resource, key.label, places)
-
-    def _queue(self, subcluster: SubClusterId) -> str:
-        queue = self._queues.get(subcluster) or self._queue_at(subcluster) or ""
-        if queue:
-            self._queues[subcluster] = queue
-        return queue

@@ -241,8 +241,5 @@ def _as_waiting(request: PendingRequest) -> Waiting:
         wanted=request.wanted,
         unpromised=request.unallocated,
         withheld=max(0, request.wanted - committed),
-        subclusters=request.may_use - request.unresponsive,
-        places=request.places,
-        promised_at=frozenset(request.tentative) - request.unresponsive,
         held=request.held,
     )

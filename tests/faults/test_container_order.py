@@ -30,8 +30,6 @@ _SAMPLES = 4
 _LONGER = 2.5
 """Twice as many of those that are shorter by this take less time: whatever a busy machine adds is in both."""
 
-_CORES = pytest.mark.parametrize("core", ["cycle", "splitter"])
-
 _QUEUE = """
 [[queue]]
 name = "root.default"
@@ -47,8 +45,6 @@ move_after_beats = 1000
 oldest_view_s = 300
 promise_s = 30
 starvation_s = 3600
-[scheduling]
-core = "{core}"
 [poll]
 interval_s = 0.5
 late_after_s = 300
@@ -58,7 +54,7 @@ level = "warning"
 
 
 @asynccontextmanager
-async def a_federation(lab: Lab, folder: Path, order: str, core: str) -> AsyncIterator[tuple[Federation, str]]:
+async def a_federation(lab: Lab, folder: Path, order: str) -> AsyncIterator[tuple[Federation, str]]:
     """A Heddle whose queue has its containers in an order, and the address of its server for ApplicationMasters."""
     secret = folder / "secret"
     secret.write_text(secrets.token_hex(32))
@@ -69,7 +65,7 @@ async def a_federation(lab: Lab, folder: Path, order: str, core: str) -> AsyncIt
         f'[store]\nurl = "sqlite:///{store}"\n[security]\nallow_anonymous = true\nsecret_file = "{secret}"\n'
         + "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
         + _QUEUE.format(order=order)
-        + _SECTIONS.format(core=core)
+        + _SECTIONS
     )
     async with (
         aiohttp.ClientSession(timeout=aiohttp.ClientTimeout(total=60)) as session,
@@ -110,9 +106,8 @@ async def room_of(federation: Federation) -> int:
     return sum(reply.body["clusterMetrics"]["availableMB"] // _MIB for reply in replies)
 
 
-@_CORES
-async def test_what_comes_free_goes_to_whom_the_order_says(fault_lab: Lab, tmp_path: Path, core: str) -> None:
-    async with a_federation(fault_lab, tmp_path, "fifo", core) as (federation, server):
+async def test_what_comes_free_goes_to_whom_the_order_says(fault_lab: Lab, tmp_path: Path) -> None:
+    async with a_federation(fault_lab, tmp_path, "fifo") as (federation, server):
         (large_id, large), (small_id, small) = [await begin(federation, server) for _ in range(2)]
         room = await room_of(federation)
         await large.want(room + _BEYOND)
@@ -140,12 +135,9 @@ async def test_what_comes_free_goes_to_whom_the_order_says(fault_lab: Lab, tmp_p
         await asyncio.gather(large.finish(), small.finish())
 
 
-@_CORES
-async def test_whose_containers_are_short_goes_first_once_that_is_known(
-    fault_lab: Lab, tmp_path: Path, core: str
-) -> None:
+async def test_whose_containers_are_short_goes_first_once_that_is_known(fault_lab: Lab, tmp_path: Path) -> None:
     """By its age and by its numbers the other one would go first."""
-    async with a_federation(fault_lab, tmp_path, "learnt-work", core) as (federation, server):
+    async with a_federation(fault_lab, tmp_path, "learnt-work") as (federation, server):
         (long_id, long), (short_id, short) = [await begin(federation, server) for _ in range(2)]
         room = await room_of(federation)
 

@@ -20,10 +20,8 @@ from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.federation.core.federation_view import FederationView
 from shim.multicluster.core import ClusterCapacity, Demand
-from shim.multicluster.core.matching import MatchSettings
+from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
-from shim.multicluster.splitters import AttemptMatching
-from shim.peers.container_order import ContainerOrders
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.testing.clock import FakeClock
@@ -124,19 +122,14 @@ class Application:
 class OrderedFederation:
     """Two clusters, and one Global Master with its Local Masters inside."""
 
-    def __init__(
-        self, order, applications, most=NODE_GIB * 3, *, patience=3, grants_every=1, opens_for=0, core="splitter"
-    ):
+    def __init__(self, order, applications, most=NODE_GIB * 3, *, patience=3, grants_every=1, opens_for=0):
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST))
         self.managers = {name: ResourceManager(name, most if name == EAST else 99) for name in (EAST, WEST)}
-        self.settings = MatchSettings(patience)
+        self.settings = SplitSettings(patience)
         self.launches = LaunchService(self.view, self.clock, 30.0)
-        orders = ContainerOrders(lambda _: order, self.clock, OVERTAKEN_S, self.view)
-        self.matching = AttemptMatching(self.launches, self.settings, orders)
         cycle = CycleSettings(starvation_s=OVERTAKEN_S)
         self.cycles = QueueCycles(self.launches, lambda _: order, self.view, self.clock, Random(0), cycle)  # noqa: S311 - a test
-        self.core = core
         self.grants_every = grants_every
         self.opens_for = opens_for
         self.applications = []
@@ -151,10 +144,7 @@ class OrderedFederation:
     def enters(self, application):
         """An application comes."""
         self.applications.append(application)
-        if self.core == "cycle":
-            splitter = DrivenSplitter(self.cycles, application.attempt, lambda _: QUEUE, self.settings)
-        else:
-            splitter = self.matching.splitter(application.attempt, lambda _: QUEUE, lambda: None)
+        splitter = DrivenSplitter(self.cycles, application.attempt, lambda _: QUEUE, self.settings)
         self.splitters[application.number] = splitter
 
     def beat(self):
@@ -168,11 +158,10 @@ class OrderedFederation:
         self.cycles.is_due(QUEUE)
         for each in self.applications:
             self.call(each)
-        if self.core == "cycle":
-            self.cycles.cycle(QUEUE)
-            for each in self.applications:
-                if each.wanted:
-                    self.call(each, WEST)
+        self.cycles.cycle(QUEUE)
+        for each in self.applications:
+            if each.wanted:
+                self.call(each, WEST)
         if self.beats % self.grants_every == 0:  # nodes report to their ResourceManager when they please
             for name, manager in self.managers.items():
                 self.grant(name, manager)
@@ -257,7 +246,6 @@ class OrderedFederation:
         self.idle[name] = self.idle[name] + 1 if could and not lucky else 0
 
 
-CORES = pytest.mark.parametrize("core", ["cycle", "splitter"])
 WANTS = st.lists(st.tuples(st.integers(1, 6), st.integers(1, 5)), min_size=2, max_size=5)
 
 
@@ -277,7 +265,6 @@ FIRST = {
 """Who is first, said once more."""
 
 
-@CORES
 @settings(max_examples=90, deadline=None)
 @given(
     order=st.sampled_from(sorted(FIRST)),
@@ -285,7 +272,7 @@ FIRST = {
     grants_every=st.integers(1, 3),
     opens_for=st.integers(0, 3),
 )
-def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(core, order, wants, grants_every, opens_for):
+def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(order, wants, grants_every, opens_for):
     told = [Wants(number, *want) for number, want in enumerate(wants, start=1)]
     world = OrderedFederation(
         order,
@@ -293,7 +280,6 @@ def test_who_is_first_in_the_order_is_served_first_when_room_is_scarce(core, ord
         patience=10,
         grants_every=grants_every,
         opens_for=opens_for,
-        core=core,
     )
     world.teach({each.number: 7.0 * each.lasts for each in told})
     for manager in world.managers.values():  # full of what others run
@@ -314,7 +300,6 @@ HELD_UP_BY_LABELS = [((1, ""), 9, 6), ((3, ""), 1, 1), ((2, "gpu"), 2, 1), ((1, 
 """The last 1 GiB of the queue at east is for the fourth: what is promised on the labelled node is none of it."""
 
 
-@CORES
 @settings(max_examples=100, deadline=None)
 @given(
     order=st.sampled_from(sorted(FIRST)),
@@ -327,12 +312,12 @@ HELD_UP_BY_LABELS = [((1, ""), 9, 6), ((3, ""), 1, 1), ((2, "gpu"), 2, 1), ((1, 
 )
 @example(order="fewest-tasks", wanted=HELD_UP_BY_LABELS, most=3)
 @example(order="learnt-work", wanted=HELD_UP_BY_LABELS, most=3)
-def test_everybody_is_served_in_the_end_and_nobody_is_withheld_from_room_that_nobody_takes(core, order, wanted, most):
+def test_everybody_is_served_in_the_end_and_nobody_is_withheld_from_room_that_nobody_takes(order, wanted, most):
     applications = [
         Application(number, a_key(*kind), count, for_beats)
         for number, (kind, count, for_beats) in enumerate(wanted, start=1)
     ]
-    world = OrderedFederation(order, applications, most, core=core)
+    world = OrderedFederation(order, applications, most)
     for _ in range(600):
         world.beat()
         assert max(world.idle.values(), default=0) <= MOST_IDLE, world.idle
@@ -344,12 +329,11 @@ def test_everybody_is_served_in_the_end_and_nobody_is_withheld_from_room_that_no
     assert sum(world.launches.open_allocations().values()) == 0
 
 
-@CORES
 @pytest.mark.parametrize(("for_beats", "served"), [(2, [2, 2, 2]), (20, [2, 1])])
-def test_an_unknown_application_is_tried_and_goes_on_if_its_containers_are_short(core, for_beats, served):
+def test_an_unknown_application_is_tried_and_goes_on_if_its_containers_are_short(for_beats, served):
     known = Application(1, a_key(4), 3, 20)
     others = [Application(number, a_key(4), 0) for number in (3, 4, 5)]
-    world = OrderedFederation("learnt-work", [known, *others], patience=10, core=core)
+    world = OrderedFederation("learnt-work", [known, *others], patience=10)
     world.teach({1: 20.0, 3: 2.0, 4: 2.0, 5: 2.0})
     unknown = Application(2, a_key(4), 9, for_beats)
     world.enters(unknown)
@@ -363,10 +347,9 @@ def test_an_unknown_application_is_tried_and_goes_on_if_its_containers_are_short
     assert world.served == served
 
 
-@CORES
-def test_an_application_that_was_overtaken_for_too_long_goes_first(core):
+def test_an_application_that_was_overtaken_for_too_long_goes_first():
     applications = [Application(1, a_key(4), 3, 99), *(Application(n, a_key(4), 1, 2) for n in range(2, 60))]
-    world = OrderedFederation("fewest-tasks", applications[:1], most=0, core=core)
+    world = OrderedFederation("fewest-tasks", applications[:1], most=0)
     later = applications[1:]
     for manager in world.managers.values():
         manager.running = [(0, node, NODE_GIB, 2) for node in range(len(NODES[manager.name]))]

@@ -12,7 +12,6 @@ from shim.domain.launches import LaunchVerdict
 from shim.domain.requests import RequestPlan
 from shim.domain.verdicts import Verdict
 from shim.multicluster.core import AMCalled
-from shim.multicluster.core.match_turn import MatchSettings
 from shim.multicluster.core.plan_events import (
     AllocationsExpired,
     AllocationsVerified,
@@ -29,6 +28,7 @@ from shim.multicluster.core.plan_events import (
     SettleAllocation,
 )
 from shim.multicluster.core.planned import PlannedSplitter
+from shim.multicluster.core.splitter import SplitSettings
 from tests.property.test_relay_ledger import KEYS, NAMES, Relay
 
 PATIENCE = 2
@@ -43,11 +43,11 @@ class PlannedRelay(Relay):
 
     def a_splitter(self):
         self.rows, self.proposed, self.settled, self.honoured = {}, {}, {}, {}
-        self.splitter = PlannedSplitter(MatchSettings(PATIENCE))
+        self.splitter = PlannedSplitter(SplitSettings(PATIENCE))
         return self.splitter
 
     def a_splitter_again(self):
-        return PlannedSplitter(MatchSettings(PATIENCE))
+        return PlannedSplitter(SplitSettings(PATIENCE))
 
     def tell(self, event):
         super().tell(event)

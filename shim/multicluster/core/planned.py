@@ -16,9 +16,8 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.requests import RequestPlan
 from shim.errors import InvariantViolationError
+from shim.multicluster.core.ask_decisions import AskDecision, Weighed
 from shim.multicluster.core.events import Effect
-from shim.multicluster.core.launch_groups import AskDecision, Weighed
-from shim.multicluster.core.match_turn import MatchSettings
 from shim.multicluster.core.plan_events import (
     AllocationsExpired,
     AllocationsVerified,
@@ -37,6 +36,7 @@ from shim.multicluster.core.splitter import (
     CapacitySplitter,
     ClusterCapacity,
     Demand,
+    SplitSettings,
     may_have,
     named_there,
     shares_of,
@@ -73,8 +73,8 @@ class PlannedSplitter:
         repairs: Containers whose tentative allocation was not honoured in time.
     """
 
-    def __init__(self, settings: MatchSettings | None = None) -> None:
-        self._settings = settings or MatchSettings()
+    def __init__(self, settings: SplitSettings | None = None) -> None:
+        self._settings = settings or SplitSettings()
         self._fallback = CapacitySplitter(self._settings.patience)
         self._groups: dict[AskKey, AllocationGroup] = {}
         self._looks: dict[AskKey, _Look] = {}

@@ -1,6 +1,6 @@
 """Which sub-cluster is asked for how many containers.
 
-`AskSplitter` is what the ledger needs; the one in `matching.py` matches and has its matches verified. The splitter
+`AskSplitter` is what the ledger needs; the one in `planned.py` carries out the plans of the queue's cycle. The splitter
 below needs nothing but a look at the sub-clusters, and stands in where that one cannot.
 
 What is asked for already stays where it is asked for, unless it starves there: moving an ask loses its place in a
@@ -34,6 +34,7 @@ __all__ = [
     "CapacitySplitter",
     "ClusterCapacity",
     "Demand",
+    "SplitSettings",
     "may_have",
     "named_there",
     "shares_of",
@@ -45,6 +46,19 @@ __all__ = [
 ]
 
 _NO_BOUND = 1 << 31
+
+
+@dataclass(frozen=True, slots=True)
+class SplitSettings:
+    """How long what is asked for stays where it is, and how old a view may be.
+
+    Attributes:
+        patience: Heartbeats without a grant after which an ask may move.
+        oldest_s: A view that is older is not planned on: asks are split by capacity alone.
+    """
+
+    patience: int = 10
+    oldest_s: float = 5.0
 
 
 @dataclass(frozen=True, slots=True)

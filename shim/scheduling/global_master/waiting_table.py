@@ -15,9 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shim.domain.allocations import AskKey
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.launches import Waiting, WorkEstimate
-from shim.domain.resources import ResourceVector
 from shim.scheduling.durations import ENOUGH_FINISHED, FloatArray
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.job_table import Column, JobTable, expect_durations
@@ -27,7 +26,7 @@ from shim.scheduling.policies.learnt_work import LEARNT_WORK
 from shim.scheduling.policy import Ordering
 from shim.scheduling.snapshot import Snapshot
 
-__all__ = ["CONTAINER_ORDERS", "Ahead", "WaitingTable"]
+__all__ = ["CONTAINER_ORDERS", "WaitingTable"]
 
 
 CONTAINER_ORDERS: Mapping[str, Ordering] = MappingProxyType(
@@ -42,21 +41,6 @@ _HOLDS_FOR_S = 0.25
 _LEARNS_EVERY_S = 2.0
 """What others teach is taken up so often: with 1,000 that wait, each with a model of its own, that takes 0.1 s."""
 _SEQUENCES_A_SECOND = 1e6
-
-
-@dataclass(frozen=True, slots=True)
-class Ahead:
-    """What another attempt waits for, and goes before with.
-
-    Attributes:
-        count: Containers that nobody has promised; 0 if all of them are promised, and not granted.
-    """
-
-    attempt: ApplicationAttemptId
-    resource: ResourceVector
-    label: str
-    places: tuple[str, ...]
-    count: int
 
 
 @dataclass(slots=True)
@@ -192,32 +176,6 @@ class WaitingTable:
             at_s: Now.
         """
         return [each.id for each in self._in_order(order, at_s) if each.heard_at_s + _SILENT_AFTER_S >= at_s]
-
-    def before(
-        self, attempt: ApplicationAttemptId, subcluster: SubClusterId, order: str, at_s: float
-    ) -> tuple[Ahead, ...]:
-        """What those before an attempt wait for in a sub-cluster, the first of them first.
-
-        What is promised counts until it is granted: else the scheduler could serve others first out of its queue.
-
-        Args:
-            attempt: Who asks; whoever has not told what it wants is last.
-            subcluster: Where.
-            order: One of `CONTAINER_ORDERS`.
-            at_s: Now.
-        """
-        found: list[Ahead] = []
-        for each in self._in_order(order, at_s):
-            if each.id == attempt:
-                break
-            if each.heard_at_s + _SILENT_AFTER_S < at_s:
-                continue
-            found += [
-                Ahead(each.id, key.resource, key.label, waiting.places, waiting.unpromised)
-                for key, waiting in each.waits.items()
-                if subcluster in waiting.promised_at or (waiting.unpromised and subcluster in waiting.subclusters)
-            ]
-        return tuple(found)
 
     def _in_order(self, order: str, at_s: float) -> list[_Attempt]:
         """Attempts with something that is not granted, by being overtaken, then by key, then by arrival."""

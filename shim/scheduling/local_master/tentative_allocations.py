@@ -20,10 +20,9 @@ from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.scheduling.local_master.node_capacity import NodeCapacity, Places
 
-__all__ = ["Kinds", "TentativeAllocations"]
+__all__ = ["TentativeAllocations"]
 
 _OTHERS = ""
-_BEFORE = "before"
 _MOST_ANSWERS = 8192
 _MOST_TOLD = 256
 _NO_BOUND = 1 << 31
@@ -33,8 +32,6 @@ every second or so."""
 
 ProposalKey = tuple[str, int]
 """Who proposed, and the number of the proposal."""
-Kinds = tuple[tuple[ContainerKind, int], ...]
-"""Containers of several kinds, and how many of each."""
 
 
 @dataclass(slots=True)
@@ -85,7 +82,7 @@ class TentativeAllocations:
         self._allocations: dict[ProposalKey, _TentativeAllocation] = {}
         self._granted: list[_TentativeAllocation] = []
         self._answers: OrderedDict[ProposalKey, _Answer] = OrderedDict()
-        self._rooms: dict[tuple[ContainerKind, Kinds], int] = {}
+        self._rooms: dict[ContainerKind, int] = {}
         self.reported_at_s = float("-inf")
 
     # ------------------------------------------------------------------ what reports tell
@@ -119,39 +116,12 @@ class TentativeAllocations:
 
     # ------------------------------------------------------------------ proposals
 
-    def room(self, kind: ContainerKind, before: Kinds = ()) -> int:
-        """How many containers of a kind could be promised now.
-
-        Args:
-            kind: Which.
-            before: What others are to have first, as far as they could: room that they cannot use is left.
-        """
-        known = self._rooms.get((kind, before))
-        if known is not None:
-            return known
-        if any(other != kind for other, _ in before):
-            known = self._room_behind(kind, before)
-        elif before:
-            known = max(0, self.room(kind) - sum(count for _, count in before))
-        else:
-            known = min(self._queue_room(kind), self._nodes.count(kind))
-        self._rooms[kind, before] = known
+    def room(self, kind: ContainerKind) -> int:
+        """How many containers of a kind could be promised now."""
+        known = self._rooms.get(kind)
+        if known is None:
+            known = self._rooms[kind] = min(self._queue_room(kind), self._nodes.count(kind))
         return known
-
-    def _room_behind(self, kind: ContainerKind, before: Kinds) -> int:
-        """What is left of the room if others were promised what they wait for: it is, and taken back."""
-        for number, (other, wanted) in enumerate(before):
-            count = min(wanted, self.room(other))
-            if count:
-                self._allocations[_BEFORE, number] = allocation = _TentativeAllocation(
-                    _BEFORE, other, count, self.reported_at_s
-                )
-                self._place(allocation)
-        left = self.room(kind)
-        for number in range(len(before)):
-            self._release((_BEFORE, number), _NO_BOUND)
-        self._rooms.clear()
-        return left
 
     def propose(self, sender: str, proposal: LaunchProposal, at_s: float) -> LaunchVerdict:
         """Promise as much of a proposal as there is room for. A repeated proposal has the answer of the first."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from shim.domain.launches import WorkEstimate
 from shim.domain.verdicts import Verdict
-from shim.multicluster.core.launch_groups import AskDecision
+from shim.multicluster.core.ask_decisions import AskDecision
 from shim.multicluster.splitters import MatchingStatus
 
 __all__ = ["shown_asks", "shown_matching"]

@@ -1,6 +1,7 @@
 """The cycles of queues: when they run, what attempts hear of them, and what Local Masters and books are told."""
 
 import asyncio
+from dataclasses import replace
 from random import Random
 
 from shim.domain.allocations import AskKey
@@ -10,12 +11,13 @@ from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.federation.core.federation_view import FederationView
 from shim.multicluster.core import ClusterCapacity, Demand
-from shim.multicluster.core.match_turn import MatchSettings
+from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.peers.launches import LaunchService, LaunchVerification
 from shim.ports.attempt_calls import Attempt
+from shim.server.rest.asks_shown import shown_asks
 from shim.testing.clock import FakeClock
-from shim.testing.reports import a_queue_report, a_report
+from shim.testing.reports import a_document, a_queue_report, a_report
 from tests.support.planned import DrivenSplitter
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -75,9 +77,14 @@ class Queue:
             self.launches.reported(report, applied)
             self.cycles.reported(report, applied)
 
+    def is_called(self, number, name):
+        """An application is known by a name."""
+        document = a_document(number, "east")
+        self.view.note(replace(document, summary=replace(document.summary, name=name)))
+
     def enters(self, number):
         attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, QUEUE, "ada")
-        return DrivenSplitter(self.cycles, attempt, lambda _: QUEUE, MatchSettings(3))
+        return DrivenSplitter(self.cycles, attempt, lambda _: QUEUE, SplitSettings(3))
 
 
 async def test_a_cycle_runs_when_something_changed_and_at_most_every_so_often():
@@ -193,3 +200,114 @@ def test_who_leaves_is_forgotten_and_what_was_allocated_is_another_s():
     first.clear()
     queue.cycles.cycle(QUEUE)
     assert second.split(Demand(KEY, 2), CAPACITIES) == {EAST: 2}
+
+
+def teach(queue, splitter, number, *lasts_s):
+    """Containers of an attempt that ran for so long, one after the other."""
+    for position, ran_for_s in enumerate(lasts_s):
+        container = ContainerId(ApplicationAttemptId(ApplicationId(1, number), 1), position + 2)
+        splitter.begun(container, None)
+        queue.clock.wall_s += ran_for_s
+        splitter.ended(container, is_whole=True)
+
+
+def test_what_an_application_has_taught_is_known_of_its_next_run():
+    queue = Queue("learnt-work")
+    for number, name in ((1, "load 2026-11-21"), (2, "sort"), (3, "load 2026-11-22"), (4, "other")):
+        queue.is_called(number, name)
+    for number, ran_for_s in ((1, 1000.0), (2, 10.0)):
+        splitter = queue.enters(number)
+        teach(queue, splitter, number, ran_for_s)
+        splitter.clear()
+    queue.report(east=0, west=0)
+    third, fourth = queue.enters(3), queue.enters(4)
+    third.split(Demand(KEY, 2), CAPACITIES)
+    fourth.split(Demand(KEY, 2), CAPACITIES)
+    queue.cycles.cycle(QUEUE)
+    (of_third,), (of_fourth,) = third.decisions, fourth.decisions
+    assert of_third.behind == ("application_1_0004",), "a load takes long"
+    assert (of_third.estimate.alike, of_third.estimate.others) == (1, 2)
+    assert (of_fourth.estimate.alike, of_fourth.estimate.others) == (0, 2)
+    assert of_third.estimate.work_s > of_fourth.estimate.work_s > 0.0
+
+
+def test_what_runs_since_before_heddle_began_counts_from_then_on():
+    queue = Queue("learnt-work")
+    queue.report(east=0, west=0)
+    splitter, expected = queue.enters(1), []
+    container = ContainerId(ApplicationAttemptId(ApplicationId(1, 1), 1), 2)
+    for since_s in (queue.clock.wall_s + 60.0, queue.clock.wall_s - 5000.0):
+        splitter.begun(container, since_s)
+        queue.clock.wall_s += 1.0
+        splitter.split(Demand(KEY, 2), CAPACITIES)
+        queue.cycles.cycle(QUEUE)
+        (decision,) = splitter.decisions
+        expected.append(decision.estimate.container_s)
+    assert expected[0] < expected[1]
+    assert decision.estimate.running == 1, "told twice"
+
+
+def test_the_order_says_what_it_expects_and_by_what():
+    queue = Queue("learnt-work")
+    large, small = queue.enters(1), queue.enters(2)
+    teach(queue, large, 1, *[100.0] * 4)
+    teach(queue, small, 2, *[10.0] * 4)
+    queue.report(east=0, west=0)
+    small.split(Demand(KEY, 9), CAPACITIES)
+    large.split(Demand(KEY, 2), CAPACITIES)
+    queue.cycles.cycle(QUEUE)
+    (shown,) = shown_asks(large.decisions)
+    assert shown["reason"] == (
+        "2 wait in Heddle, as others of the queue go first: application_1_0002; it is expected to need 200.0 s of "
+        "containers yet, 100.0 s each by 4 that have ended, 0 that run and 2 applications, 0 of them like it"
+    )
+    assert shown["expects"] == {
+        "work_s": 200.0,
+        "container_s": 100.0,
+        "ended": 4,
+        "running": 0,
+        "alike": 0,
+        "others": 2,
+    }
+    queue.order = "fifo"
+    queue.clock.wall_s += 1.0
+    queue.cycles.cycle(QUEUE)
+    (shown,) = shown_asks(large.decisions)
+    assert (shown["expects"], shown["reason"]) == (None, ""), "the older one goes first"
+
+
+def test_what_stands_in_a_scheduler_is_taken_back_when_somebody_goes_first():
+    queue = Queue("fewest-tasks")
+    queue.report(east=0, west=0)
+    large, small = queue.enters(1), queue.enters(2)
+    assert sum(large.split(Demand(KEY, 6), CAPACITIES).values()) == 6
+    small.split(Demand(KEY, 2), CAPACITIES)
+    queue.report(east=0, west=0)
+    queue.cycles.cycle(QUEUE)
+    assert large.split(Demand(KEY, 6), CAPACITIES) == {}
+    assert sum(small.split(Demand(KEY, 2), CAPACITIES).values()) == 2
+    (decision,) = large.decisions
+    assert (decision.withheld, decision.behind) == (6, ("application_1_0002",))
+
+    queue.report(east=5, west=0)
+    queue.cycles.cycle(QUEUE)
+    assert large.split(Demand(KEY, 6), CAPACITIES) == {EAST: 3}, "two of five are the other's"
+    assert small.split(Demand(KEY, 2), CAPACITIES)[EAST] == 2
+    small.drop(KEY)
+    queue.cycles.cycle(QUEUE)
+    assert sum(large.split(Demand(KEY, 6), CAPACITIES).values()) == 6
+
+
+def test_a_policy_that_is_applied_orders_those_that_wait_already():
+    queue = Queue("unordered")
+    queue.report(east=0, west=0)
+    first, second = queue.enters(1), queue.enters(2)
+    for splitter in (first, second):
+        assert sum(splitter.split(Demand(KEY, 2), CAPACITIES).values()) == 2
+    queue.order = "fifo"
+    queue.clock.wall_s += 1.0
+    queue.cycles.cycle(QUEUE)
+    assert second.split(Demand(KEY, 2), CAPACITIES) == {}
+    first.clear()
+    queue.cycles.cycle(QUEUE)
+    assert sum(second.split(Demand(KEY, 2), CAPACITIES).values()) == 2

@@ -10,7 +10,7 @@ from shim.domain.preemption import PREEMPTED_EXIT_STATUS
 from shim.domain.resources import ResourceVector
 from shim.errors import NoAnswerError, StoreUnavailableError
 from shim.multicluster.core import ClusterCapacity, ReleaseOrder
-from shim.multicluster.core.matching import MatchSettings
+from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.home_containers import HomeContainers
 from shim.multicluster.service import MultiClusterCalls, MultiClusterService
 from shim.multicluster.session_worker import SessionSettings
@@ -91,7 +91,7 @@ class TwoClusterFederation:
                 unmanaged_ams=unmanaged_ams,
                 store=self.store,
                 capacities=self.capacities,  # type: ignore[arg-type]  # as far as it is needed
-                matching=AttemptMatching(None, MatchSettings(patience=3)),
+                matching=AttemptMatching(SplitSettings(patience=3)),
                 clock=VirtualClock(),
                 settings=SETTINGS,
                 keeps_containers=self._keeps,

@@ -2,6 +2,7 @@
 
 import asyncio
 from dataclasses import replace
+from random import Random
 
 import pytest
 from prometheus_client import CollectorRegistry, generate_latest
@@ -14,9 +15,9 @@ from shim.domain.subclusters import NodeReport
 from shim.domain.verdicts import Verdict
 from shim.federation.core.federation_view import FederationView
 from shim.multicluster.core import ClusterCapacity, Demand
-from shim.multicluster.core.matching import MatchSettings
+from shim.multicluster.core.splitter import SplitSettings
+from shim.multicluster.queue_cycles import QueueCycles
 from shim.multicluster.splitters import AttemptMatching, MatchingStatus
-from shim.peers.container_order import ContainerOrders
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.protocol.peers import LaunchedFrame, LaunchFrame, decode_frame_untrusted, encode_frame
@@ -24,7 +25,8 @@ from shim.server.peers import MatchingCollector
 from shim.server.rest.asks_shown import shown_asks, shown_matching
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_report
-from tests.unit.multicluster.core.test_matching import KEY
+from tests.support.planned import DrivenSplitter
+from tests.unit.multicluster.core.test_planned import KEY
 from tests.unit.peers.test_following import FollowedLocalMaster
 
 EAST = SubClusterId("east")
@@ -124,24 +126,33 @@ async def test_a_local_master_that_is_silent_or_away_is_done_without(story):
     assert [told.verdict for told in asker.heard] == [Verdict.UNVERIFIED] * 2
 
 
-async def test_a_splitter_over_links_thinks_again_when_the_verdict_comes(story):
-    service = LaunchService(story.view, story.clock, 30.0, story.following)
-    matching = AttemptMatching(
-        service, MatchSettings(), ContainerOrders(lambda _: UNORDERED, story.clock, 60.0, story.view)
-    )
-    changed = []
-    splitter = matching.splitter(ATTEMPT, lambda _: "root.default", lambda: changed.append(1))
+async def test_a_splitter_over_links_is_told_of_the_verdict_when_it_comes(story):
+    launches = LaunchService(story.view, story.clock, 30.0, story.following)
+    cycles = QueueCycles(launches, lambda _: UNORDERED, story.view, story.clock, Random(0))  # noqa: S311 - a test
+    splitter = DrivenSplitter(cycles, ATTEMPT, lambda _: "root.default", SplitSettings())
     assert splitter.split(Demand(KEY, 3), ROOMS) == {EAST: 3}, "for the home"
     await story.clock.settle()
-    assert changed == [1]
-    status = matching.status()
-    assert (status.verdicts, status.promised) == ({(EAST, Verdict.ACCEPTED): 1}, {EAST: 3})
+    assert (launches.verdicts, launches.open_allocations()) == ({(EAST, Verdict.ACCEPTED): 1}, {EAST: 3})
     splitter.split(Demand(KEY, 4, standing={EAST: 3}), ROOMS)
-    (shown,) = shown_asks(matching.decisions(ATTEMPT.id.application))
+    (shown,) = shown_asks(splitter.decisions)
     assert (shown["by"], shown["wanted"]) == ("heddle", 4)
-    assert [(each["cluster"], each["room"], each["promised"]) for each in shown["candidates"]] == [("east", 3, 3)]
+    assert [(each["cluster"], each["promised"]) for each in shown["candidates"]] == [("east", 3)]
     assert [(each["proposed"], each["verdict"]) for each in shown["verdicts"]] == [(3, "accepted")]
-    await matching.close()
+    await launches.close()
+
+
+def test_the_splitter_of_every_attempt_counts_on_after_it_is_forgotten(story):
+    launches = LaunchService(story.view, story.clock, 30.0)
+    cycles = QueueCycles(launches, lambda _: UNORDERED, story.view, story.clock, Random(0))  # noqa: S311 - a test
+    matching = AttemptMatching(SplitSettings(), launches, cycles)
+    splitter, plans = matching.enter(ATTEMPT, lambda _: "root.default", lambda _: None)
+    assert plans is not None
+    splitter.fallbacks, splitter.repairs = 2, 1
+    again, _ = matching.enter(ATTEMPT, lambda _: "root.default", lambda _: None)
+    assert again is not splitter
+    assert (matching.status().fallbacks, matching.status().repairs) == (2, 1)
+    assert matching.decisions(ATTEMPT.id.application) == ()
+    assert matching.decided() == {ATTEMPT.id.application: 0}
 
 
 def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():

@@ -11,7 +11,6 @@ from shim.domain.requests import RequestPlan
 from shim.domain.resources import ResourceVector
 from shim.domain.verdicts import Verdict
 from shim.multicluster.core import Beat, ClusterCapacity, Demand
-from shim.multicluster.core.match_turn import MatchSettings
 from shim.multicluster.core.plan_events import (
     AllocationsExpired,
     AllocationsVerified,
@@ -25,6 +24,7 @@ from shim.multicluster.core.plan_events import (
     SettleAllocation,
 )
 from shim.multicluster.core.planned import PlannedSplitter
+from shim.multicluster.core.splitter import SplitSettings
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 BOTH = frozenset({EAST, WEST})
@@ -46,7 +46,7 @@ class Split:
     """A splitter, and the demand that its ledger would give it."""
 
     def __init__(self, wanted, capacities=CAPACITIES, patience=3, **demand):
-        self.splitter = PlannedSplitter(MatchSettings(patience))
+        self.splitter = PlannedSplitter(SplitSettings(patience))
         self.demand = Demand(KEY, wanted, **demand)
         self.capacities = capacities
 

@@ -5,22 +5,20 @@ from dataclasses import replace
 import pytest
 
 from shim.domain.allocations import AskKey
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.launches import Waiting
 from shim.domain.resources import ResourceVector
 from shim.scheduling.durations import DurationModel
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.global_master.waiting_table import WaitingTable
 
-EAST, WEST = SubClusterId("east"), SubClusterId("west")
-BOTH = frozenset({EAST, WEST})
 KEY = AskKey(20, -1, is_opportunistic=False, resource=ResourceVector(1024, 1))
 OTHER_KEY = replace(KEY, priority=10)
 OLD, MIDDLE, YOUNG = (ApplicationAttemptId(ApplicationId(1, number), 1) for number in (1, 2, 3))
 
 
 def waiting(count, **more):
-    return Waiting(**({"wanted": count, "unpromised": count, "subclusters": BOTH} | more))
+    return Waiting(**({"wanted": count, "unpromised": count} | more))
 
 
 def an_empty_table(recurring_key=lambda _: ""):
@@ -36,13 +34,15 @@ def a_table(**counts):
     return table
 
 
-def before(table, attempt, order="fewest-tasks", subcluster=EAST, at_s=1.0):
-    return [(each.attempt, each.count) for each in table.before(attempt, subcluster, order, at_s)]
+def before(table, attempt, order="fewest-tasks", at_s=1.0):
+    """Those who go first; whoever wants nothing is last."""
+    ordered = table.in_order(order, at_s)
+    return ordered[: ordered.index(attempt)] if attempt in ordered else ordered
 
 
 @pytest.mark.parametrize(
     ("order", "expected"),
-    [("fifo", [(OLD, 5), (MIDDLE, 2)]), ("fewest-tasks", [])],
+    [("fifo", [OLD, MIDDLE]), ("fewest-tasks", [])],
 )
 def test_each_order_is_that_of_the_simulator(order, expected):
     assert before(a_table(old=5, middle=2, young=1), YOUNG, order) == expected
@@ -50,7 +50,7 @@ def test_each_order_is_that_of_the_simulator(order, expected):
 
 def test_of_equals_the_older_goes_first():
     table = a_table(old=2, middle=2, young=2)
-    assert before(table, YOUNG) == [(OLD, 2), (MIDDLE, 2)]
+    assert before(table, YOUNG) == [OLD, MIDDLE]
     assert before(table, OLD) == []
 
 
@@ -58,28 +58,10 @@ def test_containers_that_an_attempt_holds_count_as_its_tasks():
     table = a_table(old=1, young=2)
     table.tell(OLD, KEY, waiting(1, held=5), 0.0)
     assert before(table, YOUNG) == []
-    assert before(table, OLD) == [(YOUNG, 2)]
+    assert before(table, OLD) == [YOUNG]
     table.tell(OLD, OTHER_KEY, waiting(1, held=5), 0.0)
     table.tell(OLD, OTHER_KEY, Waiting(), 0.0)
     assert before(table, YOUNG) == [], "it still holds five"
-
-
-def test_only_what_nobody_has_promised_and_could_be_had_there_is_in_the_way():
-    table = a_table(old=3, young=9)
-    table.tell(OLD, KEY, waiting(3, unpromised=2, subclusters=frozenset({WEST})), 0.0)
-    assert before(table, YOUNG, subcluster=WEST) == [(OLD, 2)]
-    assert before(table, YOUNG) == []
-    table.tell(OLD, KEY, waiting(3, unpromised=0), 0.0)
-    assert before(table, YOUNG, subcluster=WEST) == []
-
-
-def test_what_is_promised_is_in_the_way_where_it_is_promised_until_it_is_granted():
-    table = a_table(old=3, young=9)
-    table.tell(OLD, KEY, waiting(3, unpromised=0, promised_at=frozenset({WEST})), 0.0)
-    assert before(table, YOUNG, subcluster=WEST) == [(OLD, 0)]
-    assert before(table, YOUNG) == []
-    table.tell(OLD, KEY, Waiting(), 0.0)
-    assert before(table, YOUNG, subcluster=WEST) == []
 
 
 def test_an_attempt_that_is_silent_or_has_left_holds_nobody_up():
@@ -100,12 +82,12 @@ def test_who_was_overtaken_for_too_long_goes_first_until_it_is_granted_something
     for at_s in (0.0, 50.0, 59.0, 61.0):
         table.tell(OLD, KEY, waiting(9, withheld=9 if at_s < 60.0 else 0), at_s)
         table.tell(YOUNG, KEY, waiting(1), at_s)
-        assert before(table, OLD, at_s=at_s) == ([] if at_s > 60.0 else [(YOUNG, 1)])
-    assert before(table, YOUNG, at_s=61.0) == [(OLD, 9)]
+        assert before(table, OLD, at_s=at_s) == ([] if at_s > 60.0 else [YOUNG])
+    assert before(table, YOUNG, at_s=61.0) == [OLD]
     table.granted(YOUNG, 61.0)
     assert before(table, OLD, at_s=61.0) == []
     table.granted(OLD, 61.0)
-    assert before(table, OLD, at_s=61.0) == [(YOUNG, 1)]
+    assert before(table, OLD, at_s=61.0) == [YOUNG]
 
 
 def ran(table, attempt, *durations_s, at_s=0.0, first=0, is_whole=True):
@@ -117,7 +99,7 @@ def ran(table, attempt, *durations_s, at_s=0.0, first=0, is_whole=True):
 
 
 def before_by_work(table, attempt, at_s=1.0):
-    return [each.attempt for each in table.before(attempt, EAST, "learnt-work", at_s)]
+    return before(table, attempt, "learnt-work", at_s)
 
 
 def test_whose_containers_take_the_least_time_goes_first_however_many_they_are():
@@ -126,7 +108,7 @@ def test_whose_containers_take_the_least_time_goes_first_however_many_they_are()
     ran(table, YOUNG, 10.0, 9.0, 11.0, 10.0)
     assert before_by_work(table, OLD) == [YOUNG]
     assert before_by_work(table, YOUNG) == []
-    assert before(table, YOUNG) == [(OLD, 3)], "by numbers"
+    assert before(table, YOUNG) == [OLD], "by numbers"
     told = table.estimate(OLD, "learnt-work", 1.0)
     assert (told.work_s, told.container_s, told.ended, told.running) == (300.0, 100.0, 4, 0)
     assert table.estimate(OLD, "fifo", 1.0) is None
@@ -151,7 +133,7 @@ def test_who_has_not_begun_is_tried_first_and_one_promise_is_the_trial():
     table.begun(OLD, ContainerId(OLD, 1), 0.0)
     assert before_by_work(table, OLD) == [YOUNG]
     trial = table.estimate(YOUNG, "learnt-work", 1.0).work_s
-    table.tell(YOUNG, KEY, waiting(9, unpromised=8, promised_at=BOTH), 1.0)
+    table.tell(YOUNG, KEY, waiting(9, unpromised=8), 1.0)
     assert table.estimate(YOUNG, "learnt-work", 1.0).work_s > trial
 
 
