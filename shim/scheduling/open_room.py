@@ -59,7 +59,7 @@ class OpenRoom:
         return int(self._counts[request]) - self._granted.get(request, 0)
 
     def slots(self, request: int) -> IntArray:
-        """Containers of a request that each node has room for now; int64 array of shape (N,), to be read only.
+        """Containers of a request that each node has room for; int64 array of shape (N,), to be read only.
 
         The limits of the request's queue are not in it: `grant` keeps to them.
         """
