@@ -12,8 +12,10 @@ from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
 from shim.multicluster.service import MultiClusterService
 from shim.queues.admission import AdmissionQueue
+from shim.queues.altruism import AltruismService, AltruismWorld
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.core.preemption_effects import PreemptionSettings
+from shim.queues.engines import EngineGraphs
 from shim.queues.policies import PolicyService
 from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
@@ -63,7 +65,8 @@ class SharesOfQueues:
         """
         policy = self.policy()
         held_back = (queue for queue in policy.sharing if queue.preemptable)
-        return {queue.path: queue.names for queue in (*policy.spanning, *held_back)}
+        altruistic = (queue for queue in policy.queues if queue.altruism)
+        return {queue.path: queue.names for queue in (*policy.spanning, *held_back, *altruistic)}
 
     def policy(self) -> SharePolicy:
         """The policy that holds."""
@@ -92,6 +95,23 @@ class SharesOfQueues:
                 settle_s=max(_SETTLE_S, _POLLS_TO_SETTLE * poll.interval_s),
             ),
         )
+
+    def altruism(self, service: MultiClusterService) -> AltruismService:
+        """Who has jobs put off what they do not need now.
+
+        Args:
+            service: Knows the attempts whose calls are read.
+        """
+        world = AltruismWorld(
+            policy=self.policy,
+            view=self._runtime.view,
+            room=self.room,
+            graphs=EngineGraphs(),
+            random=self._runtime.random,
+            clock=self._runtime.clock,
+            interval_s=self._runtime.config.shares.interval_s,
+        )
+        return AltruismService(world, lambda: service.spans)
 
     def starting(self, submissions: SubmissionService, is_mine: Callable[[str], bool]) -> Starting:
         """Who lets start what waits."""
@@ -146,6 +166,7 @@ def _parsed(config: Config, text: str, source: str) -> SharePolicy:
     sealed = {
         "span": [queue.path for queue in policy.spanning],
         "preemptable": [queue.path for queue in policy.sharing if queue.preemptable],
+        "altruism": [queue.path for queue in policy.queues if queue.altruism],
     }
     for name, queues in sealed.items():
         if queues and config.security.secret_file is None:

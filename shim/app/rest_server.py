@@ -89,6 +89,7 @@ def _service(use_cases: UseCases, observer: RequestObserver, metrics: Metrics, h
         asks=use_cases.asks,
         retirement=RetirementAPI(use_cases.retirement, use_cases.identity),
         usage=UsageAPI(use_cases.usage_reports, use_cases.identity),
+        altruism=use_cases.altruism.shown,
         shares=SharesAPI(use_cases.shares.room, use_cases.shares.policies, use_cases.identity, use_cases.shares.acts),
     )
     site = Site(

@@ -32,6 +32,7 @@ from shim.peers.overview import MastersOverview
 from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest.usage import UsageForm
 from shim.queues.admission import AdmissionQueue
+from shim.queues.altruism import AltruismService
 from shim.queues.preemption import PreemptionService
 from shim.queues.starting import Starting
 from shim.queues.usage import UsageKeeping, UsageReports
@@ -104,6 +105,7 @@ class UseCases:
     shares: SharesOfQueues
     starting: Starting
     preemption: PreemptionService
+    altruism: AltruismService
     matching: AttemptMatching
     spans: Spans
     asks: AskLog
@@ -179,6 +181,7 @@ def assemble(
         shares=shares,
         starting=shares.starting(submissions, _decider(global_master)),
         preemption=shares.preemption(spans.service),
+        altruism=shares.altruism(spans.service),
         matching=matching,
         spans=spans,
         asks=AskLog(matching, stores.asks, clock, shown_asks),

@@ -71,7 +71,13 @@ _ACT_COLUMNS = (
     ("FOR", "for"),
     ("REASON", "reason"),
 )
-_TABLES = ("candidates", "verdicts", "asks", "preemption")
+_PUT_OFF_COLUMNS = (
+    ("STAGE", "stage"),
+    ("PUTS OFF", "containers"),
+    ("NEXT AT ms", "next_at_ms"),
+    ("WAITS FOR", "waits_for"),
+)
+_TABLES = ("candidates", "verdicts", "asks", "preemption", "altruism")
 _STATUS_FIELDS = (
     "id", "cluster", "name", "user", "queue", "applicationType", "applicationTags", "state", "finalStatus", "progress",
     "priority", "startedTime", "launchTime", "finishedTime", "runningContainers", "allocatedMB", "allocatedVCores",
@@ -150,3 +156,15 @@ def print_decision(told: dict[str, Any], output: OutputFormat) -> None:
     if told.get("preemption"):
         say("")
         print_rows(told["preemption"], _ACT_COLUMNS, output)
+    if told.get("altruism"):
+        say("")
+        _print_altruism(told["altruism"], output)
+
+
+def _print_altruism(told: dict[str, Any], output: OutputFormat) -> None:
+    """Print what a job puts off, and what it gave and got: seconds of the whole share of its queue."""
+    print_fields({name: value for name, value in told.items() if name != "puts_off"}, output)
+    if told["puts_off"]:
+        say("")
+        rows = [{**row, "waits_for": ", ".join(row["waits_for"])} for row in told["puts_off"]]
+        print_rows(rows, _PUT_OFF_COLUMNS, output)

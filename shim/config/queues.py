@@ -50,6 +50,7 @@ _SAME = (
     *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
     *("max_user_running", "user_maximum", "order"),
     *("span", "preemptable", "preempted_per_minute", "containers"),
+    *("altruism", "altruism_order", "altruism_slack", "altruism_shadow"),
 )
 """Keys of a queue that mean the same in the core."""
 
@@ -151,6 +152,30 @@ class QueueConfig:
     )
     preempted_per_minute: int = key(
         20, about=Key("Containers of it that are taken in a minute at most.", least=0, most=100_000)
+    )
+    altruism: float = key(
+        0.0,
+        about=Key(
+            "Probability with which a job of it puts off containers that it does not need now to end in time, looked "
+            "at every second; 0 for never. Needs `security.secret_file`: Heddle reads what its ApplicationMasters "
+            "call. A job of which too little is known puts nothing off.",
+            least=0,
+            most=1,
+        ),
+    )
+    altruism_order: str = key(
+        "srtf",
+        about=Key(
+            "Which of its jobs may use first what others put off: `srtf` the one with the least work left; `planned` "
+            "the same, and of its stages the one that has to start first; `packing` what fits best.",
+            choices=("srtf", "planned", "packing"),
+        ),
+    )
+    altruism_slack: float = key(
+        0.0, about=Key("Part of its remaining time that a job gives up for others.", least=0, most=1)
+    )
+    altruism_shadow: bool = key(
+        default=False, about=Key("Whether it is only shown what would be put off, and every ask goes out.")
     )
     names: Mapping[str, str] = section(
         _no_names, Key('Its name on sub-clusters that call it otherwise: `names.east = "root.production"`.')

@@ -1,11 +1,11 @@
 """The graph of a running job: what an adapter can know of its stages, whatever engine it runs on."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from shim.errors import MalformedJobGraphError
 
-__all__ = ["JobGraph", "Stage"]
+__all__ = ["JobGraph", "Stage", "StagesOfJob"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +55,20 @@ class JobGraph:
             twice = sorted({each for each in names if names.count(each) > 1})
             raise MalformedJobGraphError(f"job graph {name!r} has several stages of the name {twice[0]!r}")
         return cls(name, tuple(stages), _distances(name, stages))
+
+
+@dataclass(frozen=True, slots=True)
+class StagesOfJob:
+    """The stages of a job, and which of them an ask is for.
+
+    Attributes:
+        by_priority: Position of the stage, by the asks' priority.
+        urgent: Priorities of tasks that failed before: they are never put off.
+    """
+
+    graph: JobGraph
+    by_priority: Mapping[int, int]
+    urgent: frozenset[int] = frozenset()
 
 
 def _distances(name: str, stages: Sequence[Stage]) -> tuple[int, ...]:

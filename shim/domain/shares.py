@@ -48,6 +48,10 @@ class FederatedQueue:
         span: Whether one application of it may hold containers of several sub-clusters.
         prefers: How much its applications prefer a sub-cluster then; 1 for those that are not in here.
         containers: Which of its applications has containers first, of those whose asks Heddle reads.
+        altruism: Probability with which a job of it puts off what it does not need now; 0 for never.
+        altruism_order: Who gets what others put off first: a value of `altruism.LeftoverOrder`.
+        altruism_slack: Part of its remaining time that a job gives up.
+        altruism_shadow: Whether it is only told what would be put off.
     """
 
     path: str
@@ -68,6 +72,10 @@ class FederatedQueue:
     span: bool = False
     prefers: Mapping[SubClusterId, float] = field(default_factory=lambda: MappingProxyType({}))
     containers: ContainerOrder = UNORDERED
+    altruism: float = 0.0
+    altruism_order: str = "srtf"
+    altruism_slack: float = 0.0
+    altruism_shadow: bool = False
 
     @property
     def is_sharing(self) -> bool:

@@ -38,6 +38,7 @@ from shim.multicluster.core import (
     DemandCap,
     Fate,
     FoundAtHome,
+    HeldBack,
     OpenSession,
     PreemptionRequested,
     RefuseAM,
@@ -334,6 +335,10 @@ class Relay(RuleBasedStateMachine):
     @rule(slots=st.none() | st.integers(0, 3))
     def is_restrained(self, slots):
         self.tell(DemandCap(None if slots is None else ResourceVector(1024 * slots, slots)))
+
+    @rule(counts=st.dictionaries(st.sampled_from(KEYS), st.integers(0, 4)))
+    def puts_off(self, counts):
+        self.tell(HeldBack(counts))
 
     @rule(pick=st.integers(0, 99), is_strict=st.booleans())
     def is_asked_back(self, pick, is_strict):

@@ -22,6 +22,9 @@ MOST_GROUPS = 500
 MOST_ROWS = 8000
 """Most rows of one attempt, over all calls: as many hosts and racks as a large cluster has."""
 
+_CALLS_HELD_BACK = 8
+"""Calls of an ApplicationMaster after which nothing is held back any more, unless somebody says so again."""
+
 _ALMOST_HALF = 0.499
 """More than half a container counts as one, as where shares are measured."""
 
@@ -83,6 +86,8 @@ class AskBook:
     def __init__(self, containers: Sized = ()) -> None:
         self.allowance: ResourceVector | None = None
         self._containers = containers
+        self._held_back: Mapping[AskKey, int] = {}
+        self._calls_left = 0
         self._groups: dict[AskKey, AskGroup] = {}
         self._wanting: GroupsBySize[AskGroup] | None = None  # none once one of them may want more
 
@@ -94,6 +99,7 @@ class AskBook:
     def clear(self) -> None:
         """The ApplicationMaster registers again: it will say everything once more."""
         self._groups.clear()
+        self._held_back = {}
         self._wanting = None
 
     def snapshot(self, keys: Iterable[AskKey]) -> Mapping[AskKey, AskGroup | None]:
@@ -139,6 +145,25 @@ class AskBook:
             group.put(ask)
             if ask.place == ANY:
                 group.wanted = max(0, ask.count - on_way.get(ask.key, 0))
+
+    def hold_back(self, counts: Mapping[AskKey, int]) -> None:
+        """Leave so many containers of each ask unasked for, until another word or the eighth call from now."""
+        self._held_back, self._calls_left = dict(counts), _CALLS_HELD_BACK
+
+    def count_call(self) -> None:
+        """Let what is held back lapse in time: the ApplicationMaster has called."""
+        self._calls_left -= 1
+        if self._calls_left <= 0:
+            self._held_back = {}
+
+    def held_back(self) -> Mapping[AskKey, int]:
+        """Give what stays here of each ask, never more than is wanted."""
+        found = (
+            (key, min(count, group.wanted))
+            for key, count in self._held_back.items()
+            if (group := self._groups.get(key))
+        )
+        return {key: count for key, count in found if count > 0}
 
     def grant(self, grant: Grant, subcluster: SubClusterId, rack: str) -> AskKey | None:
         """Take a granted container off the group that wanted it; None if nobody wants it (any more).
@@ -194,9 +219,9 @@ class AskBook:
 
     def split(self, splitter: AskSplitter, capacities: Sequence[ClusterCapacity]) -> None:
         """Decide anew what each session is to be asked for."""
-        left = self.allowance
+        left, held_back = self.allowance, self.held_back()
         for group in sorted(self._groups.values(), key=lambda group: group.key.priority):
-            total = group.wanted
+            total = group.wanted - held_back.get(group.key, 0)
             if left is not None:
                 total = min(total, _count_in(left, group.key.resource))
                 left = _less(left, group.key.resource, total)
@@ -218,12 +243,15 @@ class AskBook:
             group.targets = dict(splitter.split(demand, capacities))
 
     def open_amounts(self) -> tuple[ResourceVector, ResourceVector]:
-        """What is wanted, and the part of it that no session is to be asked for."""
-        wanted, withheld = ResourceVector(), ResourceVector()
+        """What is wanted, and the part of it that no session is to be asked for.
+
+        What an altruistic job puts off is neither: nobody makes room for it, and nobody waits for it.
+        """
+        wanted, withheld, held_back = ResourceVector(), ResourceVector(), self.held_back()
         for group in self._groups.values():
-            asked = sum(group.targets.values())
-            wanted += _times(group.key.resource, group.wanted)
-            withheld += _times(group.key.resource, max(0, group.wanted - asked))
+            asked, now = sum(group.targets.values()), group.wanted - held_back.get(group.key, 0)
+            wanted += _times(group.key.resource, now)
+            withheld += _times(group.key.resource, max(0, now - asked))
         return wanted, withheld
 
     def forget_quiet(self, asked: Iterable[AskKey]) -> None:

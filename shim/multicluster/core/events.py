@@ -1,9 +1,10 @@
 """What the ledger of an attempt is told (events) and what it wants done (effects)."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-from shim.domain.allocations import AllocateAnswer, AllocateCall, Grant, NodeToken, Running, SessionRequest
+from shim.domain.allocations import AllocateAnswer, AllocateCall, AskKey, Grant, NodeToken, Running, SessionRequest
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.resources import ResourceVector
 from shim.multicluster.core.splitter import ClusterCapacity
@@ -22,6 +23,7 @@ __all__ = [
     "Fate",
     "Finished",
     "FoundAtHome",
+    "HeldBack",
     "OpenSession",
     "PreemptionCancelled",
     "PreemptionRequested",
@@ -170,6 +172,19 @@ class DemandCap(Recall):
     """
 
     amount: ResourceVector | None
+
+
+@dataclass(frozen=True, slots=True)
+class HeldBack(Recall):
+    """An altruistic job puts tasks off: so many containers are not asked for as yet.
+
+    It lapses by itself after a few calls of the ApplicationMaster: whoever holds back says so again in time.
+
+    Attributes:
+        counts: Containers of each ask that stay here; what is not named goes out.
+    """
+
+    counts: Mapping[AskKey, int]
 
 
 @dataclass(frozen=True, slots=True)

@@ -180,6 +180,7 @@ class AskLedger:
         self._master.call = call
         self._before = self._asks.snapshot({ask.key for ask in call.asks}), self._talk.blacklist
         self._asks.tell(call.asks, self._containers.on_way())
+        self._asks.count_call()
         self._take_back(call.asks)
         self._talk.is_told = True
         self._talk.blacklist = (self._talk.blacklist | set(call.blacklist_additions)) - set(call.blacklist_removals)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from shim.domain.allocations import Ended, PreemptedContainer
+from shim.domain.allocations import AskKey, Ended, PreemptedContainer
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.preemption import PREEMPTED_DIAGNOSTICS, PREEMPTED_EXIT_STATUS
 from shim.domain.resources import ResourceVector
@@ -16,7 +16,14 @@ from shim.errors import InvariantViolationError
 from shim.multicluster.core.asks import AskBook
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
 from shim.multicluster.core.conversations import Conversations
-from shim.multicluster.core.events import DemandCap, PreemptionCancelled, PreemptionRequested, Recall, ReleaseOrder
+from shim.multicluster.core.events import (
+    DemandCap,
+    HeldBack,
+    PreemptionCancelled,
+    PreemptionRequested,
+    Recall,
+    ReleaseOrder,
+)
 from shim.multicluster.core.session import Session
 from shim.multicluster.core.splitter import Demand, may_have
 
@@ -34,6 +41,8 @@ class AttemptHoldings:
         wants: What it asks for and no scheduler has granted.
         withheld: The part of it that no scheduler is asked for.
         places: Sub-clusters that may be asked.
+        asks: Containers of each ask that no scheduler has granted, held back or not.
+        held_back: Those of them that stay here, as the job puts them off; they are in neither of the amounts above.
         movable: How many containers the first sub-cluster is asked for that could as well be had on the second.
     """
 
@@ -42,6 +51,8 @@ class AttemptHoldings:
     withheld: ResourceVector = field(default_factory=ResourceVector)
     places: frozenset[SubClusterId] = frozenset()
     movable: Mapping[tuple[SubClusterId, SubClusterId], int] = field(default_factory=dict)
+    asks: Mapping[AskKey, int] = field(default_factory=dict)
+    held_back: Mapping[AskKey, int] = field(default_factory=dict)
 
 
 class Recalls:
@@ -57,7 +68,8 @@ class Recalls:
         """What the attempt has and wants now; containers of unknown size are left out."""
         held = tuple(each for each in self._containers if each.grant is not None and self._is_held(each))
         places = frozenset(room.subcluster for room in self._talk.capacities if room.is_open)
-        return AttemptHoldings(held, *self._asks.open_amounts(), places, self._movable())
+        asks = {group.key: group.wanted for group in self._asks.groups if group.wanted}
+        return AttemptHoldings(held, *self._asks.open_amounts(), places, self._movable(), asks, self._asks.held_back())
 
     def _movable(self) -> Mapping[tuple[SubClusterId, SubClusterId], int]:
         """What is asked for in one place and could be asked for in another."""
@@ -76,6 +88,8 @@ class Recalls:
         match event:
             case DemandCap(amount):
                 self._asks.allowance = amount
+            case HeldBack(counts):
+                self._asks.hold_back(counts)
             case PreemptionRequested(containers, is_strict):
                 self._asked |= dict.fromkeys(containers, is_strict)
             case PreemptionCancelled(containers):

@@ -17,7 +17,7 @@ JSON only; names with underscores, times and ages in seconds. A FastAPI applicat
 makes error bodies of what is raised here, and adds the headers that all of its answers have.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Protocol
@@ -120,6 +120,7 @@ class HeddleAPI:
         asks: Tells where an application's containers were asked for, also before this process.
         retirement: Answers what is about sub-clusters that never come back.
         usage: Answers what applications have used.
+        altruism: Tells what a job puts off.
     """
 
     def __init__(
@@ -136,6 +137,7 @@ class HeddleAPI:
         asks: AskLog | None = None,
         retirement: RetirementAPI | None = None,
         usage: UsageAPI | None = None,
+        altruism: Callable[[ApplicationId], Mapping[str, Any] | None] = lambda _: None,
     ) -> None:
         self._backend = backend
         self._inspection = inspection
@@ -145,6 +147,7 @@ class HeddleAPI:
         self._rights = ViewRights(backend.applications, identity)
         self._overview = masters
         self._shares = shares
+        self._altruism = altruism
         self._matching = matching
         self._asks = asks
         self._retirement = retirement
@@ -331,7 +334,8 @@ class HeddleAPI:
         """What was done to it so that queues get their shares, and where its containers were asked for."""
         acts = {} if self._shares is None else {"preemption": await self._shares.shown_acts(application_id)}
         asks = () if self._asks is None else await self._asks.of(application_id)
-        return acts | {"asks": list(asks)}
+        altruism = self._altruism(application_id)
+        return acts | {"asks": list(asks)} | ({} if altruism is None else {"altruism": altruism})
 
     async def _choose_home(self, request: HTTPRequest, asker: Asker) -> Response:
         """Where a submission context would go now."""

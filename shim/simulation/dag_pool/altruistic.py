@@ -31,7 +31,7 @@ _ROUNDING = 1e-9
 
 
 class Reach(Enum):
-    """How far a job puts its tasks off."""
+    """The room in which a job puts its tasks off."""
 
     SHARE = "share"
     """As late as it ends by its promise within its own share (Carbyne)."""
@@ -41,7 +41,7 @@ class Reach(Enum):
 
 @dataclass(frozen=True, slots=True)
 class AltruismSettings:
-    """How jobs behave.
+    """Settings of the policy.
 
     Attributes:
         probability: P(altruism): with which a job yields, drawn whenever it is planned.
@@ -63,7 +63,7 @@ class AltruismSettings:
 
 @dataclass(slots=True, eq=False)
 class _Standing:
-    """What is kept of a job from look to look.
+    """State of a job from look to look.
 
     Attributes:
         mean_demand: Fixed when the job comes.

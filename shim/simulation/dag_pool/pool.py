@@ -45,7 +45,7 @@ class LiveJob:
         return self.spec.believed
 
     def progress(self, now_s: float) -> Progress:
-        """How far it is, as it is believed."""
+        """Give its progress, as it is believed."""
         rows = self.running
         return Progress.of(
             self.waiting,
@@ -68,13 +68,13 @@ class PoolPolicy(Protocol):
         ...
 
     def next_look_s(self, now_s: float) -> float:
-        """When it has to be asked again even if nothing happens; infinite if never."""
+        """Give the time at which it has to be asked again even if nothing happens; infinite if never."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class PoolOutcome:
-    """How a run ended.
+    """Result of a run.
 
     Attributes:
         completions_s: From arrival to end, in the order of the jobs.

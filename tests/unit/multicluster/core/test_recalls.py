@@ -25,6 +25,7 @@ from shim.multicluster.core import (
     ClusterCapacity,
     DemandCap,
     FoundAtHome,
+    HeldBack,
     PreemptionCancelled,
     PreemptionRequested,
     ReleaseOrder,
@@ -92,6 +93,31 @@ def test_of_what_may_be_asked_for_each_grant_takes_its_part(attempt: AtHome) -> 
     attempt.calls(a_grant(5))
     assert attempt.calls(want=9) == [], "a new wish is held back too"
     assert attempt.ledger.holdings.withheld == ResourceVector(9216, 9)
+
+
+def test_what_a_job_puts_off_is_neither_asked_for_nor_waited_for(attempt: AtHome) -> None:
+    attempt.ledger.handle(HeldBack({KEY: 3}))
+    assert attempt.calls() == [1]
+    holdings = attempt.ledger.holdings
+    assert (holdings.wants, holdings.withheld) == (UNIT, ResourceVector())
+    assert (holdings.asks, holdings.held_back) == ({KEY: 4}, {KEY: 3})
+    attempt.calls(a_grant(4))
+    assert attempt.calls() == []
+    assert attempt.ledger.holdings.held_back == {KEY: 3}
+    attempt.ledger.handle(HeldBack({}))
+    assert attempt.calls() == [3]
+
+
+def test_what_is_put_off_goes_out_by_itself_unless_it_is_said_again(attempt: AtHome) -> None:
+    attempt.ledger.handle(HeldBack({KEY: 3}))
+    for _ in range(7):
+        attempt.calls()
+    attempt.ledger.handle(HeldBack({KEY: 3}))
+    for _ in range(7):
+        attempt.calls()
+        assert attempt.ledger.holdings.held_back == {KEY: 3}
+    assert attempt.calls() == [4]
+    assert attempt.ledger.holdings.held_back == {}
 
 
 def test_less_than_half_a_container_is_none_and_more_is_one(attempt: AtHome) -> None:

@@ -1,0 +1,228 @@
+"""Altruism at work: looks at the jobs of altruistic queues, and has ledgers hold back what the jobs put off.
+
+Nothing here is on the path of an allocate call. Whatever is in doubt holds nothing back: an old view, an unknown stage,
+a stopped Heddle (a hold-back lapses in the ledger by itself).
+"""
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Protocol
+
+import structlog
+
+from altruism import LeftoverOrder
+from shim.domain.ids import ApplicationAttemptId, ApplicationId
+from shim.domain.job_graphs import StagesOfJob
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.federation.core.federation_view import FederationView
+from shim.multicluster.core import AttemptHoldings, HeldBack, Recall
+from shim.ports.attempt_calls import Attempt
+from shim.ports.clock import Clock
+from shim.ports.job_graphs import JobGraphs
+from shim.ports.random_source import RandomSource
+from shim.queues.admission import AdmissionQueue
+from shim.queues.core.job_watch import JobWatch, StageContainer
+from shim.queues.core.yielding import QueueJob, QueueYields, Yield, YieldRules
+from shim.scheduling.global_master.recurring_jobs import recurring_key
+
+__all__ = ["AltruismAccount", "AltruismService", "AltruismWorld", "AltruisticAttempt"]
+
+_log = structlog.get_logger("heddle.altruism")
+_MOST_ACCOUNTS = 4096
+_MOST_STEP_S = 5.0
+"""A longer time between two looks counts as this: what happened meanwhile is not known."""
+_MS = 1000
+
+
+class AltruisticAttempt(Protocol):
+    """The part of `MultiClusterAttempt` that is used here."""
+
+    @property
+    def attempt(self) -> Attempt:
+        """Whose calls they are."""
+        ...
+
+    @property
+    def holdings(self) -> AttemptHoldings:
+        """Containers and asks of it."""
+        ...
+
+    def tell(self, event: Recall) -> None:
+        """Take in what is wanted of it."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class AltruismWorld:
+    """What it stands on.
+
+    Attributes:
+        policy: As it is now.
+        room: Knows the queues' shares.
+        interval_s: From one look to the next.
+    """
+
+    policy: Callable[[], SharePolicy]
+    view: FederationView
+    room: AdmissionQueue
+    graphs: JobGraphs
+    random: RandomSource
+    clock: Clock
+    interval_s: float = 1.0
+
+
+@dataclass(slots=True)
+class AltruismAccount:
+    """What a job gave and got, in seconds of the whole of its queue's share.
+
+    Attributes:
+        given: What it could have held of its share and put off.
+        received: What it held beyond its share.
+        latest: What it puts off now.
+        is_shadow: Whether it is only told so.
+    """
+
+    queue: str
+    user: str
+    given: float = 0.0
+    received: float = 0.0
+    latest: Yield = field(default_factory=Yield)
+    is_shadow: bool = False
+
+
+class AltruismService:
+    """Looks, for ever. `run` does it until cancelled; `look` once.
+
+    Args:
+        world: What it stands on.
+        spans: The attempts whose calls are read here.
+    """
+
+    def __init__(self, world: AltruismWorld, spans: Callable[[], Sequence["AltruisticAttempt"]]) -> None:
+        self._world = world
+        self._spans = spans
+        self._watch = JobWatch()
+        self._queues: dict[str, QueueYields] = {}
+        self._holding: set[ApplicationAttemptId] = set()
+        self._accounts: OrderedDict[ApplicationId, AltruismAccount] = OrderedDict()
+        self._looked_s: float | None = None
+
+    async def run(self) -> None:
+        """Look until cancelled."""
+        while True:
+            self.look()
+            await self._world.clock.sleep(self._world.interval_s)
+
+    def look(self) -> None:
+        """Look once, and say what is to be held back."""
+        world, now_s = self._world, self._world.clock.now_s()
+        policy = world.policy()
+        altruistic = {queue.path: queue for queue in policy.queues if queue.altruism}
+        by_queue: dict[str, list[AltruisticAttempt]] = {path: [] for path in altruistic}
+        for span in self._spans():
+            queue = policy.find(span.attempt.queue)
+            if queue is not None and queue.path in altruistic:
+                by_queue[queue.path].append(span)
+        here = {span.attempt.id: span for spans in by_queue.values() for span in spans}
+        self._watch.keep(here.keys())
+        self._queues = {path: self._queues.get(path) or QueueYields() for path in by_queue}
+        step_s = min(_MOST_STEP_S, now_s - self._looked_s) if self._looked_s is not None else 0.0
+        self._looked_s = now_s
+        is_old = bool(world.view.late(now_s))
+        for path, spans in by_queue.items():
+            jobs = [self._job_of(span, altruistic[path], now_s) for span in spans]
+            if is_old:
+                jobs = [replace(job, yields=False) for job in jobs]
+            rules = YieldRules(LeftoverOrder(altruistic[path].altruism_order), altruistic[path].altruism_slack)
+            yields = self._queues[path].look(jobs, self._total(path, now_s), rules, now_s)
+            for span in spans:
+                self._carry_out(span, altruistic[path], yields[span.attempt.id], step_s)
+        self._holding &= here.keys()
+
+    def _job_of(self, span: AltruisticAttempt, queue: FederatedQueue, now_s: float) -> QueueJob:
+        attempt, holdings = span.attempt, span.holdings
+        document = self._world.view.find(attempt.id.application)
+        engine, kin = (
+            ("", "") if document is None else (document.summary.application_type, recurring_key(document.summary))
+        )
+        stages = self._world.graphs.stages(attempt.id.application, engine)
+        held = sum((each.grant.resource for each in holdings.held if each.grant is not None), start=ResourceVector())
+        job = QueueJob(attempt.id, holdings.asks, held)
+        if not isinstance(stages, StagesOfJob):
+            return replace(job, facts=stages)
+        tasks = [
+            StageContainer(each.id, each.key)
+            for each in holdings.held
+            if not (each.id.is_first and each.subcluster == attempt.home_subcluster)
+        ]
+        self._watch.observe(attempt.id, stages, kin, tasks, holdings.asks, now_s)
+        facts = self._watch.facts(attempt.id, stages, kin, holdings.asks)
+        yields = queue.altruism >= 1 or self._world.random.random() < queue.altruism
+        return replace(job, stages=stages, facts=facts, yields=yields)
+
+    def _total(self, path: str, now_s: float) -> ResourceVector:
+        """What a queue has when everybody wants everything: a share that does not fall as others come and go."""
+        view = self._world.view
+        looks = (view.look(each, now_s) for each in view.subclusters)
+        whole = sum((seen.capacity for seen in looks), start=ResourceVector())
+        status = self._world.room.latest.statuses.get(path)
+        part = 1.0 if status is None else status.share
+        return ResourceVector(int(whole.memory_mib * part), int(whole.vcores * part))
+
+    def _carry_out(self, span: AltruisticAttempt, queue: FederatedQueue, found: Yield, step_s: float) -> None:
+        attempt = span.attempt
+        account = self._accounts.setdefault(attempt.id.application, AltruismAccount(queue.path, attempt.user))
+        self._accounts.move_to_end(attempt.id.application)
+        while len(self._accounts) > _MOST_ACCOUNTS:
+            self._accounts.popitem(last=False)
+        account.is_shadow = queue.altruism_shadow
+        if not account.is_shadow:
+            account.given += step_s * account.latest.given
+            account.received += step_s * account.latest.beyond
+        if bool(found.held_back) != bool(account.latest.held_back):
+            counts = {stage.name: stage.count for stage in found.stages}
+            _log.info("puts containers off", application=str(attempt.id.application), stages=counts, queue=queue.path)
+        account.latest = found
+        if found.held_back and not queue.altruism_shadow:
+            self._holding.add(attempt.id)
+            span.tell(HeldBack(found.held_back))
+        elif attempt.id in self._holding:
+            self._holding.discard(attempt.id)
+            span.tell(HeldBack({}))
+
+    # ------------------------------------------------------------------ for people
+
+    def totals(self) -> Mapping[str, tuple[float, float]]:
+        """Give what the jobs of each queue gave and received, since this Heddle runs."""
+        found: dict[str, tuple[float, float]] = {}
+        for account in self._accounts.values():
+            given, received = found.get(account.queue, (0.0, 0.0))
+            found[account.queue] = given + account.given, received + account.received
+        return found
+
+    def shown(self, application: ApplicationId) -> Mapping[str, Any] | None:
+        """Give what is known of a job's altruism as a plain JSON object; None for a job of no altruistic queue."""
+        account = self._accounts.get(application)
+        if account is None:
+            return None
+        latest = account.latest
+        return {
+            "queue": account.queue,
+            "shadow": account.is_shadow,
+            "unknown": latest.reason,
+            "ends_by_ms": None if latest.ends_by_s is None else int(latest.ends_by_s * _MS),
+            "share": round(latest.share, 4),
+            "given_s": round(account.given, 1),
+            "received_s": round(account.received, 1),
+            "puts_off": [
+                {
+                    "stage": stage.name,
+                    "containers": stage.count,
+                    "next_at_ms": None if stage.next_start_s == float("inf") else int(stage.next_start_s * _MS),
+                    "waits_for": list(stage.waits_for),
+                }
+                for stage in latest.stages
+            ],
+        }

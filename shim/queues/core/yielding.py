@@ -1,0 +1,316 @@
+"""What the jobs of one queue put off now: plans by the kernels of `altruism`, turned into numbers of containers.
+
+What is due is asked for (DEFAULT). What the plans of all leave room for is asked for, too (ALTRUISTIC). The rest stays
+in the ledger. A job of which too little is known asks for everything, and its share is taken off what is lent.
+
+Source: Carbyne, section 4.1; docs/altruism.md tells what differs.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from altruism import (
+    JobPlan,
+    LeftoverOrder,
+    PlannedJob,
+    Progress,
+    StageGraph,
+    adopt_plans,
+    drf_shares,
+    plan_job,
+    share_out,
+)
+from fairness import FloatArray
+from shim.domain.allocations import AskKey
+from shim.domain.ids import ApplicationAttemptId
+from shim.domain.job_graphs import StagesOfJob
+from shim.domain.resources import ResourceVector
+from shim.queues.core.job_watch import StageFacts
+
+__all__ = ["QueueJob", "QueueYields", "Yield", "YieldRules", "YieldedStage"]
+
+_ROUNDING = 1e-9
+_ANOTHER = 0.1
+"""An estimate that changed by a larger part makes a new plan."""
+
+
+@dataclass(frozen=True, slots=True)
+class YieldRules:
+    """How a queue wants it.
+
+    Attributes:
+        order: Who gets first what others put off.
+        slack: Part of its remaining time that a job gives up.
+        lead_s: From an ask to the start of a task.
+    """
+
+    order: LeftoverOrder = LeftoverOrder.SHORTEST_REMAINING
+    slack: float = 0.0
+    lead_s: float = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class QueueJob:
+    """A job of the queue now.
+
+    Attributes:
+        asks: Containers of each ask that no scheduler has granted, held back or not.
+        held: What its containers hold.
+        stages, facts: What is known of its stages; None and the reason where that is too little.
+        yields: Whether it puts anything off this time.
+    """
+
+    attempt: ApplicationAttemptId
+    asks: Mapping[AskKey, int]
+    held: ResourceVector
+    stages: StagesOfJob | None = None
+    facts: tuple[StageFacts, ...] | str = ""
+    yields: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class YieldedStage:
+    """Containers of a stage that are put off.
+
+    Attributes:
+        next_start_s: When more of it has to start; infinite if never.
+        waits_for: Stages that have to end before it begins.
+    """
+
+    name: str
+    count: int
+    next_start_s: float
+    waits_for: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Yield:
+    """What a job puts off.
+
+    Attributes:
+        held_back: Containers of each ask that are not to be asked for.
+        reason: Why nothing is known of it; empty where it is planned.
+        ends_by_s: When it ends by its plan; None where there is none.
+        stages: What is put off, for people.
+        share, given, beyond: Parts of the queue, of the dominant resource: its share, what it puts off of that, and
+            what it holds beyond it.
+    """
+
+    held_back: Mapping[AskKey, int] = field(default_factory=dict)
+    reason: str = ""
+    ends_by_s: float | None = None
+    stages: tuple[YieldedStage, ...] = ()
+    share: float = 0.0
+    given: float = 0.0
+    beyond: float = 0.0
+
+
+@dataclass(slots=True, eq=False)
+class _Standing:
+    """State of a job from look to look; its mean demand is fixed when it is planned first."""
+
+    mean_demand: FloatArray
+    share: FloatArray
+    plan: JobPlan | None = None
+    seconds: FloatArray | None = None
+    tasks: int = 0
+
+
+class QueueYields:
+    """Plans the jobs of one queue."""
+
+    def __init__(self) -> None:
+        self._standing: dict[ApplicationAttemptId, _Standing] = {}
+
+    def look(
+        self, jobs: Sequence[QueueJob], total: ResourceVector, rules: YieldRules, now_s: float
+    ) -> Mapping[ApplicationAttemptId, Yield]:
+        """Decide what each job puts off now.
+
+        Args:
+            jobs: All of the queue that Heddle reads.
+            total: What the queue may count on.
+            rules: How the queue wants it.
+            now_s: Seconds by a clock that does not jump.
+        """
+        capacity = np.array([total.memory_mib, total.vcores], dtype=np.float64)
+        if not jobs or (capacity <= 0).any():
+            self._standing.clear()
+            return {job.attempt: Yield(reason="nothing is known of the queue's share") for job in jobs}
+        known = [job for job in jobs if job.stages is not None and not isinstance(job.facts, str)]
+        graphs = {job.attempt: _graph_of(job, capacity) for job in known}
+        shares = self._shares(jobs, graphs, capacity)
+        yields = {
+            job.attempt: Yield(
+                reason=job.facts if isinstance(job.facts, str) else "", share=float(shares[job.attempt].max())
+            )
+            for job in jobs
+        }
+        running = [job for job in known if graphs[job.attempt].tasks.sum()]
+        room = np.ones(2) - sum((shares[job.attempt] for job in jobs if isinstance(job.facts, str)), np.zeros(2))
+        planned = self._planned(running, graphs, shares, np.maximum(room, 0.0), rules, now_s)
+        lent = share_out(planned, room, now_s, order=rules.order, lead_s=rules.lead_s)
+        for job, plan, more in zip(running, planned, lent, strict=True):
+            yields[job.attempt] = self._yield_of(job, plan, more.tolist(), rules, now_s)
+        return yields
+
+    def _shares(
+        self, jobs: Sequence[QueueJob], graphs: Mapping[ApplicationAttemptId, StageGraph], capacity: FloatArray
+    ) -> Mapping[ApplicationAttemptId, FloatArray]:
+        here = {job.attempt for job in jobs}
+        self._standing = {attempt: kept for attempt, kept in self._standing.items() if attempt in here}
+        for job in jobs:
+            graph = graphs.get(job.attempt)
+            mean = _mean_size(job, capacity) if graph is None else graph.mean_demand()
+            kept = self._standing.get(job.attempt)
+            if kept is None or kept.plan is None:  # fixed from the first plan on
+                self._standing[job.attempt] = _Standing(mean, np.zeros(2))
+        shares = drf_shares([self._standing[job.attempt].mean_demand for job in jobs], np.ones(2))
+        found: dict[ApplicationAttemptId, FloatArray] = {}
+        for job, share in zip(jobs, shares, strict=True):
+            graph = graphs.get(job.attempt)
+            largest = np.zeros(2) if graph is None or not graph.n_stages else graph.demand.max(axis=0)
+            found[job.attempt] = np.maximum(share, largest)  # a share that holds no task cannot be planned with
+        return found
+
+    def _planned(
+        self,
+        jobs: Sequence[QueueJob],
+        graphs: Mapping[ApplicationAttemptId, StageGraph],
+        shares: Mapping[ApplicationAttemptId, FloatArray],
+        room: FloatArray,
+        rules: YieldRules,
+        now_s: float,
+    ) -> list[PlannedJob]:
+        kept: list[PlannedJob] = []
+        proposed: list[JobPlan] = []
+        for job in jobs:
+            graph, progress, share = graphs[job.attempt], _progress_of(job, now_s), shares[job.attempt]
+            standing = self._standing[job.attempt]
+            previous = standing.plan if _still_holds(standing, graph, share) else None
+            new = plan_job(graph, progress, share, now_s, previous=previous, yields=job.yields, slack=rules.slack)
+            if new is None:  # no share is smaller than a task: `_shares`
+                continue
+            old = new if previous is None else previous.without_launched(progress.waiting, now_s)
+            standing.share, standing.seconds, standing.tasks = share, graph.duration, int(graph.tasks.sum())
+            kept.append(PlannedJob(graph, progress, old))
+            proposed.append(new)
+        found = adopt_plans(kept, proposed, room, now_s)
+        for job, plan in zip(jobs, found, strict=True):
+            self._standing[job.attempt].plan = plan.plan
+        return found
+
+    def _yield_of(
+        self, job: QueueJob, planned: PlannedJob, lent: Sequence[int], rules: YieldRules, now_s: float
+    ) -> Yield:
+        """Turn a plan into numbers of containers."""
+        assert job.stages is not None  # noqa: S101 - only such jobs are planned
+        due = planned.plan.must(now_s, planned.graph.n_stages, lead_s=rules.lead_s).tolist()
+        waiting = planned.progress.waiting.tolist()
+        is_free = [job.yields and may for may in _may_wait(planned)]
+        put_off = [max(0, waits - start - more) for waits, start, more in zip(waiting, due, lent, strict=True)]
+        allowed = [max(0, waits - off) for waits, off in zip(waiting, put_off, strict=True)]
+        held_back: dict[AskKey, int] = {}
+        for key, count in sorted(job.asks.items(), key=lambda each: each[0].priority):
+            stage = job.stages.by_priority[key.priority]
+            is_urgent = key.priority in job.stages.urgent or not is_free[stage]
+            out = count if is_urgent else min(count, max(0, allowed[stage]))
+            allowed[stage] -= out
+            if count > out:
+                held_back[key] = count - out
+        share = self._standing[job.attempt].share
+        return Yield(
+            held_back=held_back,
+            ends_by_s=planned.plan.ends_by_s,
+            stages=_stages_of(job.stages, held_back, planned.plan),
+            share=float(share.max()),
+            given=_given(job.stages, held_back, planned, share),
+            beyond=float(max(0.0, (planned.progress.held(planned.graph) - share).max())),
+        )
+
+
+def _graph_of(job: QueueJob, capacity: FloatArray) -> StageGraph:
+    """Build the graph of what waits and runs; demands are parts of the queue's capacity."""
+    assert job.stages is not None  # noqa: S101 - only such jobs come here
+    assert not isinstance(job.facts, str)  # noqa: S101 - only such jobs come here
+    stages, facts = job.stages.graph.stages, job.facts
+    needs = np.zeros((len(stages), len(stages)), dtype=np.bool_)
+    for child, stage in enumerate(stages):
+        needs[child, list(stage.waits_for)] = True
+    sizes = np.array([[each.size.memory_mib, each.size.vcores] for each in facts], dtype=np.float64)
+    tasks = [each.waiting + len(each.running_since_s) for each in facts]
+    return StageGraph.of(needs, tasks, sizes / capacity, [each.seconds for each in facts])
+
+
+def _progress_of(job: QueueJob, now_s: float) -> Progress:
+    assert not isinstance(job.facts, str)  # noqa: S101 - only such jobs come here
+    rows = [
+        (stage, max(0.0, each.seconds - (now_s - since_s)))
+        for stage, each in enumerate(job.facts)
+        for since_s in each.running_since_s
+    ]
+    return Progress.of(
+        [each.waiting for each in job.facts],
+        [stage for stage, _ in rows],
+        [1] * len(rows),
+        [rest_s for _, rest_s in rows],
+    )
+
+
+def _mean_size(job: QueueJob, capacity: FloatArray) -> FloatArray:
+    """Mean of what it asks for, in parts of the capacity; of what it holds where it asks for nothing."""
+    count = sum(job.asks.values())
+    if not count:
+        return np.array([job.held.memory_mib, job.held.vcores]) / capacity
+    memory = sum(key.resource.memory_mib * each for key, each in job.asks.items())
+    vcores = sum(key.resource.vcores * each for key, each in job.asks.items())
+    return np.array([memory, vcores]) / count / capacity
+
+
+def _still_holds(standing: _Standing, graph: StageGraph, share: FloatArray) -> bool:
+    """Whether the plan in force was made for this share, these estimates and no fewer tasks."""
+    if standing.plan is None or standing.seconds is None or standing.seconds.shape != graph.duration.shape:
+        return False
+    close = np.abs(graph.duration - standing.seconds) <= _ANOTHER * np.maximum(standing.seconds, 1.0)
+    has_grown = int(graph.tasks.sum()) > standing.tasks
+    return bool(close.all()) and not has_grown and not bool((share < standing.share - _ROUNDING).any())
+
+
+def _may_wait(planned: PlannedJob) -> list[bool]:
+    """Which stages may be put off: none of whose descendants something runs, or an engine would kill that for it."""
+    graph = planned.graph
+    runs = np.zeros(graph.n_stages, dtype=np.bool_)
+    runs[planned.progress.run_stage] = True
+    below = np.zeros(graph.n_stages, dtype=np.bool_)  # whether something runs below each stage
+    for stage in reversed(graph.order):
+        children = graph.needs[:, stage]
+        below[stage] = bool((runs[children] | below[children]).any())
+    return [not each for each in below.tolist()]
+
+
+def _stages_of(stages: StagesOfJob, held_back: Mapping[AskKey, int], plan: JobPlan) -> tuple[YieldedStage, ...]:
+    counts: dict[int, int] = {}
+    for key, count in held_back.items():
+        stage = stages.by_priority[key.priority]
+        counts[stage] = counts.get(stage, 0) + count
+    groups = plan.groups()
+    return tuple(
+        YieldedStage(
+            stages.graph.stages[stage].name,
+            count,
+            min((start_s for start_s, of_stage, _ in groups if of_stage == stage), default=float("inf")),
+            tuple(stages.graph.stages[parent].name for parent in stages.graph.stages[stage].waits_for),
+        )
+        for stage, count in sorted(counts.items())
+    )
+
+
+def _given(stages: StagesOfJob, held_back: Mapping[AskKey, int], planned: PlannedJob, share: FloatArray) -> float:
+    """What it could hold of its share and puts off, of the dominant resource."""
+    off = np.zeros(2)
+    for key, count in held_back.items():
+        off += count * planned.graph.demand[stages.by_priority[key.priority]]
+    unused = np.maximum(share - planned.progress.held(planned.graph), 0.0)
+    return float(np.minimum(unused, off).max())

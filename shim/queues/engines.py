@@ -1,0 +1,40 @@
+"""The stages of jobs by their engine, as far as they are known without a call to anybody.
+
+MapReduce's stages are the same for every job: its ApplicationMaster asks for failed maps at priority 5, for reduces at
+10, for opportunistic maps at 19 and for maps at 20 (Hadoop, `RMContainerAllocator`). Graphs of other engines are put
+here by whoever reads them.
+"""
+
+from collections import OrderedDict
+
+from shim.domain.ids import ApplicationId
+from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
+
+__all__ = ["EngineGraphs"]
+
+_MAPREDUCE = StagesOfJob(
+    JobGraph.of("MapReduce", (Stage("map", None, 0, 0), Stage("reduce", None, 0, 0, (0,), (0,)))),
+    {5: 0, 19: 0, 20: 0, 10: 1},
+    frozenset({5}),
+)
+_MOST_GRAPHS = 4096
+
+
+class EngineGraphs:
+    """Graphs of jobs: MapReduce's, and those that were read. Implements `JobGraphs`."""
+
+    def __init__(self) -> None:
+        self._read: OrderedDict[ApplicationId, StagesOfJob] = OrderedDict()
+
+    def put(self, application: ApplicationId, stages: StagesOfJob) -> None:
+        """Take in a graph that was read; of too many the oldest goes."""
+        self._read[application] = stages
+        while len(self._read) > _MOST_GRAPHS:
+            self._read.popitem(last=False)
+
+    def stages(self, application: ApplicationId, engine: str) -> StagesOfJob | str:
+        """See `JobGraphs`."""
+        found = self._read.get(application)
+        if found is None and engine == "MAPREDUCE":
+            found = _MAPREDUCE
+        return found or f"the stages of {f'a {engine} job' if engine else 'this job'} are not known"

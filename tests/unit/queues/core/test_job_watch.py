@@ -1,0 +1,76 @@
+"""What containers tell of stages."""
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
+from shim.domain.resources import ResourceVector
+from shim.queues.core.job_watch import JobWatch, StageContainer
+
+JOB, NEXT = (ApplicationAttemptId(ApplicationId(1, number), 1) for number in (1, 2))
+UNIT = ResourceVector(1024, 1)
+MAP, REDUCE = (AskKey(priority, -1, is_opportunistic=False, resource=UNIT) for priority in (20, 10))
+STAGES = StagesOfJob(
+    JobGraph.of("two", (Stage("map", None, 0, 0), Stage("reduce", None, 0, 0, (0,), (0,)))), {20: 0, 10: 1}
+)
+TEZ = StagesOfJob(JobGraph.of("tez", (Stage("a", 3, 512, 1), Stage("b", 2, 512, 1, (0,), (0,)))), {8: 0, 17: 1})
+
+
+def container(number, key=MAP, job=JOB):
+    return StageContainer(ContainerId(job, number), key)
+
+
+def after_four_maps(job=JOB, watch=None):
+    """Maps that ran 10, 11, 12 and 13 seconds."""
+    watch = watch or JobWatch()
+    watch.observe(job, STAGES, "kin", [container(number, job=job) for number in range(2, 6)], {MAP: 1}, 0.0)
+    for gone in range(4):
+        left = [container(number, job=job) for number in range(2 + gone + 1, 6)]
+        watch.observe(job, STAGES, "kin", left, {MAP: 1}, 10.0 + gone)
+    return watch
+
+
+def test_a_job_is_not_known_before_some_of_its_tasks_have_ended():
+    watch = JobWatch()
+    watch.observe(JOB, STAGES, "", [container(2)], {MAP: 3}, 0.0)
+    assert "'map' run is not known" in watch.facts(JOB, STAGES, "", {MAP: 3})
+
+
+def test_a_stage_runs_for_the_upper_quartile_of_what_its_tasks_ran():
+    maps, reduces = after_four_maps().facts(JOB, STAGES, "kin", {MAP: 1})
+    assert (maps.seconds, maps.ended, maps.waiting, maps.running_since_s) == (12.0, 4, 1, ())
+    assert (reduces.waiting, reduces.ended) == (0, 0)
+
+
+def test_a_stage_of_which_nothing_is_known_runs_as_long_as_the_others_of_its_job():
+    watch = after_four_maps()
+    watch.observe(JOB, STAGES, "kin", [container(9, REDUCE)], {REDUCE: 2}, 20.0)
+    _, reduces = watch.facts(JOB, STAGES, "kin", {REDUCE: 2})
+    assert (reduces.seconds, reduces.waiting, reduces.running_since_s) == (12.0, 2, (20.0,))
+
+
+def test_earlier_runs_of_the_same_job_teach():
+    watch = after_four_maps()
+    watch.keep([NEXT])
+    watch.observe(NEXT, STAGES, "kin", [], {MAP: 5}, 100.0)
+    assert watch.facts(NEXT, STAGES, "kin", {MAP: 5})[0].seconds == 12.0
+    assert isinstance(watch.facts(NEXT, STAGES, "another", {MAP: 5}), str)
+
+
+def test_an_ask_or_a_container_of_no_stage_makes_the_job_unknown():
+    watch = after_four_maps()
+    stranger = AskKey(7, -1, is_opportunistic=False, resource=UNIT)
+    watch.observe(JOB, STAGES, "kin", [], {stranger: 1}, 20.0)
+    assert "no stage that is known" in watch.facts(JOB, STAGES, "kin", {stranger: 1})
+    watch.observe(JOB, STAGES, "kin", [container(8, None)], {MAP: 1}, 21.0)
+    assert "no stage that is known" in watch.facts(JOB, STAGES, "kin", {MAP: 1})
+
+
+def test_stages_that_have_not_asked_yet_wait_with_all_their_tasks():
+    watch = JobWatch()
+    first = AskKey(8, -1, is_opportunistic=False, resource=UNIT)
+    for number in range(2, 6):
+        watch.observe(JOB, TEZ, "", [container(number, first)], {first: 2}, 5.0 * number)
+    watch.observe(JOB, TEZ, "", [], {first: 2}, 40.0)
+    asked, later = watch.facts(JOB, TEZ, "", {first: 2})
+    assert (asked.waiting, later.waiting) == (2, 2)
+    assert later.size == ResourceVector(512, 1)

@@ -1,0 +1,99 @@
+"""From plans to numbers of containers."""
+
+import pytest
+
+from shim.domain.allocations import AskKey
+from shim.domain.ids import ApplicationAttemptId, ApplicationId
+from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
+from shim.domain.resources import ResourceVector
+from shim.queues.core.job_watch import StageFacts
+from shim.queues.core.yielding import QueueJob, QueueYields, YieldRules
+
+ONE, TWO, STRANGE = (ApplicationAttemptId(ApplicationId(1, number), 1) for number in (1, 2, 3))
+UNIT = ResourceVector(1024, 1)
+TOTAL = ResourceVector(8 * 1024, 8)
+MAP, FAILED, REDUCE = (AskKey(priority, -1, is_opportunistic=False, resource=UNIT) for priority in (20, 5, 10))
+STAGES = StagesOfJob(
+    JobGraph.of("two", (Stage("map", None, 0, 0), Stage("reduce", None, 0, 0, (0,), (0,)))),
+    {20: 0, 5: 0, 10: 1},
+    frozenset({5}),
+)
+RULES = YieldRules(lead_s=0.0)
+
+
+def job(attempt, maps, reduces=0, *, running=(), reducing=(), seconds=(10.0, 10.0), asks=None, yields=True):
+    asks = {MAP: maps, REDUCE: reduces} if asks is None else asks
+    facts = (StageFacts(maps, running, 0, seconds[0], UNIT), StageFacts(reduces, reducing, 0, seconds[1], UNIT))
+    held = ResourceVector(1024 * len(running + reducing), len(running + reducing))
+    return QueueJob(attempt, {key: count for key, count in asks.items() if count}, held, STAGES, facts, yields)
+
+
+def look(*jobs, at_s=0.0, yields=None, rules=RULES):
+    return (yields or QueueYields()).look(jobs, TOTAL, rules, at_s)
+
+
+def test_reduces_wait_for_their_maps():
+    found = look(job(ONE, 2, 3, running=(0.0,) * 6))[ONE]
+    assert found.held_back == {REDUCE: 3}
+    (stage,) = found.stages
+    assert (stage.name, stage.count, stage.waits_for) == ("reduce", 3, ("map",))
+    assert stage.next_start_s == pytest.approx(10.0)
+    assert found.ends_by_s == pytest.approx(20.0)
+
+
+def test_reduces_are_asked_for_ahead_of_the_end_of_the_maps():
+    running = (0.0,) * 8
+    assert look(job(ONE, 0, 3, running=running), at_s=4.0, rules=YieldRules(lead_s=5.0))[ONE].held_back == {REDUCE: 3}
+    assert look(job(ONE, 0, 3, running=running), at_s=6.0, rules=YieldRules(lead_s=5.0))[ONE].held_back == {}
+
+
+def test_what_a_large_job_puts_off_goes_to_a_small_one():
+    """Each has a share of four. Of its five maps the large one has to start one now; the small one has all five."""
+    found = look(job(ONE, 5, seconds=(20.0, 1.0)), job(TWO, 5))
+    assert found[ONE].held_back == {MAP: 2}, "what then is left it has itself"
+    assert found[TWO].held_back == {}
+    assert found[ONE].given > 0
+
+
+def test_a_job_that_does_not_yield_asks_for_all_of_its_share():
+    found = look(job(ONE, 5, seconds=(20.0, 1.0), yields=False), job(TWO, 5))
+    assert found[ONE].held_back == {}
+
+
+def test_maps_are_not_put_off_while_reduces_run():
+    """Their ApplicationMaster would end the reduces to make room for them."""
+    found = look(job(ONE, 5, 0, reducing=(0.0,), seconds=(20.0, 100.0)), job(TWO, 5))
+    assert found[ONE].held_back == {}
+
+
+def test_tasks_that_failed_before_are_never_put_off():
+    found = look(job(ONE, 5, seconds=(20.0, 1.0), asks={FAILED: 2, MAP: 3}), job(TWO, 5))[ONE]
+    assert found.held_back == {MAP: 2}
+
+
+def test_a_job_of_which_too_little_is_known_puts_nothing_off_and_keeps_its_share():
+    unknown = QueueJob(STRANGE, {MAP: 8}, ResourceVector(), facts="nobody knows it")
+    found = look(unknown, job(ONE, 9, 2))
+    assert found[STRANGE].held_back == {}
+    assert found[STRANGE].reason == "nobody knows it"
+    assert found[ONE].held_back == {MAP: 5, REDUCE: 2}, "of eight it may have four"
+
+
+def test_a_promise_is_kept_from_look_to_look():
+    yields = QueueYields()
+    first = look(job(ONE, 9, 2), yields=yields)[ONE]
+    later = look(job(ONE, 1, 2, running=(0.0,) * 8), at_s=5.0, yields=yields)[ONE]
+    assert later.ends_by_s <= first.ends_by_s + 1e-6
+
+
+def test_a_job_that_grows_gets_a_new_promise():
+    yields = QueueYields()
+    first = look(job(ONE, 8, 0), yields=yields)[ONE]
+    later = look(job(ONE, 24, 4), at_s=1.0, yields=yields)[ONE]
+    assert later.ends_by_s > first.ends_by_s
+
+
+def test_without_a_share_nothing_is_put_off():
+    found = QueueYields().look([job(ONE, 5, 2)], ResourceVector(), RULES, 0.0)[ONE]
+    assert found.held_back == {}
+    assert found.reason

@@ -1,0 +1,146 @@
+"""Altruism at work on attempts that only hold and ask."""
+
+from dataclasses import dataclass, field
+
+import pytest
+
+from shim.domain.allocations import AskKey, Grant
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, NodeId, SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.federation.core.federation_view import FederationView, ViewSettings
+from shim.multicluster.core import AttemptHoldings, HeldBack
+from shim.multicluster.core.containers import Container, ContainerState
+from shim.ports.attempt_calls import Attempt
+from shim.queues.admission import AdmissionQueue
+from shim.queues.altruism import AltruismService, AltruismWorld
+from shim.queues.core.entitle import ShareSettings
+from shim.queues.engines import EngineGraphs
+from shim.simulation.engine import seeded
+from shim.testing.clock import FakeClock
+from shim.testing.reports import a_report
+from shim.testing.state_stores import InMemoryStateStore
+
+EAST = SubClusterId("east")
+UNIT = ResourceVector(1024, 1)
+JOB = ApplicationAttemptId(ApplicationId(1_700_000_000_000, 1), 1)
+MAP, REDUCE = (AskKey(priority, -1, is_opportunistic=False, resource=UNIT) for priority in (20, 10))
+
+
+@dataclass
+class ListedJob:
+    """`MultiClusterAttempt` as altruism sees it."""
+
+    attempt: Attempt = field(default_factory=lambda: Attempt(JOB, EAST, "root.etl", "ada"))
+    asks: dict[AskKey, int] = field(default_factory=dict)
+    held: dict[int, AskKey] = field(default_factory=dict)
+    told: list[HeldBack] = field(default_factory=list)
+
+    @property
+    def holdings(self) -> AttemptHoldings:
+        containers = tuple(
+            Container(
+                ContainerId(JOB, number),
+                EAST,
+                ContainerState.GIVEN,
+                key,
+                Grant(ContainerId(JOB, number), NodeId("n1", 1), key.priority, -1, UNIT),
+            )
+            for number, key in self.held.items()
+        )
+        return AttemptHoldings(containers, asks=self.asks)
+
+    def tell(self, event: HeldBack) -> None:
+        self.told.append(event)
+
+
+class MapReduceGraphs(EngineGraphs):
+    """Every job is one of MapReduce: no poll tells of applications here."""
+
+    def stages(self, application, engine):  # noqa: ARG002 - the form of the port
+        return super().stages(application, "MAPREDUCE")
+
+
+class OneQueue:
+    """A cluster of eight containers, and a job whose maps ran ten seconds."""
+
+    def __init__(self, **settings) -> None:
+        self.clock, self.job, self.sequence = FakeClock(1000.0), ListedJob(), 0
+        self.view = FederationView((EAST,), ViewSettings(late_after_s=5.0))
+        policy = SharePolicy((FederatedQueue("root.etl", **({"altruism": 1.0} | settings)),), version=1)
+        room = AdmissionQueue(
+            policy=lambda: policy,
+            view=self.view,
+            admissions={},
+            store=InMemoryStateStore(self.clock.now_s),
+            clock=self.clock,
+            groups_of=lambda _: frozenset(),
+            settings=ShareSettings(),
+        )
+        world = AltruismWorld(lambda: policy, self.view, room, MapReduceGraphs(), seeded(1, "altruism"), self.clock)
+        self.service = AltruismService(world, lambda: [self.job])  # type: ignore[list-item]
+
+    def wait(self, seconds):
+        self.clock.wall_s += seconds
+
+    def look(self, *, is_fresh=True):
+        if is_fresh:
+            self.sequence += 1
+            self.view.apply(a_report(EAST, self.sequence, polled_at_s=self.clock.now_s()))
+        self.service.look()
+        return self.job.told[-1].counts if self.job.told else None
+
+    def run_maps(self):
+        """Four maps run for ten seconds, and six take their places; three reduces are asked for."""
+        self.job.held, self.job.asks = dict.fromkeys(range(2, 6), MAP), {MAP: 6}
+        self.look()
+        self.wait(10.0)
+        self.job.held, self.job.asks = dict.fromkeys(range(6, 12), MAP), {REDUCE: 3}
+        return self.look()
+
+
+def test_reduces_are_held_back_until_their_maps_are_about_to_end():
+    queue = OneQueue()
+    assert queue.run_maps() == {REDUCE: 3}
+    queue.wait(6.0)
+    assert queue.look() == {}, "a container takes a while to start"
+
+
+def test_a_first_wave_is_not_held_back():
+    queue = OneQueue()
+    queue.job.asks = {MAP: 6}
+    assert queue.look() is None
+    assert "not known" in queue.service.shown(JOB.application)["unknown"]
+
+
+def test_an_old_view_gives_everything_back():
+    queue = OneQueue()
+    assert queue.run_maps() == {REDUCE: 3}
+    queue.wait(2.0)
+    assert queue.look() == {REDUCE: 3}
+    queue.wait(30.0)
+    queue.job.held = dict.fromkeys(range(2, 30), MAP)
+    assert queue.look(is_fresh=False) == {}
+
+
+@pytest.mark.parametrize("settings", [{"altruism": 0.0}, {"altruism_shadow": True}])
+def test_a_queue_that_is_not_altruistic_or_only_watches_holds_nothing_back(settings):
+    queue = OneQueue(**settings)
+    assert queue.run_maps() is None
+
+
+def test_what_is_put_off_is_shown_and_counted():
+    queue = OneQueue()
+    queue.run_maps()
+    queue.wait(2.0)
+    queue.look()
+    shown = queue.service.shown(JOB.application)
+    assert [(row["stage"], row["containers"], row["waits_for"]) for row in shown["puts_off"]] == [
+        ("reduce", 3, ["map"])
+    ]
+    assert shown["given_s"] == pytest.approx(2.0 * 2 / 8, abs=0.05), "two of eight were free within its share"
+    assert queue.service.totals()["root.etl"][0] == pytest.approx(shown["given_s"], abs=0.05)
+
+
+def test_nothing_is_told_of_a_job_of_another_queue():
+    assert OneQueue().service.shown(ApplicationId(1, 7)) is None
