@@ -144,3 +144,13 @@ def test_what_is_put_off_is_shown_and_counted():
 
 def test_nothing_is_told_of_a_job_of_another_queue():
     assert OneQueue().service.shown(ApplicationId(1, 7)) is None
+
+
+def test_accounts_of_too_many_jobs_are_forgotten_the_oldest_first():
+    queue = OneQueue()
+    for number in range(5000):
+        attempt = ApplicationAttemptId(ApplicationId(1, number), 1)
+        queue.job.attempt = Attempt(attempt, EAST, "root.etl", "ada")
+        queue.look(is_fresh=not number)
+    assert queue.service.shown(ApplicationId(1, 0)) is None
+    assert queue.service.shown(ApplicationId(1, 4999)) is not None
