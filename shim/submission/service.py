@@ -308,6 +308,8 @@ class SubmissionService:
             return await self._known_without_record(submission, document.summary)
         if record.state is SubmissionState.REJECTED:
             return None
+        # a record proves nothing where a restore brought it back and its id has gone to another application since
+        _refuse_another(record.submission, document.summary)
         return self._known_as(record, submission, content_hash(submission))
 
     async def _known_without_record(self, submission: Submission, listed: ApplicationSummary) -> Accepted | None:
@@ -476,14 +478,18 @@ def _repeated(submission: Submission, seen: ApplicationSummary) -> Accepted:
     Raises:
         ConflictError: It is another application.
     """
-    found = differences(submission, seen, with_queue=True)
+    _refuse_another(submission, seen, with_queue=True)
+    return Accepted(seen.home_subcluster, is_delivered=True)
+
+
+def _refuse_another(submission: Submission, seen: ApplicationSummary, *, with_queue: bool = False) -> None:
+    found = differences(submission, seen, with_queue=with_queue)
     if found:
         message = (
             f"{submission.application_id} is known at sub-cluster {seen.home_subcluster} as another application "
             f"({'; '.join(found)}); ask for a new id"
         )
         raise ConflictError(message)
-    return Accepted(seen.home_subcluster, is_delivered=True)
 
 
 def _refuse_other_user(owner: str, submission: Submission) -> None:

@@ -179,6 +179,28 @@ async def test_an_id_that_heddle_did_not_issue_and_a_cluster_has_as_another_appl
     assert federation.who_has(made_up) == [WEST]
 
 
+async def test_a_repetition_is_compared_with_what_the_home_has_whatever_its_record_says(
+    federation: ScriptedFederation,
+) -> None:
+    heddle = await federation.start()
+    await federation.wait_for(heddle.submissions.submit(a_submission()))
+    federation["east"].add_application(AN_ID, name="other")  # its id was issued once more by a copy of the store
+    await heddle.poll()
+    with pytest.raises(ConflictError, match="name 'other' instead of 'job'"):
+        await federation.wait_for(heddle.submissions.submit(a_submission()))
+
+
+async def test_a_repetition_is_taken_as_one_though_the_home_has_moved_it_to_another_queue(
+    federation: ScriptedFederation,
+) -> None:
+    heddle = await federation.start()
+    await federation.wait_for(heddle.submissions.submit(a_submission()))
+    federation["east"].add_application(AN_ID, queue="root.elsewhere")
+    await heddle.poll()
+    taken = await federation.wait_for(heddle.submissions.submit(a_submission()))
+    assert taken == Accepted(EAST, is_delivered=True)
+
+
 async def test_an_acknowledged_submission_whose_id_is_another_applications_fails_and_says_why(
     federation: ScriptedFederation,
 ) -> None:
