@@ -308,9 +308,11 @@ class SubmissionService:
             return await self._known_without_record(submission, document.summary)
         if record.state is SubmissionState.REJECTED:
             return None
-        # a record proves nothing where a restore brought it back and its id has gone to another application since
-        _refuse_another(record.submission, document.summary)
-        return self._known_as(record, submission, content_hash(submission))
+        known = self._known_as(record, submission, content_hash(submission))
+        if not self._view.is_synthetic(submission.application_id):
+            # a record proves nothing where a restore brought it back and its id has gone to another application since
+            _refuse_another(record.submission, document.summary)
+        return known
 
     async def _known_without_record(self, submission: Submission, listed: ApplicationSummary) -> Accepted | None:
         """The answer to an application that a cluster was last seen to have, and the store has not.

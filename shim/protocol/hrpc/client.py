@@ -128,6 +128,16 @@ class ClientConnection:
         self._waiting: list[bytes] = []
         self._out: list[bytes] = []
 
+    @property
+    def protected_bytes(self) -> int:
+        """Bytes of a protected message that is not whole yet; 0 where nothing is protected."""
+        return 0 if self._layer is None else len(self._buffer)
+
+    @property
+    def is_protected(self) -> bool:
+        """True if messages travel under a security layer."""
+        return self._layer is not None
+
     def connect(self) -> list[ClientEvent]:
         """Begin: queue the header and what follows it at once."""
         if self.state is not ClientState.NEW:

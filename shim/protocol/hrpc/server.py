@@ -160,6 +160,11 @@ class ServerConnection:
         return len(self._buffer) + len(self._layered)
 
     @property
+    def is_layered(self) -> bool:
+        """True if frames are wrapped before they are sent."""
+        return self._layered.is_on
+
+    @property
     def has_to_send(self) -> bool:
         """Whether `data_to_send` would give anything."""
         return bool(self._out) or self._layered.has_to_send

@@ -141,6 +141,7 @@ class RPCConnection(asyncio.Protocol):
         self._tasks: set[asyncio.Task[None]] = set()
         self._events: deque[ServerEvent] = deque()
         self._is_flush_due = False
+        self._is_over = False
         self._is_turn_due = False
         self._is_full = False
         self._is_paused = False
@@ -246,9 +247,9 @@ class RPCConnection(asyncio.Protocol):
                 self._judge(event)
             case ConnectionEnded(failure, reason):
                 _LOG.info("rpc connection refused", peer=self._peer, reason=reason, failure=str(failure or ""))
-                self._flush_all()
-                if self._transport is not None:
-                    self._transport.close()
+                self.end()
+                self._is_over = True  # answers that wait are still wrapped in turns: `_flush` closes behind the last
+                self._flush_soon()
             case _:
                 """Pings and the server's own negotiation need nothing."""
 
@@ -331,8 +332,8 @@ class RPCConnection(asyncio.Protocol):
         else:
             self._connection.answer(call, answer)
             self._queued_bytes += len(answer)
-            if self._queued_bytes > _WORTH_COUNTING:
-                self._flush()
+            if self._queued_bytes > _WORTH_COUNTING and not self._connection.is_layered:
+                self._flush()  # what has to be wrapped waits for its turn: a burst of calls would wrap 1 MiB for each
 
     # -- pace --------------------------------------------------------------------------------------------------------
 
@@ -374,6 +375,8 @@ class RPCConnection(asyncio.Protocol):
             self._flush_soon()
         if data and self._transport is not None and not self._transport.is_closing():
             self._transport.write(data)
+        if self._is_over and not self._connection.has_to_send and self._transport is not None:
+            self._transport.close()
 
     def _flush_all(self) -> None:
         """Write what waits, before the transport is closed."""

@@ -1,0 +1,128 @@
+"""Answers under a security layer leave in turns of the loop, however many are asked for at once or how it ends."""
+
+import asyncio
+
+from shim.identity.service import Caller
+from shim.protocol.hrpc import (
+    AuthMethod,
+    ClientConnection,
+    Offer,
+    QualityOfProtection,
+    Request,
+    SASLInitiator,
+    UserIdentity,
+)
+from shim.protocol.hrpc.gssapi import GSSAPIClient, GSSAPIServer
+from shim.protocol.proto import APPLICATION_CLIENT
+from shim.server.rpc.connection import Reception, RPCConnection, RPCLimits
+from tests.unit.adapters.yarn.test_rpc_channel import WatchedContext
+
+MIB = 1024 * 1024
+PRIVACY = [QualityOfProtection.AUTH_CONF]
+LARGE = bytes(4 * MIB)
+CALLS = 8
+
+
+class Lavish:
+    """Answers every call at once with 4 MiB."""
+
+    def __init__(self, context):
+        self._context = context
+
+    def offers(self):
+        return [Offer(AuthMethod.KERBEROS, "rm", "node", lambda: GSSAPIServer(self._context, PRIVACY))]
+
+    def admit(self, *_):
+        return Caller("alice", "alice")
+
+    def answer_at_once(self, *_):
+        return LARGE
+
+    def tell(self, exchange):
+        pass
+
+
+class Turns(WatchedContext):
+    """Counts what is wrapped in each turn of the loop."""
+
+    def __init__(self, **sides):
+        super().__init__(**sides)
+        self.wrapped = [0]
+
+    def wrap(self, data, *, is_encrypted):
+        self.wrapped[-1] += len(data)
+        return super().wrap(data, is_encrypted=is_encrypted)
+
+
+class Client(asyncio.Transport):
+    """Takes everything, and closes when told."""
+
+    def __init__(self, client):
+        super().__init__()
+        self.client = client
+        self.is_closed = False
+
+    def get_extra_info(self, *_):
+        return ("127.0.0.1", 4711)
+
+    def write(self, data):
+        self.client.receive(bytes(data))
+
+    def is_closing(self):
+        return self.is_closed
+
+    def close(self):
+        self.is_closed = True
+
+    def pause_reading(self):
+        pass
+
+    def resume_reading(self):
+        pass
+
+    def set_write_buffer_limits(self, high=None, low=None):
+        pass
+
+    def get_write_buffer_size(self):
+        return 0
+
+
+async def logged_in():
+    context = Turns(is_server=True, peer="alice@REALM")
+    session = GSSAPIClient(WatchedContext(is_server=False, peer="rm/node@REALM"), PRIVACY)
+    initiator = SASLInitiator({AuthMethod.KERBEROS: lambda _: session})
+    client = ClientConnection(APPLICATION_CLIENT.name, UserIdentity("alice"), bytes(range(16)), initiator=initiator)
+    server, transport = RPCConnection(Reception(Lavish(context), RPCLimits())), Client(client)
+    server.connection_made(transport)
+    client.connect()
+    while (said := client.data_to_send()) or not client.is_protected:
+        server.data_received(said)
+        await asyncio.sleep(0)
+    context.wrapped[:] = [0]
+    for number in range(CALLS):
+        client.call(Request(APPLICATION_CLIENT.name, "getApplications", b""), call_id=number)
+    return server, client, transport, context
+
+
+async def turn_by_turn(context, is_done):
+    while not is_done():
+        context.wrapped.append(0)
+        await asyncio.sleep(0)
+        assert len(context.wrapped) < 1000
+
+
+async def test_many_large_answers_at_once_are_wrapped_in_turns():
+    server, client, transport, context = await logged_in()
+    server.data_received(client.data_to_send())
+    await turn_by_turn(context, lambda: sum(context.wrapped) >= CALLS * len(LARGE))
+    assert max(context.wrapped) < 1.1 * MIB
+    assert not transport.is_closed
+
+
+async def test_a_connection_that_ends_by_a_fault_closes_behind_answers_that_were_wrapped_in_turns():
+    server, client, transport, context = await logged_in()
+    server.data_received(client.data_to_send())
+    server.data_received(b"\xff\xff\xff\xff")
+    await turn_by_turn(context, lambda: transport.is_closed)
+    assert sum(context.wrapped) >= 2 * len(LARGE)
+    assert max(context.wrapped) < 1.1 * MIB
