@@ -48,7 +48,7 @@ class Wire(asyncio.Transport):
     def __init__(self, channel):
         super().__init__()
         self.channel = channel
-        self.is_reading = True
+        self.reads = True
         offer = Offer(
             AuthMethod.KERBEROS,
             "rm",
@@ -67,10 +67,10 @@ class Wire(asyncio.Transport):
         return False
 
     def pause_reading(self):
-        self.is_reading = False
+        self.reads = False
 
     def resume_reading(self):
-        self.is_reading = True
+        self.reads = True
 
     def close(self):
         raise AssertionError("the connection was closed")
@@ -111,9 +111,9 @@ async def test_a_large_answer_is_opened_in_a_thread_and_a_small_one_is_not():
     await asyncio.sleep(0)
     payload = bytes(range(256)) * (4 * MIB // 256)
     channel.data_received(answer_of(0, payload))
-    assert not wire.is_reading
+    assert not wire.reads
     assert (await large).payload_untrusted == payload
-    assert wire.is_reading
+    assert wire.reads
     channel.data_received(answer_of(1, b"little"))
     assert (await small).payload_untrusted == b"little"
     here = threading.get_ident()
