@@ -9,6 +9,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
+from typing import ClassVar
 
 from shim.config.kerberos import SERVICE_PRINCIPAL, KerberosConfig
 from shim.config.tree import Key, key, section
@@ -394,6 +395,8 @@ class MultiClusterConfig:
 @dataclass(frozen=True, slots=True)
 class SchedulingConfig:
     """How what waits in a queue is planned."""
+
+    REMOVED: ClassVar[Mapping[str, str]] = {"core": "all that waits in a queue is planned together"}
 
     cycle_s: float = key(0.25, about=Key("From one cycle of a queue to the next, at least.", least=0.01, most=60))
 

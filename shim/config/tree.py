@@ -32,6 +32,10 @@ class RenamedKeyWarning(FutureWarning):
     """A key has the name that it had in the version before."""
 
 
+class RemovedKeyWarning(FutureWarning):
+    """A key of the version before is given, which is no key any more."""
+
+
 @dataclass(frozen=True, slots=True)
 class Key:
     """What a configuration class says about one of its keys.
@@ -113,7 +117,7 @@ def read(cls: type[T], table: Mapping[str, Any], origin: Origin, path: str = "")
         ConfigError: If a key is unknown or missing, or a value is not allowed.
     """
     declared = _declared(cls)
-    table = _by_new_names(declared, table, origin, path)
+    table = _without_removed(cls, _by_new_names(declared, table, origin, path), origin, path)
     for name in table:
         if name not in declared:
             raise origin.error(_join(path, name), _unknown("key", name, declared))
@@ -172,6 +176,21 @@ def _by_new_names(
         told = origin.error(_join(path, was), f"is called {name} now; the old name works in this version only")
         warnings.warn(str(told), RenamedKeyWarning, stacklevel=2)
     return renamed
+
+
+def _without_removed(cls: Any, table: Mapping[str, Any], origin: Origin, path: str) -> Mapping[str, Any]:
+    """The table without keys that the version before had, each with a warning that says why it is none any more."""
+    removed = _removed(cls)
+    for name in removed.keys() & table.keys():
+        told = origin.error(_join(path, name), f"is ignored, and no key in the next version: {removed[name]}")
+        warnings.warn(str(told), RemovedKeyWarning, stacklevel=2)
+    return {name: value for name, value in table.items() if name not in removed}
+
+
+def _removed(cls: Any) -> Mapping[str, str]:
+    """Keys that the version before had, with the reason why they are gone: a class tells them as `REMOVED`."""
+    removed: Mapping[str, str] = getattr(cls, "REMOVED", {})
+    return removed
 
 
 def _join(path: str, name: str) -> str:
@@ -291,6 +310,9 @@ def _variable_name(text: str) -> str:
 
 def _place(cls: Any, table: dict[str, Any], words: str, value: str) -> str | None:
     """Set the key that `words` spells and return its dotted path, or None if there is none."""
+    if words in _removed(cls):
+        table[words] = value
+        return words
     for name, (field, type_) in _declared(cls).items():
         item, rest, was = item_type(type_), words.removeprefix(f"{name}_"), key_of(field).was
         if words in {name, was} - {""} and not is_table(type_) and not is_table(item):

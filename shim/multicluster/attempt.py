@@ -168,7 +168,7 @@ class MultiClusterAttempt:
             return await home.call(FINISH, payload)
 
     def look_again(self) -> None:
-        """Where containers may be asked for has changed, or a Local Master has answered for this attempt."""
+        """Where containers may be asked for has changed."""
         self._tell(CapacityChanged(self._capacities()))
 
     async def stop(self) -> None:

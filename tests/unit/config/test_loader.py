@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from shim.config.loader import Config, is_loopback, load, parse
 from shim.config.sections import SubClusterConfig
-from shim.config.tree import RenamedKeyWarning, overlay, read
+from shim.config.tree import RemovedKeyWarning, RenamedKeyWarning, overlay, read
 from shim.errors import ConfigError
 
 LEAST = '[[subcluster]]\nid = "east"\nweb = "http://rm.east:8088"\n'
@@ -247,3 +247,15 @@ def test_a_wrong_value_under_an_old_name_is_refused(section, old, new, value):
     with pytest.warns(RenamedKeyWarning):
         told = complaint(f"{LEAST}[{section}]\n{old} = 0\n")
     assert f"{section}.{new}" in told
+
+
+@pytest.mark.parametrize("value", ['"splitter"', '"cycle"', "7"])
+def test_a_key_that_is_gone_is_ignored_and_a_warning_says_why(value):
+    with pytest.warns(RemovedKeyWarning, match=r"heddle\.toml: scheduling\.core: is ignored, .* planned together"):
+        config = configuration(f"{LEAST}[scheduling]\ncore = {value}\ncycle_s = 0.5\n")
+    assert config == configuration(f"{LEAST}[scheduling]\ncycle_s = 0.5\n")
+
+
+def test_a_variable_of_a_key_that_is_gone_is_ignored_with_a_warning_that_names_it():
+    with pytest.warns(RemovedKeyWarning, match=r"HEDDLE_SCHEDULING_CORE: scheduling\.core: is ignored"):
+        assert configuration(LEAST, HEDDLE_SCHEDULING_CORE="splitter") == configuration(LEAST)
