@@ -174,20 +174,22 @@ class Problem:
     """Arrays for one solver, and the plan that stands until it answers.
 
     Attributes:
-        budget_s: Seconds that the solver may take.
+        solver: A name of `shim.scheduling.solvers.SOLVERS`.
         greedy: What is carried out meanwhile.
         arrays: By the names that the solver knows.
+        notes: What `finish` has to know, and no solver.
     """
 
-    budget_s: float
+    solver: str
     greedy: Plan
     arrays: Mapping[str, object]
+    notes: object = None
 
 
 class Solver(Protocol):
     """The two halves of a policy whose plan is computed beside the cycle, while the world moves on."""
 
-    def prepare(self, snapshot: Snapshot, greedy: Plan, budget_s: float) -> Problem | None:
+    def prepare(self, snapshot: Snapshot, greedy: Plan) -> Problem | None:
         """State the problem; None when the greedy plan is as good as any."""
         ...
 

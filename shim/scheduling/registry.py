@@ -14,6 +14,7 @@ from shim.scheduling.policies.graphene import GRAPHENE
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
 from shim.scheduling.policies.learnt_work import LEARNT_WORK
 from shim.scheduling.policies.megha import MEGHA
+from shim.scheduling.policies.quincy import QUINCY
 from shim.scheduling.policies.tetris import TETRIS
 from shim.scheduling.policy import Fact, Policy, World, refusal
 
@@ -64,7 +65,20 @@ KINDS: Mapping[str, PolicyKind] = MappingProxyType(
         for kind in (
             *map(
                 _kind,
-                (FIFO, FAIR, FEWEST_TASKS, LEARNT_WORK, DRF, MEGHA, HEDDLE, HEDDLE_ESTIMATES, DELAY, TETRIS, GRAPHENE),
+                (
+                    FIFO,
+                    FAIR,
+                    FEWEST_TASKS,
+                    LEARNT_WORK,
+                    DRF,
+                    MEGHA,
+                    HEDDLE,
+                    HEDDLE_ESTIMATES,
+                    DELAY,
+                    TETRIS,
+                    GRAPHENE,
+                    QUINCY,
+                ),
             ),
             *_WITHOUT_A_CYCLE,
         )

@@ -38,3 +38,9 @@ def test_graphene_is_no_worse_than_fair_shares_on_graphs():
         each: sum(figures(each, "graphs", seed, 30, 10, 1.0).mean_s for seed in SEEDS) for each in ("fair", "graphene")
     }
     assert means["graphene"] < means["fair"]
+
+
+def test_quincy_moves_less_data_than_first_come_first_served():
+    fifo, quincy = (figures(each, "data", 1, 25, 15) for each in ("fifo", "quincy"))
+    assert quincy.solver_plans > 0
+    assert quincy.node_local > fifo.node_local

@@ -11,17 +11,20 @@ from dataclasses import dataclass, field, replace
 
 import numpy as np
 
+from shim.concurrency.solver_child import solve_here
 from shim.domain.messages import Need
 from shim.errors import InvariantViolationError
-from shim.scheduling.cycle import CycleState, run_cycle
+from shim.scheduling.cycle import CycleState
 from shim.scheduling.durations import DurationModel
 from shim.scheduling.job_table import Column, JobTable, expect_durations
 from shim.scheduling.knowledge import Knowledge, StageOutline
 from shim.scheduling.node_index import Cell, index_nodes
-from shim.scheduling.plan import Grant
+from shim.scheduling.plan import Grant, MadeBy
 from shim.scheduling.policy import Policy
 from shim.scheduling.request_table import RequestTable
 from shim.scheduling.snapshot import Preferred, Scope, Snapshot
+from shim.scheduling.solvers import SolveFunction
+from shim.scheduling.solving import run_solved_cycle
 from shim.simulation.engine import Engine, seeded
 from shim.simulation.policy_runs.jobs import ModelledSite, PolicyJob
 from shim.simulation.policy_runs.results import RunFigures
@@ -29,6 +32,8 @@ from shim.simulation.policy_runs.results import RunFigures
 __all__ = ["run_policy"]
 
 _ANYWHERE = ()
+_LIMIT_S = 60.0
+"""Far above what any of these problems takes: a limit in wall time could not be repeated."""
 
 
 @dataclass(slots=True)
@@ -54,21 +59,35 @@ class _Job:
 
 
 def run_policy(
-    jobs: list[PolicyJob], site: ModelledSite, policy: Policy, *, every_s: float = 1.0, until_s: float = math.inf
+    jobs: list[PolicyJob],
+    site: ModelledSite,
+    policy: Policy,
+    *,
+    every_s: float = 1.0,
+    until_s: float = math.inf,
+    solve: SolveFunction | None = solve_here,
 ) -> RunFigures:
     """Run all jobs to their end, or until a time.
 
     Raises:
         InvariantViolationError: If a plan grants more than is free, or more than is wanted.
     """
-    run = _Run(jobs, site, policy, every_s)
+    run = _Run(jobs, site, policy, every_s, solve)
     run.engine.run(until_s)
     return run.close()
 
 
 class _Run:
-    def __init__(self, jobs: list[PolicyJob], site: ModelledSite, policy: Policy, every_s: float) -> None:
+    def __init__(
+        self,
+        jobs: list[PolicyJob],
+        site: ModelledSite,
+        policy: Policy,
+        every_s: float,
+        solve: SolveFunction | None,
+    ) -> None:
         self.engine = Engine()
+        self._solve = solve
         self._jobs, self._site, self._every_s = jobs, site, every_s
         # nobody else picks a node here
         self._policy = replace(policy, placement=replace(policy.placement, scope=Scope.NODE))
@@ -178,8 +197,9 @@ class _Run:
         if at_s != self._looks_at:
             return
         self._looks_at, self._next_s = math.inf, self.engine.now_s + self._every_s
-        plan = run_cycle(self._snapshot(), self._policy, self._state)
+        plan = run_solved_cycle(self._snapshot(), self._policy, self._state, self._solve, _LIMIT_S)
         self.figures.cycles += 1
+        self.figures.solver_plans += plan.made_by is not MadeBy.GREEDY
         for grant in plan.grants:
             self._start(grant)
         looks = [hold.until_s for hold in plan.holds if hold.until_s is not None]

@@ -1,0 +1,115 @@
+"""A child process that solves: a hung, slow or dead solver costs its time limit, never a cycle.
+
+The child is started at the first problem and kept. When an answer is late, or the pipe breaks, it is killed; the next
+problem starts a new one.
+"""
+
+import multiprocessing
+import time
+from collections.abc import Callable, Mapping
+from multiprocessing.connection import Connection
+from multiprocessing.process import BaseProcess
+from typing import Any
+
+from shim.scheduling.solvers import SOLVERS
+
+__all__ = ["SolverChild", "solve_here"]
+
+_GRACE = 0.8
+"""Part of the limit that the solver itself is told, so that what it has found so far still comes through."""
+_START_S = 20.0
+_READY = "ready"
+
+
+def solve_here(name: str, arrays: Mapping[str, object], limit_s: float) -> object | None:
+    """Solve in this process: for simulations, where nothing else has to go on."""
+    return SOLVERS[name](arrays, limit_s)
+
+
+class SolverChild:
+    """Solves in a child process.
+
+    Args:
+        work: What the child runs; tests hand in solvers that hang, die or answer rubbish.
+
+    Attributes:
+        killed: How many children were given up.
+    """
+
+    def __init__(self, work: Callable[[Connection], None] | None = None) -> None:
+        self._work = work or serve_solvers
+        self._process: BaseProcess | None = None
+        self._pipe: Connection | None = None
+        self._numbers = 0
+        self.killed = 0
+
+    @property
+    def pid(self) -> int | None:
+        """Process id of the child; None if there is none."""
+        return None if self._process is None else self._process.pid
+
+    def solve(self, name: str, arrays: Mapping[str, object], limit_s: float) -> object | None:
+        """Give a problem to the child; None if there is no answer in time."""
+        try:
+            pipe = self._start()
+            self._numbers += 1
+            pipe.send((self._numbers, name, dict(arrays), limit_s * _GRACE))
+            ends_at = time.monotonic() + limit_s
+            while (left_s := ends_at - time.monotonic()) > 0 and pipe.poll(left_s):
+                number, answer = pipe.recv()
+                if number == self._numbers:
+                    found: object = answer
+                    return found
+        except (OSError, EOFError, ValueError, TypeError):
+            pass
+        self._give_up()
+        return None
+
+    def close(self) -> None:
+        """End the child."""
+        if self._process is not None:
+            self._give_up()
+            self.killed -= 1
+
+    def _start(self) -> Connection:
+        """Find the pipe to a child that runs; a new one is waited for until its libraries are loaded.
+
+        Raises:
+            OSError: If it does not come up.
+        """
+        if self._pipe is not None and self._process is not None and self._process.is_alive():
+            return self._pipe
+        context = multiprocessing.get_context("spawn")
+        ours, theirs = context.Pipe()
+        process = context.Process(target=self._work, args=(theirs,), daemon=True, name="heddle-solver")
+        process.start()
+        theirs.close()
+        self._process, self._pipe = process, ours
+        if not ours.poll(_START_S) or ours.recv() != _READY:
+            raise OSError("the solver's process did not start")
+        return ours
+
+    def _give_up(self) -> None:
+        self.killed += 1
+        if self._pipe is not None:
+            self._pipe.close()
+        if self._process is not None:
+            self._process.kill()
+            self._process.join()
+        self._process = self._pipe = None
+
+
+def serve_solvers(pipe: Connection) -> None:
+    """Answer problems until the pipe closes: the child's main function."""
+    pipe.send(_READY)
+    while True:
+        try:
+            number, name, arrays, limit_s = pipe.recv()
+        except EOFError:
+            return
+        answer: Any = None
+        try:
+            answer = SOLVERS[name](arrays, limit_s)
+        except Exception:  # noqa: BLE001 - whatever a solver raises: there is no answer
+            answer = None
+        pipe.send((number, answer))

@@ -1,0 +1,32 @@
+"""Children that solve badly; a child process imports them by name."""
+
+import os
+
+__all__ = ["answers_another", "dies", "hangs", "never_starts"]
+
+
+def hangs(pipe):
+    """Read problems and answer none."""
+    pipe.send("ready")
+    while True:
+        pipe.recv()
+
+
+def dies(pipe):
+    """End in the middle of a problem."""
+    pipe.send("ready")
+    pipe.recv()
+    os._exit(3)
+
+
+def answers_another(pipe):
+    """Answer a problem that nobody asked."""
+    pipe.send("ready")
+    number, *_ = pipe.recv()
+    pipe.send((number + 7, "another's"))
+    pipe.recv()
+
+
+def never_starts(pipe):
+    """Close the pipe at once."""
+    pipe.close()
