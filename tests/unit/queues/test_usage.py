@@ -1,5 +1,8 @@
 """What applications have used is written once, comes back, and is told to those who may know it."""
 
+from dataclasses import replace
+from typing import Any
+
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
@@ -10,8 +13,9 @@ from shim.ports.usage_store import UsageQuestion, UsageTotal
 from shim.protocol.rest.usage import UsageForm
 from shim.queues.usage import UsageKeeping, UsageReports
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
+from shim.testing.clock import FakeClock
 from shim.testing.federation import ScriptedFederation
-from shim.testing.reports import a_report
+from shim.testing.reports import a_document, a_report
 from shim.testing.usage_stores import InMemoryUsageStore
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -112,6 +116,37 @@ async def test_of_several_heddles_one_writes(kept):
     kept.federation["east"].add_application(TWO, "FINISHED", queue="root.prod")
     await kept.polls()
     assert kept.memory() == {(2, "east"): 1024}
+
+
+class EndedLongAgo:
+    """A view in which every application has the same document."""
+
+    def __init__(self):
+        self.document = a_document(1, "east", "FINISHED")
+
+    def find(self, _):
+        return self.document
+
+    def is_synthetic(self, _):
+        return False
+
+
+async def test_of_very_many_written_applications_the_newest_are_remembered(kept):
+    most = 50_000
+    view: Any = EndedLongAgo()
+    keeping = UsageKeeping(view, kept.heddle.view.accounts, UsageForm(), kept.store, FakeClock(), lambda _: True)
+
+    async def rows_written(*numbers):
+        kept.store.rows.clear()
+        report = a_report("east", 1, applications=())
+        applications = {ApplicationId(1, number): view.document for number in numbers}
+        keeping.reported(replace(report, applications=applications), Applied(is_new=True))
+        await keeping.turn()
+        return len(kept.store.rows)
+
+    assert await rows_written(*range(1, most + 2)) == 1, "all have the same document"
+    assert await rows_written(2, most + 1) == 0, "written before"
+    assert await rows_written(1) == 1, "forgotten"
 
 
 def reports(store, now_s=2_000_000_000.0):

@@ -197,3 +197,11 @@ def test_what_may_be_on_its_way_is_kept_as_such() -> None:
         assert again.open_ms == open_ms
         assert attempts.is_hopeless(record.progress, 10.0) is hopeless
         attempts.forget(ID)
+
+
+def test_of_very_many_failures_the_newest_are_remembered() -> None:
+    attempts, most = DeliveryAttempts(BackOff()), 100_000
+    for number in range(1, most + 2):
+        failure = replace(FAILURE, application_id=ApplicationId(1, number))
+        attempts.recall(failure, now_s=0.0, now_ms=0)
+    assert [attempts.has_failed(ApplicationId(1, number)) for number in (1, 2, most + 1)] == [False, True, True]

@@ -121,3 +121,14 @@ def test_a_cluster_that_changes_is_an_event_said_once(lines: Lines) -> None:
         ("RUNNING", "RETIRED", "info"),
     ]
     assert lines[2]["reason"] == "refused"
+
+
+def test_of_very_many_ends_the_newest_are_remembered(lines: Lines) -> None:
+    lives, most = ApplicationLives(), 100_000
+    for number in range(1, most + 2):
+        lives.ended(ApplicationId(1, number), EAST, "FINISHED", "SUCCEEDED")
+    lines.clear()
+    lives.ended(ApplicationId(1, 2), EAST, "FINISHED", "SUCCEEDED")
+    assert lines == [], "told before"
+    lives.ended(ApplicationId(1, 1), EAST, "FINISHED", "SUCCEEDED")
+    assert len(lines) == 1, "forgotten"

@@ -73,3 +73,11 @@ def test_a_proposal_that_comes_after_its_news_is_not_promised(book):
     verdict = book.propose("gm", LaunchProposal(7, "a", a_kind(), 2), 2.0)
     assert (verdict.verdict, verdict.accepted, book.open) == (Verdict.REJECTED, 0, 0)
     assert book.room(a_kind()) == 4
+
+
+def test_of_very_many_answers_the_newest_are_remembered(book):
+    most = 8192
+    for number in range(1, most + 2):
+        book.tell("gm", LaunchNews(number, honoured=0, withdrawn=1), 2.0)
+    assert propose(book, 2, a_kind(), 1) == 0, "its news is known: it comes too late"
+    assert propose(book, 1, a_kind(), 1) == 1, "forgotten, as one that never came"
