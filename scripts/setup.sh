@@ -20,6 +20,8 @@ declare -A packages=(
     [krb5kdc]=krb5-kdc
     [kadmin.local]=krb5-admin-server
     [kinit]=krb5-user
+    # its checker of alert rules and of names of metrics
+    [promtool]=prometheus
 )
 
 missing=()

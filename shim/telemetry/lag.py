@@ -4,12 +4,13 @@ import asyncio
 from types import TracebackType
 from typing import Self
 
-from prometheus_client import CollectorRegistry, Histogram
+from prometheus_client import CollectorRegistry
+
+from shim.telemetry.definitions import EVENT_LOOP_LAG_SECONDS
 
 __all__ = ["LoopLag"]
 
 _EVERY_S = 0.25
-_BUCKETS = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
 
 
 class LoopLag:
@@ -25,9 +26,7 @@ class LoopLag:
     def __init__(self, registry: CollectorRegistry, *, every_s: float = _EVERY_S) -> None:
         self._every_s = every_s
         self._timer: asyncio.TimerHandle | None = None
-        self._seconds = Histogram(
-            "heddle_event_loop_lag_seconds", "By how much a timer was late", buckets=_BUCKETS, registry=registry
-        )
+        self._seconds = EVENT_LOOP_LAG_SECONDS.histogram(registry)
 
     def __enter__(self) -> Self:
         """Measure the running loop from now on."""

@@ -6,16 +6,16 @@ from dataclasses import dataclass
 from prometheus_client import (
     CollectorRegistry,
     Counter,
-    Gauge,
     Histogram,
     ProcessCollector,
     disable_created_metrics,
     generate_latest,
 )
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from shim.ports.clock import Clock
+from shim.telemetry import definitions
 from shim.telemetry.lag import LoopLag
 from shim.telemetry.relay import RelayMetrics
 
@@ -25,8 +25,6 @@ __all__ = ["Metrics", "SubClusterGauges"]
 # a time for each series, which nobody asks for, would double the text
 disable_created_metrics()  # type: ignore[no-untyped-call]  # it has no types
 
-_FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
-_SLOW = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
 _SCRAPE_CACHE_S = 1.0
 
 
@@ -50,7 +48,7 @@ class SubClusterGauges:
 
 
 class Metrics:
-    """Counts and times; the names and labels are in docs/operations.md.
+    """Counts and times, by the names and labels of `definitions`.
 
     Args:
         clock: For the age of a scrape.
@@ -69,27 +67,13 @@ class Metrics:
         self._answered: dict[tuple[str, str, int], tuple[Counter, Histogram]] = {}
         self._timed: dict[tuple[Histogram, str, str], Histogram] = {}
         registry = self._registry
-        self._requests = Counter(
-            "heddle_http_requests", "Requests that were answered", ("endpoint", "method", "status"), registry=registry
-        )
-        self._request_seconds = Histogram(
-            "heddle_http_request_seconds", "From request to answer", ("endpoint",), buckets=_FAST, registry=registry
-        )
-        self._rm_seconds = Histogram(
-            "heddle_resourcemanager_request_seconds",
-            "Exchanges with ResourceManagers",
-            ("subcluster", "outcome"),
-            buckets=_SLOW,
-            registry=registry,
-        )
-        self._polls = Counter("heddle_polls", "Polls of sub-clusters", ("subcluster", "outcome"), registry=registry)
-        self._submissions = Counter(
-            "heddle_submissions", "Submissions by how they ended", ("outcome", "home"), registry=registry
-        )
-        self._store_seconds = Histogram(
-            "heddle_store_seconds", "Store operations", ("operation", "outcome"), buckets=_SLOW, registry=registry
-        )
-        Gauge("heddle_build_info", "Always 1", ("version",), registry=registry).labels(version).set(1)
+        self._requests = definitions.HTTP_REQUESTS.counter(registry)
+        self._request_seconds = definitions.HTTP_REQUEST_SECONDS.histogram(registry)
+        self._rm_seconds = definitions.RM_REQUEST_SECONDS.histogram(registry)
+        self._polls = definitions.POLLS.counter(registry)
+        self._submissions = definitions.SUBMISSIONS.counter(registry)
+        self._store_seconds = definitions.STORE_SECONDS.histogram(registry)
+        definitions.BUILD_INFO.gauge(registry).labels(version).set(1)
         self.relay = RelayMetrics(registry)
         self.lag = LoopLag(registry)
         ProcessCollector(registry=registry)
@@ -151,20 +135,11 @@ class _SubClusterCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         rows = list(self._subclusters())
-        age = GaugeMetricFamily("heddle_subcluster_age_seconds", "Age of the newest heartbeat", labels=["subcluster"])
-        state = GaugeMetricFamily("heddle_subcluster_state", "1 for the state it is in", labels=["subcluster", "state"])
-        admission = GaugeMetricFamily(
-            "heddle_subcluster_admission", "1 for what an operator said", labels=["subcluster", "admission"]
-        )
-        nodes = GaugeMetricFamily("heddle_subcluster_nodes", "NodeManagers listed", labels=["subcluster"])
-        live = GaugeMetricFamily("heddle_subcluster_live_applications", "Not final", labels=["subcluster"])
-        for row in rows:
-            if row.age_s is not None:
-                age.add_metric([row.subcluster], row.age_s)
-            state.add_metric([row.subcluster, row.state], 1)
-            admission.add_metric([row.subcluster, row.admission], 1)
-            if row.nodes is not None:
-                nodes.add_metric([row.subcluster], row.nodes)
-            if row.live_applications is not None:
-                live.add_metric([row.subcluster], row.live_applications)
-        return iter((age, state, admission, nodes, live))
+        ages = {(row.subcluster,): row.age_s for row in rows if row.age_s is not None}
+        nodes = {(row.subcluster,): row.nodes for row in rows if row.nodes is not None}
+        live = {(row.subcluster,): row.live_applications for row in rows if row.live_applications is not None}
+        yield definitions.SUBCLUSTER_AGE_SECONDS.gauges(ages)
+        yield definitions.SUBCLUSTER_STATE.gauges({(row.subcluster, row.state): 1 for row in rows})
+        yield definitions.SUBCLUSTER_ADMISSION.gauges({(row.subcluster, row.admission): 1 for row in rows})
+        yield definitions.SUBCLUSTER_NODES.gauges(nodes)
+        yield definitions.SUBCLUSTER_LIVE_APPLICATIONS.gauges(live)

@@ -2,31 +2,19 @@
 
 from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
 
-__all__ = ["RelayMetrics", "SessionMetrics"]
+from shim.telemetry import definitions
 
-_ADDED = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05)
+__all__ = ["RelayMetrics", "SessionMetrics"]
 
 
 class RelayMetrics:
-    """Counts by sub-cluster; the names are in docs/operations.md."""
+    """Counts by sub-cluster."""
 
     def __init__(self, registry: CollectorRegistry) -> None:
-        self._sessions = Gauge(
-            "heddle_am_sessions", "ApplicationMasters that are logged in", ("subcluster",), registry=registry
-        )
-        self._logins = Counter(
-            "heddle_am_logins", "Logins of ApplicationMasters that succeeded", ("subcluster",), registry=registry
-        )
-        self._calls = Counter(
-            "heddle_am_calls", "Calls of ApplicationMasters", ("subcluster", "method"), registry=registry
-        )
-        self._added = Histogram(
-            "heddle_am_added_seconds",
-            "Work on passing on one read of either side",
-            ("subcluster",),
-            buckets=_ADDED,
-            registry=registry,
-        )
+        self._sessions = definitions.AM_SESSIONS.gauge(registry)
+        self._logins = definitions.AM_LOGINS.counter(registry)
+        self._calls = definitions.AM_CALLS.counter(registry)
+        self._added = definitions.AM_ADDED_SECONDS.histogram(registry)
 
     def session(self, subcluster: str) -> "SessionMetrics":
         """Count a login."""

@@ -2,8 +2,10 @@
 
 from collections.abc import Callable, Iterator
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
+
+from shim.telemetry.definitions import REPAIR_FAILING, REPAIR_GIVEN_UP
 
 __all__ = ["RepairCollector"]
 
@@ -22,11 +24,5 @@ class RepairCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The families."""
-        yield GaugeMetricFamily(
-            "heddle_repair_failing",
-            "Acknowledged applications that their homes do not take, though these are well",
-            value=self._failing(),
-        )
-        yield CounterMetricFamily(
-            "heddle_repair_given_up", "Applications that ran nowhere and were ended as FAILED", value=self._given_up()
-        )
+        yield REPAIR_FAILING.gauges({(): self._failing()})
+        yield REPAIR_GIVEN_UP.counters({(): self._given_up()})

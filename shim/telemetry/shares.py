@@ -3,8 +3,10 @@
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
+
+from shim.telemetry.definitions import PREEMPTION_ACTS, QUEUE_SHARE, QUEUE_WAITING_APPLICATIONS
 
 __all__ = ["QueueGauges", "ShareCollector"]
 
@@ -32,23 +34,9 @@ class ShareCollector(Collector):
 
     def collect(self) -> Iterator[Metric]:
         """The families."""
-        waiting = GaugeMetricFamily(
-            "heddle_queue_waiting_applications", "Applications that wait for their queue's turn", labels=("queue",)
-        )
-        shares = GaugeMetricFamily(
-            "heddle_queue_share", "Parts of the federation, as dominant shares", labels=("queue", "kind")
-        )
-        acts = CounterMetricFamily(
-            "heddle_preemption_acts",
-            "Asks held back, and containers asked back, demanded, released and spared",
-            labels=("queue", "stage"),
-        )
-        for queue in self._queues():
-            for stage, count in queue.acts.items():
-                acts.add_metric((queue.queue, stage), count)
-            waiting.add_metric((queue.queue,), queue.waiting)
-            for kind, part in queue.parts.items():
-                shares.add_metric((queue.queue, kind), part)
-        yield waiting
-        yield shares
-        yield acts
+        queues = list(self._queues())
+        parts = {(each.queue, kind): part for each in queues for kind, part in each.parts.items()}
+        acts = {(each.queue, stage): count for each in queues for stage, count in each.acts.items()}
+        yield QUEUE_WAITING_APPLICATIONS.gauges({(each.queue,): each.waiting for each in queues})
+        yield QUEUE_SHARE.gauges(parts)
+        yield PREEMPTION_ACTS.counters(acts)

@@ -2,16 +2,17 @@
 
 from collections.abc import Callable, Iterator
 
-from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metric
+from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from shim.multicluster.splitters import MatchingStatus
+from shim.telemetry import definitions
 
 __all__ = ["MatchingCollector"]
 
 
 class MatchingCollector(Collector):
-    """What `heddle top` shows of matched asks, for Prometheus; names and labels are in docs/operations.md.
+    """What `heddle top` shows of matched asks, for Prometheus.
 
     Args:
         status: How matching went so far.
@@ -27,23 +28,8 @@ class MatchingCollector(Collector):
     def collect(self) -> Iterator[Metric]:
         """See `Collector`."""
         status = self._status()
-        verdicts = CounterMetricFamily(
-            "heddle_launch_verdicts", "What Local Masters said to proposed containers", labels=["subcluster", "verdict"]
-        )
-        for (subcluster, verdict), count in status.verdicts.items():
-            verdicts.add_metric([subcluster, verdict.value], count)
-        promised = GaugeMetricFamily(
-            "heddle_promised_containers", "Containers that are promised and not granted", labels=["subcluster"]
-        )
-        for subcluster, count in status.promised.items():
-            promised.add_metric([subcluster], count)
-        yield verdicts
-        yield CounterMetricFamily(
-            "heddle_launch_repairs",
-            "TentativelyAllocated containers that were not granted in time",
-            value=status.repairs,
-        )
-        yield CounterMetricFamily(
-            "heddle_launch_fallbacks", "Splits by free capacity, as a view was too old", value=status.fallbacks
-        )
-        yield promised
+        verdicts = {(name, verdict.value): count for (name, verdict), count in status.verdicts.items()}
+        yield definitions.LAUNCH_VERDICTS.counters(verdicts)
+        yield definitions.LAUNCH_REPAIRS.counters({(): status.repairs})
+        yield definitions.LAUNCH_FALLBACKS.counters({(): status.fallbacks})
+        yield definitions.PROMISED_CONTAINERS.gauges({(name,): count for name, count in status.promised.items()})

@@ -1,0 +1,51 @@
+"""Write docs/monitoring/metrics.md from the definitions of the metrics, or check that it is current (`--check`)."""
+
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+from shim.telemetry.definitions import SUBJECTS, MetricDefinition
+
+PAGE = Path(__file__).resolve().parent.parent / "docs" / "monitoring" / "metrics.md"
+
+_HEAD = """# Metrics
+
+<!-- written by scripts/metrics_page.py: change shim/telemetry/definitions.py instead -->
+
+What `/metrics` of `heddle serve` and of each Global Master tells. A histogram has `_bucket`, `_sum` and `_count`
+behind its name. `process_resident_memory_bytes`, `process_cpu_seconds_total` and the others of Prometheus' client
+library are there, too. [Alerts](alerts.yaml) and [boards](README.md) are made of these.
+"""
+
+
+def page() -> str:
+    """The whole page."""
+    return _HEAD + "".join(_subject(subject, defined) for subject, defined in SUBJECTS.items())
+
+
+def _subject(subject: str, defined: tuple[MetricDefinition, ...]) -> str:
+    return "\n".join(
+        (f"\n## {subject}\n", "| metric | type | labels | meaning |", "|---|---|---|---|", *_rows(defined), "")
+    )
+
+
+def _rows(defined: tuple[MetricDefinition, ...]) -> Iterator[str]:
+    for each in defined:
+        meaning = f"{each.meaning}; {each.notes}" if each.notes else each.meaning
+        labels = ", ".join(f"`{label}`" for label in each.labels)
+        yield f"| `{each.exposed}` | {each.kind} | {labels} | {meaning} |"
+
+
+def main() -> int:
+    """Write the page; with `--check`, say whether it is current."""
+    if "--check" in sys.argv[1:]:
+        is_current = PAGE.read_text("utf-8") == page()
+        if not is_current:
+            print(f"{PAGE.name} is not what the code says: run python -m scripts.metrics_page", file=sys.stderr)
+        return 0 if is_current else 1
+    PAGE.write_text(page(), "utf-8")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,287 @@
+"""Every metric of Heddle, by subject: its name, labels and meaning, once.
+
+Whoever counts makes its series of these definitions; docs/monitoring/metrics.md is written from them by
+scripts/metrics_page.py. Names follow Prometheus' conventions: base units, and `_total` for counters, which the client
+library appends.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Literal, TypeVar
+
+from prometheus_client import CollectorRegistry, Counter, Gauge, Histogram
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily
+
+__all__ = ["SUBJECTS", "MetricDefinition"]
+
+Labels = TypeVar("Labels", bound=tuple[str, ...])
+
+_FAST = (0.0001, 0.00025, 0.0005, 0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+_SLOW = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0)
+_ADDED = (0.00001, 0.000025, 0.00005, 0.0001, 0.00025, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.05)
+_LATE = (0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 10.0)
+
+
+@dataclass(frozen=True, slots=True)
+class MetricDefinition:
+    """One metric.
+
+    Attributes:
+        name: Without the `_total` of a counter.
+        meaning: One line, for people and for the `# HELP` of a scrape.
+        labels: Names of its labels, in the order of their values.
+        kind: What Prometheus calls its type.
+        buckets: Upper bounds in seconds, of a histogram.
+        notes: What the page says of its values.
+    """
+
+    name: str
+    meaning: str
+    labels: tuple[str, ...] = ()
+    kind: Literal["counter", "gauge", "histogram"] = "gauge"
+    buckets: tuple[float, ...] = ()
+    notes: str = ""
+
+    @property
+    def exposed(self) -> str:
+        """The name in a scrape and in queries; of a histogram the part before `_bucket`, `_sum` and `_count`."""
+        return f"{self.name}_total" if self.kind == "counter" else self.name
+
+    def counter(self, registry: CollectorRegistry) -> Counter:
+        """A counter that is counted where things happen."""
+        return Counter(self.name, self.meaning, self.labels, registry=registry)
+
+    def gauge(self, registry: CollectorRegistry) -> Gauge:
+        """A gauge that is set where things happen."""
+        return Gauge(self.name, self.meaning, self.labels, registry=registry)
+
+    def histogram(self, registry: CollectorRegistry) -> Histogram:
+        """A histogram that is observed where things happen."""
+        return Histogram(self.name, self.meaning, self.labels, buckets=self.buckets, registry=registry)
+
+    def gauges(self, values: Mapping[Labels, float]) -> GaugeMetricFamily:
+        """What a collector yields at a scrape: values by those of the labels."""
+        family = GaugeMetricFamily(self.name, self.meaning, labels=self.labels)
+        for labels, value in values.items():
+            family.add_metric(labels, value)
+        return family
+
+    def counters(self, values: Mapping[Labels, float]) -> CounterMetricFamily:
+        """As `gauges`, of what only grows."""
+        family = CounterMetricFamily(self.name, self.meaning, labels=self.labels)
+        for labels, value in values.items():
+            family.add_metric(labels, value)
+        return family
+
+
+HTTP_REQUESTS = MetricDefinition(
+    "heddle_http_requests",
+    "Requests that were answered",
+    ("endpoint", "method", "status"),
+    "counter",
+    notes="answers from the cache of rendered answers are not in it",
+)
+HTTP_REQUEST_SECONDS = MetricDefinition(
+    "heddle_http_request_seconds", "From request to answer", ("endpoint",), "histogram", _FAST
+)
+EVENT_LOOP_LAG_SECONDS = MetricDefinition(
+    "heddle_event_loop_lag_seconds",
+    "By how much a timer was late",
+    (),
+    "histogram",
+    _LATE,
+    notes="whatever a client asks for waits as long: see [operations](../operations.md#look)",
+)
+STORE_SECONDS = MetricDefinition(
+    "heddle_store_seconds",
+    "Store operations",
+    ("operation", "outcome"),
+    "histogram",
+    _SLOW,
+    notes="`outcome`: `done`, or the name of the error",
+)
+BUILD_INFO = MetricDefinition("heddle_build_info", "Always 1", ("version",))
+
+SUBCLUSTER_AGE_SECONDS = MetricDefinition(
+    "heddle_subcluster_age_seconds",
+    "Age of the newest heartbeat",
+    ("subcluster",),
+    notes="none for a retired cluster",
+)
+SUBCLUSTER_STATE = MetricDefinition(
+    "heddle_subcluster_state",
+    "1 for the state it is in",
+    ("subcluster", "state"),
+    notes="RUNNING, CORDONED, DRAINING, RECOVERING, LOST, RETIRED, NEW",
+)
+SUBCLUSTER_ADMISSION = MetricDefinition(
+    "heddle_subcluster_admission",
+    "1 for what an operator said",
+    ("subcluster", "admission"),
+    notes="open, cordoned, draining, retired",
+)
+SUBCLUSTER_NODES = MetricDefinition(
+    "heddle_subcluster_nodes", "NodeManagers listed", ("subcluster",), notes="none for a retired cluster"
+)
+SUBCLUSTER_LIVE_APPLICATIONS = MetricDefinition(
+    "heddle_subcluster_live_applications",
+    "Applications that are not final",
+    ("subcluster",),
+    notes="none for a retired cluster",
+)
+POLLS = MetricDefinition(
+    "heddle_polls",
+    "Polls of sub-clusters",
+    ("subcluster", "outcome"),
+    "counter",
+    notes="`outcome`: `reported`, or the name of the error",
+)
+RM_REQUEST_SECONDS = MetricDefinition(
+    "heddle_resourcemanager_request_seconds",
+    "Exchanges with ResourceManagers",
+    ("subcluster", "outcome"),
+    "histogram",
+    _SLOW,
+    notes="`outcome`: `answered`, or the name of the error",
+)
+
+SUBMISSIONS = MetricDefinition(
+    "heddle_submissions",
+    "Submissions by how they ended",
+    ("outcome", "home"),
+    "counter",
+    notes="`allowed`, `refused`, `failed`; `home` is empty if it is not known",
+)
+REPAIR_FAILING = MetricDefinition(
+    "heddle_repair_failing", "Acknowledged applications that their homes do not take, though these are well"
+)
+REPAIR_GIVEN_UP = MetricDefinition(
+    "heddle_repair_given_up", "Applications that ran nowhere and were ended as FAILED", (), "counter"
+)
+
+QUEUE_WAITING_APPLICATIONS = MetricDefinition(
+    "heddle_queue_waiting_applications", "Applications that wait for their queue's turn", ("queue",)
+)
+QUEUE_SHARE = MetricDefinition(
+    "heddle_queue_share",
+    "Parts of the federation, as dominant shares",
+    ("queue", "kind"),
+    notes="`kind`: share, entitlement, used, held and more: see [fairness](../fairness.md#watching)",
+)
+PREEMPTION_ACTS = MetricDefinition(
+    "heddle_preemption_acts",
+    "Asks held back, and containers asked back, demanded, released and spared",
+    ("queue", "stage"),
+    "counter",
+)
+
+AM_SESSIONS = MetricDefinition(
+    "heddle_am_sessions", "ApplicationMasters that are logged in through Heddle", ("subcluster",)
+)
+AM_LOGINS = MetricDefinition(
+    "heddle_am_logins", "Logins of ApplicationMasters that succeeded", ("subcluster",), "counter"
+)
+AM_CALLS = MetricDefinition(
+    "heddle_am_calls",
+    "Calls of ApplicationMasters",
+    ("subcluster", "method"),
+    "counter",
+    notes="those of logins with `auth-int` or `auth-conf` cannot be seen",
+)
+AM_ADDED_SECONDS = MetricDefinition(
+    "heddle_am_added_seconds", "Work on passing on one read of either side", ("subcluster",), "histogram", _ADDED
+)
+LAUNCH_VERDICTS = MetricDefinition(
+    "heddle_launch_verdicts",
+    "What Local Masters said to proposed containers",
+    ("subcluster", "verdict"),
+    "counter",
+    notes="`rejected` is an inconsistency: there was less room than the view said",
+)
+LAUNCH_REPAIRS = MetricDefinition(
+    "heddle_launch_repairs",
+    "Tentatively allocated containers that were not granted in time",
+    (),
+    "counter",
+    notes="within `span.move_after_beats` heartbeats",
+)
+LAUNCH_FALLBACKS = MetricDefinition(
+    "heddle_launch_fallbacks",
+    "Splits by free capacity, as a view was too old",
+    (),
+    "counter",
+    notes="older than `span.oldest_view_s`",
+)
+PROMISED_CONTAINERS = MetricDefinition(
+    "heddle_promised_containers", "Containers that are allocated tentatively and not granted", ("subcluster",)
+)
+
+HOME_VERDICTS = MetricDefinition(
+    "heddle_home_verdicts",
+    "What Local Masters said to proposed homes",
+    ("subcluster", "verdict"),
+    "counter",
+    notes="`accepted`, `rejected`, `unverified`",
+)
+INCONSISTENCIES = MetricDefinition("heddle_inconsistencies", "Proposals that were rejected", (), "counter")
+REPAIRS = MetricDefinition("heddle_repairs", "Homes chosen again after a rejection", (), "counter")
+PASSED_ON = MetricDefinition(
+    "heddle_passed_on",
+    "Submissions between Global Masters",
+    ("direction",),
+    "counter",
+    notes="`sent` to owners, `taken` for others, `failed`: the owner could not be asked",
+)
+LINK_UP = MetricDefinition("heddle_link_up", "1 while a Local Master is followed", ("subcluster",))
+LINK_REPORTS = MetricDefinition("heddle_link_reports", "Reports that were applied", ("subcluster",), "counter")
+LINK_RESYNCS = MetricDefinition("heddle_link_resyncs", "Reports that were missing", ("subcluster",), "counter")
+QUEUES_OWNED = MetricDefinition("heddle_queues_owned", "Queues whose lease this Global Master has")
+LEASE_SECONDS = MetricDefinition(
+    "heddle_lease_seconds", "Until the lease of a master ends", ("master",), notes="0 for one that is gone"
+)
+
+SUBJECTS: Mapping[str, tuple[MetricDefinition, ...]] = MappingProxyType(
+    {
+        "The process": (
+            HTTP_REQUESTS,
+            HTTP_REQUEST_SECONDS,
+            EVENT_LOOP_LAG_SECONDS,
+            STORE_SECONDS,
+            BUILD_INFO,
+        ),
+        "Sub-clusters": (
+            SUBCLUSTER_AGE_SECONDS,
+            SUBCLUSTER_STATE,
+            SUBCLUSTER_ADMISSION,
+            SUBCLUSTER_NODES,
+            SUBCLUSTER_LIVE_APPLICATIONS,
+            POLLS,
+            RM_REQUEST_SECONDS,
+        ),
+        "Submissions": (SUBMISSIONS, REPAIR_FAILING, REPAIR_GIVEN_UP),
+        "Queues": (QUEUE_WAITING_APPLICATIONS, QUEUE_SHARE, PREEMPTION_ACTS),
+        "ApplicationMasters": (
+            AM_SESSIONS,
+            AM_LOGINS,
+            AM_CALLS,
+            AM_ADDED_SECONDS,
+            LAUNCH_VERDICTS,
+            LAUNCH_REPAIRS,
+            LAUNCH_FALLBACKS,
+            PROMISED_CONTAINERS,
+        ),
+        "Masters": (
+            HOME_VERDICTS,
+            INCONSISTENCIES,
+            REPAIRS,
+            PASSED_ON,
+            LINK_UP,
+            LINK_REPORTS,
+            LINK_RESYNCS,
+            QUEUES_OWNED,
+            LEASE_SECONDS,
+        ),
+    }
+)
+"""Every definition. Those of masters are there where several Global Masters are."""
