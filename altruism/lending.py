@@ -12,7 +12,7 @@ from enum import Enum
 
 import numpy as np
 
-from altruism.amounts import EPSILON
+from altruism.amounts import EPSILON, how_many_fit
 from altruism.graph import Progress, StageGraph
 from altruism.packing import Packer, alignment, reserved
 from altruism.plan import JobPlan
@@ -108,23 +108,33 @@ def adopt_plans(
     capacity, now_s
         As of `room_over_time`.
     """
-    adopted, lowest = list(jobs), _lowest(jobs, capacity, now_s)
+    adopted, room = list(jobs), room_over_time(jobs, capacity, now_s)
+    lowest = _lowest(room)
     shortest_first = sorted(range(len(jobs)), key=lambda at: jobs[at].progress.remaining_work(jobs[at].graph))
     for at in shortest_first:
         if proposals[at] is jobs[at].plan:
             continue
-        before, adopted[at] = adopted[at], PlannedJob(jobs[at].graph, jobs[at].progress, proposals[at])
-        lowest_then = _lowest(adopted, capacity, now_s)
+        after = PlannedJob(jobs[at].graph, jobs[at].progress, proposals[at])
+        _exchange(room, jobs[at], after, now_s)
+        lowest_then = _lowest(room)
         if (lowest_then >= np.minimum(lowest, 0.0) - EPSILON).all():
-            lowest = lowest_then
+            adopted[at], lowest = after, lowest_then
         else:
-            adopted[at] = before
+            _exchange(room, after, jobs[at], now_s)
     return adopted
 
 
-def _lowest(jobs: Sequence[PlannedJob], capacity: FloatArray, now_s: float) -> FloatArray:
+def _exchange(room: RoomProfile, before: PlannedJob, after: PlannedJob, now_s: float) -> None:
+    """Take one plan of a job out of the room, and put another one in."""
+    for job, sign in ((before, -1), (after, 1)):
+        nothing_runs = Progress.of(np.zeros(job.graph.n_stages))
+        for start, end, amount in zip(*reserved(job.graph, nothing_runs, job.plan.seen_from(now_s)), strict=True):
+            room.reserve(float(start), float(end), sign * amount)
+
+
+def _lowest(room: RoomProfile) -> FloatArray:
     """The least that is ever free of each resource."""
-    lowest: FloatArray = room_over_time(jobs, capacity, now_s).steps()[1].min(axis=0)
+    lowest: FloatArray = room.steps()[1].min(axis=0)
     return lowest
 
 
@@ -157,23 +167,48 @@ def share_out(
     room = room_over_time(jobs, capacity, now_s, strict=strict, lead_s=lead_s)
     work = [job.progress.remaining_work(job.graph) for job in jobs]
     lenders = [_Lender(job, now_s, lead_s, strict=strict) for job in jobs]
-    rows = [(number, stage) for number, job in enumerate(jobs) for stage in job.runnable()]
+    if order is LeftoverOrder.PACKING:
+        _lend_best_fit(jobs, lenders, work, room, score)
+    else:
+        for number in sorted(range(len(jobs)), key=lambda number: (work[number], number)):
+            _lend_to_job(jobs[number], lenders[number], room, score, by_plan=order is LeftoverOrder.EARLIEST_PLANNED)
+    return [lender.granted for lender in lenders]
+
+
+def _lend_to_job(job: PlannedJob, lender: "_Lender", room: RoomProfile, score: Packer, *, by_plan: bool) -> None:
+    """Lend to the stages of one job: the first by its plan, or the one that packs best into what is then left."""
+    left = [stage for stage in job.runnable() if lender.has_more(stage)]
+    demand = {stage: job.graph.demand[stage].tolist() for stage in left}
+    while left:
+        free = room.lowest(0.0, EPSILON).tolist()
+        fit = {each: -score(demand[each], free) for each in left}
+        first = {each: lender.next_start(each) if by_plan else fit[each] for each in left}
+        stage = min(left, key=lambda each, first=first: (first[each], each))  # type: ignore[misc]
+        left.remove(stage)
+        if how_many_fit(demand[stage], free):
+            lender.lend(stage, room)
+
+
+def _lend_best_fit(
+    jobs: Sequence[PlannedJob], lenders: Sequence["_Lender"], work: Sequence[float], room: RoomProfile, score: Packer
+) -> None:
+    """Lend to the stage of any job that packs best into what is then left."""
+    rows = [
+        (number, stage)
+        for number, job in enumerate(jobs)
+        for stage in job.runnable()
+        if lenders[number].has_more(stage)
+    ]
     while rows:
         free = room.lowest(0.0, EPSILON).tolist()
 
         def key(row: tuple[int, int], free: list[float] = free) -> tuple[float, float, int, int]:
             number, stage = row
-            left, fit = work[number], -score(jobs[number].graph.demand[stage].tolist(), free)
-            if order is LeftoverOrder.EARLIEST_PLANNED:
-                return left, lenders[number].next_start(stage), number, stage
-            return (
-                (left, fit, number, stage) if order is LeftoverOrder.SHORTEST_REMAINING else (fit, left, number, stage)
-            )
+            return -score(jobs[number].graph.demand[stage].tolist(), free), work[number], number, stage
 
         number, stage = best = min(rows, key=key)
         lenders[number].lend(stage, room)
         rows.remove(best)
-    return [lender.granted for lender in lenders]
 
 
 class _Lender:
@@ -184,6 +219,10 @@ class _Lender:
         self._graph, self._strict = job.graph, strict
         later = [(start_s - now_s, stage, count) for start_s, stage, count in job.plan.groups()]
         self._later = [group for group in later if group[0] > lead_s + EPSILON]
+
+    def has_more(self, stage: int) -> bool:
+        """Whether a task of a stage is put off."""
+        return any(of_stage == stage for _, of_stage, _ in self._later)
 
     def next_start(self, stage: int) -> float:
         """Seconds until the next task of a stage has to start; infinite if none is put off."""

@@ -7,11 +7,13 @@ a stopped Heddle (a hold-back lapses in the ledger by itself).
 from collections import OrderedDict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Protocol
 
 import structlog
 
 from altruism import LeftoverOrder
+from shim.concurrency.off_loop import OffLoop
 from shim.domain.ids import ApplicationAttemptId, ApplicationId
 from shim.domain.job_graphs import StagesOfJob
 from shim.domain.resources import ResourceVector
@@ -33,6 +35,8 @@ _log = structlog.get_logger("heddle.altruism")
 _MOST_ACCOUNTS = 4096
 _MOST_STEP_S = 5.0
 """A longer time between two looks counts as this: what happened meanwhile is not known."""
+_PAUSE = 9.0
+"""Rest after a look, in times of its length: planning takes a tenth of a processor at most."""
 _MS = 1000
 
 
@@ -92,6 +96,22 @@ class AltruismAccount:
     is_shadow: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Looked:
+    """What one look found, by queue.
+
+    Attributes:
+        step_s: Since the look before.
+    """
+
+    at_s: float
+    step_s: float
+    queues: dict[str, FederatedQueue] = field(default_factory=dict)
+    totals: dict[str, ResourceVector] = field(default_factory=dict)
+    jobs: dict[str, list[QueueJob]] = field(default_factory=dict)
+    spans: dict[ApplicationAttemptId, AltruisticAttempt] = field(default_factory=dict)
+
+
 class AltruismService:
     """Looks, for ever. `run` does it until cancelled; `look` once.
 
@@ -108,38 +128,60 @@ class AltruismService:
         self._holding: set[ApplicationAttemptId] = set()
         self._accounts: OrderedDict[ApplicationId, AltruismAccount] = OrderedDict()
         self._looked_s: float | None = None
+        self._work = OffLoop()
 
     async def run(self) -> None:
-        """Look until cancelled."""
+        """Look until cancelled, and plan beside the event loop: at most for a tenth of the time."""
+        clock = self._world.clock
         while True:
-            self.look()
-            await self._world.clock.sleep(self._world.interval_s)
+            looked = self._gather()
+            began_s = clock.monotonic_s()
+            yields = await self._work.run_own(partial(self._plan, looked)) if looked.jobs else {}
+            spent_s = clock.monotonic_s() - began_s
+            self._tell(looked, yields)
+            await clock.sleep(max(self._world.interval_s, _PAUSE * spent_s))
 
     def look(self) -> None:
         """Look once, and say what is to be held back."""
+        looked = self._gather()
+        self._tell(looked, self._plan(looked))
+
+    def _gather(self) -> "_Looked":
+        """Take in what the jobs of altruistic queues hold and want."""
         world, now_s = self._world, self._world.clock.now_s()
         policy = world.policy()
         altruistic = {queue.path: queue for queue in policy.queues if queue.altruism}
-        by_queue: dict[str, list[AltruisticAttempt]] = {path: [] for path in altruistic}
-        for span in self._spans():
-            queue = policy.find(span.attempt.queue)
-            if queue is not None and queue.path in altruistic:
-                by_queue[queue.path].append(span)
-        here = {span.attempt.id: span for spans in by_queue.values() for span in spans}
-        self._watch.keep(here.keys())
-        self._queues = {path: self._queues.get(path) or QueueYields() for path in by_queue}
+        spans = {span.attempt.id: span for span in self._spans()} if altruistic else {}
+        queues = {id_: policy.find(span.attempt.queue) for id_, span in spans.items()}
+        self._watch.keep(spans.keys())
+        self._holding &= spans.keys()
+        self._queues = {path: self._queues.get(path) or QueueYields() for path in altruistic}
         step_s = min(_MOST_STEP_S, now_s - self._looked_s) if self._looked_s is not None else 0.0
         self._looked_s = now_s
-        is_old = bool(world.view.late(now_s))
-        for path, spans in by_queue.items():
-            jobs = [self._job_of(span, altruistic[path], now_s) for span in spans]
-            if is_old:
-                jobs = [replace(job, yields=False) for job in jobs]
-            rules = YieldRules(LeftoverOrder(altruistic[path].altruism_order), altruistic[path].altruism_slack)
-            yields = self._queues[path].look(jobs, self._total(path, now_s), rules, now_s)
-            for span in spans:
-                self._carry_out(span, altruistic[path], yields[span.attempt.id], step_s)
-        self._holding &= here.keys()
+        is_old, looked = bool(world.view.late(now_s)), _Looked(now_s, step_s)
+        for id_, queue in queues.items():
+            if queue is not None and queue.path in altruistic:
+                job = self._job_of(spans[id_], queue, now_s)
+                looked.queues[queue.path] = queue
+                looked.totals.setdefault(queue.path, self._total(queue.path, now_s))
+                looked.jobs.setdefault(queue.path, []).append(replace(job, yields=False) if is_old else job)
+                looked.spans[id_] = spans[id_]
+        return looked
+
+    def _plan(self, looked: "_Looked") -> Mapping[ApplicationAttemptId, Yield]:
+        """Decide what each job puts off; reads and writes nothing that the event loop does."""
+        found: dict[ApplicationAttemptId, Yield] = {}
+        for path, jobs in looked.jobs.items():
+            queue = looked.queues[path]
+            rules = YieldRules(LeftoverOrder(queue.altruism_order), queue.altruism_slack)
+            found |= self._queues[path].look(jobs, looked.totals[path], rules, looked.at_s)
+        return found
+
+    def _tell(self, looked: "_Looked", yields: Mapping[ApplicationAttemptId, Yield]) -> None:
+        for path, jobs in looked.jobs.items():
+            for job in jobs:
+                span = looked.spans[job.attempt]
+                self._carry_out(span, looked.queues[path], yields[job.attempt], looked.step_s)
 
     def _job_of(self, span: AltruisticAttempt, queue: FederatedQueue, now_s: float) -> QueueJob:
         attempt, holdings = span.attempt, span.holdings

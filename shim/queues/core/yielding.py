@@ -27,6 +27,7 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId
 from shim.domain.job_graphs import StagesOfJob
 from shim.domain.resources import ResourceVector
+from shim.errors import InvariantViolationError
 from shim.queues.core.job_watch import StageFacts
 
 __all__ = ["QueueJob", "QueueYields", "Yield", "YieldRules", "YieldedStage"]
@@ -109,13 +110,19 @@ class Yield:
 
 @dataclass(slots=True, eq=False)
 class _Standing:
-    """State of a job from look to look; its mean demand is fixed when it is planned first."""
+    """State of a job from look to look; its mean demand is fixed when it is planned first.
+
+    Attributes:
+        seen: See `_seen`.
+    """
 
     mean_demand: FloatArray
     share: FloatArray
     plan: JobPlan | None = None
     seconds: FloatArray | None = None
     tasks: int = 0
+    seen: tuple[object, ...] = ()
+    yields: bool = True
 
 
 class QueueYields:
@@ -190,10 +197,16 @@ class QueueYields:
             graph, progress, share = graphs[job.attempt], _progress_of(job, now_s), shares[job.attempt]
             standing = self._standing[job.attempt]
             previous = standing.plan if _still_holds(standing, graph, share) else None
-            new = plan_job(graph, progress, share, now_s, previous=previous, yields=job.yields, slack=rules.slack)
-            if new is None:  # no share is smaller than a task: `_shares`
-                continue
-            old = new if previous is None else previous.without_launched(progress.waiting, now_s)
+            old = None if previous is None else previous.without_launched(progress.waiting, now_s)
+            is_same = old is not None and job.yields and standing.yields and standing.seen == _seen(progress, share)
+            new = (
+                old
+                if is_same
+                else plan_job(graph, progress, share, now_s, previous=previous, yields=job.yields, slack=rules.slack)
+            )
+            if new is None:
+                raise InvariantViolationError(f"{job.attempt}: its share {share} is smaller than one of its tasks")
+            old, standing.seen, standing.yields = old or new, _seen(progress, share), job.yields
             standing.share, standing.seconds, standing.tasks = share, graph.duration, int(graph.tasks.sum())
             kept.append(PlannedJob(graph, progress, old))
             proposed.append(new)
@@ -267,6 +280,11 @@ def _mean_size(job: QueueJob, capacity: FloatArray) -> FloatArray:
     memory = sum(key.resource.memory_mib * each for key, each in job.asks.items())
     vcores = sum(key.resource.vcores * each for key, each in job.asks.items())
     return np.array([memory, vcores]) / count / capacity
+
+
+def _seen(progress: Progress, share: FloatArray) -> tuple[object, ...]:
+    """What makes a new plan worth its time where it changes: the stages that are not over, and the share."""
+    return (progress.unfinished() > 0).tobytes(), share.tobytes()
 
 
 def _still_holds(standing: _Standing, graph: StageGraph, share: FloatArray) -> bool:

@@ -1,5 +1,6 @@
 """Altruism at work on attempts that only hold and ask."""
 
+import asyncio
 from dataclasses import dataclass, field
 
 import pytest
@@ -35,6 +36,7 @@ class ListedJob:
     asks: dict[AskKey, int] = field(default_factory=dict)
     held: dict[int, AskKey] = field(default_factory=dict)
     told: list[HeldBack] = field(default_factory=list)
+    heard: asyncio.Event = field(default_factory=asyncio.Event)
 
     @property
     def holdings(self) -> AttemptHoldings:
@@ -52,6 +54,7 @@ class ListedJob:
 
     def tell(self, event: HeldBack) -> None:
         self.told.append(event)
+        self.heard.set()
 
 
 class MapReduceGraphs(EngineGraphs):
@@ -154,3 +157,16 @@ def test_accounts_of_too_many_jobs_are_forgotten_the_oldest_first():
         queue.look(is_fresh=not number)
     assert queue.service.shown(ApplicationId(1, 0)) is None
     assert queue.service.shown(ApplicationId(1, 4999)) is not None
+
+
+async def test_it_looks_for_ever_and_plans_beside_the_loop():
+    queue = OneQueue()
+    queue.run_maps()
+    queue.job.told.clear()
+    queue.job.heard.clear()
+    looking = asyncio.create_task(queue.service.run())
+    await queue.job.heard.wait()
+    assert queue.job.told[-1].counts == {REDUCE: 3}
+    looking.cancel()
+    with pytest.raises(asyncio.CancelledError):
+        await looking
