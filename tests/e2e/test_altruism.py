@@ -1,0 +1,86 @@
+"""Altruism on a real cluster: reduces of an unmodified MapReduce job wait in Heddle, and its output is what it was."""
+
+import getpass
+from collections import Counter
+from contextlib import suppress
+from pathlib import Path
+from subprocess import TimeoutExpired
+from typing import Any
+
+import httpx
+import pytest
+
+from shim.lab import Lab
+from tests.support.heddle_process import HeddleProcess
+from tests.support.spanning import spanning_secret
+from tests.support.stock_client import StockClient
+
+pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
+
+MAPS = 12
+MIB = 2048
+"""Of every container: four fill a cluster, so that there are waves of three maps."""
+POLICY = """
+[shares]
+interval_s = 0.5
+[[queue]]
+name = "root.dev"
+altruism = 1.0
+"""
+SETTINGS = {
+    "mapreduce.job.queuename": "dev",
+    "mapreduce.job.reduces": 2,
+    "mapreduce.job.reduce.slowstart.completedmaps": 0.05,
+    "yarn.app.mapreduce.am.resource.mb": MIB,
+    "mapreduce.map.memory.mb": MIB,
+    "mapreduce.reduce.memory.mb": MIB,
+}
+
+
+def told_of_altruism(http: httpx.Client, heddle: HeddleProcess) -> list[dict[str, Any]]:
+    user = {"user.name": getpass.getuser()}
+    apps = http.get(f"{heddle.url}/heddle/v1/apps", params=user).json()["apps"]
+    why = (http.get(f"{heddle.url}/heddle/v1/apps/{app['id']}/why", params=user).json() for app in apps)
+    return [each["altruism"] for each in why if "altruism" in each]
+
+
+def test_reduces_wait_in_heddle_while_maps_run_and_words_are_counted_as_ever(lab: Lab, tmp_path: Path) -> None:
+    texts = tmp_path / "texts"
+    texts.mkdir()
+    for number in range(MAPS):
+        (texts / f"text-{number}").write_text(f"one word of text {number}\n" * 200)
+    with spanning_secret(tmp_path), HeddleProcess(lab, tmp_path, more=POLICY) as heddle:
+        client = StockClient(
+            lab,
+            tmp_path / "client",
+            address=heddle.client_rpc,
+            scheduler_address=heddle.scheduler_rpc,
+            webapp_address=heddle.rest,
+        )
+        options = [f"-D{name}={value}" for name, value in SETTINGS.items()]
+        jar = client.jar("hadoop-mapreduce-examples")
+        words = ("org.apache.hadoop.util.RunJar", jar, "wordcount", *options, str(texts), str(tmp_path / "out"))
+        seen: list[dict[str, Any]] = []
+        with (
+            httpx.Client(timeout=30, trust_env=False) as http,
+            client.running(*words, user=getpass.getuser()) as job,
+        ):
+            while job.poll() is None:
+                seen += told_of_altruism(http, heddle)
+                with suppress(TimeoutExpired):
+                    job.wait(0.5)
+            assert job.returncode == 0
+            seen += told_of_altruism(http, heddle)
+
+    counted = Counter[str]()
+    for part in (tmp_path / "out").glob("part-r-*"):
+        counted.update(
+            {word: int(count) for word, count in (line.split("\t") for line in part.read_text().splitlines())}
+        )
+    assert counted == Counter(
+        {"one": 2400, "word": 2400, "of": 2400, "text": 2400} | {str(n): 200 for n in range(MAPS)}
+    )
+
+    put_off = [row for told in seen for row in told["puts_off"]]
+    assert {(row["stage"], *row["waits_for"]) for row in put_off if row["stage"] == "reduce"} == {("reduce", "map")}
+    assert seen[-1]["given_s"] > 0
