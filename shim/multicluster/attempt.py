@@ -57,6 +57,7 @@ __all__ = ["MultiClusterAttempt"]
 
 _log = structlog.get_logger("heddle.span")
 _ALREADY = "already registered"
+_NOT_REGISTERED = JavaClass.APPLICATION_MASTER_NOT_REGISTERED
 _READ_AT_ONCE_BYTES = 64 * 1024
 """A larger call is read in a thread: each of its rows costs 6 us."""
 _WRITTEN_AT_ONCE = 1000
@@ -82,6 +83,7 @@ class MultiClusterAttempt:
         self._unanswered: RegisteredAttempt | None = (
             None  # a home answers a registration once: kept until its ApplicationMaster has it
         )
+        self._is_forgotten = False  # the home said so to its end, which no ledger hears of
         self._has_taken_over = False
         self._sessions = AttemptSessions(attempt, tools, self._tell)
         self._notes: deque[tuple[Remember, str]] = deque()
@@ -102,8 +104,8 @@ class MultiClusterAttempt:
     async def register(self, payload: bytes, home: HomeSession) -> RPCAnswer:
         """Register at home, or, if the home knows it already, say again what the home said."""
         async with self._lock:
-            saved = await self._find()
-            is_new = saved is None or (self._ledger is not None and self._ledger.needs_registration)
+            saved, ledger = await self._find(), self._ledger
+            is_new = saved is None or self._is_forgotten or (ledger is not None and ledger.needs_registration)
             if self._unanswered is not None:
                 saved, is_new = self._unanswered, True
             elif is_new:
@@ -111,13 +113,12 @@ class MultiClusterAttempt:
                 if answer.refusal is None:
                     before = 0 if saved is None else saved.registrations
                     saved = RegisteredAttempt(self.attempt.id, answer.payload, registrations=before)
-                    self._unanswered = saved
+                    self._unanswered, self._is_forgotten = saved, False
                 elif saved is None or _ALREADY not in answer.refusal.message:
                     return answer
                 else:
-                    is_new = False
+                    is_new = self._is_forgotten = False
             assert saved is not None  # noqa: S101 - known, or just made
-            ledger = self._ledger
             at = 0 if is_new else (saved.home_response_id if ledger is None else ledger.home_response_id)
             await self._keep(replace(saved, home_response_id=at, registrations=saved.registrations + 1))
             self._ledger = ledger or AskLedger(self.attempt.id, self.attempt.home_subcluster, self._splitter)
@@ -154,7 +155,7 @@ class MultiClusterAttempt:
                 await self._tools.store.withdraw(self.attempt.id.application, unheard)
                 await self._keep(replace(saved, home_response_id=at))
                 message = f"AM is not registered for known application attempt: {self.attempt.id}: Heddle has restarted"
-                return _refusal(JavaClass.APPLICATION_MASTER_NOT_REGISTERED, message)
+                return _refusal(_NOT_REGISTERED, message)
             if self._plans is not None:
                 self._plans.heard()
             return await self._answer(self._ledger.handle(AMCalled(call, self._capacities())), home)
@@ -165,7 +166,10 @@ class MultiClusterAttempt:
             if self._ledger is not None:
                 self._tell(Finished())
             await self._sessions.end(payload)
-            return await home.call(FINISH, payload)
+            answer = await home.call(FINISH, payload)
+            refusal = answer.refusal
+            self._is_forgotten = refusal is not None and refusal.java_class == _NOT_REGISTERED
+            return answer
 
     def look_again(self) -> None:
         """Where containers may be asked for has changed."""
@@ -283,7 +287,7 @@ def _event_of(home: SubClusterId, serial: int, told: RPCAnswer) -> Event:
     refusal = told.refusal
     if refusal is None:
         return SessionAnswered(home, serial, read_allocate_answer(told.payload))
-    if refusal.java_class == JavaClass.APPLICATION_MASTER_NOT_REGISTERED:
+    if refusal.java_class == _NOT_REGISTERED:
         return SessionForgotten(home, serial)
     return SessionRefused(home, serial, refusal.java_class, refusal.message, expected_id(refusal.message))
 

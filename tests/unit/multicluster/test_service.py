@@ -246,6 +246,25 @@ async def test_another_heddle_takes_over_and_nothing_is_granted_twice(world):
     assert not master.ended
 
 
+@pytest.mark.parametrize("is_another_heddle", [False, True])
+async def test_a_home_that_forgets_an_attempt_at_its_end_is_registered_with_again(world, is_another_heddle):
+    master = await a_spanning_master(world)
+    home = world.clusters[EAST]
+    if is_another_heddle:
+        await world.restart()
+        master.calls = world.log_in().calls
+    home.restart()
+    end = FinishApplicationMasterRequestProto().SerializeToString()
+    refused = await master.calls.finish(end)
+    assert refused.refusal is not None
+    assert refused.refusal.java_class == JavaClass.APPLICATION_MASTER_NOT_REGISTERED
+    await master.register()
+    assert home.calls.count("registerApplicationMaster") == 2
+    await master.register()
+    assert home.calls.count("registerApplicationMaster") == 2, "it knows it again"
+    assert (await master.calls.finish(end)).refusal is None
+
+
 async def test_another_heddle_knows_what_an_attempt_holds_and_may_take_it_back(world):
     master = await a_spanning_master(world)
     await world.restart()
