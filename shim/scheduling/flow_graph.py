@@ -14,7 +14,7 @@ import numpy as np
 from shim.scheduling.job_table import FloatArray
 from shim.scheduling.snapshot import IntArray
 
-__all__ = ["FlowGraph", "FlowTasks", "Routes", "cost_of", "quincy_graph"]
+__all__ = ["FlowGraph", "FlowRoutes", "FlowTasks", "cost_of", "quincy_graph"]
 
 _BROKEN_BOUND = 10**9
 
@@ -62,7 +62,7 @@ class FlowGraph:
 
 
 @dataclass(frozen=True, slots=True)
-class Routes:
+class FlowRoutes:
     """Numbers of arcs, to read a flow by: of each group of tasks, and from racks to computers."""
 
     computers: list[dict[int, int]]
@@ -77,7 +77,7 @@ def quincy_graph(
     slots: IntArray,
     racks: IntArray,
     bounds: Mapping[int, tuple[int, int]] | None = None,
-) -> tuple[FlowGraph, Routes]:
+) -> tuple[FlowGraph, FlowRoutes]:
     """Build the graph.
 
     Args:
@@ -109,7 +109,7 @@ def quincy_graph(
         graph.arc(node, sink, most[job] - least, 0)
         if least:
             graph.arc(node, sink, least, _BROKEN_BOUND)
-    routes = Routes([], [], [], [], down)
+    routes = FlowRoutes([], [], [], [], down)
     for group in groups:
         node = graph.node(group.count)
         routes.computers.append(

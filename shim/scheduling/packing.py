@@ -10,6 +10,7 @@ Source: Grandl et al., "Multi-resource Packing for Cluster Schedulers" (Tetris),
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import islice
 
 import numpy as np
 
@@ -23,6 +24,9 @@ __all__ = ["PackingRules", "node_size", "pack", "remaining_work"]
 _ROOM = Reason(ReasonCode.ROOM)
 _SIZE = "node size"
 _UNKNOWN_S = 1.0
+_EQUAL = 1e-9
+_MOST_CANDIDATES = 500
+"""The first so many in their turn are looked at: each start scores all of them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +87,7 @@ def pack(
         weights: Of requests, by row.
     """
     room, size = OpenRoom(snapshot), node_size(snapshot, memory)
-    rows = [turn.request for turn in turns if room.has_room(turn.request)]
+    rows = list(islice((turn.request for turn in turns if room.has_room(turn.request)), _MOST_CANDIDATES))
     if not rows:
         return room.plan()
     demand = np.array([snapshot.requests.needs[row].demand for row in rows], dtype=np.float64) / size
@@ -103,7 +107,7 @@ def pack(
             mean_work = float(work[candidates].mean())
             penalty = rules.short_jobs * float(alignment.mean()) / mean_work if mean_work else 0.0
             score = scale[candidates] * alignment - penalty * work[candidates]
-            best = int(candidates[int(np.argmax(score))])
+            best = int(candidates[int(np.argmax(score >= score.max() - _EQUAL))])
             if not room.grant(rows[best], node, 1, _ROOM):
                 is_open[best] = False  # its queue may have no more in this cluster
                 continue

@@ -16,6 +16,7 @@ from shim.scheduling.policies.learnt_work import LEARNT_WORK
 from shim.scheduling.policies.megha import MEGHA
 from shim.scheduling.policies.quincy import QUINCY
 from shim.scheduling.policies.tetris import TETRIS
+from shim.scheduling.policies.tetrisched import TETRISCHED
 from shim.scheduling.policy import Fact, Policy, World, refusal
 
 __all__ = ["KINDS", "PolicyKind", "policy_for"]
@@ -78,6 +79,7 @@ KINDS: Mapping[str, PolicyKind] = MappingProxyType(
                     TETRIS,
                     GRAPHENE,
                     QUINCY,
+                    TETRISCHED,
                 ),
             ),
             *_WITHOUT_A_CYCLE,

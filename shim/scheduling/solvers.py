@@ -18,6 +18,7 @@ SolveFunction = Callable[[str, Mapping[str, object], float], object | None]
 """From a solver's name, its arrays and a limit in seconds to an answer; None if there is none in time."""
 
 _NEARLY = 1e-6
+_MOST_NODES = 20_000
 
 
 def min_cost_flow(arrays: Mapping[str, Any], limit_s: float) -> FloatArray | None:
@@ -63,7 +64,11 @@ def mixed_integer(arrays: Mapping[str, Any], limit_s: float) -> FloatArray | Non
         constraints=rows,
         bounds=bounds,
         integrality=np.asarray(arrays["is_whole"], dtype=np.int64),
-        options={"time_limit": limit_s, "mip_rel_gap": float(arrays.get("gap", _NEARLY)), "node_limit": 20_000},
+        options={
+            "time_limit": limit_s,
+            "mip_rel_gap": float(arrays.get("gap", _NEARLY)),
+            "node_limit": int(arrays.get("nodes", _MOST_NODES)),
+        },
     )
     if found.x is None:
         return None

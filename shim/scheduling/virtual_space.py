@@ -175,7 +175,7 @@ def _may_place(group: set[int], above: Sequence[set[int]], spans: dict[int, _Int
 
 
 def _choices(graph: Sequence[StageOutline], above: Sequence[set[int]], capacity: FloatArray) -> list[set[int]]:
-    """What may be troublesome: the longest stages, those that pack worst, and what lies between them."""
+    """Choose what may be troublesome: the longest stages, those that pack worst, and what lies between them."""
     seconds = [max(stage.expected_s, _SHORTEST_S) for stage in graph]
     fragments = [_fragmentation(stage, capacity) for stage in graph]
     found: list[set[int]] = [set(range(len(graph)))]

@@ -20,6 +20,7 @@ CALLS = frozenset(
     for name in names
 )
 EXCEPTIONS = {
+    "concurrency/solver_child.py: time.monotonic": "how long another process may take; simulations solve in their own",
     "server/rest/server.py: socket": "a server listens",
     "server/rpc/home_link.py: socket": "options of a connection that is passed on",
     "server/rpc/logins.py: os.urandom": "a login's nonce must not be guessed, and decides nothing",

@@ -44,3 +44,8 @@ def test_quincy_moves_less_data_than_first_come_first_served():
     fifo, quincy = (figures(each, "data", 1, 25, 15) for each in ("fifo", "quincy"))
     assert quincy.solver_plans > 0
     assert quincy.node_local > fifo.node_local
+
+
+def test_tetrisched_misses_fewer_deadlines_than_first_come_first_served():
+    missed = {each: figures(each, "deadlines", 2, 25, 10, 1.1).missed for each in ("fifo", "tetrisched")}
+    assert missed["tetrisched"] < missed["fifo"]

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from shim.scheduling.data_costs import DataCosts
-from shim.scheduling.flow_graph import Routes, quincy_graph
+from shim.scheduling.flow_graph import FlowRoutes, quincy_graph
 from shim.scheduling.locality import places_of
 from shim.scheduling.open_room import OpenRoom
 from shim.scheduling.orderings import first_come
@@ -33,7 +33,7 @@ class _Notes:
 
     rows: list[int]
     racks: IntArray
-    routes: Routes
+    routes: FlowRoutes
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from shim.scheduling.node_index import Cell, index_nodes
 from shim.scheduling.plan import Grant, MadeBy
 from shim.scheduling.policy import Policy
 from shim.scheduling.request_table import RequestTable
-from shim.scheduling.snapshot import Preferred, Scope, Snapshot
+from shim.scheduling.snapshot import Preferred, Running, Scope, Snapshot
 from shim.scheduling.solvers import SolveFunction
 from shim.scheduling.solving import run_solved_cycle
 from shim.simulation.engine import Engine, seeded
@@ -98,6 +98,8 @@ class _Run:
         self._durations = DurationModel()
         self._running: dict[int, _Job] = {}
         self._by_row: dict[int, _Stage] = {}
+        self._begun: dict[int, tuple[int, int, tuple[int, ...], float, float]] = {}
+        self._starts = 0
         self._state = CycleState(seeded(1, "policy"))
         self._next_s, self._looks_at = -math.inf, math.inf
         self._used, self._since_s, self._used_s = np.zeros(len(site.capacity)), 0.0, np.zeros(len(site.capacity))
@@ -157,7 +159,8 @@ class _Run:
         near = [Preferred(Scope.RACK, rack, count) for rack, count in sorted(racks.items()) if count]
         self._requests.prefer(stage.row, [*nodes, *near])
 
-    def _end(self, number: int, stage: int, node: int, ran_for_s: float) -> None:
+    def _end(self, number: int, stage: int, node: int, ran_for_s: float, start: int) -> None:
+        del self._begun[start]
         job, work = self._running[number], self._jobs[number].stages[stage]
         self._nodes.shift(node, work.demand, +1)
         self._use(work.demand, -1)
@@ -216,7 +219,21 @@ class _Run:
             self._nodes,
             self._table.all_columns,
             self._requests.requests(),
+            running=self._what_runs(),
             knowledge=self._knowledge(),
+        )
+
+    def _what_runs(self) -> Running:
+        """Running tasks, with what their stages stated."""
+        begun = self._begun.values()
+        return Running(
+            np.array([job for job, _, _, _, _ in begun], dtype=np.int64),
+            np.zeros(len(begun), dtype=np.int64),
+            np.array([node for _, node, _, _, _ in begun], dtype=np.int64),
+            np.array([demand for _, _, demand, _, _ in begun], dtype=np.int64).reshape(-1, len(self._site.capacity)),
+            np.array([since_s for _, _, _, since_s, _ in begun]),
+            np.array([stated_s for _, _, _, _, stated_s in begun]),
+            np.zeros(len(begun), dtype=np.bool_),
         )
 
     def _knowledge(self) -> Knowledge:
@@ -249,7 +266,9 @@ class _Run:
             self._use(work.demand, +1)
             self._table.shift(Column.RUNNING, job.row, +1.0)
             self._table.shift(Column.STARTED_S, job.row, self.engine.now_s)
-            self.engine.after(duration_s, self._end, stage.job, stage.number, grant.place, duration_s)
+            self._starts += 1
+            self._begun[self._starts] = (job.row, grant.place, work.demand, self.engine.now_s, work.stated_s)
+            self.engine.after(duration_s, self._end, stage.job, stage.number, grant.place, duration_s, self._starts)
         self._requests.set_count(grant.request, len(stage.left))
         self._waiting(job.row, -grant.count)
         self._prefer(stage)

@@ -15,10 +15,11 @@ from shim.errors import BadRequestError
 from shim.simulation.engine import seeded
 from shim.simulation.policy_runs.jobs import ModelledSite, PolicyJob, StageTasks
 
-__all__ = ["KINDS_OF_JOBS", "data_jobs", "graph_jobs", "jobs_of_kind", "swim_jobs", "vector_jobs"]
+__all__ = ["KINDS_OF_JOBS", "data_jobs", "deadline_jobs", "graph_jobs", "jobs_of_kind", "swim_jobs", "vector_jobs"]
 
 _STATED_LN = 0.3
 _REPLICAS = 3
+_WITH_DEADLINE = 0.7
 _SLOTS = 2
 _TASK_S = 20.0
 _BLOCK_BYTES = 128 << 20
@@ -116,10 +117,23 @@ def _arriving(
     return [PolicyJob(at_s, stages) for at_s, stages in zip(arrivals, drawn, strict=True)], ModelledSite(n_nodes, _NODE)
 
 
+def deadline_jobs(seed: int, n_jobs: int, n_nodes: int, load: float) -> tuple[list[PolicyJob], ModelledSite]:
+    """Gangs of one stage; seven of ten have a deadline at 1.5 to 4 times their run time."""
+    rng = seeded(seed, "deadline jobs")
+    shapes = [(rng.randint(1, max(1, n_nodes // 2)), rng.choice((10.0, 20.0, 40.0, 60.0))) for _ in range(n_jobs)]
+    arrivals = _arrivals(rng, sum(count * mean_s for count, mean_s in shapes), n_jobs, n_nodes, load)
+    jobs = []
+    for at_s, (count, mean_s) in zip(arrivals, shapes, strict=True):
+        deadline_s = at_s + mean_s * rng.uniform(1.5, 4.0) if rng.random() < _WITH_DEADLINE else math.inf
+        durations = tuple(_spread(rng, mean_s, 0.1) for _ in range(count))
+        jobs.append(PolicyJob(at_s, (StageTasks((1,), durations, mean_s * 1.1, is_gang=True),), deadline_s))
+    return jobs, ModelledSite(n_nodes, (1,))
+
+
 _Maker = Callable[[int, int, int, float], tuple[list[PolicyJob], ModelledSite]]
 
 KINDS_OF_JOBS: Mapping[str, _Maker] = MappingProxyType(
-    {"data": data_jobs, "vectors": vector_jobs, "graphs": graph_jobs}
+    {"data": data_jobs, "vectors": vector_jobs, "graphs": graph_jobs, "deadlines": deadline_jobs}
 )
 """By name: from a seed, a number of jobs, a number of nodes and a load to jobs and the site that they run on."""
 

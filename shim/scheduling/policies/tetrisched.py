@@ -1,0 +1,155 @@
+"""TetriSched: what starts now is chosen together with what starts later, so that deadlines are met.
+
+Each request is a gang of its count for its expected time, worth `deadline_value` up to its deadline, or less and less
+if it has none. All starts within the window are one program (`strl.py`); what it starts now is granted, the rest is
+planned again. Without an answer, who has least slack goes first, and nothing is planned ahead.
+
+Source: Tumanov et al., EuroSys 2016.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from shim.scheduling.open_room import OpenRoom
+from shim.scheduling.orderings import first_come
+from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
+from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy, Problem
+from shim.scheduling.snapshot import IntArray, RequestColumn, RequestTime, Snapshot
+from shim.scheduling.strl import Most, NodesFor, compile_requests
+
+__all__ = ["TETRISCHED", "SpaceTimeRules", "tetrisched"]
+
+_LATER = Reason(ReasonCode.POLICY, (("text", "a later start leaves more deadlines met"),))
+_NO_ROOM = Reason(ReasonCode.NO_ROOM)
+_CHOSEN, _GAP, _MOST_NODES = 0.5, 0.05, 20
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceTimeRules:
+    """Window and values.
+
+    Attributes:
+        quanta: How many are planned ahead; 1 plans nothing ahead.
+        quantum_s: Length of one.
+        most_requests: So many of the most urgent are planned; the others wait for their turn.
+    """
+
+    quanta: int = 12
+    quantum_s: float = 10.0
+    most_requests: int = 40
+    deadline_value: float = 1000.0
+    starts: tuple[int, ...] = (0, 1, 2, 3, 4, 6, 8, 10)
+
+
+@dataclass(frozen=True, slots=True)
+class SpaceTime:
+    """Kernel and solver of the policy."""
+
+    rules: SpaceTimeRules
+
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:  # noqa: ARG002
+        """Start whole requests, who has a deadline first, by slack."""
+        room = OpenRoom(snapshot)
+        self._start(snapshot, room, self._urgent_first(snapshot, [turn.request for turn in turns]))
+        return room.plan()
+
+    def prepare(self, snapshot: Snapshot, greedy: Plan) -> Problem | None:
+        """State the program of the most urgent; None if all of them have started already."""
+        rows = self._urgent_first(snapshot, [turn.request for turn in greedy.turns])[: self.rules.most_requests]
+        started = greedy.granted()
+        counts = snapshot.requests.numbers[RequestColumn.COUNT]
+        if all(started.get(row, 0) == counts[row] for row in rows):
+            return None
+        leaves = [Most(tuple(self._leaves(snapshot, row))) for row in rows]
+        arrays, chosen = compile_requests([each for each in leaves if each.parts], self._available(snapshot, rows))
+        arrays = {**arrays, "gap": _GAP, "nodes": _MOST_NODES}
+        return Problem("mixed-integer", greedy, arrays, tuple((leaf.tag, leaf.start, at) for leaf, at in chosen))
+
+    def finish(self, now: Snapshot, problem: Problem, answer: object | None) -> Plan:
+        """Grant what starts in the first quantum; what is planned for later waits, if all together is worth more."""
+        n_variables = len(np.asarray(problem.arrays["value"]))
+        if not isinstance(answer, np.ndarray) or answer.shape != (n_variables + 1,) or not np.isfinite(answer).all():
+            return problem.greedy
+        value = float(np.dot(np.asarray(problem.arrays["value"]), answer[:-1]))
+        if not isinstance(problem.notes, tuple) or value < self._worth(now, problem.greedy):
+            return problem.greedy
+        starts = {row: start for row, start, variable in problem.notes if answer[variable] > _CHOSEN}
+        room = OpenRoom(now)
+        self._start(now, room, [row for row in starts if not starts[row]])
+        for row, start in starts.items():
+            if start:
+                room.hold(row, _LATER, now.now_s + start * self.rules.quantum_s)
+        if not any(starts.values()):
+            others = [turn.request for turn in problem.greedy.turns if turn.request not in starts]
+            self._start(now, room, self._urgent_first(now, others))
+        found = room.plan()
+        return Plan(found.grants, found.holds, made_by=MadeBy.BOUNDED, objective=value, bound=float(answer[-1]))
+
+    def _start(self, snapshot: Snapshot, room: OpenRoom, rows: Sequence[int]) -> None:
+        for row in rows:
+            if snapshot.requests.numbers[RequestColumn.GANG, row]:
+                if not (room.has_room(row) and room.together([row])):
+                    room.hold(row, _NO_ROOM)
+            elif room.has_room(row):
+                room.fill(row, np.flatnonzero(room.slots(row)), room.left(row), Reason(ReasonCode.ROOM))
+
+    def _urgent_first(self, snapshot: Snapshot, rows: Sequence[int]) -> list[int]:
+        times = snapshot.requests.times
+
+        def slack(row: int) -> float:
+            deadline_s, needs_s = times[[RequestTime.DEADLINE_S, RequestTime.EXPECTED_S], row].tolist()
+            left_s = float(deadline_s - snapshot.now_s - needs_s)
+            return left_s if left_s >= 0.0 else math.inf  # a deadline that is lost is no reason to hurry
+
+        return sorted(rows, key=lambda row: (slack(row), float(times[RequestTime.SINCE_S, row])))
+
+    def _leaves(self, snapshot: Snapshot, row: int) -> list[NodesFor]:
+        count = int(snapshot.requests.numbers[RequestColumn.COUNT, row])
+        starts = [start for start in self.rules.starts if start < self.rules.quanta]
+        length = max(1, math.ceil(float(snapshot.requests.times[RequestTime.EXPECTED_S, row]) / self.rules.quantum_s))
+        return [NodesFor((0,), count, at, length, self._value(snapshot, row, at), row) for at in starts]
+
+    def _value(self, snapshot: Snapshot, row: int, start: int) -> float:
+        times = snapshot.requests.times
+        ends_s = snapshot.now_s + start * self.rules.quantum_s + float(times[RequestTime.EXPECTED_S, row])
+        if ends_s <= float(times[RequestTime.DEADLINE_S, row]) < math.inf:
+            return self.rules.deadline_value * (1.0 - 1e-3 * start)
+        waited_s = max(0.0, snapshot.now_s - float(times[RequestTime.SINCE_S, row]))
+        return (1.0 + waited_s / self.rules.quantum_s) * (1.0 - start / (2.0 * self.rules.quanta))
+
+    def _worth(self, snapshot: Snapshot, plan: Plan) -> float:
+        counts = snapshot.requests.numbers[RequestColumn.COUNT]
+        started = plan.granted()
+        return sum(self._value(snapshot, row, 0) for row, count in started.items() if count == counts[row])
+
+    def _available(self, snapshot: Snapshot, rows: Sequence[int]) -> IntArray:
+        """Count places for the largest of the requests, by quantum: free ones, and those expected to come free."""
+        demand = np.max([snapshot.requests.needs[row].demand for row in rows], axis=0)
+        asked = demand > 0
+        running, quanta = snapshot.running, np.arange(self.rules.quanta)
+        ends_s = np.maximum(running.since_s + running.expected_s, snapshot.now_s + 1.0) - snapshot.now_s
+        ends = np.ceil(ends_s / self.rules.quantum_s)
+        places = [int((np.maximum(snapshot.nodes.free, 0)[:, asked] // demand[asked]).min(axis=1).sum())]
+        sizes = (running.demand[:, asked] / demand[asked]).min(axis=1) if len(ends) else np.zeros(0)
+        found = [places[0] + int(sizes[ends <= quantum].sum()) for quantum in quanta]
+        return np.array([found], dtype=np.int64)
+
+
+def tetrisched(rules: SpaceTimeRules) -> Policy:
+    """TetriSched with another window or other values."""
+    both = SpaceTime(rules)
+    return Policy(
+        "tetrisched",
+        Ordering(first_come),
+        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=both),
+        summary="what starts now is chosen together with what starts later, so that deadlines are met",
+        source="Tumanov et al., EuroSys 2016",
+        needs=frozenset({Fact.DEADLINES, Fact.ESTIMATES}),
+        solver=both,
+    )
+
+
+TETRISCHED = tetrisched(SpaceTimeRules())
