@@ -97,3 +97,12 @@ def test_other_queues_are_everybodys(queue: str):
 def test_without_lists_nothing_is_looked_up():
     assert not an_access(SharePolicy((FederatedQueue("root.dev"),))).is_restricted
     assert an_access().is_restricted
+
+
+def test_who_may_not_submit_there_reserves_nothing_there_and_everybody_elsewhere():
+    access = an_access()
+    with pytest.raises(ForbiddenError, match="User mallory does not have permission to reserve in queue root.prod"):
+        access.check_reservation(WEST, "root.production", "mallory")
+    access.check_reservation(WEST, "root.production", "alice")
+    access.check_reservation(EAST, "root.dev", "mallory")
+    access.check_reservation(EAST, "nosuch", "mallory")

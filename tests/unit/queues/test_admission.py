@@ -383,3 +383,14 @@ async def test_one_that_cannot_be_started_stops_no_other_and_is_given_up() -> No
     assert record.state is SubmissionState.REJECTED
     assert "given up after" in record.rejection
     assert "not plain" in record.rejection
+
+
+async def test_who_waits_is_counted_by_queue_until_the_last_has_gone() -> None:
+    front = await a_front(ONE_AT_A_TIME)
+    for number in (1, 2, 3):
+        await front.submit(number)
+    assert front.room.counts() == {"root.prod": 2}
+    await front.room.kill(id_of(2), Kills("alice"))
+    assert front.room.counts() == {"root.prod": 1}
+    await front.room.kill(id_of(3), Kills("alice"))
+    assert front.room.counts() == {}

@@ -249,6 +249,15 @@ def test_the_reason_says_why_the_home_was_the_best():
     assert decision.reason == "east (queue 100% free, cluster 100% free) was the best of 2"
 
 
+def test_every_kind_of_placement_counts_in_its_queue_and_on_its_cluster():
+    queues = (a_queue_report(capacity=ResourceVector(8192, 8)), a_queue_report("root.ml"))
+    view = a_view(east={"capacity": ResourceVector(16384, 16), "queues": queues})
+    for queue, memory in (("default", 1024), ("root.default", 2048), ("", 512), ("root.ml", 512)):
+        view.note_placed(EAST, Placement(queue, ResourceVector(memory, 1), NOW_S))
+    reason = choose_home(asked(), view, {}, NOW_S).reason
+    assert "queue 56% free, cluster 75% free, 4 on the way" in reason
+
+
 @pytest.mark.parametrize(
     ("changes", "fields", "lasts"),
     [
