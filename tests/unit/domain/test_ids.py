@@ -90,3 +90,10 @@ def test_negative_application_numbers_parse_as_in_hadoop():
 
 def test_a_node_is_host_and_port():
     assert NodeId.parse("127.0.1.2:45454") == NodeId("127.0.1.2", 45454)
+
+
+def test_a_container_number_is_read_up_to_the_largest_that_hadoop_can_hold():
+    largest = ContainerId.parse(f"container_e{2**23 - 1}_1_0001_01_{2**40 - 1}")
+    assert largest.number == 2**63 - 1
+    with pytest.raises(MalformedIdError):
+        ContainerId.parse(f"container_e{2**23}_1_0001_01_000000")

@@ -101,7 +101,7 @@ def test_without_lists_nothing_is_looked_up():
 
 def test_who_may_not_submit_there_reserves_nothing_there_and_everybody_elsewhere():
     access = an_access()
-    with pytest.raises(ForbiddenError, match="User mallory does not have permission to reserve in queue root.prod"):
+    with pytest.raises(ForbiddenError, match=r"mallory does not have permission to reserve in queue root\.prod"):
         access.check_reservation(WEST, "root.production", "mallory")
     access.check_reservation(WEST, "root.production", "alice")
     access.check_reservation(EAST, "root.dev", "mallory")
