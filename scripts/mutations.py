@@ -95,7 +95,6 @@ ROOMS: Mapping[str, Room] = {
             "shim/multicluster/core/asks.py",
             "shim/multicluster/core/containers.py",
             "shim/multicluster/core/conversations.py",
-            "shim/multicluster/core/launch_book.py",
             "shim/multicluster/core/ledger.py",
             "shim/multicluster/core/recalls.py",
             "shim/multicluster/core/session.py",
