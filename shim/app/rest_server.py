@@ -6,6 +6,7 @@ import structlog
 
 from shim.app.host_limits import connections_allowed, one_address_share, own_host_names
 from shim.app.listening import listening
+from shim.app.tls import offered_tls
 from shim.app.use_cases import UseCases
 from shim.config.loader import is_loopback
 from shim.config.sections import ServerConfig
@@ -41,7 +42,7 @@ async def serve_web(use_cases: UseCases, observer: RequestObserver, metrics: Met
         health: What `/ready` tells.
 
     Raises:
-        ConfigError: If the address cannot be listened on.
+        ConfigError: If the address cannot be listened on, or the TLS files cannot be used.
     """
     server = use_cases.runtime.config.server
     host, port = split_address(server.rest)
@@ -54,8 +55,14 @@ async def serve_web(use_cases: UseCases, observer: RequestObserver, metrics: Met
         max_connections=most,
         max_of_address=one_address_share(most),
     )
+    tls = offered_tls(server, use_cases.runtime.clock)
     front = RestServer(
-        _service(use_cases, observer, metrics, health), host=host, port=port, limits=limits, names=_names(server)
+        _service(use_cases, observer, metrics, health),
+        host=host,
+        port=port,
+        limits=limits,
+        names=_names(server),
+        tls=tls,
     )
     with listening(server.rest, "server.rest", "Is another Heddle or ResourceManager there?"):
         await front.start()

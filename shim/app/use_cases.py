@@ -9,6 +9,7 @@ from shim.app.multicluster import Spans, open_spans
 from shim.app.peers import GlobalMaster
 from shim.app.queues import SharesOfQueues, open_shares
 from shim.app.runtime import Runtime, heartbeat_settings
+from shim.app.tls import tls_facts
 from shim.calls.control import ControlService
 from shim.config.loader import Config, is_loopback
 from shim.domain.ids import SubClusterId
@@ -320,6 +321,7 @@ def _inspection(
             policy=lambda: shares.policy().queues,
             spanning=lambda: tuple(queue.path for queue in shares.policy().spanning),
             kerberos=lambda: _kerberos(runtime.config),
+            tls=lambda: tls_facts(runtime.config.server, runtime.clock),
             policy_trouble=lambda: str(shares.policies.difference() or ""),
             file_has_policy=bool(runtime.config.queues or runtime.config.mappings),
         ),
@@ -348,5 +350,6 @@ def _identity(runtime: Runtime, rules: IdentityRules | None) -> IdentityService:
             for user, rule in security.proxyuser.items()
         },
         cookie_validity_s=security.cookie_validity_s,
+        is_encrypted=runtime.config.server.tls.certificate is not None,
     )
     return IdentityService(rules or configured, secret=runtime.secret, clock=runtime.clock, groups_of=runtime.groups_of)

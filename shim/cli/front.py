@@ -1,8 +1,10 @@
 """A running Heddle, as the verbs see it: one HTTP client, and what each failure means for the exit code."""
 
 import getpass
+import os
+import ssl
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from enum import IntEnum
 from typing import Annotated, Any, NoReturn
 
@@ -74,9 +76,15 @@ class Front:
         server: Base address, `http://host:port`.
         user: Sent as `user.name`.
         transport: Instead of the network, for tests.
+        ca_file: CA of Heddle's certificate, if it is not one of the machine's.
+
+    Raises:
+        FrontError: If `ca_file` cannot be used.
     """
 
-    def __init__(self, server: str, user: str, *, transport: httpx.BaseTransport | None = None) -> None:
+    def __init__(
+        self, server: str, user: str, *, transport: httpx.BaseTransport | None = None, ca_file: str = ""
+    ) -> None:
         self.server = server.rstrip("/")
         self._user = user
         # environment variables for proxies are for the web, not for a cluster's own addresses
@@ -84,6 +92,7 @@ class Front:
             base_url=self.server,
             timeout=_TIMEOUT_S,
             trust_env=False,
+            verify=_trusting(ca_file) if ca_file else True,
             transport=transport,
             headers={"Accept": "application/json"},
         )
@@ -133,6 +142,13 @@ class Front:
         raise FrontError(_CODE_BY_STATUS.get(answer.status_code, ExitCode.FAILED), complaint)
 
 
+def _trusting(ca_file: str) -> ssl.SSLContext:
+    try:
+        return ssl.create_default_context(cafile=ca_file)
+    except OSError as exc:
+        raise FrontError(ExitCode.USAGE, f"HEDDLE_CA_FILE={ca_file} cannot be used: {exc}") from exc
+
+
 def _complaint(answer: httpx.Response) -> str | None:
     """What a ResourceManager's error body says; None if it has none."""
     try:
@@ -151,10 +167,8 @@ def fail(message: str, code: ExitCode = ExitCode.FAILED) -> NoReturn:
 @contextmanager
 def front(server: str, user: str) -> Iterator[Front]:
     """A `Front` whose failures end the command with their exit code."""
-    connected = Front(server, user or getpass.getuser())
     try:
-        yield connected
+        with closing(Front(server, user or getpass.getuser(), ca_file=os.environ.get("HEDDLE_CA_FILE", ""))) as made:
+            yield made
     except FrontError as exc:
         fail(str(exc), exc.code)
-    finally:
-        connected.close()

@@ -56,7 +56,7 @@ def serve(
 
 
 def _checked(config: Config) -> list[str]:
-    """Read what the configuration names: folders of clusters, the secret, the keytab; the ids of the clusters.
+    """Read what the configuration names: folders of clusters, the secret, the keytab, TLS; the ids of the clusters.
 
     Raises:
         ConfigError: If something is not there, or not as it must be.
@@ -65,9 +65,11 @@ def _checked(config: Config) -> list[str]:
     from shim.app.connections import resolve  # noqa: PLC0415 - see above
     from shim.app.host_limits import read_secret  # noqa: PLC0415 - see above
     from shim.app.kerberos import open_kerberos  # noqa: PLC0415 - see above
+    from shim.app.tls import check_tls_files  # noqa: PLC0415 - see above
 
     read_secret(config.security.secret_file)
     open_kerberos(config.security.kerberos)
+    check_tls_files(config.server)
     return [resolve(subcluster, config.poll).id for subcluster in config.subclusters]
 
 

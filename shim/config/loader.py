@@ -95,6 +95,7 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
     _check_spans(config, source)
     _check_proxy_users(config, source)
     _check_kerberos(config, source)
+    _check_tls(config.server, source)
     _check_binding(config.server, config.masters, source)
     return config
 
@@ -153,6 +154,15 @@ def _check_kerberos(config: Config, source: str) -> None:
         if subcluster.principal and not kerberos.principal:
             message = "means a login by ticket, and there is no [security.kerberos] to get one with"
             raise ConfigError(source, f"subcluster[{number}].principal", message)
+
+
+def _check_tls(server: ServerConfig, source: str) -> None:
+    """Half of it would leave passwords in clear where an operator believes them encrypted."""
+    tls = server.tls
+    if tls.certificate is not None and tls.key_file is None:
+        raise ConfigError(source, "server.tls.key", "is missing: the certificate is of no use without it")
+    if tls.certificate is None and (tls.key_file is not None or tls.client_ca is not None):
+        raise ConfigError(source, "server.tls.certificate", "is missing: without it nothing is encrypted")
 
 
 def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) -> None:

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from shim.config.kerberos import SERVICE_PRINCIPAL, KerberosConfig
+from shim.config.tls import TLSConfig
 from shim.config.tree import Key, key, section
 from shim.domain.users import USER_NAME
 
@@ -111,6 +112,7 @@ class ServerConfig:
         ),
     )
     shutdown_s: float = key(5.0, about=Key("How long requests under way may go on after a SIGTERM.", least=0))
+    tls: TLSConfig = section(TLSConfig, Key("TLS of the web services and pages."))
 
 
 @dataclass(frozen=True, slots=True)

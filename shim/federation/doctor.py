@@ -19,6 +19,7 @@ __all__ = [
     "Level",
     "Setting",
     "SubClusterFacts",
+    "TLSFacts",
     "examine",
 ]
 
@@ -26,6 +27,8 @@ SKEW_NOTABLE_S = 1.0
 SKEW_HARMFUL_S = 30.0
 
 _OLDEST = (2, 10)
+_NOTABLE_DAYS = 21
+_RENEW = "put a new one into the files of server.tls: they are read again without a restart"
 _EPOCH = "yarn.resourcemanager.epoch"
 _SCHEDULER = "yarn.resourcemanager.scheduler.address"
 _FILTERS = "hadoop.http.filter.initializers"
@@ -125,6 +128,23 @@ class KerberosFacts:
 
 
 @dataclass(frozen=True, slots=True)
+class TLSFacts:
+    """Facts of TLS at the web services.
+
+    Attributes:
+        has_certificate: Whether they are configured to speak it.
+        plain_address: Where other machines reach them without it; else empty.
+        trouble: Why the files cannot be used now; empty if they can.
+        ends_in_s: Until the certificate expires; negative if it has.
+    """
+
+    has_certificate: bool = False
+    plain_address: str = ""
+    trouble: str = ""
+    ends_in_s: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
 class FederationFacts:
     """What is known of the whole.
 
@@ -136,6 +156,7 @@ class FederationFacts:
         spanning: Queues whose applications may hold containers of several sub-clusters.
         policy: Queues that the configuration, or the policy that holds, names.
         kerberos: None where names are believed.
+        tls: Of the web services.
         policy_trouble: How the policy that holds differs from that of the configuration file; empty if it does not.
         file_has_policy: Whether the configuration file names queues or mappings.
     """
@@ -148,6 +169,7 @@ class FederationFacts:
     spanning: tuple[str, ...] = ()
     policy: Sequence[FederatedQueue] = ()
     kerberos: KerberosFacts | None = None
+    tls: TLSFacts = TLSFacts()
     policy_trouble: str = ""
     file_has_policy: bool = False
     reachable: Sequence[SubClusterFacts] = field(init=False)
@@ -375,6 +397,22 @@ def _kerberos(facts: FederationFacts) -> Iterator[Finding]:
         yield Finding("kerberos", Level.WARNING, "", message, advice)
 
 
+def _tls(facts: FederationFacts) -> Iterator[Finding]:
+    tls, days = facts.tls, facts.tls.ends_in_s / 86_400
+    if tls.plain_address:
+        message = f"the web services at {tls.plain_address} are not encrypted, and other machines reach them"
+        yield Finding("tls", Level.WARNING, "", message, "set server.tls.certificate and key, or bind to loopback")
+    elif tls.trouble:
+        advice = "until then the certificate of before is shown, and Heddle does not start again"
+        yield Finding("tls", Level.ERROR, "", tls.trouble, advice)
+    elif tls.has_certificate and days <= 0:
+        yield Finding("tls", Level.ERROR, "", "the certificate of the web services has expired", _RENEW)
+    elif tls.has_certificate:
+        message = f"the certificate of the web services is good for {days:.0f} more days"
+        level = Level.WARNING if days < _NOTABLE_DAYS else Level.OK
+        yield Finding("tls", level, "", message, _RENEW if level is Level.WARNING else "")
+
+
 def _store(facts: FederationFacts) -> Iterator[Finding]:
     if facts.store_trouble:
         advice = "until it is back submissions are refused with 503; reads go on"
@@ -407,4 +445,5 @@ _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _identities,
     _own_rules,
     _kerberos,
+    _tls,
 )

@@ -20,6 +20,7 @@ from shim.federation.doctor import (
     KerberosFacts,
     Setting,
     SubClusterFacts,
+    TLSFacts,
     examine,
 )
 from shim.federation.rm_questions import ask_part
@@ -125,6 +126,7 @@ class InspectionSettings:
     spanning: Callable[[], tuple[str, ...]] = tuple
     policy: Callable[[], Sequence[FederatedQueue]] = tuple
     kerberos: Callable[[], KerberosFacts | None] = lambda: None
+    tls: Callable[[], TLSFacts] = TLSFacts
     policy_trouble: Callable[[], str] = str
     file_has_policy: bool = False
     answer_within_s: float = 2.0
@@ -186,6 +188,7 @@ class Inspection:
                 spanning=self.settings.spanning(),
                 policy=self.settings.policy(),
                 kerberos=self.settings.kerberos(),
+                tls=self.settings.tls(),
                 policy_trouble=self.settings.policy_trouble(),
                 file_has_policy=self.settings.file_has_policy,
             )

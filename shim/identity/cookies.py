@@ -33,12 +33,14 @@ class Cookies:
         secret: Key of the signatures, 32 bytes or more.
         clock: For the expiry.
         validity_s: How long a cookie is good.
+        is_secure: Whether browsers are to send it over TLS only.
     """
 
-    def __init__(self, secret: bytes, clock: Clock, *, validity_s: float) -> None:
+    def __init__(self, secret: bytes, clock: Clock, *, validity_s: float, is_secure: bool = False) -> None:
         self._secret = secret
         self._clock = clock
         self._validity_s = validity_s
+        self._attributes = "Path=/; HttpOnly; SameSite=Strict" + ("; Secure" if is_secure else "")
         self._issued: OrderedDict[tuple[str, int], str] = OrderedDict()
         self._verified: OrderedDict[str, tuple[str, int]] = OrderedDict()
 
@@ -50,7 +52,7 @@ class Cookies:
             if any(character in _NOT_IN_A_COOKIE or character.isspace() for character in user):
                 return None
             claim = f"u={user}&p={user}&t={_TYPE}&e={expires_ms}"
-            cookie = f'{COOKIE_NAME}="{claim}&s={self._signature(claim)}"; Path=/; HttpOnly; SameSite=Strict'
+            cookie = f'{COOKIE_NAME}="{claim}&s={self._signature(claim)}"; {self._attributes}'
             _remember(self._issued, (user, expires_ms), cookie)
         return cookie
 

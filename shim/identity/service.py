@@ -72,6 +72,7 @@ class IdentityRules:
         admins: Users with the right to operate Heddle; `*` for all.
         own_users: Users that Heddle itself is at ResourceManagers, where they may have rights that callers have not.
         cookie_validity_s: How long a cookie is good.
+        is_encrypted: Whether the web services are reached by TLS alone.
     """
 
     static_user: str = "dr.who"
@@ -80,6 +81,7 @@ class IdentityRules:
     own_users: frozenset[str] = frozenset()
     proxy_users: Mapping[str, ProxyRule] = field(default_factory=lambda: MappingProxyType({}))
     cookie_validity_s: float = 36_000.0
+    is_encrypted: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,7 +122,7 @@ class IdentityService:
         groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
         self._rules = rules
-        self._cookies = Cookies(secret, clock, validity_s=rules.cookie_validity_s)
+        self._cookies = Cookies(secret, clock, validity_s=rules.cookie_validity_s, is_secure=rules.is_encrypted)
         self._groups_of = groups_of
 
     @property

@@ -22,6 +22,7 @@ CALLS = frozenset(
 EXCEPTIONS = {
     "concurrency/solver_child.py: time.monotonic": "how long another process may take; simulations solve in their own",
     "server/rest/server.py: socket": "a server listens",
+    "server/rest/tls_greeting.py: ssl": "a server secures the connections that it takes",
     "server/rpc/home_link.py: socket": "options of a connection that is passed on",
     "server/rpc/logins.py: os.urandom": "a login's nonce must not be guessed, and decides nothing",
     "server/rpc/scheduler_connection.py: os.urandom": "the same",

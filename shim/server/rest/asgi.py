@@ -16,6 +16,7 @@ __all__ = [
     "rendered_answer",
     "rendered_headers",
     "request_of",
+    "with_headers",
 ]
 
 T = TypeVar("T")
@@ -107,6 +108,14 @@ def rendered_answer(answer: Answer) -> bytes:
     return b"".join((line, rendered_headers(answer.headers), end, answer.body))
 
 
+def with_headers(ready: Sequence[bytes], standing: RawHeaders) -> Sequence[bytes]:
+    """Put headers that stand in each answer, which uvicorn writes into those that it sends, into one that is ready."""
+    if not standing:
+        return ready
+    line, end, rest = ready[0].partition(b"\r\n")
+    return (line, end, *(b"%b: %b\r\n" % pair for pair in standing), rest, *ready[1:])
+
+
 def completed(work: Coroutine[Any, Any, T]) -> T | None:
     """The outcome of what does not wait, without a task; None if it would have to wait: then it is ended there.
 
@@ -150,4 +159,5 @@ def request_of(scope: Any, body: bytes) -> Request:
         headers=tuple((name.decode("latin-1"), value.decode("latin-1")) for name, value in scope["headers"]),
         body=body,
         peer=client[0] if client else "",
+        is_secure=scope.get("scheme") == "https",
     )

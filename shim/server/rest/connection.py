@@ -19,8 +19,8 @@ import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
 from shim.errors import InvariantViolationError
-from shim.server.connection_registry import ByteBudget, ConnectionRegistry
-from shim.server.rest.asgi import has_body, request_of
+from shim.server.connection_registry import ByteBudget, ConnectionRegistry, TrackedConnection
+from shim.server.rest.asgi import has_body, request_of, with_headers
 from shim.server.rest.host_names import HostNames
 from shim.server.rest.messages import Request
 
@@ -81,7 +81,7 @@ class Reception:
         self.limits = limits
         self.names = names
         self.answer_at_once = answer_at_once
-        self.connections: ConnectionRegistry[GuardedProtocol] = ConnectionRegistry(
+        self.connections: ConnectionRegistry[TrackedConnection] = ConnectionRegistry(
             limits.max_connections, limits.max_of_address
         )
         self.held = ByteBudget(limits.max_held_bytes)
@@ -251,10 +251,10 @@ class GuardedProtocol(HttpToolsProtocol):
         scope = {"method": method.decode(), "raw_path": path, "query_string": query, "headers": self.headers}
         if self.flow.write_paused:
             return False
-        ready = self._answer_at_once(request_of({**scope, "client": self.client}, b""))
+        ready = self._answer_at_once(request_of({**scope, "client": self.client, "scheme": self.scheme}, b""))
         if ready is None:
             return False
-        self.transport.writelines(ready)
+        self.transport.writelines(with_headers(ready, self.server_state.default_headers))
         return True
 
     def on_body(self, body: bytes) -> None:

@@ -107,7 +107,7 @@ def _path_of(url_untrusted: str) -> str:
 def public_url(request: Request, path: str) -> str:
     """A URL as the client would write it: by the `Host` that it asked for."""
     host = request.header("host") or ""
-    return f"http://{host if _HOST.fullmatch(host) else 'localhost'}{path}"
+    return f"{'https' if request.is_secure else 'http'}://{host if _HOST.fullmatch(host) else 'localhost'}{path}"
 
 
 def hidden_not_found(answer: RestAnswer, request: Request) -> bool:

@@ -16,6 +16,7 @@ class Request:
         query: The raw query string.
         headers: In order; names in lower case, values as Latin-1 text.
         peer: Address that the connection is from.
+        is_secure: Whether it came over TLS.
     """
 
     method: str
@@ -24,6 +25,7 @@ class Request:
     headers: Headers
     body: bytes
     peer: str
+    is_secure: bool = False
 
     def header(self, name: str) -> str | None:
         """First value of a header, by its name in lower case."""

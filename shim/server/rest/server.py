@@ -14,6 +14,7 @@ from shim.domain.addresses import join_address
 from shim.server.rest.asgi import RequestHandler, application
 from shim.server.rest.connection import ConnectionLimits, GuardedProtocol, Reception
 from shim.server.rest.host_names import HostNames
+from shim.server.rest.tls_greeting import TLSGreeting, TLSOffer
 
 __all__ = ["RestServer"]
 
@@ -47,6 +48,7 @@ class RestServer:
         port: 0 takes a free one.
         limits: What one client may take.
         names: Under which names it may be asked for; any, if not given.
+        tls: How clients come in by TLS; plain HTTP, if not given.
     """
 
     def __init__(
@@ -57,8 +59,10 @@ class RestServer:
         port: int,
         limits: ConnectionLimits | None = None,
         names: HostNames | None = None,
+        tls: TLSOffer | None = None,
     ) -> None:
         self._handler = handler
+        self._tls = tls
         self._host, self._port = host, port
         self._limits = limits or ConnectionLimits()
         self._reception = Reception(self._limits, handler.answer_at_once, names or HostNames("*"))
@@ -78,7 +82,7 @@ class RestServer:
     @property
     def url(self) -> str:
         """Where clients find it."""
-        return f"http://{join_address(self._host, self._port)}"
+        return f"{'https' if self._tls else 'http'}://{join_address(self._host, self._port)}"
 
     async def start(self) -> None:
         """Listen.
@@ -94,20 +98,29 @@ class RestServer:
         await self._server.listens.wait()
 
     def _config(self) -> uvicorn.Config:
-        protocol = partial(GuardedProtocol, reception=self._reception)
+        hsts_s = self._tls.hsts_s if self._tls is not None else 0
         return uvicorn.Config(
             application(self._handler),
-            http=cast("Any", protocol),  # called as a class is
+            http=cast("Any", self._protocol),  # called as a class is
             ws="none",
             lifespan="off",
             log_config=None,
             access_log=False,
             server_header=False,
             date_header=False,
+            headers=[("Strict-Transport-Security", f"max-age={hsts_s}")] if hsts_s else [],
             proxy_headers=False,
             backlog=_BACKLOG,
             timeout_keep_alive=cast("int", self._limits.keep_alive_s),  # handed to call_later, which takes parts too
         )
+
+    def _protocol(self, **uvicorn_untyped: Any) -> asyncio.Protocol:
+        """What a new connection is given."""
+        make = partial(GuardedProtocol, reception=self._reception, **uvicorn_untyped)
+        if self._tls is None:
+            return make()
+        within_s = self._limits.request_timeout_s
+        return TLSGreeting(make, self._tls.context(), self._reception.connections, within_s=within_s)
 
     async def stop(self, *, grace_s: float = 5.0) -> None:
         """Take no new connections, let requests under way end within `grace_s`, then cut."""

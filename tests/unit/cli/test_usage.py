@@ -24,7 +24,9 @@ def asked(monkeypatch):
         return httpx.Response(200, json=TOLD)
 
     made = front_module.Front
-    monkeypatch.setattr(front_module, "Front", lambda *each: made(*each, transport=httpx.MockTransport(answer)))
+    monkeypatch.setattr(
+        front_module, "Front", lambda *each, **named: made(*each, **named, transport=httpx.MockTransport(answer))
+    )
     return seen
 
 

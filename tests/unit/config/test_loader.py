@@ -57,6 +57,14 @@ REFUSED = {
     "true for a number": ("[server]\nmax_body_bytes = true\n" + LEAST, ["server.max_body_bytes", "whole number"]),
     "a number that is too small": ("[poll]\ninterval_s = 0\n" + LEAST, ["poll.interval_s", "at least 0.05"]),
     "a number that is too large": ("[server]\nanswer_within_s = 99\n" + LEAST, ["answer_within_s", "at most 60"]),
+    "a certificate without its key": (
+        '[server.tls]\ncertificate = "heddle.crt"\n' + LEAST,
+        ["server.tls.key: is missing"],
+    ),
+    "a CA of clients without a certificate": (
+        '[server.tls]\nclient_ca = "clients.pem"\n' + LEAST,
+        ["server.tls.certificate: is missing", "nothing is encrypted"],
+    ),
     "a principal without its keytab": (
         '[security.kerberos]\nprincipal = "rm/_HOST@REALM"\n' + LEAST,
         ["security.kerberos.keytab: is missing"],

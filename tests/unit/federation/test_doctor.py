@@ -11,6 +11,7 @@ from shim.federation.doctor import (
     Level,
     Setting,
     SubClusterFacts,
+    TLSFacts,
     examine,
 )
 
@@ -183,6 +184,24 @@ def test_kerberos_that_works_is_no_trouble():
 )
 def test_finds_what_makes_kerberos_worth_less(kerberos, level):
     assert trouble(EAST, WEST, kerberos=kerberos) == {("kerberos", "", level)}
+
+
+@pytest.mark.parametrize(
+    ("tls", "level"),
+    [
+        (TLSFacts(plain_address="0.0.0.0:8088"), Level.WARNING),
+        (TLSFacts(has_certificate=True, trouble="no key"), Level.ERROR),
+        (TLSFacts(has_certificate=True, ends_in_s=0.0), Level.ERROR),
+        (TLSFacts(has_certificate=True, ends_in_s=20 * 86_400.0), Level.WARNING),
+    ],
+    ids=["no TLS", "a bad key", "expired", "ends soon"],
+)
+def test_finds_what_is_wrong_with_tls(tls, level):
+    assert trouble(EAST, WEST, tls=tls) == {("tls", "", level)}
+
+
+def test_a_certificate_that_is_good_for_long_is_no_trouble():
+    assert trouble(EAST, WEST, tls=TLSFacts(has_certificate=True, ends_in_s=22 * 86_400.0)) == set()
 
 
 def test_a_store_that_is_away_is_an_error():

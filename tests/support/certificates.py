@@ -1,0 +1,65 @@
+"""Certificates of a CA that lives as long as a test."""
+
+import datetime as dt
+import ipaddress
+from pathlib import Path
+
+from cryptography import x509
+from cryptography.hazmat.primitives import hashes, serialization
+from cryptography.hazmat.primitives.asymmetric import ec
+from cryptography.x509.oid import NameOID
+
+__all__ = ["TestAuthority"]
+
+_DAY = dt.timedelta(days=1)
+
+
+class TestAuthority:
+    """A CA whose files are in a folder.
+
+    Attributes:
+        file: Its own certificate.
+    """
+
+    __test__ = False
+
+    def __init__(self, folder: Path, name: str = "ca") -> None:
+        self._folder = folder
+        self._key = ec.generate_private_key(ec.SECP256R1())
+        self._name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        self._certificate = self._signed(self._name, self._key, is_ca=True, days=30)
+        self.file = folder / f"{name}.pem"
+        self.file.write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
+
+    def issue(self, name: str, *, days: int = 30) -> tuple[Path, Path]:
+        """Files of a new certificate for `name`, localhost and 127.0.0.1, and of its key; written over older ones."""
+        key = ec.generate_private_key(ec.SECP256R1())
+        subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
+        certificate_file, key_file = self._folder / f"{name}.crt", self._folder / f"{name}.key"
+        certificate = self._signed(subject, key, is_ca=False, days=days)
+        certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
+        key_file.touch(mode=0o600)
+        key_file.write_bytes(
+            key.private_bytes(
+                serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
+            )
+        )
+        return certificate_file, key_file
+
+    def _signed(
+        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *, is_ca: bool, days: int
+    ) -> x509.Certificate:
+        now = dt.datetime.now(dt.UTC)
+        local = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
+        return (
+            x509.CertificateBuilder()
+            .subject_name(subject)
+            .issuer_name(self._name)
+            .public_key(key.public_key())
+            .serial_number(x509.random_serial_number())
+            .not_valid_before(now - _DAY)
+            .not_valid_after(now + days * _DAY)
+            .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
+            .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost"), local]), critical=False)
+            .sign(self._key, hashes.SHA256())
+        )
