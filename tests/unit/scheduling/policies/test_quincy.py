@@ -135,3 +135,13 @@ def test_an_answer_of_the_right_length_is_checked_too(fill):
     for grant in plan.grants:
         used[grant.place] = used.get(grant.place, 0) + grant.count
     assert all(count <= scene.free[node][0] for node, count in used.items())
+
+
+def test_an_answer_that_costs_more_than_the_greedy_plan_is_left():
+    scene, _ = scene_of([1, 1, 0, 0], [(2, {0}, 9), (1, {1}, 2)])
+    greedy = scene.decide(QUINCY)
+    nothing = run_solved_cycle(
+        scene.snapshot(), QUINCY, scene.state, lambda _, arrays, __: np.zeros(len(arrays["tail"])), 1.0
+    )
+    assert greedy.grants
+    assert list(nothing.grants) == list(greedy.grants)

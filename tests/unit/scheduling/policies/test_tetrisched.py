@@ -54,3 +54,14 @@ def test_without_an_answer_the_greedy_plan_stands(answer):
     plan = run_solved_cycle(scene.snapshot(), TETRISCHED, scene.state, lambda *_: answer, 1.0)
     assert list(plan.grants) == list(greedy.grants)
     assert plan.made_by is MadeBy.GREEDY
+
+
+def test_an_answer_that_is_worth_less_than_the_greedy_plan_is_left():
+    scene, _ = three_jobs()
+    greedy = scene.decide(TETRISCHED)
+    nothing = run_solved_cycle(
+        scene.snapshot(), TETRISCHED, scene.state, lambda _, arrays, __: np.zeros(len(arrays["value"]) + 1), 1.0
+    )
+    assert greedy.grants
+    assert list(nothing.grants) == list(greedy.grants)
+    assert nothing.made_by is MadeBy.GREEDY
