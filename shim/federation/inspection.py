@@ -276,10 +276,10 @@ class Inspection:
         if answer.status in (401, 403):
             return ""
         try:
-            told = msgspec.json.decode(answer.body, type=_UserInfoDocument) if answer.status == _OK else None
+            told = msgspec.json.decode(answer.body, type=_UserInfo) if answer.status == _OK else None
         except msgspec.DecodeError:
             return None
-        return told.clusterUserInfo.requestedUser[:_LONGEST_NAME] or None if told is not None else None
+        return told.requestedUser[:_LONGEST_NAME] or None if told is not None else None
 
     async def _node_settings(self, subcluster: SubClusterId) -> Mapping[str, Setting] | None:
         address = self._some_node(subcluster)
@@ -328,10 +328,6 @@ class _NodesDocument(msgspec.Struct):
 
 class _UserInfo(msgspec.Struct):
     requestedUser: str = ""  # noqa: N815 - Hadoop's name
-
-
-class _UserInfoDocument(msgspec.Struct):
-    clusterUserInfo: _UserInfo  # noqa: N815 - Hadoop's name
 
 
 class _Property(msgspec.Struct):

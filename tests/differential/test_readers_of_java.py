@@ -187,3 +187,49 @@ def test_a_caller_is_the_same_to_heddle_to_what_is_behind_it_and_without_it(fede
         carried = _requested_user(federation_of_one.heddle, f"cluster={cluster['id']}&{text}")
         assert carried == ours, text
     assert understood > 50
+
+
+REPEATED = [
+    ("/nodes", ["states=NEW", "states=RUNNING"]),  # one value: the first counts
+    ("/nodes", ["states=RUNNING", "states=LOST", "states=NEW"]),
+    ("/appstatistics", ["states=RUNNING", "states=ACCEPTED"]),  # a set: all count
+    ("/appstatistics", ["states=RUNNING,NEW", "states=KILLED", "applicationTypes=TEZ"]),
+    ("/appstatistics", ["applicationTypes=TEZ", "applicationTypes=SPARK"]),
+    ("/appstatistics", ["states=running", "states=nonsense"]),
+    ("/apps", ["limit=3", "limit=x"]),
+    ("/apps", ["limit=x", "limit=3"]),
+    ("/apps", ["startedTimeBegin=1", "startedTimeBegin=-1"]),
+    ("/apps", ["states=RUNNING", "state=NONSENSE"]),
+    ("/apps", ["finalStatus=SUCCEEDED", "finalStatus=NONSENSE"]),
+    ("/apps", ["user=alice", "user=bob"]),
+]
+
+
+@pytest.mark.parametrize("is_reversed", [False, True])
+@pytest.mark.parametrize(("path", "parameters"), REPEATED)
+def test_a_parameter_that_stands_twice_is_read_as_the_resource_manager_reads_it(
+    federation_of_one, path, parameters, is_reversed
+):
+    query = "&".join(reversed(parameters) if is_reversed else parameters)
+    request = RawRequest("GET", f"/ws/v1/cluster{path}?{query}", JSON)
+    ours, theirs = (exchange(url, request) for url in (federation_of_one.heddle, federation_of_one.managers[0]))
+    assert ours.status == theirs.status
+    assert _shown(ours.body) == _shown(theirs.body)
+
+
+def _shown(body):
+    """Statistics, the names of nodes, the number of applications, or the class of an error."""
+    told = json.loads(body)
+    statistics = told.get("appStatInfo", {}).get("statItem", [])
+    return {
+        "error": told.get("RemoteException", {}).get("exception"),
+        "nodes": sorted(each["id"] for each in (told.get("nodes") or {}).get("node", ())),
+        "apps": len((told.get("apps") or {}).get("app", ())),  # a limit leaves out others than the newest there
+        "statistics": sorted((each["state"], each["type"], int(each["count"])) for each in statistics),
+    }
+
+
+def test_the_doctor_finds_that_a_resource_manager_takes_requests_in_their_users_names(federation_of_one):
+    report = json.loads(exchange(federation_of_one.heddle, RawRequest("GET", "/heddle/v1/doctor", JSON)).body)
+    (found,) = [each for each in report["findings"] if each["check"] == "identities"]
+    assert found["level"] == "ok", found

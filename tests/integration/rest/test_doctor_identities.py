@@ -34,7 +34,7 @@ class TellsUsers:
 
 
 def told(user: str) -> bytes:
-    return json.dumps({"clusterUserInfo": {"rmLoginUser": "yarn", "requestedUser": user}}).encode()
+    return json.dumps({"rmLoginUser": "yarn", "requestedUser": user}).encode()  # no root, as ResourceManagers write it
 
 
 async def identities(status: int, body: bytes) -> tuple[list[dict[str, Any]], list[RestRequest]]:
@@ -70,8 +70,8 @@ HOSTILE = [
     b"",
     b"[]",
     b"{}",
-    b'{"clusterUserInfo":[]}',
-    b'{"clusterUserInfo":{"requestedUser":7}}',
+    b'{"clusterUserInfo":{}}',
+    b'{"requestedUser":7}',
     told(""),
     b"\xff" * 99,
 ]
