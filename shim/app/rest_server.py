@@ -97,7 +97,13 @@ def _service(use_cases: UseCases, observer: RequestObserver, metrics: Metrics, h
         retirement=RetirementAPI(use_cases.retirement, use_cases.identity),
         usage=UsageAPI(use_cases.usage_reports, use_cases.identity),
         altruism=use_cases.altruism.shown,
-        shares=SharesAPI(use_cases.shares.room, use_cases.shares.policies, use_cases.identity, use_cases.shares.acts),
+        shares=SharesAPI(
+            use_cases.shares.room,
+            use_cases.shares.policies,
+            use_cases.identity,
+            use_cases.shares.acts,
+            use_cases.altruism.totals,
+        ),
     )
     site = Site(
         use_cases.backend,

@@ -14,7 +14,7 @@ A policy costs up to a second to read: that is done off the event loop, for name
 It is sent as `{"text": TOML, "source": NAME, "note": WHY, "expected": VERSION}`; all but `text` may be left out.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
@@ -60,6 +60,7 @@ class SharesAPI:
     policies: PolicyService
     identity: IdentityService
     acts: PreemptionLog
+    altruism: Callable[[], Mapping[str, tuple[float, float]]] = dict
     _work: OffLoop = field(default_factory=OffLoop)
     _flights: SingleFlight[str, Response] = field(default_factory=SingleFlight)
 
@@ -97,6 +98,10 @@ class SharesAPI:
             for queue in policy.queues
             if queue.path in load.queues
         }
+
+        for path, (given_s, received_s) in self.altruism().items():
+            if path in known:
+                known[path] |= {"given_s": round(given_s, 1), "received_s": round(received_s, 1)}
 
         def told() -> Response:
             statuses = preview.statuses(policy)

@@ -34,6 +34,7 @@ class Asked:
         self.policies = PolicyService(
             InMemoryPolicyStore(clock.now_s), POLICY, lambda text, source: parse_policy(text, source=source), clock
         )
+        self.altruism: dict[str, tuple[float, float]] = {}
         room = AdmissionQueue(
             policy=lambda: self.policies.current,
             view=view or FederationView(()),
@@ -45,7 +46,7 @@ class Asked:
         )
         rules = IdentityRules(admins=("queen",))
         identity = IdentityService(rules, secret=bytes(32), clock=clock)
-        api = SharesAPI(room, self.policies, identity, PreemptionLog(InMemoryActStore()))
+        api = SharesAPI(room, self.policies, identity, PreemptionLog(InMemoryActStore()), lambda: self.altruism)
         self._app = FastAPI(openapi_url=None)
         for each in api.endpoints():
             self._app.add_api_route(f"/{each.path}", each.answer, methods=[each.method])
@@ -73,6 +74,15 @@ async def test_queues_without_any_cluster_stand_at_nothing(ask: Asked) -> None:
         ("root.prod", 3, 0, 0),
         ("root.dev", 1, 0, 0),
     ]
+
+
+async def test_what_jobs_of_a_queue_gave_and_received_stands_beside_its_share(ask: Asked) -> None:
+    told = await ask("GET", "/shares")
+    path = told["queues"][0]["queue"]
+    assert "given_s" not in told["queues"][0]
+    ask.altruism = {path: (12.34, 5.0), "root.gone": (1.0, 1.0)}
+    (row,) = [row for row in (await ask("GET", "/shares"))["queues"] if "given_s" in row]
+    assert (row["queue"], row["given_s"], row["received_s"]) == (path, 12.3, 5.0)
 
 
 async def test_a_policy_is_applied_told_and_rolled_back(ask: Asked) -> None:
