@@ -9,7 +9,7 @@ from shim.simulation.storms.schedule import StormSetting
 from shim.simulation.storms.storm import storms
 
 SMALL = StormSetting(lasts_s=12.0, most_faults=4, jobs=2)
-SCHEDULES = 100
+SCHEDULES = 400
 TOGETHER = 10
 
 
