@@ -63,6 +63,8 @@ class RestSettings:
         connections: Most connections at a time.
         verify_tls: Whether certificates are checked.
         ca_file: Certificates to trust instead of the machine's.
+        certificate: Heddle's own, if the ResourceManager asks for one.
+        key_file: With its key.
     """
 
     user: str = "heddle"
@@ -73,6 +75,8 @@ class RestSettings:
     connections: int = 64
     verify_tls: bool = True
     ca_file: Path | None = None
+    certificate: Path | None = None
+    key_file: Path | None = None
 
 
 class _Info(msgspec.Struct):
@@ -334,6 +338,8 @@ def _origin(address: str) -> tuple[str, str]:
 
 def _ssl_context(settings: RestSettings) -> ssl.SSLContext:
     context = ssl.create_default_context(cafile=str(settings.ca_file) if settings.ca_file else None)
+    if settings.certificate is not None:
+        context.load_cert_chain(settings.certificate, settings.key_file)
     if not settings.verify_tls:
         context.check_hostname = False
         context.verify_mode = ssl.CERT_NONE

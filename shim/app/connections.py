@@ -14,6 +14,7 @@ from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from adapters.yarn.rpc_budget import ConnectionBudget
 from adapters.yarn.scheduler_login import TokenLogins
 from shim.app.runtime import Clusters
+from shim.app.tls_files import TLSFiles
 from shim.config.loader import Config
 from shim.config.sections import PollConfig, SubClusterConfig
 from shim.domain.ids import SubClusterId
@@ -68,6 +69,7 @@ def resolve(config: SubClusterConfig, poll: PollConfig) -> SubCluster:
     """
     if config.ca_file is not None:
         _check_certificates(config.ca_file, config.id)
+    _check_own_certificate(config)
     found = read_folder(config.conf) if config.conf is not None else _nothing()
     is_proxy = config.auth == "proxy"
     return SubCluster(
@@ -88,6 +90,8 @@ def resolve(config: SubClusterConfig, poll: PollConfig) -> SubCluster:
             max_answer_bytes=poll.max_answer_bytes,
             verify_tls=config.verify_tls,
             ca_file=config.ca_file,
+            certificate=config.certificate,
+            key_file=config.key_file,
         ),
         principal=config.principal,
     )
@@ -100,6 +104,18 @@ def _check_certificates(file: Path, subcluster: str) -> None:
     except OSError as exc:
         message = f"cannot be used: {exc}; sub-cluster {subcluster} needs certificates in PEM form there"
         raise ConfigError(str(file), "subcluster.ca_file", message) from exc
+
+
+def _check_own_certificate(config: SubClusterConfig) -> None:
+    """Without this each poll would fail, with words that do not name the files."""
+    if config.certificate is None and config.key_file is None:
+        return
+    if config.certificate is None or config.key_file is None:
+        lacking = "certificate" if config.certificate is None else "key"
+        raise ConfigError(
+            f"sub-cluster {config.id}", f"subcluster.{lacking}", "is missing: a certificate and its key go together"
+        )
+    TLSFiles(config.certificate, config.key_file, section="subcluster").context()
 
 
 def _nothing() -> SubClusterConfiguration:

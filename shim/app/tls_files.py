@@ -32,11 +32,13 @@ class TLSFiles:
         certificate: In PEM form, with those between it and its CA.
         key: Of the certificate, for its owner alone.
         client_ca: CA that clients need a certificate of; None if they need none.
+        section: Of the configuration that names them, for messages.
     """
 
     certificate: Path
     key: Path
     client_ca: Path | None = None
+    section: str = "server.tls"
 
     def context(self) -> ssl.SSLContext:
         """A new context of what the files hold now.
@@ -52,7 +54,7 @@ class TLSFiles:
             context.load_cert_chain(self.certificate, self.key, password=_no_passphrase)
         except (OSError, ValueError) as exc:  # ssl.SSLError is an OSError
             message = f"cannot be used with the key {self.key}: {exc}"
-            raise ConfigError(str(self.certificate), "server.tls.certificate", message) from exc
+            raise ConfigError(str(self.certificate), f"{self.section}.certificate", message) from exc
         if self.client_ca is not None:
             _want_clients_of(context, self.client_ca)
         return context
@@ -68,10 +70,10 @@ class TLSFiles:
         try:
             mode = stat.S_IMODE(self.key.stat().st_mode)
         except OSError as exc:
-            raise ConfigError(str(self.key), "server.tls.key", f"cannot be read: {exc}") from exc
+            raise ConfigError(str(self.key), f"{self.section}.key", f"cannot be read: {exc}") from exc
         if mode & _OTHERS:
             message = f"others may read or write it (mode {mode:04o}): chmod 600 {self.key}"
-            raise ConfigError(str(self.key), "server.tls.key", message)
+            raise ConfigError(str(self.key), f"{self.section}.key", message)
 
 
 class ReloadedContext:

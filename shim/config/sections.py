@@ -256,6 +256,10 @@ class SubClusterConfig:
     )
     verify_tls: bool = key(default=True, about=Key("Whether the certificate of an https address is checked."))
     ca_file: Path | None = key(None, about=Key("Certificates to trust for https, instead of the machine's."))
+    certificate: Path | None = key(
+        None, about=Key("Heddle's own certificate for https there, in PEM form, if its ResourceManager asks for one.")
+    )
+    key_file: Path | None = key(None, about=Key("File (mode 0600) with the key of `certificate`.", name="key"))
     principal: str = key(
         "",
         about=Key(

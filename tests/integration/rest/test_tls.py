@@ -9,10 +9,13 @@ from pathlib import Path
 import httpx
 import pytest
 
+from adapters.yarn import RestResourceManager
 from shim.app.bootstrap import Heddle
+from shim.app.connections import resolve
 from shim.app.tls_files import ReloadedContext, TLSFiles
 from shim.config.loader import parse
-from shim.errors import ConfigError
+from shim.config.sections import PollConfig, SubClusterConfig
+from shim.errors import ConfigError, ResourceManagerError
 from shim.server.rest.connection import ConnectionLimits
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.server import RestServer
@@ -160,6 +163,33 @@ async def test_a_changed_certificate_is_shown_without_a_restart_and_a_broken_one
         authority.issue("heddle")
         moments.append(3.0)
         assert await serial(server, trusting(authority)) not in (first, second)
+
+
+def reaching(
+    server: RestServer, authority: TestAuthority, certificate: Path | None = None, key: Path | None = None
+) -> RestResourceManager:
+    web = (server.url,)
+    told = SubClusterConfig("east", web=web, ca_file=authority.file, certificate=certificate, key_file=key)
+    return resolve(told, PollConfig()).connect()
+
+
+async def test_heddle_shows_its_own_certificate_to_a_resource_manager_that_asks_for_one(authority, tmp_path):
+    clients = TestAuthority(tmp_path, "clients")
+    certificate, key = clients.issue("heddle-as-client")
+    async with serving(TLSFiles(*authority.issue("rm"), client_ca=clients.file)) as server:
+        known, nobody = reaching(server, authority, certificate, key), reaching(server, authority)
+        assert (await known.query("/other")).status == 200
+        with pytest.raises(ResourceManagerError):
+            await nobody.query("/other")
+        await known.close()
+        await nobody.close()
+
+
+def test_a_certificate_for_a_resource_manager_needs_its_key(authority):
+    certificate, _ = authority.issue("heddle")
+    told = SubClusterConfig("east", web=("https://rm:8090",), certificate=certificate)
+    with pytest.raises(ConfigError, match=r"subcluster\.key: is missing"):
+        resolve(told, PollConfig())
 
 
 def test_a_key_that_others_can_read_is_not_used(authority):
