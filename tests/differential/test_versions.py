@@ -14,26 +14,25 @@ pytestmark = [pytest.mark.lab, pytest.mark.versions]
 
 _MOVES_FOR_S = 10.0  # some applications of the history still start or end, and what Heddle tells may be a second old
 BASE = "/ws/v1/cluster"
+IN_EACH_RUN = ("/metrics", "/apps", "/apps/{app}", "/nodes/{node}")
+"""Read in `make test` too: a merge, a list, and two documents that are passed on."""
 READS = (
-    "/metrics",
+    *(pytest.param(path, marks=pytest.mark.each_version) for path in IN_EACH_RUN),
     "/nodes",
     "/nodes?states=RUNNING",
     "/nodes?states=LOST",
     "/scheduler",
-    "/apps",
     "/apps?states=KILLED",
     "/apps?user=nobody",
     "/apps?queue=prod&applicationTypes=mapreduce",
     "/appstatistics?states=KILLED",
     "/get-node-to-labels",
     "/get-node-labels",
-    "/apps/{app}",
     "/apps/{app}/state",
     "/apps/{app}/queue",
     "/apps/{app}/appattempts",
     "/apps/{app}?cluster=east",
     "/apps?cluster=east&states=KILLED",
-    "/nodes/{node}",
 )
 
 
@@ -68,6 +67,7 @@ def test_mistakes_get_the_same_status(federation_of_a_version: Pair, path: str):
     assert ours.status == theirs.status
 
 
+@pytest.mark.each_version
 def test_an_application_is_submitted_listed_and_killed(federation_of_a_version: Pair):
     url = federation_of_a_version.heddle
     headers = (("Accept", "application/json"), ("Content-Type", "application/json"))
