@@ -97,7 +97,7 @@ class SharesOfQueues:
         )
 
     def altruism(self, service: MultiClusterService) -> AltruismService:
-        """Who has jobs put off what they do not need now.
+        """The service that has jobs put off what they do not need now.
 
         Args:
             service: Knows the attempts whose calls are read.

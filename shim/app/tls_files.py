@@ -26,7 +26,7 @@ _Stamp = tuple[tuple[int, int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class TLSFiles:
-    """Where a server's identity is.
+    """Files of a server's identity.
 
     Attributes:
         certificate: In PEM form, with those between it and its CA.

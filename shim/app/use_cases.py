@@ -267,7 +267,7 @@ def _matching(
 
 
 def _draws(runtime: Runtime) -> Random:
-    """What policies draw from: of the runtime's chance, so that a run can be repeated."""
+    """Random numbers for policies: of the runtime's chance, so that a run can be repeated."""
     return Random(runtime.random.randbytes(8))  # noqa: S311 - chooses among equals, protects nothing
 
 

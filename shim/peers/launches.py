@@ -136,7 +136,7 @@ class LaunchService:
         return {name: verification.open for name, verification in self._books.items()}
 
     def room(self, subcluster: SubClusterId, kind: ContainerKind) -> int:
-        """How many containers of a kind could be had, as far as is known."""
+        """Containers of a kind that could be had, as far as is known."""
         return self._books[subcluster].book.room(kind)
 
     def capacity(self, queue_at: Callable[[SubClusterId], str]) -> Capacity:

@@ -1,4 +1,4 @@
-"""Where the stages of running jobs are known from: fed beside the calls of ApplicationMasters, never on their path."""
+"""Sources of the stages of running jobs: fed beside the calls of ApplicationMasters, never on their path."""
 
 from typing import Protocol
 

@@ -45,7 +45,7 @@ class AltruisticAttempt(Protocol):
 
     @property
     def attempt(self) -> Attempt:
-        """Whose calls they are."""
+        """The owner of the calls."""
         ...
 
     @property
@@ -60,7 +60,7 @@ class AltruisticAttempt(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AltruismWorld:
-    """What it stands on.
+    """Everything that it stands on.
 
     Attributes:
         policy: As it is now.
@@ -79,7 +79,7 @@ class AltruismWorld:
 
 @dataclass(slots=True)
 class AltruismAccount:
-    """What a job gave and got, in seconds of the whole of its queue's share.
+    """Debits and credits of a job, in seconds of the whole of its queue's share.
 
     Attributes:
         given: What it could have held of its share and put off.
@@ -98,7 +98,7 @@ class AltruismAccount:
 
 @dataclass(frozen=True, slots=True)
 class _Looked:
-    """What one look found, by queue.
+    """Findings of one look, by queue.
 
     Attributes:
         step_s: Since the look before.
@@ -205,7 +205,7 @@ class AltruismService:
         return replace(job, stages=stages, facts=facts, yields=yields)
 
     def _total(self, path: str, now_s: float) -> ResourceVector:
-        """What a queue has when everybody wants everything: a share that does not fall as others come and go."""
+        """The share of a queue when everybody wants everything: it does not fall as others come and go."""
         view = self._world.view
         looks = (view.look(each, now_s) for each in view.subclusters)
         whole = sum((seen.capacity for seen in looks), start=ResourceVector())

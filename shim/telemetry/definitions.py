@@ -61,7 +61,7 @@ class MetricDefinition:
         return Histogram(self.name, self.meaning, self.labels, buckets=self.buckets, registry=registry)
 
     def gauges(self, values: Mapping[Labels, float]) -> GaugeMetricFamily:
-        """What a collector yields at a scrape: values by those of the labels."""
+        """The family that a collector yields at a scrape: values by those of the labels."""
         family = GaugeMetricFamily(self.name, self.meaning, labels=self.labels)
         for labels, value in values.items():
             family.add_metric(labels, value)

@@ -26,9 +26,6 @@ EXCEPTIONS = {
 }
 """Scheduling modules that one side alone reaches for good, and why."""
 
-LENT_IN_SIMULATION_ALONE = "altruism"
-"""The package that no queue uses yet: it counts on neither side until one does."""
-
 YARN_SIM = ("shim.simulation.yarn_sim", "shim.simulation.storms", "shim.simulation.cluster")
 """The world that assembles production itself: with it, everything that runs is simulated, whatever else decides."""
 
@@ -122,7 +119,7 @@ def lines(found):
 def test_production_and_simulation_share_their_scheduling(worlds, world, side):
     sides = worlds[world]
     both = sides["production"] & sides["simulation"]
-    counted = {name for name in sides[side] - EXCEPTIONS.keys() if not name.startswith(LENT_IN_SIMULATION_ALONE)}
+    counted = sides[side] - EXCEPTIONS.keys()
     shared = lines(both) / lines(counted)
     alone = "\n".join(f"{MODULES[module][1]:5} {module}" for module in sorted(counted - both))
     assert shared >= LEAST[world, side], f"{side} shares {shared:.1%} of its scheduling; alone it has\n{alone}"

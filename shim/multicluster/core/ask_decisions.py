@@ -1,4 +1,4 @@
-"""What people are told of the decisions about an ask."""
+"""Decisions about an ask, as people are told of them."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Weighed:
 
 @dataclass(frozen=True, slots=True)
 class AskDecision:
-    """What the newest split of some asks rested on, for people.
+    """The newest split of some asks, with its grounds, for people.
 
     Attributes:
         wanted: Containers that no scheduler has granted.

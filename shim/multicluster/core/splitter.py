@@ -50,7 +50,7 @@ _NO_BOUND = 1 << 31
 
 @dataclass(frozen=True, slots=True)
 class SplitSettings:
-    """How long what is asked for stays where it is, and how old a view may be.
+    """Limits of a split: how long an ask stays where it is, and how old a view may be.
 
     Attributes:
         patience: Heartbeats without a grant after which an ask may move.

@@ -10,8 +10,7 @@
 | launch, launched | Global Master | Local Master, and back |
 | submit, outcome | Global Master | the one that owns the queue, and back |
 
-A report names the life of the Local Master that it belongs to: a restarted one counts its reports from 1 again. What
-expects an answer has a number, which the answer repeats.
+A report names its Local Master's life: a restarted one counts from 1 again. An answer repeats its question's number.
 """
 
 from collections.abc import Iterable, Mapping

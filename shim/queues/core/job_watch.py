@@ -1,4 +1,4 @@
-"""What the containers of jobs tell of their stages, from look to look: what runs, what has run, and for how long.
+"""Stages of jobs, as their containers show them from look to look: what runs, what has run, and for how long.
 
 A container counts for the stage whose asks it was granted for. An engine that runs several tasks in a container is
 believed to have longer tasks than it has: its plans are then earlier than they need to be, which harms nobody.

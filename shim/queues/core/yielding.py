@@ -1,4 +1,4 @@
-"""What the jobs of one queue put off now: plans by the kernels of `altruism`, turned into numbers of containers.
+"""Stages that the jobs of one queue put off: plans by the kernels of `altruism`, turned into numbers of containers.
 
 What is due is asked for (DEFAULT). What the plans of all leave room for is asked for, too (ALTRUISTIC). The rest stays
 in the ledger. A job of which too little is known asks for everything, and its share is taken off what is lent.
@@ -88,7 +88,7 @@ class YieldedStage:
 
 @dataclass(frozen=True, slots=True)
 class Yield:
-    """What a job puts off.
+    """Stages that a job puts off.
 
     Attributes:
         held_back: Containers of each ask that are not to be asked for.
@@ -283,7 +283,7 @@ def _mean_size(job: QueueJob, capacity: FloatArray) -> FloatArray:
 
 
 def _seen(progress: Progress, share: FloatArray) -> tuple[object, ...]:
-    """What makes a new plan worth its time where it changes: the stages that are not over, and the share."""
+    """Inputs whose change makes a new plan worth its time: the stages that are not over, and the share."""
     return (progress.unfinished() > 0).tobytes(), share.tobytes()
 
 
@@ -297,7 +297,7 @@ def _still_holds(standing: _Standing, graph: StageGraph, share: FloatArray) -> b
 
 
 def _may_wait(planned: PlannedJob) -> list[bool]:
-    """Which stages may be put off: none of whose descendants something runs, or an engine would kill that for it."""
+    """Stages that may be put off: no descendant of theirs runs, or an engine would kill that for them."""
     graph = planned.graph
     runs = np.zeros(graph.n_stages, dtype=np.bool_)
     runs[planned.progress.run_stage] = True
@@ -326,7 +326,7 @@ def _stages_of(stages: StagesOfJob, held_back: Mapping[AskKey, int], plan: JobPl
 
 
 def _given(stages: StagesOfJob, held_back: Mapping[AskKey, int], planned: PlannedJob, share: FloatArray) -> float:
-    """What it could hold of its share and puts off, of the dominant resource."""
+    """The part of its share that it could hold and puts off, of the dominant resource."""
     off = np.zeros(2)
     for key, count in held_back.items():
         off += count * planned.graph.demand[stages.by_priority[key.priority]]

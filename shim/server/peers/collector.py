@@ -12,7 +12,7 @@ __all__ = ["MastersCollector"]
 
 
 class MastersCollector(Collector):
-    """What `heddle top` shows of the masters, for Prometheus.
+    """The masters as `heddle top` shows them, for Prometheus.
 
     Args:
         status: How this Global Master sees all masters now.

@@ -12,7 +12,7 @@ __all__ = ["MatchingCollector"]
 
 
 class MatchingCollector(Collector):
-    """What `heddle top` shows of matched asks, for Prometheus.
+    """Planned asks as `heddle top` shows them, for Prometheus.
 
     Args:
         status: How matching went so far.

@@ -25,7 +25,7 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheLimits, Kept
 from shim.server.rest.endpoints import BASE, Match, allowed_methods, find, has_broken_escape
 from shim.server.rest.forwarding import answer_of
-from shim.server.rest.held_back import HeldBack
+from shim.server.rest.waiting_applications import WaitingApplications
 from shim.server.rest.kept_answers import KeptAnswers
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.operations import Call, Operations, Outcome
@@ -98,7 +98,7 @@ class RestService:
         self._identity = identity
         self._operations = operations
         self._routes = Routes(backend, identity)
-        self._held_back = HeldBack(backend, identity)
+        self._held_back = WaitingApplications(backend, identity)
         self._site = site
         self._report = report
         self._writer = AnswerWriter(backend.clock.now_s)

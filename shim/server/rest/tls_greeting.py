@@ -18,7 +18,7 @@ _CLOSE_WITHIN_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class TLSOffer:
-    """How clients come in by TLS.
+    """The way in by TLS.
 
     Attributes:
         context: For the connection that comes now.

@@ -14,7 +14,7 @@ from shim.server.rest.answers import Document
 from shim.server.rest.backend import Backend
 from shim.server.rest.operations import Call, Outcome
 
-__all__ = ["HeldBack"]
+__all__ = ["WaitingApplications"]
 
 _STATE = ("state",)
 _KILLED = "KILLED"
@@ -27,7 +27,7 @@ _READS: Mapping[tuple[str, ...], tuple[str | None, Callable[[ApplicationDocument
 """What below an application is known without a home: root of the XML, and the JSON."""
 
 
-class HeldBack:
+class WaitingApplications:
     """Answers requests about applications without a home; leaves all others alone."""
 
     def __init__(self, backend: Backend, identity: IdentityService) -> None:
