@@ -25,7 +25,6 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheLimits, Kept
 from shim.server.rest.endpoints import BASE, Match, allowed_methods, find, has_broken_escape
 from shim.server.rest.forwarding import answer_of
-from shim.server.rest.waiting_applications import WaitingApplications
 from shim.server.rest.kept_answers import KeptAnswers
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.operations import Call, Operations, Outcome
@@ -40,6 +39,7 @@ from shim.server.rest.request_checks import (
 from shim.server.rest.request_records import AuditSink, RequestRecord
 from shim.server.rest.routes import Routes
 from shim.server.rest.wadl import describe
+from shim.server.rest.waiting_applications import WaitingApplications
 from shim.telemetry.slow_turns import SlowTurns
 
 __all__ = ["RestService", "Site"]
