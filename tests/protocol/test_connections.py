@@ -1,7 +1,12 @@
 """Both ends together: every way to authenticate, calls and answers in any order, in pieces of any size."""
 
+import ast
+from pathlib import Path
+
 import pytest
 
+import shim.protocol.hrpc.client as client_module
+import shim.protocol.hrpc.server as server_module
 from shim.errors import LocalProtocolError
 from shim.protocol.hrpc import (
     SIMPLE_OFFER,
@@ -28,9 +33,10 @@ from shim.protocol.hrpc import (
     ServerState,
     UserIdentity,
 )
+from shim.protocol.hrpc.client import CLIENT_TABLE
 from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret, identifier_of
 from shim.protocol.hrpc.server import MAX_SET_UP_BYTES
-from shim.protocol.hrpc.server_states import SERVER_TABLE, Received
+from shim.protocol.hrpc.server_states import FROM_CLIENT, SERVER_TABLE, ServerInput, next_state
 from shim.protocol.proto import APPLICATION_CLIENT, APPLICATION_MASTER
 from shim.protocol.proto.messages import RpcSaslProto
 from shim.testing.connection_pair import ConnectionPair
@@ -286,10 +292,45 @@ def test_an_open_connection_takes_larger_frames_than_a_stranger_may_send():
 
 
 def test_the_table_says_for_every_state_what_every_message_means():
-    waiting = set(ServerState) - {ServerState.AWAITS_HEADER, ServerState.AWAITS_VERDICT, ServerState.ENDED}
+    silent = {ServerState.AWAITS_HEADER, ServerState.AWAITS_VERDICT, ServerState.ENDED}
 
-    assert set(SERVER_TABLE) == waiting
-    assert all(set(row) == set(Received) for row in SERVER_TABLE.values())
+    assert set(SERVER_TABLE) == set(ServerState)
+    for state, row in SERVER_TABLE.items():
+        assert set(row) & FROM_CLIENT == (set() if state in silent else FROM_CLIENT), state
+
+
+@pytest.mark.parametrize(
+    ("table", "first"), [(SERVER_TABLE, ServerState.AWAITS_HEADER), (CLIENT_TABLE, ClientState.NEW)]
+)
+def test_every_state_can_be_reached_and_left_but_the_last(table, first):
+    reached, ahead = set(), [first]
+    while ahead:
+        state = ahead.pop()
+        if state not in reached:
+            reached.add(state)
+            ahead += [following for following in table[state].values() if isinstance(following, type(first))]
+    assert reached == set(table) == set(type(first))
+    for state, row in table.items():
+        onward = {following for following in row.values() if isinstance(following, type(first))} - {state}
+        assert onward or state.name == "ENDED", state
+
+
+@pytest.mark.parametrize("module", [client_module, server_module])
+def test_a_state_is_changed_by_the_table_alone(module):
+    tree = ast.parse(Path(module.__file__).read_text("utf-8"))
+    assigning = [
+        function.name
+        for function in ast.walk(tree)
+        if isinstance(function, ast.FunctionDef)
+        for node in ast.walk(function)
+        if isinstance(node, ast.Assign) and any(ast.unparse(target).endswith(".state") for target in node.targets)
+    ]
+    assert assigning == ["__init__", "_advance"]
+
+
+def test_an_input_that_the_table_does_not_have_is_refused_to_the_owner():
+    with pytest.raises(LocalProtocolError, match="the owner's word on a login can come now: the connection open"):
+        next_state(ServerState.OPEN, ServerInput.CONFIRMED)
 
 
 def test_only_a_relay_may_send_its_own_sasl_messages():

@@ -38,7 +38,7 @@ from shim.protocol.hrpc.negotiation import Outcome, SASLInitiator
 from shim.protocol.hrpc.sasl import SASLSession
 from shim.protocol.proto.messages import IpcConnectionContextProto, RpcSaslProto, UserInformationProto
 
-__all__ = ["CLIENT_TABLE", "ClientConnection", "ClientReceived", "ClientState", "UserIdentity"]
+__all__ = ["CLIENT_TABLE", "ClientConnection", "ClientInput", "ClientState", "UserIdentity"]
 
 
 class ClientState(Enum):
@@ -50,18 +50,27 @@ class ClientState(Enum):
     ENDED = "ended"
 
 
-class ClientReceived(Enum):
-    """Kinds of answers from a server."""
+class ClientInput(Enum):
+    """Everything that a connection can meet."""
 
+    BEGIN = "beginning without SASL"
+    BEGIN_SASL = "beginning with SASL"
     SASL = "SASL message"
     ANSWER = "answer to a call"
+    SETTLED = "end of the negotiation"
+    END = "end"
 
 
-CLIENT_TABLE: Mapping[ClientState, Mapping[ClientReceived, ClientState]] = {
-    ClientState.NEGOTIATES: {ClientReceived.SASL: ClientState.NEGOTIATES},
-    ClientState.OPEN: {ClientReceived.SASL: ClientState.OPEN, ClientReceived.ANSWER: ClientState.OPEN},
+_ROWS: Mapping[ClientState, Mapping[ClientInput, ClientState]] = {
+    ClientState.NEW: {ClientInput.BEGIN: ClientState.OPEN, ClientInput.BEGIN_SASL: ClientState.NEGOTIATES},
+    ClientState.NEGOTIATES: {ClientInput.SASL: ClientState.NEGOTIATES, ClientInput.SETTLED: ClientState.OPEN},
+    ClientState.OPEN: {ClientInput.SASL: ClientState.OPEN, ClientInput.ANSWER: ClientState.OPEN},
+    ClientState.ENDED: {},
 }
-"""What may come when. On open connections SASL messages are wrapped frames; fatal answers may come at any time."""
+CLIENT_TABLE: Mapping[ClientState, Mapping[ClientInput, ClientState]] = {
+    state: {**row, ClientInput.END: ClientState.ENDED} for state, row in _ROWS.items()
+}
+"""Every transition. On open connections SASL messages are wrapped frames; fatal answers may come at any time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,10 +153,10 @@ class ClientConnection:
             raise LocalProtocolError("a connection begins once")
         if self._initiator is None and not self._is_relay:
             self._out.append(ConnectionHeader(service_class=self._service_class).serialize())
-            return [self._open(AuthMethod.SIMPLE)]
+            return [self._open(ClientInput.BEGIN, AuthMethod.SIMPLE)]
         header = ConnectionHeader(service_class=self._service_class, auth_protocol=AuthProtocol.SASL)
         self._out.append(header.serialize())
-        self.state = ClientState.NEGOTIATES
+        self._advance(ClientInput.BEGIN_SASL)
         if self._initiator is not None:
             self._send_sasl(self._initiator.first())
         return []
@@ -162,7 +171,7 @@ class ClientConnection:
         """The negotiation that was relayed succeeded: answers to calls come from now on."""
         if not self._is_relay or self.state is not ClientState.NEGOTIATES:
             raise LocalProtocolError(f"there is no negotiation to settle: the connection is {self.state.value}")
-        self.state = ClientState.OPEN
+        self._advance(ClientInput.SETTLED)
 
     def call(
         self, request: Request, *, call_id: int, retry_count: int = 0, caller_context: CallerContext | None = None
@@ -202,7 +211,7 @@ class ClientConnection:
         try:
             self._take_frames(self._buffer, events, is_wrapped=False)
         except RemoteProtocolError as exc:
-            self.state = ClientState.ENDED
+            self._advance(ClientInput.END)
             events.append(ConnectionEnded(None, str(exc)))
         return events
 
@@ -234,13 +243,12 @@ class ClientConnection:
     def _take_answer(self, answer: Answer, content: bytes, events: list[ClientEvent]) -> None:
         failure = answer.failure
         if failure is not None and (answer.is_fatal or answer.call_id < 0):
-            self.state = ClientState.ENDED
+            self._advance(ClientInput.END)
             events.append(ConnectionEnded(failure, str(failure)))
             return
-        received = ClientReceived.SASL if answer.call_id == SASL_CALL_ID else ClientReceived.ANSWER
-        if received not in CLIENT_TABLE.get(self.state, {}):
-            raise RemoteProtocolError(f"a {received.value} came while the connection is {self.state.value}")
-        if received is ClientReceived.SASL:
+        received = ClientInput.SASL if answer.call_id == SASL_CALL_ID else ClientInput.ANSWER
+        self._advance(received)
+        if received is ClientInput.SASL:
             self._take_sasl(answer.payload_untrusted, content, events)
         elif answer.client_id and answer.client_id != self._client_id:
             raise RemoteProtocolError("an answer came that belongs to another client")
@@ -268,7 +276,7 @@ class ClientConnection:
         session = self._initiator.session
         if reply.outcome is Outcome.AUTHENTICATED and session is not None and session.quality.has_layer:
             self._layer = session
-        events.append(self._open(self._initiator.method or AuthMethod.SIMPLE))
+        events.append(self._open(ClientInput.SETTLED, self._initiator.method or AuthMethod.SIMPLE))
 
     def _unwrap(self, message: RpcSaslProto, events: list[ClientEvent]) -> None:
         if self._layer is None or message.state != SASLState.WRAP:
@@ -276,10 +284,17 @@ class ClientConnection:
         self._unwrapped.feed(self._layer.unwrap(message.token))
         self._take_frames(self._unwrapped, events, is_wrapped=True)
 
-    def _open(self, method: AuthMethod) -> Established:
+    def _advance(self, received: ClientInput) -> None:
+        """Go where the table says; nothing else changes the state."""
+        following = CLIENT_TABLE[self.state].get(received)
+        if following is None:
+            raise RemoteProtocolError(f"a {received.value} came while the connection is {self.state.value}")
+        self.state = following
+
+    def _open(self, by: ClientInput, method: AuthMethod) -> Established:
         """Tell the context, then send what waited."""
         context = IpcConnectionContextProto(userInfo=self._user.message(method), protocol=self._protocol)
-        self.state = ClientState.OPEN
+        self._advance(by)
         self._send(
             encode_set_up(
                 context.SerializeToString(),

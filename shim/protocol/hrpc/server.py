@@ -55,12 +55,12 @@ from shim.protocol.hrpc.negotiation import Offer, Outcome, SASLAcceptor
 from shim.protocol.hrpc.refusals import refusal_of_header
 from shim.protocol.hrpc.sasl import SASLError
 from shim.protocol.hrpc.server_states import (
-    AFTER_NEGOTIATION,
     NOT_WRAPPED,
     NOT_WRAPPING,
-    SERVER_TABLE,
-    Received,
+    OUTCOMES,
+    ServerInput,
     ServerState,
+    next_state,
     refused,
 )
 from shim.protocol.proto.messages import IpcConnectionContextProto, RpcRequestHeaderProto, RpcSaslProto
@@ -186,7 +186,7 @@ class ServerConnection:
             raise LocalProtocolError(f"there is no login to confirm: the connection {self.state.value}")
         success, self._success = self._success, None
         self._out.append(encode_success(success.SerializeToString(), call_id=SASL_CALL_ID))
-        self.state = ServerState.AUTHENTICATED
+        self._advance(ServerInput.CONFIRMED)
         self._protect()
         return self.go_on()
 
@@ -210,7 +210,7 @@ class ServerConnection:
     def refuse(self, failure: Failure, *, call_id: int = CONNECTION_CONTEXT_CALL_ID) -> None:
         """Tell a fatal failure (a context that is not believed, a login that failed upstream) and end."""
         self._send(encode_failure(failure, RPCStatus.FATAL, call_id=call_id))
-        self.state = ServerState.ENDED
+        self._advance(ServerInput.END)
 
     def send_sasl(self, message: RpcSaslProto) -> None:
         """Send a SASL message, on a connection whose owner negotiates itself."""
@@ -223,7 +223,7 @@ class ServerConnection:
         if self._acceptor is not None or self.state is not ServerState.NEGOTIATES:
             raise LocalProtocolError(f"there is no negotiation to settle: the connection {self.state.value}")
         self._method, self._identity = method, identity
-        self.state = ServerState.AWAITS_CONTEXT if method is AuthMethod.SIMPLE else ServerState.AUTHENTICATED
+        self._advance(ServerInput.SIMPLE if method is AuthMethod.SIMPLE else ServerInput.AUTHENTICATED)
 
     def _take_header(self, events: list[ServerEvent]) -> None:
         if self.state is not ServerState.AWAITS_HEADER:
@@ -237,11 +237,11 @@ class ServerConnection:
         refusal = refusal_of_header(header, offers_simple=self._offers_simple, offered=offered)
         if refusal is not None:
             self._out.append(refusal)
-            self.state = ServerState.ENDED
+            self._advance(ServerInput.END)
             events.append(ConnectionEnded(None, f"refused the connection header {raw!r}"))
             return
         is_sasl = header.auth_protocol == AuthProtocol.SASL
-        self.state = ServerState.NEGOTIATES if is_sasl else ServerState.AWAITS_CONTEXT
+        self._advance(ServerInput.SASL_HEADER if is_sasl else ServerInput.HEADER)
 
     def _take_frames(self, events: list[ServerEvent]) -> None:
         """Read frames, as many as one turn may: first what was wrapped, then what follows it."""
@@ -270,12 +270,12 @@ class ServerConnection:
         if self._layered.is_on and not is_wrapped and call_id != SASL_CALL_ID:
             raise FatalRPCError(NOT_WRAPPED, call_id=call_id, retry_count=header.retryCount)
         if call_id >= 0:
-            self._advance(Received.CALL, header)
+            self._advance(ServerInput.CALL, header)
             events.append(CallReceived(read_call(header, content, offset)))
         elif call_id == PING_CALL_ID:
             events.append(PingReceived())
         elif call_id == CONNECTION_CONTEXT_CALL_ID:
-            self._advance(Received.CONTEXT, header)
+            self._advance(ServerInput.CONTEXT, header)
             self._buffer.limit = self._max_frame_bytes
             events.append(self._context(header, content, offset))
         elif call_id == SASL_CALL_ID:
@@ -293,10 +293,12 @@ class ServerConnection:
         if self._set_up_frames > MAX_SET_UP_FRAMES:
             raise MalformedFrameError(f"more than {MAX_SET_UP_FRAMES} frames came before the connection was open")
 
-    def _advance(self, received: Received, header: RpcRequestHeaderProto) -> None:
-        following = SERVER_TABLE[self.state][received]
+    def _advance(self, received: ServerInput, header: RpcRequestHeaderProto | None = None) -> None:
+        """Go where the table says; nothing else changes the state."""
+        following = next_state(self.state, received)
         if isinstance(following, Failure):
-            raise FatalRPCError(following, call_id=header.callId, retry_count=header.retryCount)
+            call_id, retry_count = (-1, -1) if header is None else (header.callId, header.retryCount)
+            raise FatalRPCError(following, call_id=call_id, retry_count=retry_count)
         self.state = following
 
     def _context(self, header: RpcRequestHeaderProto, content: bytes, offset: int) -> ContextReceived:
@@ -322,17 +324,18 @@ class ServerConnection:
     ) -> None:
         message = _body(RpcSaslProto, header, content, offset)
         if message.state == SASLState.WRAP:
-            self._advance(Received.WRAPPED, header)
+            self._advance(ServerInput.WRAPPED, header)
             if not self._layered.is_on or is_wrapped:
                 raise FatalRPCError(NOT_WRAPPING, call_id=header.callId, retry_count=header.retryCount)
             self._layered.open(message.token, limit=self._max_frame_bytes)
             return
-        self._advance(Received.SASL, header)
+        self._advance(ServerInput.SASL, header)
         if self._acceptor is None:
             events.append(SASLReceived(message, frame(content)))
             return
         reply = self._acceptor.handle(message)
-        self.state = AFTER_NEGOTIATION.get(reply.outcome, self.state)
+        if reply.outcome in OUTCOMES:
+            self._advance(OUTCOMES[reply.outcome])
         if reply.outcome is Outcome.PROVEN:
             self._success = reply.message
             assert self._acceptor.session is not None  # noqa: S101 - it has proven something
@@ -370,7 +373,7 @@ class ServerConnection:
     ) -> None:
         if failure is not None:
             self._send(encode_failure(failure, RPCStatus.FATAL, call_id=call_id, retry_count=retry_count))
-        self.state = ServerState.ENDED
+        self._advance(ServerInput.END)
         events.append(ConnectionEnded(failure, reason))
 
 

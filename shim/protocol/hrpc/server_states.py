@@ -1,12 +1,15 @@
-"""What may come when on a server's side of a connection.
+"""Transitions of a server's side of a connection, all of them.
 
-For each state and each kind of message: the next state, or the refusal that a Hadoop server sends before it hangs up.
-Pings may come at any time.
+For each state and each input: the next state, or the refusal that a Hadoop server sends before it hangs up. An input
+that a row does not have is a mistake of Heddle's own code. Pings may come at any time and change nothing; every state
+ends by END.
 
     AWAITS_HEADER ──NONE──▶ AWAITS_CONTEXT ──context──▶ OPEN ⟲ calls
          │                       ▲ SIMPLE
          └─SASL──▶ NEGOTIATES ⟲ SASL
-                        └─success─▶ AUTHENTICATED ──context──▶ OPEN_AUTHENTICATED ⟲ calls
+                    │   └─success─▶ AUTHENTICATED ──context──▶ OPEN_AUTHENTICATED ⟲ calls
+                    │                    ▲ confirmed
+                    └─proven─▶ AWAITS_VERDICT
 
 Source: `org.apache.hadoop.ipc.Server.Connection`.
 """
@@ -14,11 +17,22 @@ Source: `org.apache.hadoop.ipc.Server.Connection`.
 from collections.abc import Mapping
 from enum import Enum
 
+from shim.errors import LocalProtocolError
 from shim.protocol.hrpc.errors import Failure, JavaClass, fatal
 from shim.protocol.hrpc.headers import RPCErrorCode
 from shim.protocol.hrpc.negotiation import Outcome
 
-__all__ = ["AFTER_NEGOTIATION", "NOT_WRAPPED", "NOT_WRAPPING", "SERVER_TABLE", "Received", "ServerState", "refused"]
+__all__ = [
+    "FROM_CLIENT",
+    "NOT_WRAPPED",
+    "NOT_WRAPPING",
+    "OUTCOMES",
+    "SERVER_TABLE",
+    "ServerInput",
+    "ServerState",
+    "next_state",
+    "refused",
+]
 
 
 class ServerState(Enum):
@@ -34,13 +48,24 @@ class ServerState(Enum):
     ENDED = "ended"
 
 
-class Received(Enum):
-    """Kinds of messages from a client, after the connection header."""
+class ServerInput(Enum):
+    """Everything that a connection can meet."""
 
+    HEADER = "connection header"
+    SASL_HEADER = "connection header that asks for SASL"
     SASL = "SASL message"
     WRAPPED = "wrapped frames"
     CONTEXT = "connection context"
     CALL = "call"
+    SIMPLE = "end of the negotiation without a login"
+    PROVEN = "end of the negotiation, for the owner to confirm"
+    AUTHENTICATED = "end of the negotiation by a login"
+    CONFIRMED = "the owner's word on a login"
+    END = "end"
+
+
+FROM_CLIENT = frozenset({ServerInput.SASL, ServerInput.WRAPPED, ServerInput.CONTEXT, ServerInput.CALL})
+"""Kinds of messages from a client after the connection header: every state that reads has a cell for each."""
 
 
 def refused(text: str, java_class: str = JavaClass.RPC_SERVER) -> Failure:
@@ -57,41 +82,65 @@ NOT_WRAPPED = refused("Only wrapped messages are taken after a negotiation of th
 """A message beside the security layer: whoever sits in between may have written it."""
 NOT_WRAPPING = refused("Server is not wrapping data", JavaClass.SASL)
 
-SERVER_TABLE: Mapping[ServerState, Mapping[Received, ServerState | Failure]] = {
-    ServerState.NEGOTIATES: {
-        Received.SASL: ServerState.NEGOTIATES,
-        Received.WRAPPED: NOT_WRAPPING,
-        Received.CONTEXT: _CONTEXT_TOO_EARLY,
-        Received.CALL: _NO_CONTEXT,
+_WAITING: Mapping[ServerState, Mapping[ServerInput, ServerState | Failure]] = {
+    ServerState.AWAITS_HEADER: {
+        ServerInput.HEADER: ServerState.AWAITS_CONTEXT,
+        ServerInput.SASL_HEADER: ServerState.NEGOTIATES,
     },
+    ServerState.NEGOTIATES: {
+        ServerInput.SASL: ServerState.NEGOTIATES,
+        ServerInput.WRAPPED: NOT_WRAPPING,
+        ServerInput.CONTEXT: _CONTEXT_TOO_EARLY,
+        ServerInput.CALL: _NO_CONTEXT,
+        ServerInput.SIMPLE: ServerState.AWAITS_CONTEXT,
+        ServerInput.PROVEN: ServerState.AWAITS_VERDICT,
+        ServerInput.AUTHENTICATED: ServerState.AUTHENTICATED,
+    },
+    ServerState.AWAITS_VERDICT: {ServerInput.CONFIRMED: ServerState.AUTHENTICATED},
     ServerState.AWAITS_CONTEXT: {
-        Received.SASL: _NO_SASL,
-        Received.WRAPPED: _NO_SASL,
-        Received.CONTEXT: ServerState.OPEN,
-        Received.CALL: _NO_CONTEXT,
+        ServerInput.SASL: _NO_SASL,
+        ServerInput.WRAPPED: _NO_SASL,
+        ServerInput.CONTEXT: ServerState.OPEN,
+        ServerInput.CALL: _NO_CONTEXT,
     },
     ServerState.AUTHENTICATED: {
-        Received.SASL: _SASL_COMPLETE,
-        Received.WRAPPED: ServerState.AUTHENTICATED,
-        Received.CONTEXT: ServerState.OPEN_AUTHENTICATED,
-        Received.CALL: _NO_CONTEXT,
+        ServerInput.SASL: _SASL_COMPLETE,
+        ServerInput.WRAPPED: ServerState.AUTHENTICATED,
+        ServerInput.CONTEXT: ServerState.OPEN_AUTHENTICATED,
+        ServerInput.CALL: _NO_CONTEXT,
     },
     ServerState.OPEN: {
-        Received.SASL: _NO_SASL,
-        Received.WRAPPED: _NO_SASL,
-        Received.CONTEXT: _CONTEXT_TWICE,
-        Received.CALL: ServerState.OPEN,
+        ServerInput.SASL: _NO_SASL,
+        ServerInput.WRAPPED: _NO_SASL,
+        ServerInput.CONTEXT: _CONTEXT_TWICE,
+        ServerInput.CALL: ServerState.OPEN,
     },
     ServerState.OPEN_AUTHENTICATED: {
-        Received.SASL: _SASL_COMPLETE,
-        Received.WRAPPED: ServerState.OPEN_AUTHENTICATED,
-        Received.CONTEXT: _CONTEXT_TWICE,
-        Received.CALL: ServerState.OPEN_AUTHENTICATED,
+        ServerInput.SASL: _SASL_COMPLETE,
+        ServerInput.WRAPPED: ServerState.OPEN_AUTHENTICATED,
+        ServerInput.CONTEXT: _CONTEXT_TWICE,
+        ServerInput.CALL: ServerState.OPEN_AUTHENTICATED,
     },
+    ServerState.ENDED: {},
 }
-AFTER_NEGOTIATION: Mapping[Outcome, ServerState] = {
-    Outcome.SIMPLE: ServerState.AWAITS_CONTEXT,
-    Outcome.PROVEN: ServerState.AWAITS_VERDICT,
-    Outcome.AUTHENTICATED: ServerState.AUTHENTICATED,
+SERVER_TABLE: Mapping[ServerState, Mapping[ServerInput, ServerState | Failure]] = {
+    state: {**row, ServerInput.END: ServerState.ENDED} for state, row in _WAITING.items()
 }
-"""Where the end of a negotiation leads; any other outcome leaves the connection where it stands."""
+OUTCOMES: Mapping[Outcome, ServerInput] = {
+    Outcome.SIMPLE: ServerInput.SIMPLE,
+    Outcome.PROVEN: ServerInput.PROVEN,
+    Outcome.AUTHENTICATED: ServerInput.AUTHENTICATED,
+}
+"""Ends of a negotiation; any other outcome leaves the connection where it stands."""
+
+
+def next_state(state: ServerState, received: ServerInput) -> ServerState | Failure:
+    """The cell of the table.
+
+    Raises:
+        LocalProtocolError: If there is none: whoever owns the connection asks for what cannot be.
+    """
+    following = SERVER_TABLE[state].get(received)
+    if following is None:
+        raise LocalProtocolError(f"no {received.value} can come now: the connection {state.value}")
+    return following
