@@ -51,7 +51,7 @@ class ClientState(Enum):
 
 
 class ClientInput(Enum):
-    """Everything that a connection can meet."""
+    """Inputs of a connection: messages of the server, and steps of its owner."""
 
     BEGIN = "beginning without SASL"
     BEGIN_SASL = "beginning with SASL"

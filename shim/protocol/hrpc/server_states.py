@@ -49,7 +49,7 @@ class ServerState(Enum):
 
 
 class ServerInput(Enum):
-    """Everything that a connection can meet."""
+    """Inputs of a connection: messages, ends of negotiations, words of its owner."""
 
     HEADER = "connection header"
     SASL_HEADER = "connection header that asks for SASL"
