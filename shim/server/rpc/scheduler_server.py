@@ -1,12 +1,11 @@
 """The scheduler server: ApplicationMasters connect here as to a ResourceManager's scheduler."""
 
-import asyncio
 from collections.abc import Callable
 
-from shim.domain.addresses import join_address
 from shim.ports.attempt_calls import AttemptService
 from shim.server.rpc.am_connections import AMConnectionRegistry
 from shim.server.rpc.home_dialler import Address, HomeDialler
+from shim.server.rpc.listener import Listener
 from shim.server.rpc.scheduler_connection import (
     AMConnection,
     AttemptFinder,
@@ -16,8 +15,6 @@ from shim.server.rpc.scheduler_connection import (
 )
 
 __all__ = ["SchedulerServer"]
-
-_BACKLOG = 1024
 
 
 class SchedulerServer:
@@ -49,16 +46,15 @@ class SchedulerServer:
         owner_address: Callable[[str], Address | None] = lambda _queue: None,
     ) -> None:
         limits = limits or SchedulerLimits()
-        self._host, self._port = host, port
         self._context = RelayContext(
             attempts, dialler, observer, AMConnectionRegistry(limits.connections), limits, service, owner_address
         )
-        self._server: asyncio.Server | None = None
+        self._listener = Listener(lambda: AMConnection(self._context), host, port)
 
     @property
     def address(self) -> str:
         """`host:port` for ApplicationMasters; the port is known after `start`."""
-        return join_address(self._host, self._port)
+        return self._listener.address
 
     async def start(self) -> None:
         """Listen.
@@ -66,17 +62,11 @@ class SchedulerServer:
         Raises:
             OSError: If the address cannot be bound.
         """
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: AMConnection(self._context), self._host, self._port, backlog=_BACKLOG
-        )
-        self._port = self._server.sockets[0].getsockname()[1]
+        await self._listener.start()
 
     async def stop(self) -> None:
         """End every connection: what an ApplicationMaster called and did not hear of it calls again."""
-        if self._server is None:
+        if not self._listener.close():
             return
-        self._server.close()
         for connection in self._context.connections.connections:
             connection.turn_out()
-        self._server = None

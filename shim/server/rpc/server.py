@@ -1,13 +1,11 @@
-"""The listening socket of an RPC server."""
+"""A server for Hadoop RPC on one address."""
 
 import asyncio
 
-from shim.domain.addresses import join_address
 from shim.server.rpc.connection import LoginJudge, Reception, RPCConnection, RPCLimits, RPCService
+from shim.server.rpc.listener import Listener
 
 __all__ = ["RPCServer"]
-
-_BACKLOG = 1024
 
 
 class RPCServer:
@@ -30,20 +28,19 @@ class RPCServer:
         limits: RPCLimits | None = None,
         judge: LoginJudge | None = None,
     ) -> None:
-        self._host, self._port = host, port
         self._reception = Reception(service, limits or RPCLimits(), judge)
         self._connections = self._reception.connections
-        self._server: asyncio.Server | None = None
+        self._listener = Listener(lambda: RPCConnection(self._reception), host, port)
 
     @property
     def port(self) -> int:
         """The port that is listened on; known after `start`."""
-        return self._port
+        return self._listener.port
 
     @property
     def address(self) -> str:
         """`host:port` for clients."""
-        return join_address(self._host, self._port)
+        return self._listener.address
 
     async def start(self) -> None:
         """Listen.
@@ -51,17 +48,12 @@ class RPCServer:
         Raises:
             OSError: If the address cannot be bound.
         """
-        loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(
-            lambda: RPCConnection(self._reception), self._host, self._port, backlog=_BACKLOG
-        )
-        self._port = self._server.sockets[0].getsockname()[1]
+        await self._listener.start()
 
     async def stop(self, *, grace_s: float = 5.0) -> None:
         """Take no new connections and calls, let those under way end within `grace_s`, then cut."""
-        if self._server is None:
+        if not self._listener.close():
             return
-        self._server.close()
         for connection in self._connections:
             connection.end()
         busy = [task for connection in self._connections for task in connection.tasks]
@@ -69,4 +61,3 @@ class RPCServer:
             await asyncio.wait(busy, timeout=grace_s)
         for connection in self._connections:
             connection.abort()
-        self._server = None
