@@ -11,6 +11,7 @@ Source: the messages of `ApplicationId.fromString`, `ApplicationAttemptId.fromSt
 import re
 from collections.abc import Callable, Mapping
 from types import MappingProxyType
+from typing import TypeVar
 
 from shim.domain.ids import (
     ApplicationAttemptId,
@@ -34,6 +35,7 @@ __all__ = [
 SIGNALS = ("OUTPUT_THREAD_DUMP", "GRACEFUL_SHUTDOWN", "FORCEFUL_SHUTDOWN")
 """`org.apache.hadoop.yarn.api.records.SignalContainerCommand`."""
 
+_Id = TypeVar("_Id")
 _APPLICATION_PREFIX = "application_"
 _TEXT = re.compile(r"[^/\x00-\x1f\x7f]{1,512}")
 _HOST = re.compile(r"[^:/\s\x00-\x1f\x7f]{1,255}")
@@ -62,11 +64,7 @@ def path_attempt(text: str) -> ApplicationAttemptId:
     Raises:
         JavaError: 400 if it names none.
     """
-    try:
-        return ApplicationAttemptId.parse(text)
-    except MalformedIdError:
-        prefix = "" if text.startswith("appattempt_") else " prefix"
-        raise JavaError.invalid_id(f"Invalid AppAttemptId{prefix}: {text}") from None
+    return _identifier(ApplicationAttemptId.parse, "AppAttemptId", "appattempt_", text)
 
 
 def path_container(text: str) -> ContainerId:
@@ -75,11 +73,16 @@ def path_container(text: str) -> ContainerId:
     Raises:
         JavaError: 400 if it names none.
     """
+    return _identifier(ContainerId.parse, "ContainerId", "container_", text)
+
+
+def _identifier(parse: Callable[[str], _Id], java_name: str, prefix: str, text: str) -> _Id:
+    """Read an id as `ConverterUtils` does: what is wrong is the prefix, or what follows it."""
     try:
-        return ContainerId.parse(text)
+        return parse(text)
     except MalformedIdError:
-        prefix = "" if text.startswith("container_") else " prefix"
-        raise JavaError.invalid_id(f"Invalid ContainerId{prefix}: {text}") from None
+        wrong = "" if text.startswith(prefix) else " prefix"
+        raise JavaError.invalid_id(f"Invalid {java_name}{wrong}: {text}") from None
 
 
 def path_node(text: str) -> NodeId:
