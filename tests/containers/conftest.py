@@ -96,6 +96,7 @@ class Stack:
     def _container(self, name: str) -> DockerContainer:
         service = self._services[name]
         options = {"hostname": service["hostname"], "labels": LABEL, "init": service.get("init", False)}
+        options |= {key: service[key] for key in ("read_only", "cap_drop", "security_opt") if key in service}
         container = DockerContainer(service["image"], **options).with_network(self._network).with_network_aliases(name)
         container.with_envs(**service.get("environment", {}))
         container.with_volume_mapping(self._shared, str(self._shared), "rw")
@@ -110,6 +111,12 @@ class Stack:
         container.reload()
         state = container.attrs["State"]
         return str(state["Health"]["Status"] if state["Running"] else state["Status"])
+
+    def attributes(self, name: str) -> dict[str, Any]:
+        """What the daemon tells of a service's container."""
+        container = self._running[name].get_wrapped_container()
+        container.reload()
+        return dict(container.attrs)
 
     def log(self, name: str) -> str:
         """The end of what a service has said."""

@@ -55,6 +55,16 @@ def test_two_clusters_answer_as_one(heddle):
     assert {node["nodeHostName"] for node in nodes} == {"east-nm1", "west-nm1"}
 
 
+def test_heddle_needs_no_root_no_capability_and_no_place_to_write(federation, heddle):
+    about = federation.attributes("heddle")
+    assert about["Config"]["User"] == "10001:10001"
+    assert about["HostConfig"]["ReadonlyRootfs"]
+    assert federation.run("heddle", "id", "-u").strip() == "10001"
+    assert "CapEff:\t0000000000000000" in federation.run("heddle", "cat", "/proc/1/status")
+    tried = federation.run("heddle", "sh", "-c", "touch /opt/heddle/new /etc/new 2>&1 || true")
+    assert tried.count("Read-only file system") == 2
+
+
 def test_work_is_done_on_both_clusters_and_counted_rightly(finished):
     assert {row.state for row in finished.values()} == {"FINISHED"}
     assert {row.cluster for row in finished.values()} == {"east", "west"}

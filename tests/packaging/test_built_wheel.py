@@ -1,14 +1,23 @@
 """What users install is the wheel that is made of the sdist: it is built and tried in an empty environment."""
 
+import email
+import email.policy
+import io
 import json
+import re
+import signal
 import subprocess
 import sys
+import tarfile
 import zipfile
 from pathlib import Path
 
+import httpx
 import pytest
+import readme_renderer.markdown
 
 import shim
+from tests.support.heddle_process import free_addresses, until
 
 ROOT = Path(__file__).resolve().parents[2]
 NAMES = {"shim", "adapters", "fairness", "altruism"}
@@ -20,12 +29,30 @@ def run(*command, cwd=ROOT):
     return done.stdout
 
 
+def tracked():
+    """Files of the packages, as the next commit has them."""
+    return {name for name in run("git", "ls-files", *sorted(NAMES)).splitlines() if (ROOT / name).exists()}
+
+
 @pytest.fixture(scope="session")
-def wheel(tmp_path_factory):
+def built(tmp_path_factory):
+    """A folder with the sdist, and the wheel that is made of it."""
     folder = tmp_path_factory.mktemp("dist")
     run("uv", "build", "--out-dir", str(folder), "--quiet")
-    (built,) = folder.glob("*.whl")
-    return built
+    return folder
+
+
+@pytest.fixture(scope="session")
+def wheel(built):
+    (found,) = built.glob("heddle_yarn-*.whl")
+    return found
+
+
+@pytest.fixture(scope="session")
+def metadata(wheel):
+    with zipfile.ZipFile(wheel) as opened:
+        (name,) = [name for name in opened.namelist() if name.endswith(".dist-info/METADATA")]
+        return email.message_from_bytes(opened.read(name), policy=email.policy.default)
 
 
 @pytest.fixture(scope="session")
@@ -39,10 +66,43 @@ def installed(wheel, tmp_path_factory):
 
 def test_the_wheel_holds_every_module_and_nothing_else(wheel):
     inside = {name for name in zipfile.ZipFile(wheel).namelist() if name.endswith(".py")}
-    tracked = run("git", "ls-files", *sorted(NAMES)).splitlines()
-    assert inside >= {name for name in tracked if name.endswith(".py") and (ROOT / name).exists()}
+    assert inside >= {name for name in tracked() if name.endswith(".py")}
     assert {name.partition("/")[0] for name in inside} == NAMES
     run(sys.executable, "-m", "check_wheel_contents", str(wheel))
+
+
+def test_the_wheel_holds_all_data_of_the_packages(wheel):
+    assert tracked() <= set(zipfile.ZipFile(wheel).namelist())
+
+
+def test_the_sdist_holds_what_the_wheel_is_tested_and_documented_with(built):
+    (sdist,) = built.glob("heddle_yarn-*.tar.gz")
+    with tarfile.open(sdist) as opened:
+        inside = {name.partition("/")[2] for name in opened.getnames()}
+    assert tracked() <= inside
+    assert {"README.md", "LICENSE", "CHANGELOG.md", "Makefile", "docs/operations.md", "tests/conftest.py"} <= inside
+    assert not [name for name in inside if name.startswith((".venv", ".heddle", ".git/"))]
+
+
+def test_the_readme_renders_on_an_index_and_links_to_nothing_that_is_not_there(metadata):
+    assert metadata["Description-Content-Type"] == "text/markdown"
+    complaints = io.StringIO()
+    page = readme_renderer.markdown.render(metadata.get_payload(), stream=complaints)
+    assert page is not None, complaints.getvalue()
+    assert re.findall(r'(?:href|src)="(?!https?:|#user-content-)[^"]*"', page) == []
+    text = re.sub(r"<[^>]+>", "", page)
+    assert page.count("<table>") == 1
+    for told in ("One YARN ResourceManager in front", "Quick start on your clusters", "heddle serve -c heddle.toml"):
+        assert told in text
+
+
+def test_the_metadata_says_what_an_index_shows(metadata):
+    assert metadata["Name"] == "heddle-yarn"
+    assert metadata["Version"] == shim.__version__
+    assert metadata["License-Expression"] == "Apache-2.0"
+    assert metadata["License-File"] == "LICENSE"
+    assert metadata["Requires-Python"] == "<3.14,>=3.11"
+    assert {"postgres", "kerberos", "plots"} <= set(metadata.get_all("Provides-Extra"))
 
 
 def test_the_command_runs_from_an_empty_environment(installed, tmp_path):
@@ -54,3 +114,33 @@ def test_the_import_names_belong_to_this_distribution_alone(installed, tmp_path)
     code = "import importlib.metadata as m, json; print(json.dumps(m.packages_distributions()))"
     owners = json.loads(run(str(installed / "python"), "-c", code, cwd=tmp_path))
     assert {name: owners[name] for name in NAMES} == {name: ["heddle-yarn"] for name in NAMES}
+
+
+def test_it_checks_a_configuration_and_serves_from_an_empty_environment(installed, tmp_path):
+    rest, gone = free_addresses(2)
+    config = tmp_path / "heddle.toml"
+    config.write_text(
+        f'[server]\nrest = "{rest}"\nclient_rpc = ""\nscheduler_rpc = ""\nadmin_rpc = ""\n'
+        f'[[subcluster]]\nid = "east"\nweb = "http://{gone}"\n'
+    )
+    command = (str(installed / "heddle"), "serve", "-c", str(config))
+    assert "in order; sub-clusters: east" in run(*command, "--check", cwd=tmp_path)
+    with (
+        (tmp_path / "heddle.log").open("wb") as log,
+        subprocess.Popen(command, cwd=tmp_path, stdout=log, stderr=log) as server,
+    ):
+        try:
+            until(lambda: server.poll() is not None or answers(rest), "it serves", within_s=60)
+            assert server.poll() is None, (tmp_path / "heddle.log").read_text()
+            assert "Heddle" in httpx.get(f"http://{rest}/cluster", trust_env=False, timeout=10).text
+            server.send_signal(signal.SIGTERM)
+            assert server.wait(timeout=30) == 0
+        finally:
+            server.kill()
+
+
+def answers(address):
+    try:
+        return httpx.get(f"http://{address}/healthz", trust_env=False, timeout=5).text.strip() == "ok"
+    except httpx.TransportError:
+        return False
