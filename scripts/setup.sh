@@ -22,6 +22,8 @@ declare -A packages=(
     [kinit]=krb5-user
     # its checker of alert rules and of names of metrics
     [promtool]=prometheus
+    # its checkers of units
+    [systemd-analyze]=systemd
 )
 
 missing=()
