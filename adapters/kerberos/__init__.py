@@ -4,11 +4,14 @@ from adapters.kerberos.contexts import KerberosAcceptor, KerberosInitiator
 from adapters.kerberos.login import KerberosLogin
 from adapters.kerberos.names import host_of_this_machine, service_of, with_host
 from adapters.kerberos.tried_keytab import open_acceptor
+from adapters.kerberos.web_login import WebInitiator, WebTickets
 
 __all__ = [
     "KerberosAcceptor",
     "KerberosInitiator",
     "KerberosLogin",
+    "WebInitiator",
+    "WebTickets",
     "host_of_this_machine",
     "open_acceptor",
     "service_of",

@@ -18,6 +18,8 @@ __all__ = ["KerberosAcceptor", "KerberosContext", "KerberosInitiator"]
 
 _T = TypeVar("_T")
 _caches = itertools.count(1)
+_SPNEGO = "1.3.6.1.5.5.2"
+"""The mechanism that negotiates others; web browsers and Java speak it at web services."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,13 +105,14 @@ class KerberosAcceptor:
     Args:
         principal: `service/host@REALM`.
         keytab: File with its key.
+        negotiates: Whether tickets come in tokens of SPNEGO, as at web services; else in Kerberos's own.
 
     Raises:
         ConfigError: If the library is not installed.
         SASLError: If the keytab cannot be read or has no key of the principal.
     """
 
-    def __init__(self, principal: str, keytab: Path) -> None:
+    def __init__(self, principal: str, keytab: Path, *, negotiates: bool = False) -> None:
         self._library = load_library()
         self._attempt = _Attempt(f"to accept a client as {principal} with {keytab}", told=_REFUSED)
         library = self._library
@@ -118,6 +121,7 @@ class KerberosAcceptor:
             lambda: library.Credentials(
                 name=library.Name(principal, library.NameType.kerberos_principal),
                 usage="accept",
+                mechs=_mechanisms(library, negotiates=negotiates),
                 store={"keytab": f"FILE:{keytab}"},
             ),
         )
@@ -161,6 +165,16 @@ class KerberosInitiator:
         library = self._library
         return self._towards(library.Name(f"{service}@{host}", library.NameType.hostbased_service))
 
+    def negotiation(self, service: str, host: str) -> SecurityContext:
+        """The same as web services take it: in a token of SPNEGO.
+
+        Raises:
+            SASLError: If there is no ticket, and none can be had.
+        """
+        library = self._library
+        target = library.Name(f"{service}@{host}", library.NameType.hostbased_service)
+        return self._towards(target, library.OID.from_int_seq(_SPNEGO))
+
     def context_to(self, principal: str) -> SecurityContext:
         """Towards `service/host@REALM`.
 
@@ -170,7 +184,7 @@ class KerberosInitiator:
         library = self._library
         return self._towards(library.Name(principal, library.NameType.kerberos_principal))
 
-    def _towards(self, target: Any) -> SecurityContext:
+    def _towards(self, target: Any, mechanism: Any = None) -> SecurityContext:
         library, flag = self._library, self._library.RequirementFlag
         attempt = _Attempt(f"{self._what} at {target}", has_keytab="client_keytab" in self._store)
         context = attempt.run(
@@ -178,7 +192,7 @@ class KerberosInitiator:
             lambda: library.SecurityContext(
                 name=target,
                 creds=self._credentials(),
-                mech=library.MechType.kerberos,
+                mech=mechanism or library.MechType.kerberos,
                 flags=[
                     flag.mutual_authentication,
                     flag.replay_detection,
@@ -194,4 +208,10 @@ class KerberosInitiator:
     def _credentials(self) -> Any:
         library = self._library
         name = library.Name(self._principal, library.NameType.kerberos_principal) if self._principal else None
-        return library.Credentials(name=name, usage="initiate", store=self._store or None)
+        mechanisms = _mechanisms(library, negotiates=True)
+        return library.Credentials(name=name, usage="initiate", mechs=mechanisms, store=self._store or None)
+
+
+def _mechanisms(library: Any, *, negotiates: bool) -> list[Any]:
+    kerberos = library.MechType.kerberos
+    return [kerberos, library.OID.from_int_seq(_SPNEGO)] if negotiates else [kerberos]

@@ -9,20 +9,22 @@ from shim.protocol.hrpc.sasl import SASLError
 
 __all__ = ["open_acceptor"]
 
+_KEY = "security.kerberos.keytab"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
-def open_acceptor(principal: str, keytab: Path) -> KerberosAcceptor:
+def open_acceptor(principal: str, keytab: Path, *, key: str = _KEY, negotiates: bool = False) -> KerberosAcceptor:
     """What accepts clients as a service.
 
     Args:
         principal: `service/host@REALM`.
         keytab: File with its key.
+        key: Of the configuration: who named the file.
+        negotiates: Whether it is for web services; see `KerberosAcceptor`.
 
     Raises:
         ConfigError: If the library is missing, or the file is, is readable to others, or has no key of the principal.
     """
-    key = "security.kerberos.keytab"
     try:
         mode = stat.S_IMODE(keytab.stat().st_mode)
         keytab.open("rb").close()
@@ -32,6 +34,6 @@ def open_acceptor(principal: str, keytab: Path) -> KerberosAcceptor:
         message = f"others may read or write it (mode {mode:04o}): chmod 600 {keytab}"
         raise ConfigError(str(keytab), key, message)
     try:
-        return KerberosAcceptor(principal, keytab)
+        return KerberosAcceptor(principal, keytab, negotiates=negotiates)
     except SASLError as exc:
         raise ConfigError(str(keytab), key, f"cannot be used: {exc}") from exc

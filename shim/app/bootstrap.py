@@ -16,6 +16,7 @@ from typing import Self
 import structlog
 
 import shim
+from adapters.kerberos import WebTickets
 from adapters.yarn.rm_rpc import addresses_of
 from shim.app.admin_server import serve_admins
 from shim.app.background import Work, begin, lasting_work
@@ -30,9 +31,9 @@ from shim.app.host_limits import (
     spare_collector,
     system_random,
 )
-from shim.app.kerberos import open_kerberos, open_login
+from shim.app.kerberos import open_kerberos, open_login, open_web_tickets
 from shim.app.peers import GlobalMaster, open_global_master
-from shim.app.rest_server import serve_web
+from shim.app.rest_server import WebLogins, serve_web
 from shim.app.runtime import Runtime, new_view
 from shim.app.scheduler_server import serve_masters
 from shim.app.use_cases import UseCases, assemble
@@ -92,6 +93,7 @@ class Heddle:
         self._health: Health | None = None
         self._failed: asyncio.Future[None] | None = None
         self._kerberos: TicketLogin | None = None
+        self._web_tickets: WebTickets | None = None
 
     async def __aenter__(self) -> Self:
         async with AsyncExitStack() as stack:
@@ -200,11 +202,16 @@ class Heddle:
         await self._begin(use_cases, stack)
         home_of = runtime.view.home_of
         self._health = Health(runtime.view, runtime.stores.state, clock)
-        self._server = await serve_web(use_cases, RequestObserver(metrics, audit, home_of), metrics, self._health)
+        tokens = DelegationTokens(
+            use_cases.runtime.secret, clock, use_cases.runtime.stores.tokens, needs_ticket=self._kerberos is not None
+        )
+        observer = RequestObserver(metrics, audit, home_of)
+        logins = WebLogins(self._web_tickets, tokens)
+        self._server = await serve_web(use_cases, observer, metrics, self._health, logins)
         stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
         started = f"{int(clock.now_s() * 1000):x}"
         client_observer = ClientObserver(metrics, audit, home_of, request_prefix=f"c{started}")
-        await self._open_client_server(use_cases, client_observer, stack)
+        await self._open_client_server(use_cases, client_observer, tokens, stack)
         await self._open_scheduler_server(use_cases, metrics, master, stack)
         await self._open_admin_server(use_cases, AdminObserver(metrics, audit, request_prefix=f"a{started}"), stack)
 
@@ -212,6 +219,9 @@ class Heddle:
         """The machine, connections to the sub-clusters and the store, and the view, in which nothing is yet."""
         config, clock = self._config, self._clock
         self._kerberos = open_kerberos(config.security.kerberos)
+        self._web_tickets = open_web_tickets(config.security.kerberos)
+        if self._web_tickets is not None:
+            stack.callback(self._web_tickets.close)
         login = open_login(config.security.kerberos)
         if login is not None:
             stack.callback(login.close)
@@ -269,7 +279,9 @@ class Heddle:
         for name, work in lasting_work(use_cases).items():
             self._run_beside(name, work, stack)
 
-    async def _open_client_server(self, use_cases: UseCases, observer: ClientObserver, stack: AsyncExitStack) -> None:
+    async def _open_client_server(
+        self, use_cases: UseCases, observer: ClientObserver, tokens: DelegationTokens, stack: AsyncExitStack
+    ) -> None:
         runtime = use_cases.runtime
         server = runtime.config.server
         self._clients = await serve_clients(
@@ -277,9 +289,7 @@ class Heddle:
             use_cases.backend,
             use_cases.identity,
             runtime.rpcs,
-            tokens=DelegationTokens(
-                runtime.secret, runtime.clock, runtime.stores.tokens, needs_ticket=self._kerberos is not None
-            ),
+            tokens=tokens,
             kerberos=self._kerberos,
             observer=observer,
             guarded=runtime.clusters.guarded,

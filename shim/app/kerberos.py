@@ -1,8 +1,15 @@
-"""Kerberos put together: from `[security.kerberos]` to what the servers of Hadoop RPC offer."""
+"""Kerberos put together: from `[security.kerberos]` to what the servers of Hadoop RPC and of the web offer."""
 
 from collections.abc import Mapping
 
-from adapters.kerberos import KerberosLogin, host_of_this_machine, open_acceptor, service_of, with_host
+from adapters.kerberos import (
+    KerberosLogin,
+    WebTickets,
+    host_of_this_machine,
+    open_acceptor,
+    service_of,
+    with_host,
+)
 from shim.config.kerberos import KerberosConfig
 from shim.errors import ConfigError
 from shim.identity.principals import PrincipalRules
@@ -10,7 +17,7 @@ from shim.protocol.hrpc import QualityOfProtection, SASLSession
 from shim.protocol.hrpc.gssapi import GSSAPIServer
 from shim.server.rpc import TicketLogin
 
-__all__ = ["open_kerberos", "open_login", "trouble_with"]
+__all__ = ["open_kerberos", "open_login", "open_web_tickets", "principals_of", "trouble_with"]
 
 _QUALITIES: Mapping[str, QualityOfProtection] = {
     "authentication": QualityOfProtection.AUTH,
@@ -41,10 +48,30 @@ def open_kerberos(config: KerberosConfig) -> TicketLogin | None:
         service=service,
         host=host,
         start=start,
-        principals=PrincipalRules(frozenset((principal.rpartition("@")[2], *config.realms))),
+        principals=principals_of(config),
         qualities=qualities,
         allows_simple=config.allow_simple,
     )
+
+
+def open_web_tickets(config: KerberosConfig) -> WebTickets | None:
+    """The acceptor of tickets at the web services; None where names are believed there.
+
+    Raises:
+        ConfigError: If the library is missing, or the keytab cannot be used.
+    """
+    if not config.web_principal:
+        return None
+    key, keytab = "security.kerberos.web_keytab", config.web_keytab or config.keytab
+    if keytab is None:
+        raise ConfigError("the configuration", key, "is missing: the principal's key is in it")
+    principal = with_host(config.web_principal, host_of_this_machine())
+    return WebTickets(open_acceptor(principal, keytab, key=key, negotiates=True))
+
+
+def principals_of(config: KerberosConfig) -> PrincipalRules:
+    """The rules that make users of principals."""
+    return PrincipalRules(frozenset((config.principal.rpartition("@")[2], *config.realms)))
 
 
 def open_login(config: KerberosConfig) -> KerberosLogin | None:
@@ -62,6 +89,9 @@ def trouble_with(config: KerberosConfig) -> str:
     """Why clients cannot log in by ticket now; empty if they can, or need not."""
     try:
         open_kerberos(config)
+        tickets = open_web_tickets(config)
     except ConfigError as exc:
         return str(exc)
+    if tickets is not None:
+        tickets.close()
     return ""

@@ -1,10 +1,13 @@
 """The web services put together: the use cases, the site, the listening socket."""
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 
 import structlog
 
+from adapters.kerberos import WebTickets
 from shim.app.host_limits import connections_allowed, one_address_share, own_host_names
+from shim.app.kerberos import principals_of
 from shim.app.listening import listening
 from shim.app.tls import offered_tls
 from shim.app.use_cases import UseCases
@@ -13,8 +16,10 @@ from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
 from shim.domain.submissions import HomeDecision, Submission
 from shim.federation.health import Health
+from shim.identity.delegation_tokens import DelegationTokens
 from shim.server.rest import ConnectionLimits, RestServer
 from shim.server.rest.cache import CacheLimits
+from shim.server.rest.callers import BelievedCallers, Callers, ProvenCallers
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.host_names import HostNames
 from shim.server.rest.observer import RequestObserver
@@ -24,15 +29,31 @@ from shim.server.rest.service import RestService
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
 from shim.server.rest.usage_api import UsageAPI
+from shim.server.rest.web_tokens import WebTokens
 from shim.submission.core.home import HomeSettings, choose_home
 from shim.telemetry import Metrics
 
-__all__ = ["serve_web"]
+__all__ = ["WebLogins", "serve_web"]
 
 _log = structlog.get_logger("heddle")
 
 
-async def serve_web(use_cases: UseCases, observer: RequestObserver, metrics: Metrics, health: Health) -> RestServer:
+@dataclass(frozen=True, slots=True)
+class WebLogins:
+    """Proof of who callers of the web services are.
+
+    Attributes:
+        tickets: Takes theirs; None where names are believed.
+        tokens: Heddle's delegation tokens.
+    """
+
+    tickets: WebTickets | None
+    tokens: DelegationTokens
+
+
+async def serve_web(
+    use_cases: UseCases, observer: RequestObserver, metrics: Metrics, health: Health, logins: WebLogins
+) -> RestServer:
     """Open the REST server.
 
     Args:
@@ -40,6 +61,7 @@ async def serve_web(use_cases: UseCases, observer: RequestObserver, metrics: Met
         observer: Told of every answer.
         metrics: What `/metrics` shows.
         health: What `/ready` tells.
+        logins: How callers prove who they are.
 
     Raises:
         ConfigError: If the address cannot be listened on, or the TLS files cannot be used.
@@ -57,7 +79,7 @@ async def serve_web(use_cases: UseCases, observer: RequestObserver, metrics: Met
     )
     tls = offered_tls(server, use_cases.runtime.clock)
     front = RestServer(
-        _service(use_cases, observer, metrics, health),
+        _service(use_cases, observer, metrics, health, logins),
         host=host,
         port=port,
         limits=limits,
@@ -66,7 +88,7 @@ async def serve_web(use_cases: UseCases, observer: RequestObserver, metrics: Met
     )
     with listening(server.rest, "server.rest", "Is another Heddle or ResourceManager there?"):
         await front.start()
-    if not is_loopback(server.rest):
+    if not is_loopback(server.rest) and logins.tickets is None:
         _log.warning("other machines reach this address, and user names are believed", address=server.rest)
     return front
 
@@ -76,7 +98,9 @@ def _names(server: ServerConfig) -> HostNames:
     return HostNames((*server.host_names, bound.strip("[]"), *own_host_names()))
 
 
-def _service(use_cases: UseCases, observer: RequestObserver, metrics: Metrics, health: Health) -> RestService:
+def _service(
+    use_cases: UseCases, observer: RequestObserver, metrics: Metrics, health: Health, logins: WebLogins
+) -> RestService:
     runtime = use_cases.runtime
     server = runtime.config.server
 
@@ -125,7 +149,16 @@ def _service(use_cases: UseCases, observer: RequestObserver, metrics: Metrics, h
         is_shared=not runtime.clusters.guarded,
         max_body_bytes=server.max_body_bytes,
         kept=CacheLimits(runtime.config.history.answers, runtime.config.history.answers_bytes),
+        callers=_callers(use_cases, logins),
+        tokens=WebTokens(logins.tokens) if logins.tickets is not None else None,
     )
+
+
+def _callers(use_cases: UseCases, logins: WebLogins) -> Callers:
+    if logins.tickets is None:
+        return BelievedCallers(use_cases.identity)
+    principals = principals_of(use_cases.runtime.config.security.kerberos)
+    return ProvenCallers(use_cases.identity, logins.tickets, principals, logins.tokens)
 
 
 def _told_settings(server: ServerConfig) -> Mapping[str, str]:

@@ -334,7 +334,7 @@ def _kerberos(config: Config) -> KerberosFacts | None:
     kerberos, rest = config.security.kerberos, config.server.rest
     if not kerberos.principal:
         return None
-    web = "" if is_loopback(rest) else rest
+    web = "" if is_loopback(rest) or kerberos.web_principal else rest
     return KerberosFacts(kerberos.principal, trouble_with(kerberos), kerberos.allow_simple, web)
 
 
@@ -351,5 +351,6 @@ def _identity(runtime: Runtime, rules: IdentityRules | None) -> IdentityService:
         },
         cookie_validity_s=security.cookie_validity_s,
         is_encrypted=runtime.config.server.tls.certificate is not None,
+        asks_for_tickets=bool(security.kerberos.web_principal),
     )
     return IdentityService(rules or configured, secret=runtime.secret, clock=runtime.clock, groups_of=runtime.groups_of)

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 import httpx
 import typer
 
+from shim.cli.tickets import TicketMissingError, TicketShown, asks_for_ticket
 from shim.errors import HeddleError
 from shim.telemetry import escape
 
@@ -74,7 +75,7 @@ class Front:
 
     Args:
         server: Base address, `http://host:port`.
-        user: Sent as `user.name`.
+        user: Sent as `user.name`; a Heddle that asks for tickets goes by the ticket.
         transport: Instead of the network, for tests.
         ca_file: CA of Heddle's certificate, if it is not one of the machine's.
 
@@ -95,6 +96,7 @@ class Front:
             verify=_trusting(ca_file) if ca_file else True,
             transport=transport,
             headers={"Accept": "application/json"},
+            auth=TicketShown(),
         )
 
     def get(self, path: str, **query: str) -> Any:
@@ -121,6 +123,8 @@ class Front:
         parameters = {**query, "user.name": self._user}
         try:
             answer = self._http.request(method, path, params=parameters, json=body)
+        except TicketMissingError as exc:
+            raise FrontError(ExitCode.NOT_ALLOWED, str(exc)) from exc
         except httpx.TimeoutException as exc:
             message = f"{self.server} did not answer within {_TIMEOUT_S:g} s"
             raise FrontError(ExitCode.UNREACHABLE, message) from exc
@@ -135,6 +139,8 @@ class Front:
             raise FrontError(ExitCode.UNREACHABLE, message) from exc
         if answer.is_success:
             return answer.json() if answer.content else {}
+        if asks_for_ticket(answer):
+            raise FrontError(ExitCode.NOT_ALLOWED, f"{self.server} does not take the ticket that was shown")
         complaint = _complaint(answer)
         if complaint is None:
             told = f"{method} {path}: status {answer.status_code}, without a reason"

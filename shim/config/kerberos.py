@@ -16,7 +16,7 @@ SERVICE_PRINCIPAL = rf"{_NAME}/{_NAME}@{_NAME}"
 
 @dataclass(frozen=True, slots=True)
 class KerberosConfig:
-    """Kerberos at the servers of Hadoop RPC for clients and operators. Needs the extra `kerberos`."""
+    """Kerberos for clients and operators, over Hadoop RPC and the web services. Needs the extra `kerberos`."""
 
     principal: str = key(
         "",
@@ -28,6 +28,17 @@ class KerberosConfig:
         ),
     )
     keytab: Path | None = key(None, about=Key("File (mode 0600) with the principal's key."))
+    web_principal: str = key(
+        "",
+        about=Key(
+            "As which service Heddle accepts callers of its web services and pages (SPNEGO): `HTTP` and the name by "
+            "which they call it. Tickets, the cookies that they give, and delegation tokens count then, and "
+            "`user.name` does not. Empty: the web services believe names.",
+            pattern=rf"(HTTP/{_NAME}@{_NAME})?",
+            form='the principal of a web service; write "HTTP/_HOST@REALM"',
+        ),
+    )
+    web_keytab: Path | None = key(None, about=Key("File (mode 0600) with its key; without it, `keytab` has it."))
     realms: tuple[str, ...] = key(
         (),
         about=Key(

@@ -14,13 +14,15 @@ from typing import TypeVar
 
 from shim.ports.clock import Clock
 
-__all__ = ["COOKIE_NAME", "Cookies"]
+__all__ = ["BY_NAME", "BY_TICKET", "COOKIE_NAME", "Cookies"]
 
 K = TypeVar("K")
 V = TypeVar("V")
 
 COOKIE_NAME = "hadoop.auth"
-_TYPE = "simple-dt"
+BY_NAME, BY_TICKET = "simple-dt", "kerberos-dt"
+"""How whom a cookie names was known, as Hadoop's authentication handlers call it."""
+
 _LONGEST = 4096
 _MOST_REMEMBERED = 1024
 _NOT_IN_A_COOKIE = frozenset('";\\,&=')
@@ -34,12 +36,17 @@ class Cookies:
         clock: For the expiry.
         validity_s: How long a cookie is good.
         is_secure: Whether browsers are to send it over TLS only.
+        kind: How the users that it names were known. Cookies of another kind are not good: names that were believed
+            once are not after Kerberos is switched on.
     """
 
-    def __init__(self, secret: bytes, clock: Clock, *, validity_s: float, is_secure: bool = False) -> None:
+    def __init__(
+        self, secret: bytes, clock: Clock, *, validity_s: float, is_secure: bool = False, kind: str = BY_NAME
+    ) -> None:
         self._secret = secret
         self._clock = clock
         self._validity_s = validity_s
+        self._kind = kind
         self._attributes = "Path=/; HttpOnly; SameSite=Strict" + ("; Secure" if is_secure else "")
         self._issued: OrderedDict[tuple[str, int], str] = OrderedDict()
         self._verified: OrderedDict[str, tuple[str, int]] = OrderedDict()
@@ -51,7 +58,7 @@ class Cookies:
         if cookie is None:
             if any(character in _NOT_IN_A_COOKIE or character.isspace() for character in user):
                 return None
-            claim = f"u={user}&p={user}&t={_TYPE}&e={expires_ms}"
+            claim = f"u={user}&p={user}&t={self._kind}&e={expires_ms}"
             cookie = f'{COOKIE_NAME}="{claim}&s={self._signature(claim)}"; {self._attributes}'
             _remember(self._issued, (user, expires_ms), cookie)
         return cookie
@@ -75,7 +82,7 @@ class Cookies:
         if not hmac.compare_digest(signature.encode(), self._signature(claim).encode()):
             return None
         fields = {name: text for name, _, text in (part.partition("=") for part in claim.split("&"))}
-        return fields["u"], int(fields["e"])
+        return (fields["u"], int(fields["e"])) if fields["t"] == self._kind else None
 
     def _signature(self, claim: str) -> str:
         digest = hmac.digest(self._secret, claim.encode("utf-8", "surrogateescape"), hashlib.sha256)

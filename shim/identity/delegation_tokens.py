@@ -187,6 +187,14 @@ class DelegationTokens:
 
     # -- logins ------------------------------------------------------------------------------------------------------
 
+    def verify(self, token_untrusted: TokenProto) -> None:
+        """See whether a whole token was issued here. Whether it is good, `check` says.
+
+        Raises:
+            DelegationTokenError: If it was not, or its time is over.
+        """
+        self._verified(token_untrusted)
+
     def password_of(self, identifier_untrusted: bytes) -> bytes:
         """What a client that holds the token knows. Whether the token is good, `check` says.
 

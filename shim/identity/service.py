@@ -19,7 +19,7 @@ from types import MappingProxyType
 
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, UserError
-from shim.identity.cookies import COOKIE_NAME, Cookies
+from shim.identity.cookies import BY_NAME, BY_TICKET, COOKIE_NAME, Cookies
 from shim.ports.clock import Clock
 
 __all__ = [
@@ -73,6 +73,7 @@ class IdentityRules:
         own_users: Users that Heddle itself is at ResourceManagers, where they may have rights that callers have not.
         cookie_validity_s: How long a cookie is good.
         is_encrypted: Whether the web services are reached by TLS alone.
+        asks_for_tickets: Whether they believe no names: cookies are of those who had a Kerberos ticket.
     """
 
     static_user: str = "dr.who"
@@ -82,6 +83,7 @@ class IdentityRules:
     proxy_users: Mapping[str, ProxyRule] = field(default_factory=lambda: MappingProxyType({}))
     cookie_validity_s: float = 36_000.0
     is_encrypted: bool = False
+    asks_for_tickets: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,13 @@ class IdentityService:
         groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
     ) -> None:
         self._rules = rules
-        self._cookies = Cookies(secret, clock, validity_s=rules.cookie_validity_s, is_secure=rules.is_encrypted)
+        self._cookies = Cookies(
+            secret,
+            clock,
+            validity_s=rules.cookie_validity_s,
+            is_secure=rules.is_encrypted,
+            kind=BY_TICKET if rules.asks_for_tickets else BY_NAME,
+        )
         self._groups_of = groups_of
 
     @property

@@ -9,8 +9,9 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.federation.health import Health
 from shim.federation.poller import PollSchedule, SubClusterPoller
-from shim.identity.service import IdentityRules
+from shim.identity.service import IdentityRules, IdentityService
 from shim.server.rest.cache import CacheLimits
+from shim.server.rest.callers import BelievedCallers, Callers
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
@@ -46,6 +47,7 @@ class ScriptedServer:
         kept: CacheLimits | None = None,
         guarded: Collection[str] = (),
         groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
+        callers: Callable[[IdentityService], Callers] = BelievedCallers,
     ) -> None:
         self.federation = ScriptedFederation(names)
         clock, spans = self.federation.clock, self.federation.spans
@@ -82,6 +84,7 @@ class ScriptedServer:
             report=self.exchanges.append,
             is_shared=not guarded,
             kept=kept or CacheLimits(),
+            callers=callers(self.identity),
         )
         settings, managers = PollSchedule(), made.tools.managers.values()
         self._masters = [SubClusterPoller(manager, self.view, clock, settings) for manager in managers]

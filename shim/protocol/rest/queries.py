@@ -54,7 +54,13 @@ class Claims:
     @property
     def is_about_tokens(self) -> bool:
         """Whether a delegation token is shown or asked for."""
-        return self.delegation is not None or (self.operation or "").upper() in _TOKEN_OPERATIONS
+        return self.delegation is not None or bool(self.token_operation)
+
+    @property
+    def token_operation(self) -> str:
+        """The operation on delegation tokens that is asked for, in upper case; empty for none."""
+        operation = (self.operation or "").upper()
+        return operation if operation in _TOKEN_OPERATIONS else ""
 
     @property
     def is_empty(self) -> bool:

@@ -11,7 +11,9 @@ import json
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from email.utils import formatdate
+from http import HTTPStatus
 
+from shim.identity.cookies import COOKIE_NAME
 from shim.protocol.rest.errors import JavaError, RemoteException, jetty_page, not_found_page
 from shim.protocol.rest.negotiation import FailureForm, NegotiationFailure, Representation, accepts_gzip
 from shim.protocol.rest.xml_writer import json_to_xml
@@ -182,6 +184,14 @@ class AnswerWriter:
             ),
             body.encode("utf-8", "replace"),
         )
+
+    def challenge(self, path: str, *, extra: Headers = ()) -> Answer:
+        """The authentication filter's answer to who has proven nothing; an empty cookie ends a bad one."""
+        reason = "Authentication required"
+        asked: Headers = (("WWW-Authenticate", "Negotiate"), ("Set-Cookie", f"{COOKIE_NAME}=; Path=/; HttpOnly"))
+        body = jetty_page(HTTPStatus.UNAUTHORIZED, reason, path=path, media_type="text/html")
+        content = ("Content-Type", "text/html;charset=iso-8859-1")
+        return Answer(HTTPStatus.UNAUTHORIZED, (*self.opening(), *SAFETY, *asked, content, *extra), body, reason)
 
     def not_negotiated(
         self, failure: NegotiationFailure, *, path: str, extra: Headers = (), cookie: str | None = None

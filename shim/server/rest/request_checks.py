@@ -7,6 +7,7 @@ import re
 import zlib
 from dataclasses import replace
 
+from shim.errors import UserError
 from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.negotiation import (
     NegotiationFailure,
@@ -15,10 +16,11 @@ from shim.protocol.rest.negotiation import (
     negotiate,
     page_failure,
 )
+from shim.protocol.rest.queries import parse_query
 from shim.server.rest.endpoints import Endpoint
 from shim.server.rest.messages import Request
 
-__all__ = ["READS", "inflated", "negotiation_failure", "refuse_other_sites", "representation_of"]
+__all__ = ["READS", "inflated", "names_cluster", "negotiation_failure", "refuse_other_sites", "representation_of"]
 
 READS = frozenset({"GET", "HEAD"})
 """Methods that change nothing."""
@@ -114,3 +116,11 @@ def representation_of(request: Request) -> Representation:
     """What the client reads best; JSON if nothing that there is."""
     chosen = negotiate(request.joined("accept"))
     return chosen if isinstance(chosen, Representation) else Representation.JSON
+
+
+def names_cluster(request: Request) -> bool:
+    """True if `?cluster=` asks for one sub-cluster's own answer."""
+    try:
+        return parse_query(request.query).first("cluster") is not None
+    except UserError:
+        return False  # refused at once

@@ -1,11 +1,15 @@
 """What there is to say of a request: gathered while it is answered, told when it is."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 
 from shim.identity.service import Caller
+from shim.server.rest.messages import Headers, Request
 
-__all__ = ["AuditSink", "RequestRecord", "RequestResponse"]
+__all__ = ["AuditSink", "RequestRecord", "RequestResponse", "client_request_id"]
+
+_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,7 +42,11 @@ AuditSink = Callable[[RequestResponse], None]
 
 @dataclass(slots=True)
 class RequestRecord:
-    """What is learnt of a request while it is answered."""
+    """What is learnt of a request while it is answered.
+
+    Attributes:
+        login: Headers of the answer that are this caller's alone: they are put on last, and never kept.
+    """
 
     request_id: str
     client_request_id: str = ""
@@ -49,6 +57,7 @@ class RequestRecord:
     target: str = ""
     reason: str = ""
     audit: str = ""
+    login: Headers = ()
 
     def told(self, peer: str, status: int, duration_s: float) -> RequestResponse:
         """All of it, when the request is answered."""
@@ -66,3 +75,9 @@ class RequestRecord:
             self.client_request_id,
             self.audit,
         )
+
+
+def client_request_id(request: Request) -> str:
+    """The client's own id of its request, which it may choose at will: never that of a record of Heddle's."""
+    given = request.header("x-request-id")
+    return given if given is not None and _REQUEST_ID.fullmatch(given) else ""

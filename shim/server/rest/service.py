@@ -5,7 +5,6 @@ The order of the steps is that of a ResourceManager's filters: path, identity, m
 
 import asyncio
 import itertools
-import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Protocol
@@ -13,7 +12,7 @@ from typing import Protocol
 from shim.domain.ids import SubClusterId
 from shim.errors import HeddleError, InvariantViolationError, StoreUnavailableError, UnavailableError
 from shim.federation.freshness import Freshness, instant
-from shim.identity.service import COOKIE_NAME, Caller, ForeignTokenError, IdentityService, ImpersonationError
+from shim.identity.service import Caller, ForeignTokenError, IdentityService, ImpersonationError
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.errors import JavaError, RemoteException, remote_exception_of
 from shim.protocol.rest.identifiers import canonical_parameters
@@ -23,6 +22,7 @@ from shim.server.rest.answers import AnswerWriter, zipped
 from shim.server.rest.asgi import completed, rendered_answer
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheLimits, Kept
+from shim.server.rest.callers import BelievedCallers, Callers, LoginRefusedError, TicketDemandedError
 from shim.server.rest.endpoints import BASE, Match, allowed_methods, find, has_broken_escape
 from shim.server.rest.forwarding import answer_of
 from shim.server.rest.kept_answers import KeptAnswers
@@ -32,20 +32,20 @@ from shim.server.rest.request_bodies import LARGE_BYTES, understood
 from shim.server.rest.request_checks import (
     READS,
     inflated,
+    names_cluster,
     negotiation_failure,
     refuse_other_sites,
     representation_of,
 )
-from shim.server.rest.request_records import AuditSink, RequestRecord
+from shim.server.rest.request_records import AuditSink, RequestRecord, client_request_id
 from shim.server.rest.routes import Routes
 from shim.server.rest.wadl import describe
 from shim.server.rest.waiting_applications import WaitingApplications
+from shim.server.rest.web_tokens import TOKEN_OPERATIONS, WebTokens
 from shim.telemetry.slow_turns import SlowTurns
 
 __all__ = ["RestService", "Site"]
 
-_REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
-_COOKIE = re.compile(rf'(?:^|;)\s*{re.escape(COOKIE_NAME)}=("[^"]*"|[^;]*)')
 _SAFE = READS | {"OPTIONS"}
 _LONGEST_REASON = 1000  # characters of what a client sent may be in it
 _MOST_INFLATED = 1024 * 1024
@@ -69,7 +69,7 @@ class RestService:
 
     Args:
         backend: The use cases.
-        identity: Who is calling.
+        identity: What callers may do.
         operations: What Heddle answers itself.
         site: What is not a web service of a ResourceManager.
         report: Told of every answer that was not taken from the cache.
@@ -78,6 +78,8 @@ class RestService:
         max_body_bytes: Largest body after decompression.
         kept: How many answers are kept.
         turns: Told how long each answer held the event loop.
+        callers: Who is calling; None where names are believed.
+        tokens: Delegation tokens for callers with a ticket; None where none are issued over the web.
     """
 
     def __init__(
@@ -93,6 +95,8 @@ class RestService:
         max_body_bytes: int = _MOST_INFLATED,
         kept: CacheLimits = _KEPT,
         turns: SlowTurns | None = None,
+        callers: Callers | None = None,
+        tokens: WebTokens | None = None,
     ) -> None:
         self._backend = backend
         self._identity = identity
@@ -108,6 +112,8 @@ class RestService:
         self._is_shared = is_shared
         self._max_body_bytes = max_body_bytes
         self._turns = turns or SlowTurns()
+        self._callers = callers or BelievedCallers(identity)
+        self._tokens = tokens
 
     # -- answers that are ready --------------------------------------------------------------------------------------
 
@@ -126,17 +132,19 @@ class RestService:
         try:
             query = parse_query(request.query)
             kept = self._kept.find(request, query)
-            return None if kept is None else (kept, self._caller(request, query))
+            return None if kept is None else (kept, self._callers.at_once(request, query))
         except HeddleError:
             return None  # refused on the way that all requests go, where it is reported
 
     def _made_at_once(self, request: Request) -> Sequence[bytes] | None:
         """What needs no waiting is made as any other answer is, but without a task of its own."""
+        if self._callers.may_wait:
+            return None  # a ticket may be shown once: a login that is begun is not begun anew in a task
         match = find(request.raw_path)
         endpoint = match.endpoints.get(request.method) if match is not None else None
         if match is None or endpoint is None or not self._operations.is_at_hand(endpoint.operation, match.parameters):
             return None
-        if _names_cluster(request):
+        if names_cluster(request):
             return None  # one sub-cluster's own answer is never at hand
         try:
             made = completed(self._made(request))
@@ -155,7 +163,7 @@ class RestService:
         return self._kept.as_answer(kept, self._shown_request_id(request), caller.new_cookie)
 
     async def _made(self, request: Request) -> Answer:
-        record = RequestRecord(self._new_request_id(), self._told_request_id(request))
+        record = RequestRecord(self._new_request_id(), client_request_id(request))
         began_s = self._backend.clock.monotonic_s()
         try:
             answer = await self._turns.watch(self._answer(request, record), lambda: f"REST {record.operation}")
@@ -168,6 +176,8 @@ class RestService:
             record.reason = f"{type(exc).__name__}: {exc}"[:_LONGEST_REASON]
             answer = self._error(InvariantViolationError(record.reason), request, record)
         answer = await zipped(answer, request)
+        if record.login:
+            answer = replace(answer, headers=(*answer.headers, *record.login))
         duration_s = self._backend.clock.monotonic_s() - began_s
         self._report(record.told(request.peer, answer.status, duration_s))
         return answer
@@ -177,7 +187,11 @@ class RestService:
             body = b"<h1>Bad Message 400</h1><pre>reason: Bad Request</pre>"
             return Answer(400, (("Content-Type", "text/html;charset=iso-8859-1"),), body, closes=True)
         query = parse_query(request.query)
-        caller = record.caller = self._caller(request, query)
+        login = await self._callers.log_in(request, query)
+        caller, record.login = login.caller, login.headers
+        record.caller = caller
+        if self._tokens is not None and query.claims.token_operation:
+            return await self._token_operation(query.claims.token_operation, request, query, record)
         match = find(request.raw_path)
         if match is not None:
             return await self._resource(request, query, caller, match, record)
@@ -269,16 +283,14 @@ class RestService:
 
     # -- the steps ---------------------------------------------------------------------------------------------------
 
-    def _caller(self, request: Request, query: Query) -> Caller:
-        claims = query.claims
-        cookie = _COOKIE.search(request.joined("cookie"))
-        return self._identity.identify(
-            user_name=claims.user_name,
-            do_as=claims.do_as,
-            cookie=cookie[1] if cookie else None,
-            address=request.peer,
-            has_token=request.header("x-hadoop-delegation-token") is not None or claims.is_about_tokens,
-        )
+    async def _token_operation(self, name: str, request: Request, query: Query, record: RequestRecord) -> Answer:
+        """The authentication filter's own answer, at any path."""
+        assert self._tokens is not None and record.caller is not None  # noqa: S101, PT018 - asked before
+        row = TOKEN_OPERATIONS[name]
+        record.operation, record.audit, record.is_change = f"{row.method} {name}", row.audit, True
+        refuse_other_sites(request, changes=True)
+        body = await self._tokens.run(name, request.method, query, record.caller)
+        return self._writer.raw(body, "application/json", extra=self._own_headers(record))
 
     def _configured(self, named: str) -> SubClusterId:
         """The sub-cluster that `?cluster=` names.
@@ -297,7 +309,9 @@ class RestService:
         cookie = record.caller.new_cookie if record.caller else None
         if isinstance(error, StoreUnavailableError):
             error = UnavailableError(str(error))
-        if isinstance(error, (ImpersonationError, ForeignTokenError)):
+        if isinstance(error, TicketDemandedError):
+            return self._writer.challenge(request.raw_path, extra=own)
+        if isinstance(error, (ImpersonationError, ForeignTokenError, LoginRefusedError)):
             shown = RemoteException(error.http_status, error.java_class, str(error))
             return self._writer.forbidden(shown, extra=own, cookie=cookie)
         shown = remote_exception_of(error)
@@ -312,14 +326,8 @@ class RestService:
     def _new_request_id(self) -> str:
         return f"{self._prefix}-{next(self._numbers):x}"
 
-    @staticmethod
-    def _told_request_id(request: Request) -> str:
-        """The client's own id of its request, which it may choose at will: never that of a record of Heddle's."""
-        given = request.header("x-request-id")
-        return given if given is not None and _REQUEST_ID.fullmatch(given) else ""
-
     def _shown_request_id(self, request: Request) -> str:
-        return self._told_request_id(request) or self._new_request_id()
+        return client_request_id(request) or self._new_request_id()
 
     def _now(self) -> Freshness:
         return Freshness(self._backend.clock.now_s(), self._backend.missing())
@@ -335,10 +343,3 @@ class RestService:
     @staticmethod
     def _missing_header(freshness: Freshness) -> Headers:
         return (("Heddle-Missing", ", ".join(freshness.missing)),) if freshness.missing else ()
-
-
-def _names_cluster(request: Request) -> bool:
-    try:
-        return parse_query(request.query).first("cluster") is not None
-    except HeddleError:
-        return False  # refused at once

@@ -1,0 +1,215 @@
+"""Callers of the web services: names are believed, or proven by a ticket or a token.
+
+Where names are proven, a login answers with the signed cookie, so that a client shows its ticket once and not with
+every request. A delegation token is shown each time and gets no cookie, as it may be cancelled.
+
+Source: `KerberosAuthenticationHandler`, `DelegationTokenAuthenticationHandler`, `AuthenticationFilter` of Hadoop 3.4.2;
+RFC 4559.
+"""
+
+import base64
+import binascii
+import re
+from dataclasses import dataclass, replace
+from typing import Protocol
+
+from shim.errors import UserError
+from shim.identity.delegation_tokens import DelegationTokenError, DelegationTokens
+from shim.identity.principals import ForeignPrincipalError, PrincipalRules
+from shim.identity.service import COOKIE_NAME, Caller, IdentityService
+from shim.protocol.hrpc.sasl import SASLError
+from shim.protocol.rest.queries import Query
+from shim.protocol.rest.token_strings import TokenStringError, decode_token
+from shim.server.rest.messages import Headers, Request
+
+__all__ = [
+    "BelievedCallers",
+    "Callers",
+    "LoginRefusedError",
+    "ProvenCallers",
+    "TicketAcceptor",
+    "TicketDemandedError",
+    "WebLogin",
+]
+
+_COOKIE = re.compile(rf'(?:^|;)\s*{re.escape(COOKIE_NAME)}=("[^"]*"|[^;]*)')
+_TOKEN_HEADER = "x-hadoop-delegation-token"  # noqa: S105 - the name of a header
+_NEGOTIATE = "negotiate"
+_OPEN = frozenset({"/healthz", "/ready"})
+"""For balancers and supervisors, which have no tickets; neither tells anything of applications."""
+
+
+class TicketDemandedError(UserError):
+    """A request of which no one has proven who sent it."""
+
+    http_status = 401
+    java_class = "org.apache.hadoop.security.authentication.client.AuthenticationException"
+
+
+class LoginRefusedError(UserError):
+    """A ticket or a token that proves nothing here."""
+
+    http_status = 403
+    java_class = "org.apache.hadoop.security.authentication.client.AuthenticationException"
+
+
+class TicketAcceptor(Protocol):
+    """Takes tickets; `adapters.kerberos.WebTickets` does."""
+
+    async def accept(self, token: bytes) -> tuple[str, bytes]:
+        """The principal of whoever sent a token, and what to answer; raises `SASLError`."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class WebLogin:
+    """A caller, and what his answer says of the login.
+
+    Attributes:
+        headers: Beside those of every answer.
+    """
+
+    caller: Caller
+    headers: Headers = ()
+
+
+class Callers(Protocol):
+    """Names who sent a request."""
+
+    @property
+    def may_wait(self) -> bool:
+        """True if it may take more than a look at the request."""
+        ...
+
+    def at_once(self, request: Request, query: Query) -> Caller:
+        """The caller as the request alone tells; a `UserError` where that does not suffice."""
+        ...
+
+    async def log_in(self, request: Request, query: Query) -> WebLogin:
+        """The caller, by whatever the request shows; a `UserError` refuses it."""
+        ...
+
+
+class BelievedCallers:
+    """Believes names, as a ResourceManager without Kerberos does; implements `Callers`."""
+
+    may_wait = False
+
+    def __init__(self, identity: IdentityService) -> None:
+        self._identity = identity
+
+    def at_once(self, request: Request, query: Query) -> Caller:
+        """See `IdentityService.identify`."""
+        claims = query.claims
+        return self._identity.identify(
+            user_name=claims.user_name,
+            do_as=claims.do_as,
+            cookie=_cookie_of(request),
+            address=request.peer,
+            has_token=request.header(_TOKEN_HEADER) is not None or claims.is_about_tokens,
+        )
+
+    async def log_in(self, request: Request, query: Query) -> WebLogin:
+        """See `at_once`."""
+        return WebLogin(self.at_once(request, query))
+
+
+class ProvenCallers:
+    """Believes tickets, delegation tokens of Heddle, and the cookies that it gave for tickets; implements `Callers`.
+
+    Args:
+        identity: Who may act for whom.
+        tickets: Takes them.
+        principals: Whose principals are which users.
+        tokens: The same as over RPC.
+    """
+
+    may_wait = True
+
+    def __init__(
+        self,
+        identity: IdentityService,
+        tickets: TicketAcceptor,
+        principals: PrincipalRules,
+        tokens: DelegationTokens,
+    ) -> None:
+        self._identity = identity
+        self._tickets = tickets
+        self._principals = principals
+        self._tokens = tokens
+
+    def at_once(self, request: Request, query: Query) -> Caller:
+        """The caller by his cookie.
+
+        Raises:
+            TicketDemandedError: He has none that is good.
+            ImpersonationError: He may not act for the user that `doAs` names.
+        """
+        cookie = _cookie_of(request)
+        if cookie is None or self._identity.verify_cookie(cookie) is None:
+            raise TicketDemandedError("Authentication required")
+        caller = self._identity.identify(user_name=None, do_as=query.claims.do_as, cookie=cookie, address=request.peer)
+        return replace(caller, has_ticket=True)
+
+    async def log_in(self, request: Request, query: Query) -> WebLogin:
+        """The caller by his cookie, else by a delegation token, else by a ticket.
+
+        Raises:
+            TicketDemandedError: He shows none of them.
+            LoginRefusedError: What he shows is not good.
+            ImpersonationError: He may not act for the user that `doAs` names.
+        """
+        if request.raw_path in _OPEN:
+            return WebLogin(self._identity.anonymous)
+        try:
+            return WebLogin(self.at_once(request, query))
+        except TicketDemandedError:
+            shown = request.header(_TOKEN_HEADER)
+            shown = query.claims.delegation if shown is None else shown
+            if shown is not None:
+                return await self._by_token(shown, request, query)
+            return await self._by_ticket(request, query)
+
+    async def _by_token(self, shown_untrusted: str, request: Request, query: Query) -> WebLogin:
+        try:
+            token = decode_token(shown_untrusted)
+            self._tokens.verify(token)
+            await self._tokens.check(token.identifier)
+        except (TokenStringError, DelegationTokenError) as exc:
+            raise LoginRefusedError(str(exc)) from exc
+        owner = self._tokens.owner_of(token.identifier)
+        caller = self._identity.identify(
+            user_name=owner.user, do_as=query.claims.do_as, cookie=None, address=request.peer
+        )
+        if query.claims.do_as is None:
+            caller = replace(caller, real_user=owner.real_user)  # whose leave to act for the owner was checked at issue
+        return WebLogin(replace(caller, new_cookie=None))
+
+    async def _by_ticket(self, request: Request, query: Query) -> WebLogin:
+        ticket = _ticket_of(request.header("authorization"))
+        try:
+            principal, answer = await self._tickets.accept(ticket)
+            user = self._principals.user_of(principal)
+        except SASLError as exc:
+            raise LoginRefusedError(exc.told) from exc
+        except ForeignPrincipalError as exc:
+            raise LoginRefusedError(str(exc)) from exc
+        caller = self._identity.identify(user_name=user, do_as=query.claims.do_as, cookie=None, address=request.peer)
+        cookie: Headers = () if caller.new_cookie is None else (("Set-Cookie", caller.new_cookie),)
+        proof = ("WWW-Authenticate", f"Negotiate {base64.b64encode(answer).decode()}")
+        return WebLogin(replace(caller, has_ticket=True, new_cookie=None), (proof, *cookie))
+
+
+def _cookie_of(request: Request) -> str | None:
+    found = _COOKIE.search(request.joined("cookie"))
+    return found[1] if found else None
+
+
+def _ticket_of(authorization_untrusted: str | None) -> bytes:
+    scheme, _, text = (authorization_untrusted or "").strip().partition(" ")
+    if scheme.lower() != _NEGOTIATE:
+        raise TicketDemandedError("Authentication required")
+    try:
+        return base64.b64decode(text.strip(), validate=True)
+    except (binascii.Error, ValueError) as exc:
+        raise LoginRefusedError("the header Authorization: Negotiate has no token in base64") from exc

@@ -1,0 +1,128 @@
+"""Callers by cookie, token and ticket: what goes before what, and that a login is nobody else's."""
+
+import asyncio
+import base64
+from functools import partial
+
+import pytest
+
+from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.principals import PrincipalRules
+from shim.identity.service import IdentityRules
+from shim.protocol.hrpc import SASLError
+from shim.protocol.rest.token_strings import encode_token
+from shim.server.rest.callers import ProvenCallers
+from shim.server.rest.messages import Request
+from shim.testing.clock import FakeClock
+from shim.testing.stores import InMemoryTokenStore
+from tests.support.scripted_server import ScriptedServer
+
+METRICS = "/ws/v1/cluster/metrics"
+
+
+class NamedTickets:
+    """Takes a principal for a ticket, once; everything else is none."""
+
+    def __init__(self):
+        self.taken = []
+
+    async def accept(self, token):
+        await asyncio.sleep(0)
+        principal = token.decode("latin-1")
+        if "@" not in principal or principal in self.taken:
+            raise SASLError("keytab /etc/x: no such ticket", told="GSS initiate failed")
+        self.taken.append(principal)
+        return principal, b"proof"
+
+
+@pytest.fixture
+def tickets():
+    return NamedTickets()
+
+
+@pytest.fixture
+def tokens():
+    return DelegationTokens(bytes(32), FakeClock(), InMemoryTokenStore(), needs_ticket=True)
+
+
+@pytest.fixture
+def server(tickets, tokens):
+    return ScriptedServer(
+        rules=IdentityRules(asks_for_tickets=True),
+        callers=partial(ProvenCallers, tickets=tickets, principals=PrincipalRules(frozenset({"TEST"})), tokens=tokens),
+    )
+
+
+def ticket(principal):
+    return f"Negotiate {base64.b64encode(principal.encode()).decode()}"
+
+
+def cookie_of(answer):
+    return dict(answer.headers)["Set-Cookie"].partition(";")[0]
+
+
+async def test_a_login_is_never_in_anothers_answer(server):
+    await server.poll()
+    first = await server.ask("GET", METRICS, authorization=ticket("ada@TEST"))
+    assert {"Set-Cookie", "WWW-Authenticate"} <= {name for name, _ in first.headers}
+    second = await server.ask("GET", METRICS, authorization=ticket("bob@TEST"))
+    assert "u=bob" in cookie_of(second)
+    kept = await server.ask("GET", METRICS, cookie=cookie_of(first))
+    assert kept.status == 200
+    assert not {"Set-Cookie", "WWW-Authenticate"} & {name for name, _ in kept.headers}
+
+
+async def test_what_is_kept_is_given_at_once_to_who_has_a_cookie_and_to_nobody_else(server):
+    await server.poll()
+    cookie = cookie_of(await server.ask("GET", METRICS, authorization=ticket("ada@TEST")))
+
+    def at_once(**headers):
+        shown = (("host", "front:8088"), *headers.items())
+        return server.server.answer_at_once(Request("GET", METRICS, "", shown, b"", "127.0.0.1"))
+
+    assert at_once(cookie=cookie) is not None
+    assert at_once() is None
+    assert at_once(cookie=cookie[:-2]) is None
+    assert at_once(authorization=ticket("bob@TEST")) is None
+
+
+async def test_a_cookie_goes_before_a_ticket_which_is_not_used_up(server, tickets):
+    cookie = cookie_of(await server.ask("GET", METRICS, authorization=ticket("ada@TEST")))
+    await server.ask("GET", METRICS, cookie=cookie, authorization=ticket("bob@TEST"))
+    assert tickets.taken == ["ada@TEST"]
+
+
+async def test_a_token_goes_before_a_ticket(server, tickets, tokens):
+    token = await tokens.issue("ada", "", "", is_proven=True)
+    answer = await server.ask(
+        "GET", METRICS, x_hadoop_delegation_token=encode_token(token), authorization=ticket("bob@TEST")
+    )
+    assert answer.status != 403
+    assert tickets.taken == []
+
+
+async def test_a_token_that_was_got_without_a_ticket_is_none(server, tokens):
+    token = await tokens.issue("ada", "", "", is_proven=False)
+    refused = await server.ask("GET", METRICS, x_hadoop_delegation_token=encode_token(token))
+    assert refused.status == 403
+    assert b"without a Kerberos ticket" in refused.body
+
+
+async def test_a_token_names_who_asked_for_it(server, tokens):
+    token = await tokens.issue("ada", "", "oozie", is_proven=True)
+    shown = encode_token(token)
+    await server.ask("POST", "/ws/v1/cluster/apps/new-application", x_hadoop_delegation_token=shown)
+    caller = server.exchanges[-1].caller
+    assert (caller.user, caller.real_user, caller.has_ticket) == ("ada", "oozie", False)
+
+
+async def test_a_refusal_does_not_tell_of_this_machine(server):
+    refused = await server.ask("GET", METRICS, authorization="Negotiate AAAA")
+    assert refused.status == 403
+    assert b"/etc/x" not in refused.body
+    assert b"GSS initiate failed" in refused.body
+
+
+@pytest.mark.parametrize("principal", ["ada@ELSEWHERE", "ada/a/b@TEST", "@TEST", "ada@TEST@TEST"])
+async def test_foreign_and_odd_principals_are_nobody(server, principal):
+    assert (await server.ask("GET", METRICS, authorization=ticket(principal))).status == 403
