@@ -18,7 +18,7 @@ define pytest
 $(python) -m pytest --color=yes -p tests.support.failure_log --failure-log $(logs)/$(1).failures -m '$(2)' $(3)
 endef
 
-.PHONY: help setup up down test check fmt lint types layers unit figures lab-tests containers test-versions bench lock
+.PHONY: help setup up down test check fmt lint types layers unit figures lab-tests containers test-versions bench man lock
 
 help: ## Show this help
 	@sed -nE 's/^([a-z-]+):.*## (.*)/\1|\2/p' $(MAKEFILE_LIST) | while IFS='|' read -r verb text; do printf '  %-14s %s\n' "$$verb" "$$text"; done
@@ -79,6 +79,9 @@ test-versions: setup ## Tests on each supported Hadoop version: before a release
 
 bench: setup ## Measure Heddle beside a ResourceManager and Hadoop's Router: all, or ONLY=rpc,relay
 	@$(python) -m scripts.bench $(if $(ONLY),--only $(ONLY))
+
+man: setup ## Write the manual page, .heddle/man/heddle.1
+	@$(python) -m scripts.man_page
 
 lock: ## Renew the lock files
 	@uv pip compile pyproject.toml $(lock_flags) --extra postgres --extra plots --extra fast --extra kerberos --group dev -o requirements.lock

@@ -22,6 +22,10 @@ declare -A packages=(
     [kinit]=krb5-user
     # its checker of alert rules and of names of metrics
     [promtool]=prometheus
+    # shells that try their completion, and a strict reader of the manual page
+    [zsh]=zsh
+    [fish]=fish
+    [mandoc]=mandoc
     # its checkers of units
     [systemd-analyze]=systemd
 )

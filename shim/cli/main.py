@@ -6,6 +6,7 @@ import typer
 
 import shim
 from shim.cli import application, cluster, demo, lab, policy, queue, simulate, store
+from shim.cli.completion import completion
 from shim.cli.doctor import doctor
 from shim.cli.front import EXIT_CODES
 from shim.cli.masters import gm, lm
@@ -21,6 +22,7 @@ app = typer.Typer(
     name="heddle",
     help="One YARN ResourceManager in front of many YARN clusters.",
     no_args_is_help=True,
+    add_completion=False,  # `heddle completion` prints scripts that need no Python at each key
     pretty_exceptions_show_locals=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
@@ -39,6 +41,7 @@ app.command(epilog=EXIT_CODES)(usage)
 app.add_typer(lab.app, name="lab")
 app.add_typer(demo.app, name="demo")
 app.add_typer(simulate.app, name="simulate")
+app.command()(completion)
 
 
 def _print_version(*, value: bool) -> None:

@@ -8,8 +8,7 @@ import sys
 from pathlib import Path
 
 import pytest
-import typer.main
-from click.testing import CliRunner
+from typer.testing import CliRunner
 
 from shim.cli.main import app
 from tests.support.confined import filtered_calls
@@ -73,7 +72,7 @@ def test_units_start_verbs_and_options_that_there_are(path):
     for line in service["ExecStart"] + service.get("ExecStartPre", []):
         program, *words = line.replace("%H", "gm-1").replace("%I", "east").split()
         assert program == PROGRAM
-        told = CliRunner().invoke(typer.main.get_command(app), [*words[:-1], "/nowhere/heddle.toml"])
+        told = CliRunner().invoke(app, [*words[:-1], "/nowhere/heddle.toml"])
         assert told.exit_code == 2
         assert "/nowhere/heddle.toml" in told.output, told.output
 
