@@ -11,6 +11,7 @@ from pathlib import Path
 
 from adapters.kerberos.contexts import KerberosInitiator
 from adapters.kerberos.names import with_host
+from adapters.kerberos.web_login import WebProof
 from shim.protocol.hrpc import AuthMethod, QualityOfProtection, SASLInitiator
 from shim.protocol.hrpc.gssapi import GSSAPIClient
 
@@ -48,6 +49,17 @@ class KerberosLogin:
             return await asyncio.get_running_loop().run_in_executor(self._threads, self._prepared, service, host)
 
         return log_in
+
+    async def at_web(self, host: str) -> WebProof:
+        """A login at the web service `HTTP` of a host, for one request; an address stands for the name that it has.
+
+        Raises:
+            SASLError: If there is no ticket to be had.
+        """
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self._web_proof, host)
+
+    def _web_proof(self, host: str) -> WebProof:
+        return WebProof(self._initiator, socket.getfqdn(host))
 
     def close(self) -> None:
         """End the threads; a login under way is not waited for."""

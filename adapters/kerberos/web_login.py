@@ -13,7 +13,7 @@ from pathlib import Path
 from adapters.kerberos.contexts import KerberosAcceptor, KerberosInitiator
 from shim.protocol.hrpc.sasl import SASLError
 
-__all__ = ["WebInitiator", "WebTickets"]
+__all__ = ["WebInitiator", "WebProof", "WebTickets"]
 
 _THREADS = 2
 
@@ -69,4 +69,35 @@ class WebInitiator:
         Raises:
             SASLError: If there is no ticket, and none can be had.
         """
-        return self._initiator.negotiation("HTTP", host).step(b"")
+        return WebProof(self._initiator, host).token
+
+
+class WebProof:
+    """A login at a web service that has to prove who it is, too. It speaks with the KDC, which blocks.
+
+    Args:
+        initiator: Of the tickets.
+        host: Of the service `HTTP@host`.
+
+    Attributes:
+        token: For one request.
+
+    Raises:
+        SASLError: If there is no ticket, and none can be had.
+    """
+
+    def __init__(self, initiator: KerberosInitiator, host: str) -> None:
+        self._context = initiator.negotiation("HTTP", host)
+        self.token = self._context.step(b"")
+
+    def check(self, answer: bytes) -> None:
+        """Take the service's proof.
+
+        Raises:
+            SASLError: It is none.
+        """
+        if not answer:
+            raise SASLError("SPNEGO: the service sent no proof of who it is")
+        self._context.step(answer)
+        if not self._context.is_complete:
+            raise SASLError("SPNEGO: the service does not prove who it is")

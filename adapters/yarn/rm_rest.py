@@ -9,20 +9,20 @@ Sources: `org.apache.hadoop.yarn.server.resourcemanager.webapp.RMWebAppFilter` (
 """
 
 import asyncio
-import ssl
+import base64
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from functools import lru_cache
-from pathlib import Path
-from types import SimpleNamespace
 from urllib.parse import quote, urlsplit
 
 import aiohttp
 import msgspec
+from multidict import CIMultiDictProxy
 from yarl import URL
 
 from adapters.yarn.answers import read_bounded
 from adapters.yarn.errors import FOREIGN_ERRORS, translated
+from adapters.yarn.web_session import RestSettings, Trail, open_session
+from adapters.yarn.web_tickets import TicketSource, WebTicketLogin
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, ResourceManagerError, StandbyError
 from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer, RestRequest
@@ -32,7 +32,6 @@ __all__ = ["RestResourceManager", "RestSettings"]
 
 _INFO = "/ws/v1/cluster/info"
 _CHUNK_BYTES = 256 * 1024
-_IDLE_S = 15.0  # Jetty closes after 60 s: a connection that it may be closing must not carry a submission
 _SAFE_IN_PATH = "%/:@,*"
 _IDENTITY = frozenset({"USER.NAME", "DOAS", "DELEGATION", "OP"})
 """What a ResourceManager's authentication filter acts on, in upper case, as Java compares."""
@@ -44,39 +43,10 @@ _NOT_SENT = frozenset(
 )
 _NOT_PASSED_ON = frozenset(
     {"connection", "content-encoding", "content-length", "keep-alive", "set-cookie", "transfer-encoding"}
+    | {"www-authenticate"}
 )
 _LEAST_STATUS, _LEAST_REDIRECT, _LEAST_ERROR, _MOST_STATUS = 200, 300, 400, 599
 _STANDBY_TEXTS = (b"This is standby RM", b"Can not find any active RM")
-
-
-@dataclass(frozen=True, slots=True)
-class RestSettings:
-    """How a ResourceManager is talked to.
-
-    Attributes:
-        user: Heddle's own user.
-        is_proxy: Whether others' requests go as Heddle's user with `doAs`, which needs `hadoop.proxyuser.USER.*` there;
-            otherwise with `user.name`.
-        connect_timeout_s: For opening a connection, and for asking who is active.
-        timeout_s: For a whole exchange, unless the caller says another.
-        max_answer_bytes: Longest answer, packed and unpacked.
-        connections: Most connections at a time.
-        verify_tls: Whether certificates are checked.
-        ca_file: Certificates to trust instead of the machine's.
-        certificate: Heddle's own, if the ResourceManager asks for one.
-        key_file: With its key.
-    """
-
-    user: str = "heddle"
-    is_proxy: bool = False
-    connect_timeout_s: float = 1.0
-    timeout_s: float = 2.0
-    max_answer_bytes: int = 64 * 1024 * 1024
-    connections: int = 64
-    verify_tls: bool = True
-    ca_file: Path | None = None
-    certificate: Path | None = None
-    key_file: Path | None = None
 
 
 class _Info(msgspec.Struct):
@@ -88,22 +58,24 @@ class _InfoAnswer(msgspec.Struct):
     clusterInfo: _Info  # noqa: N815 - Hadoop's name
 
 
-class _Trail(SimpleNamespace):
-    """What became of a request: whether the head of any attempt was written."""
-
-    was_sent: bool = False
-
-
 class RestResourceManager(ResourceManager):
     """`shim.ports.ResourceManager` over HTTP or HTTPS."""
 
-    def __init__(self, subcluster: SubClusterId, addresses: Sequence[str], settings: RestSettings) -> None:
+    def __init__(
+        self,
+        subcluster: SubClusterId,
+        addresses: Sequence[str],
+        settings: RestSettings,
+        *,
+        tickets: TicketSource | None = None,
+    ) -> None:
         """Remember where to ask; nothing is opened before the first exchange.
 
         Args:
             subcluster: Whose ResourceManager this is.
             addresses: `http://host:port` of each ResourceManager of the sub-cluster.
             settings: How to talk to it.
+            tickets: For web services that ask for them; without it they are not shown any.
 
         Raises:
             ValueError: If there is no address.
@@ -116,6 +88,7 @@ class RestResourceManager(ResourceManager):
         self._active = self._addresses[0]
         self._is_doubtful = False
         self._session: aiohttp.ClientSession | None = None
+        self._tickets = None if tickets is None else WebTicketLogin(subcluster, tickets)
 
     @property
     def subcluster(self) -> SubClusterId:
@@ -129,7 +102,7 @@ class RestResourceManager(ResourceManager):
 
     async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
         """Send a request to the active ResourceManager; see `shim.ports.ResourceManager.forward`."""
-        trail = _Trail()
+        trail = Trail()
         try:
             async with asyncio.timeout(self._settings.timeout_s if timeout_s is None else timeout_s):
                 return await self._exchange(request, trail)
@@ -146,7 +119,7 @@ class RestResourceManager(ResourceManager):
             await self._session.close()
             self._session = None
 
-    async def _exchange(self, request: RestRequest, trail: _Trail) -> RestAnswer:
+    async def _exchange(self, request: RestRequest, trail: Trail) -> RestAnswer:
         """Ask the address that is believed active, then the others as far as the request has not been taken."""
         if self._is_doubtful and len(self._addresses) > 1:
             await self._find_active()
@@ -178,12 +151,35 @@ class RestResourceManager(ResourceManager):
             return standby
         raise failure or StandbyError(self._subcluster, "no ResourceManager is active")
 
-    async def _send(self, address: str, request: RestRequest, trail: _Trail) -> RestAnswer:
-        url = URL(f"{address}{_target(request, self._identity(request.user))}", encoded=True)
+    async def _send(self, address: str, request: RestRequest, trail: Trail) -> RestAnswer:
+        """Ask one address, with a ticket if it wants one."""
+        tickets = self._tickets
+        named = None if tickets is None else tickets.identity(address, request.user, self._settings.user)
+        identity = self._identity(request.user) if named is None else named
+        shown = () if tickets is None else tickets.shown(address)
+        answer, headers = await self._sent(address, request, trail, identity, shown)
+        if tickets is None or not tickets.is_asked(address, answer.status, headers):
+            return answer
+        trail.was_sent = False  # whoever asks for a ticket has not looked at the request
+        proof = await tickets.begin(address)
+        shown = (("Authorization", f"Negotiate {base64.b64encode(proof.token).decode()}"),)
+        identity = tickets.identity(address, request.user, self._settings.user) or ()
+        answer, headers = await self._sent(address, request, trail, identity, shown)
+        if answer.status < _LEAST_ERROR:
+            tickets.end(address, proof, headers, headers.getall("Set-Cookie", ()))
+        elif tickets.is_asked(address, answer.status, headers):
+            raise MalformedAnswerError(self._subcluster, f"{address} does not take Heddle's Kerberos ticket")
+        return answer
+
+    async def _sent(
+        self, address: str, request: RestRequest, trail: Trail, identity: Parameters, shown: Parameters
+    ) -> tuple[RestAnswer, "CIMultiDictProxy[str]"]:
+        """An answer, and its headers as they came."""
+        url = URL(f"{address}{_target(request, identity)}", encoded=True)
         headers = [(name, value) for name, value in request.headers if name.lower() not in _NOT_SENT]
-        headers.append(("Accept-Encoding", "identity"))
+        headers += [("Accept-Encoding", "identity"), *shown]
         try:
-            async with self._open_session().request(
+            async with self._opened().request(
                 request.method,
                 url,
                 headers=headers,
@@ -197,7 +193,7 @@ class RestResourceManager(ResourceManager):
                     limit=self._settings.max_answer_bytes,
                     subcluster=self._subcluster,
                 )
-                return RestAnswer(response.status, _passed_on(response.raw_headers), body)
+                return RestAnswer(response.status, _passed_on(response.raw_headers), body), response.headers
         except TimeoutError as exc:
             if not isinstance(exc, aiohttp.ClientError):
                 raise  # the exchange's own time-out, told where it is set
@@ -231,7 +227,7 @@ class RestResourceManager(ResourceManager):
     async def _ask_whether_active(self, address: str) -> tuple[int, str] | None:
         try:
             async with asyncio.timeout(self._settings.connect_timeout_s):
-                answer = await self._send(address, RestRequest("GET", _INFO), _Trail())
+                answer = await self._send(address, RestRequest("GET", _INFO), Trail())
         except (TimeoutError, ResourceManagerError):
             return None
         info = _read_info(answer)
@@ -249,38 +245,16 @@ class RestResourceManager(ResourceManager):
         named = _origin(answer.header("Location") or "")
         return [address for address in self._addresses if _origin(address) == named]
 
+    def _opened(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            self._session = open_session(self._settings, is_encrypted=self._addresses[0].startswith("https:"))
+        return self._session
+
     def _identity(self, user: str | None) -> tuple[tuple[str, str], ...]:
         own = ("user.name", self._settings.user)
         if user is None or user == self._settings.user:
             return (own,)
         return (own, ("doAs", user)) if self._settings.is_proxy else (("user.name", user),)
-
-    def _open_session(self) -> aiohttp.ClientSession:
-        if self._session is None:
-            connector = aiohttp.TCPConnector(
-                limit=self._settings.connections,
-                keepalive_timeout=_IDLE_S,
-                ssl=_ssl_context(self._settings) if self._addresses[0].startswith("https:") else True,
-            )
-            watch = aiohttp.TraceConfig()
-            watch.on_request_headers_sent.append(_note_sent)
-            self._session = aiohttp.ClientSession(
-                connector=connector,
-                cookie_jar=aiohttp.DummyCookieJar(),
-                auto_decompress=False,
-                timeout=aiohttp.ClientTimeout(total=None, connect=self._settings.connect_timeout_s),
-                headers={"User-Agent": "heddle"},
-                skip_auto_headers=("Content-Type", "Accept"),  # a request says only what the caller said
-                trace_configs=[watch],
-            )
-        return self._session
-
-
-async def _note_sent(
-    session: aiohttp.ClientSession, context: SimpleNamespace, _: aiohttp.TraceRequestHeadersSentParams
-) -> None:
-    del session
-    context.trace_request_ctx.was_sent = True
 
 
 def _target(request: RestRequest, identity: Parameters) -> str:
@@ -334,13 +308,3 @@ def _origin(address: str) -> tuple[str, str]:
     except ValueError:
         return "", ""
     return parts.scheme, parts.netloc.lower()
-
-
-def _ssl_context(settings: RestSettings) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=str(settings.ca_file) if settings.ca_file else None)
-    if settings.certificate is not None:
-        context.load_cert_chain(settings.certificate, settings.key_file)
-    if not settings.verify_tls:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context

@@ -42,9 +42,9 @@ class SubCluster:
     settings: RestSettings
     principal: str = ""
 
-    def connect(self) -> RestResourceManager:
-        """Its ResourceManager; nothing is opened yet."""
-        return RestResourceManager(self.id, self.description.web, self.settings)
+    def connect(self, login: KerberosLogin | None = None) -> RestResourceManager:
+        """Its ResourceManager, which is shown tickets if it asks for them; nothing is opened yet."""
+        return RestResourceManager(self.id, self.description.web, self.settings, tickets=login)
 
     async def read_node_settings(self, web_address: str) -> bytes:
         """The body of `/conf` of one of its NodeManagers.
@@ -138,7 +138,7 @@ def connect(config: Config, login: KerberosLogin | None = None) -> Clusters:
     budget = ConnectionBudget()
     rpcs = _known({each.id: _connect_rpc(each, each.description.client_rpc, login, budget) for each in subclusters})
     admins = _known({each.id: _connect_rpc(each, each.description.admin_rpc, login, budget) for each in subclusters})
-    rests = {each.id: each.connect() for each in subclusters}
+    rests = {each.id: each.connect(login) for each in subclusters}
     return Clusters(
         managers={id_: DualResourceManager(rest, rpcs[id_]) if id_ in rpcs else rest for id_, rest in rests.items()},
         logins=_logins(subclusters, config.poll),
@@ -146,9 +146,16 @@ def connect(config: Config, login: KerberosLogin | None = None) -> Clusters:
         admins=admins,
         descriptions={each.id: each.description for each in subclusters},
         guarded=frozenset(each.id for each in subclusters if each.is_guarded),
-        own_users=frozenset(each.settings.user for each in subclusters if each.settings.is_proxy),
+        own_users=_own_users(config, subclusters),
         read_node_settings={each.id: each.read_node_settings for each in subclusters},
     )
+
+
+def _own_users(config: Config, subclusters: Iterable[SubCluster]) -> frozenset[str]:
+    """Users that Heddle is at ResourceManagers: by its name where that is a proxy user's, and by its principal."""
+    by_ticket = config.security.kerberos.principal.partition("/")[0]
+    named = {each.settings.user for each in subclusters if each.settings.is_proxy}
+    return frozenset(named | ({by_ticket} if by_ticket else set()))
 
 
 def _connect_rpc(

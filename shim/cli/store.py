@@ -116,6 +116,7 @@ def _checked(config: Config, *, offline: bool) -> list[dict[str, Any]]:
 async def _listed(config: Config) -> tuple[dict[SubClusterId, list[ApplicationId]], dict[SubClusterId, str]]:
     """What each cluster lists, and why others do not say."""
     from shim.app.connections import resolve  # noqa: PLC0415 - the other verbs shall not wait for it
+    from shim.app.kerberos import open_login  # noqa: PLC0415 - see above
     from shim.federation.rm_questions import ask_applications  # noqa: PLC0415 - see above
 
     listed: dict[SubClusterId, list[ApplicationId]] = {}
@@ -123,7 +124,7 @@ async def _listed(config: Config) -> tuple[dict[SubClusterId, list[ApplicationId
 
     async def ask(each: Any) -> None:
         subcluster = resolve(each, config.poll)
-        manager = subcluster.connect()
+        manager = subcluster.connect(login)
         try:
             listed[subcluster.id] = list(await ask_applications(manager, (), as_of_s=0.0, timeout_s=_LIST_WITHIN_S))
         except HeddleError as exc:
@@ -131,7 +132,12 @@ async def _listed(config: Config) -> tuple[dict[SubClusterId, list[ApplicationId
         finally:
             await manager.close()
 
-    await asyncio.gather(*(ask(each) for each in config.subclusters))
+    login = open_login(config.security.kerberos)
+    try:
+        await asyncio.gather(*(ask(each) for each in config.subclusters))
+    finally:
+        if login is not None:
+            login.close()
     return listed, silent
 
 

@@ -1,7 +1,11 @@
 """Hadoop's own programs and tickets of a real KDC: the `yarn` command at Heddle, Heddle at a ResourceManager."""
 
+from contextlib import contextmanager
+
+import httpx
 import pytest
 
+from shim.lab.processes import wait_until
 from shim.protocol.proto.messages import (
     ApplicationSubmissionContextProto,
     ContainerLaunchContextProto,
@@ -22,12 +26,13 @@ from tests.support.ticket_calls import by_ticket, calling
 pytestmark = pytest.mark.lab
 
 RM, HEDDLE = f"rm/{LOCALHOST}@{REALM}", f"heddle/{LOCALHOST}@{REALM}"
+HTTP = f"HTTP/{LOCALHOST}@{REALM}"
 ADA, BOB = f"ada@{REALM}", f"bob@{OTHER_REALM}"
 
 
 @pytest.fixture(scope="module")
 def keytabs(kdc):
-    return {principal: kdc.keytab(principal) for principal in (RM, HEDDLE, ADA, BOB)}
+    return {principal: kdc.keytab(principal) for principal in (RM, HEDDLE, HTTP, ADA, BOB)}
 
 
 @pytest.fixture(scope="module")
@@ -106,13 +111,12 @@ def test_nobody_else_is_let_in(client, principal, authentication, told):
     assert told in done.stdout
 
 
-@pytest.fixture(scope="module")
-def before_a_secure_cluster(lab, kdc, keytabs, tmp_path_factory):
+@contextmanager
+def in_front_of_a_secure_cluster(lab, kdc, keytabs, folder, web=None):
     """A Heddle in front of a ResourceManager that believes no names either."""
-    folder = tmp_path_factory.mktemp("secure-cluster")
     with (
         pytest.MonkeyPatch.context() as patch,
-        SecureResourceManager(lab, folder, kdc, RM, keytabs[RM], "heddle") as manager,
+        SecureResourceManager(lab, folder, kdc, RM, keytabs[RM], "heddle", web=web) as manager,
     ):
         for name, value in kdc.environment.items():
             patch.setenv(name, value)
@@ -133,7 +137,13 @@ def before_a_secure_cluster(lab, kdc, keytabs, tmp_path_factory):
             principal = "rm/_HOST@{REALM}"
             """
         with HeddleThread(text) as running:
-            yield running
+            yield running, manager
+
+
+@pytest.fixture(scope="module")
+def before_a_secure_cluster(lab, kdc, keytabs, tmp_path_factory):
+    with in_front_of_a_secure_cluster(lab, kdc, keytabs, tmp_path_factory.mktemp("secure-cluster")) as (running, _):
+        yield running
 
 
 async def test_a_secure_cluster_does_what_who_came_by_ticket_asks(keytabs, before_a_secure_cluster):
@@ -165,3 +175,27 @@ def test_the_yarn_command_and_a_secure_cluster_meet_through_heddle(client, befor
 
     assert "Total number of applications" in ada.yarn("application", "-list", "-appStates", "ALL")
     ada.yarn("rmadmin", "-refreshQueues")
+
+
+def test_web_services_of_a_cluster_that_ask_for_tickets_are_a_full_members(lab, kdc, keytabs, tmp_path):
+    """Polls, a submission, its page, a kill: by Heddle's ticket, in the name of who asked."""
+    apps = "/ws/v1/cluster/apps"
+    with (
+        in_front_of_a_secure_cluster(lab, kdc, keytabs, tmp_path, (HTTP, keytabs[HTTP])) as (running, manager),
+        httpx.Client(base_url=running.url, params={"user.name": "ada"}, trust_env=False, timeout=60) as web,
+    ):
+        assert httpx.get(f"{manager.url}{apps}?user.name=ada", trust_env=False).status_code == 401
+        assert wait_until(lambda: web.get("/ws/v1/cluster/metrics").status_code == 200, timeout_s=60)
+        new = web.post(f"{apps}/new-application").json()["application-id"]
+        context = {
+            "application-id": new,
+            "application-name": "by ticket",
+            "unmanaged-AM": True,
+            "am-container-spec": {"commands": {"command": "sleep 1"}},
+            "resource": {"memory": 128, "vCores": 1},
+        }
+        taken = web.post(apps, json=context)
+        assert taken.status_code == 202, taken.text
+        at_home = web.get(f"{apps}/{new}", params={"cluster": "secure"}).json()["app"]
+        assert (at_home["user"], at_home["name"]) == ("ada", "by ticket")
+        assert web.put(f"{apps}/{new}/state", json={"state": "KILLED"}).status_code in (200, 202)

@@ -1,4 +1,7 @@
-"""A ResourceManager in Kerberos mode, without nodes; its web services are as open as Hadoop leaves them by default."""
+"""A ResourceManager in Kerberos mode, without nodes.
+
+Its web services are as open as Hadoop leaves them by default, or ask for tickets, too.
+"""
 
 import os
 import shutil
@@ -34,13 +37,24 @@ class SecureResourceManager:
         principal: Its own.
         keytab: With its key.
         front: The user that may act for others: Heddle's.
+        web: Principal and keytab of its web services; None where these believe names.
 
     Attributes:
         conf_dir: What clients and Heddle read.
         log: What it printed.
     """
 
-    def __init__(self, lab: Lab, folder: Path, kdc: LocalKDC, principal: str, keytab: Path, front: str) -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        folder: Path,
+        kdc: LocalKDC,
+        principal: str,
+        keytab: Path,
+        front: str,
+        *,
+        web: tuple[str, Path] | None = None,
+    ) -> None:
         like = next(iter(lab.clusters.values()))
         self.conf_dir = folder / "conf"
         self.log = folder / "rm.log"
@@ -70,6 +84,36 @@ class SecureResourceManager:
                 "yarn.node-attribute.fs-store.root-dir": f"file://{folder}/attributes",
             },
         )
+
+        if web is not None:
+            self._ask_for_tickets(folder, *web)
+
+    def _ask_for_tickets(self, folder: Path, principal: str, keytab: Path) -> None:
+        secret = folder / "http-secret"
+        secret.write_text("not a secret of anybody's")
+        http = "hadoop.http.authentication"
+        self._add(
+            "core-site.xml",
+            {
+                "hadoop.http.filter.initializers": "org.apache.hadoop.security.AuthenticationFilterInitializer",
+                f"{http}.type": "kerberos",
+                f"{http}.kerberos.principal": principal,
+                f"{http}.kerberos.keytab": str(keytab),
+                f"{http}.signature.secret.file": str(secret),
+            },
+        )
+        self._add(
+            "yarn-site.xml",
+            {
+                "yarn.resourcemanager.webapp.spnego-principal": principal,
+                "yarn.resourcemanager.webapp.spnego-keytab-file": str(keytab),
+            },
+        )
+
+    @property
+    def url(self) -> str:
+        """Its web services."""
+        return f"http://{self._web}"
 
     def __enter__(self) -> Self:
         command = [
@@ -116,6 +160,8 @@ class SecureResourceManager:
             told = httpx.get(f"http://{self._web}/ws/v1/cluster/info", trust_env=False, timeout=5)
         except httpx.HTTPError:
             return False
+        if told.status_code == 401:
+            return True  # the filter stands before what would tell its state
         return told.status_code == 200 and told.json()["clusterInfo"]["haState"] == "ACTIVE"
 
     def _stop(self) -> None:

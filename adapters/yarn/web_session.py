@@ -1,0 +1,85 @@
+"""Connections to the web services of one sub-cluster: how they are opened, and whether a request went out on one."""
+
+import ssl
+from dataclasses import dataclass
+from pathlib import Path
+from types import SimpleNamespace
+
+import aiohttp
+
+__all__ = ["RestSettings", "Trail", "open_session"]
+
+_IDLE_S = 15.0  # Jetty closes after 60 s: a connection that it may be closing must not carry a submission
+
+
+@dataclass(frozen=True, slots=True)
+class RestSettings:
+    """How a ResourceManager is talked to.
+
+    Attributes:
+        user: Heddle's own user.
+        is_proxy: Whether others' requests go as Heddle's user with `doAs`, which needs `hadoop.proxyuser.USER.*` there;
+            otherwise with `user.name`.
+        connect_timeout_s: For opening a connection, and for asking who is active.
+        timeout_s: For a whole exchange, unless the caller says another.
+        max_answer_bytes: Longest answer, packed and unpacked.
+        connections: Most connections at a time.
+        verify_tls: Whether certificates are checked.
+        ca_file: Certificates to trust instead of the machine's.
+        certificate: Heddle's own, if the ResourceManager asks for one.
+        key_file: With its key.
+    """
+
+    user: str = "heddle"
+    is_proxy: bool = False
+    connect_timeout_s: float = 1.0
+    timeout_s: float = 2.0
+    max_answer_bytes: int = 64 * 1024 * 1024
+    connections: int = 64
+    verify_tls: bool = True
+    ca_file: Path | None = None
+    certificate: Path | None = None
+    key_file: Path | None = None
+
+
+class Trail(SimpleNamespace):
+    """What became of a request: whether the head of any attempt was written."""
+
+    was_sent: bool = False
+
+
+def open_session(settings: RestSettings, *, is_encrypted: bool) -> aiohttp.ClientSession:
+    """A pool of connections, none of them open yet; requests carry a `Trail`."""
+    connector = aiohttp.TCPConnector(
+        limit=settings.connections,
+        keepalive_timeout=_IDLE_S,
+        ssl=_ssl_context(settings) if is_encrypted else True,
+    )
+    watch = aiohttp.TraceConfig()
+    watch.on_request_headers_sent.append(_note_sent)
+    return aiohttp.ClientSession(
+        connector=connector,
+        cookie_jar=aiohttp.DummyCookieJar(),
+        auto_decompress=False,
+        timeout=aiohttp.ClientTimeout(total=None, connect=settings.connect_timeout_s),
+        headers={"User-Agent": "heddle"},
+        skip_auto_headers=("Content-Type", "Accept"),  # a request says only what the caller said
+        trace_configs=[watch],
+    )
+
+
+async def _note_sent(
+    session: aiohttp.ClientSession, context: SimpleNamespace, _: aiohttp.TraceRequestHeadersSentParams
+) -> None:
+    del session
+    context.trace_request_ctx.was_sent = True
+
+
+def _ssl_context(settings: RestSettings) -> ssl.SSLContext:
+    context = ssl.create_default_context(cafile=str(settings.ca_file) if settings.ca_file else None)
+    if settings.certificate is not None:
+        context.load_cert_chain(settings.certificate, settings.key_file)
+    if not settings.verify_tls:
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+    return context
