@@ -21,7 +21,7 @@ __all__ = ["TicketSource", "WebProof", "WebTicketLogin"]
 _UNAUTHORIZED = 401
 _NEGOTIATE = "negotiate"
 _COOKIE = "hadoop.auth="
-_LONGEST_COOKIE = 8192
+_LONGEST_COOKIE = 4096
 
 
 class WebProof(Protocol):

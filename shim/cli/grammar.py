@@ -21,7 +21,7 @@ class Parameter:
 
     Attributes:
         names: All that an option is called, the longest first; empty for an argument.
-        metavar: A placeholder for the value; empty for a flag.
+        metavar: What stands for the value in help; empty for a flag.
         about: Its help.
         choices: Values that it can have, if these are few.
         is_file: Whether its value is a path.

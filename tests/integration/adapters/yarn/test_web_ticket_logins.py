@@ -43,7 +43,8 @@ class Proof:
 class TicketedServer:
     """Asks for a ticket as Hadoop's filter does; its cookie is good until `forget`."""
 
-    def __init__(self, proof=GOOD, *, takes_tickets=True):
+    def __init__(self, proof=GOOD, *, takes_tickets=True, cookie=COOKIE):
+        self.cookie = cookie
         self.good = set()
         self._proof = proof
         self._takes_tickets = takes_tickets
@@ -53,12 +54,12 @@ class TicketedServer:
 
     async def __call__(self, server, writer):
         head = server.requests[-1][0]
-        if COOKIE in head and COOKIE in self.good:
+        if self.cookie in head and self.good:
             await answers()(server, writer)
         elif "Authorization: Negotiate " in head and self._takes_tickets:
-            self.good.add(COOKIE)
+            self.good.add(self.cookie)
             proof = f"Negotiate {self._proof}".strip()
-            headers = (f"WWW-Authenticate: {proof}", f"Set-Cookie: {COOKIE}; Path=/; HttpOnly")
+            headers = (f"WWW-Authenticate: {proof}", f"Set-Cookie: {self.cookie}; Path=/; HttpOnly")
             await answers(headers=headers)(server, writer)
         else:
             headers = ("WWW-Authenticate: Negotiate", "Set-Cookie: hadoop.auth=; Path=/")
@@ -139,3 +140,11 @@ async def test_a_heddle_without_kerberos_hands_the_refusal_on_without_its_challe
     assert answer.status == 401
     assert len(requests) == 1
     assert answer.header("WWW-Authenticate") is None
+
+
+@pytest.mark.parametrize("letters", [4000, 5000])
+async def test_a_cookie_without_end_is_not_kept(letters):
+    tickets = CountedTickets()
+    answer, _ = await sent(TicketedServer(cookie=f"hadoop.auth={'x' * letters}"), tickets, PING, PING)
+    assert answer.status == 200
+    assert tickets.given == (1 if letters == 4000 else 2)
