@@ -81,6 +81,18 @@ if [ ${#missing[@]} -gt 0 ]; then
     fi
 fi
 
+# helm checks the chart; no package of Debian has it, so it is built where Go is (a few minutes, once)
+helm_version=v3.18.6
+if [ "$(cat .heddle/tools/helm.version 2>/dev/null)" != "$helm_version" ] && command -v go >/dev/null; then
+    echo "setup: building helm $helm_version"
+    mkdir -p .heddle/tools
+    if GOBIN="$PWD/.heddle/tools" CGO_ENABLED=0 go install -ldflags='-s -w' "helm.sh/helm/v3/cmd/helm@$helm_version"; then
+        echo "$helm_version" >.heddle/tools/helm.version
+    else
+        echo "setup: helm could not be built; tests of the chart are skipped without it" >&2
+    fi
+fi
+
 python=$(find_python)
 stamp=.venv/.heddle-installed
 wanted=$(sha256sum requirements.lock pyproject.toml)

@@ -41,7 +41,7 @@ class Parameter:
 
     @property
     def is_flag(self) -> bool:
-        """Whether it takes no value."""
+        """True for an option without a value."""
         return not self.metavar
 
 
