@@ -31,11 +31,21 @@ class ExitCode(IntEnum):
     UNAVAILABLE = 5
     NOT_ALLOWED = 6
 
+    @property
+    def meaning(self) -> str:
+        """The code in a few words, as help and docs/errors.md have it."""
+        return _MEANING[self]
 
-EXIT_CODES = (
-    "Exit codes: 0 done, 1 refused or failed, 2 wrong usage, 3 no such thing, 4 Heddle does not answer, "
-    "5 not now (try again), 6 not allowed."
-)
+
+_MEANING = {
+    ExitCode.FAILED: "refused or failed",
+    ExitCode.USAGE: "wrong usage",
+    ExitCode.NOT_FOUND: "no such thing",
+    ExitCode.UNREACHABLE: "Heddle does not answer",
+    ExitCode.UNAVAILABLE: "not now (try again)",
+    ExitCode.NOT_ALLOWED: "not allowed",
+}
+EXIT_CODES = f"Exit codes: 0 done, {', '.join(f'{code.value} {code.meaning}' for code in ExitCode)}."
 
 _CODE_BY_STATUS = {
     401: ExitCode.NOT_ALLOWED,
