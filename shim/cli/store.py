@@ -17,7 +17,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.errors import ConfigError, HeddleError
 
 if TYPE_CHECKING:
-    from shim.store.copies import Copied, StoreFacts
+    from shim.store.copies import Copied, StoreFacts, WentBack
 
 __all__ = ["app", "findings_of"]
 
@@ -28,7 +28,11 @@ _COLUMNS = (("", "level"), ("CHECK", "check"), ("FOUND", "message"))
 _NAMED = 20
 _LIST_WITHIN_S = 10.0
 
-app = typer.Typer(help="The state store: back it up, restore it, check it.", no_args_is_help=True, epilog=_EXIT_CODES)
+app = typer.Typer(
+    help="The state store: back it up, restore it, check it, take it back to an older Heddle's.",
+    no_args_is_help=True,
+    epilog=_EXIT_CODES,
+)
 
 ConfigFile = Annotated[
     Path, typer.Option("--config", "-c", envvar="HEDDLE_CONFIG", help="TOML file; see docs/configuration.md")
@@ -77,6 +81,26 @@ def restore(
 
 
 @app.command(epilog=_EXIT_CODES)
+def downgrade(
+    revision: Annotated[
+        str, typer.Argument(help="Newest that the older Heddle knows; see docs/operations.md", metavar="REVISION")
+    ],
+    *,
+    dry_run: DryRun = False,
+    config: ConfigFile = _DEFAULT,
+    output: Output = OutputFormat.TABLE,
+) -> None:
+    """Take the store's tables back, so that an older Heddle takes them. Stop every Heddle, and make a backup, before.
+
+    Submissions and homes stay. What only newer tables hold is dropped: docs/operations.md tells what that is. It is
+    done whole or not at all.
+    """
+    from shim.store.copies import copying_of  # noqa: PLC0415 - the other verbs shall not wait for it
+
+    _copy(config, lambda url: copying_of(url).go_back(revision, dry_run=dry_run), output, is_dry=dry_run)
+
+
+@app.command(epilog=_EXIT_CODES)
 def check(
     *,
     offline: Annotated[bool, typer.Option("--offline", help="Ask no cluster what it lists")] = False,
@@ -96,7 +120,7 @@ def check(
         raise typer.Exit(ExitCode.FAILED)
 
 
-def _copy(config: Path, work: "Callable[[str], Copied]", output: OutputFormat, *, is_dry: bool) -> None:
+def _copy(config: Path, work: "Callable[[str], Copied | WentBack]", output: OutputFormat, *, is_dry: bool) -> None:
     try:
         done = work(load(config, os.environ).store.url)
     except ConfigError as exc:
@@ -151,7 +175,9 @@ def findings_of(facts: "StoreFacts", silent: Mapping[SubClusterId, str]) -> list
         _row(
             "ok" if is_known else "error",
             "revision",
-            f"{facts.revision}{upgrade}" if is_known else f"{facts.revision} is of a newer Heddle: use that",
+            f"{facts.revision}{upgrade}"
+            if is_known
+            else f"{facts.revision} is of a newer Heddle: use that (this one knows {HEAD})",
         ),
         _row("error" if facts.damage else "ok", "integrity", facts.damage or "whole"),
         _row(

@@ -4,12 +4,12 @@ from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from shim.errors import ConfigError
-from shim.store.copies.copying import Copied, Copying, StoreHeldError
+from shim.store.copies.copying import Copied, Copying, StoreHeldError, WentBack
 from shim.store.copies.looking import StoreFacts, look
 from shim.store.copies.postgresql import PostgreSQLCopying
 from shim.store.copies.sqlite import SQLiteCopying
 
-__all__ = ["Copied", "Copying", "StoreFacts", "StoreHeldError", "copying_of", "look"]
+__all__ = ["Copied", "Copying", "StoreFacts", "StoreHeldError", "WentBack", "copying_of", "look"]
 
 
 def copying_of(url: str) -> Copying:

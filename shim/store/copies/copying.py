@@ -15,7 +15,7 @@ from shim.errors import ConflictError, StoreUnavailableError
 from shim.store.schema import upgrade
 from shim.store.sql_history_store import mark_restored
 
-__all__ = ["Copied", "Copying", "StoreHeldError", "new_file", "prepare_restored"]
+__all__ = ["Copied", "Copying", "StoreHeldError", "WentBack", "new_file", "prepare_restored"]
 
 
 class StoreHeldError(ConflictError):
@@ -40,6 +40,20 @@ class Copied:
     kept: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class WentBack:
+    """Tables that were taken back to an older revision, or would be.
+
+    Attributes:
+        revision: Before.
+        target: After.
+    """
+
+    store: str
+    revision: str
+    target: str
+
+
 class Copying(Protocol):
     """Takes and puts back copies of one store."""
 
@@ -58,6 +72,15 @@ class Copying(Protocol):
         Raises:
             StoreHeldError: A Heddle holds the store; or there is one, and `force` is not set.
             StoreUnavailableError: The copy is none, is damaged or of a newer Heddle, or cannot be put there.
+        """
+        ...
+
+    def go_back(self, revision: str, *, dry_run: bool) -> WentBack:
+        """Take the tables back to an older revision, all of the way or not at all.
+
+        Raises:
+            StoreHeldError: A Heddle holds the store.
+            StoreUnavailableError: There is none, or it cannot go back to that revision.
         """
         ...
 

@@ -16,9 +16,9 @@ from sqlalchemy.exc import SQLAlchemyError
 from sqlalchemy.ext.asyncio import create_async_engine
 
 from shim.errors import StoreUnavailableError
-from shim.store.copies.copying import Copied, StoreHeldError, new_file, prepare_restored
+from shim.store.copies.copying import Copied, StoreHeldError, WentBack, new_file, prepare_restored
 from shim.store.pooled import SESSION_NAME
-from shim.store.schema import HEAD, revision_of
+from shim.store.schema import HEAD, downgrade, revision_of
 from shim.store.tables import metadata
 
 __all__ = ["PostgreSQLCopying"]
@@ -83,6 +83,16 @@ class PostgreSQLCopying:
             raise
         return Copied(str(file), self._shown, submissions, HEAD, size, f"schema {kept}" if kept else "")
 
+    def go_back(self, revision: str, *, dry_run: bool) -> WentBack:
+        """See `Copying`."""
+        now = self._revision_when_free()
+        if now is None:
+            raise StoreHeldError(f"{self._shown} is in use: stop every Heddle that uses it")
+        if not now:
+            raise StoreUnavailableError(f"{self._shown} holds no store")
+        self._write(partial(_go_back, revision=revision, dry_run=dry_run))
+        return WentBack(self._shown, now, revision)
+
     def _database(self) -> tuple[str, ...]:
         named = (("host", self._url.host), ("port", self._url.port), ("username", self._url.username))
         return (*(f"--{name}={value}" for name, value in named if value), f"--dbname={self._url.database}")
@@ -127,6 +137,12 @@ class PostgreSQLCopying:
             raise StoreUnavailableError(f"{self._shown} does not answer: {type(exc).__name__}") from exc
         finally:
             await engine.dispose()
+
+
+def _go_back(connection: Connection, *, revision: str, dry_run: bool) -> None:
+    downgrade(connection, revision)
+    if dry_run:
+        connection.rollback()
 
 
 def _nothing(_connection: Connection) -> None:

@@ -10,11 +10,12 @@ from pathlib import Path
 
 from sqlalchemy import create_engine
 from sqlalchemy.engine import URL
+from sqlalchemy.exc import SQLAlchemyError
 
 from shim.errors import StoreUnavailableError
-from shim.store.copies.copying import Copied, StoreHeldError, new_file, prepare_restored
+from shim.store.copies.copying import Copied, StoreHeldError, WentBack, new_file, prepare_restored
 from shim.store.private_files import make_private
-from shim.store.schema import HEAD, known_revisions
+from shim.store.schema import HEAD, downgrade, known_revisions
 
 __all__ = ["SQLiteCopying"]
 
@@ -67,6 +68,16 @@ class SQLiteCopying:
             _copy_key(file, self._store)
             size = self._store.stat().st_size
             return Copied(str(file), str(self._store), submissions, HEAD, size, kept if is_replaced else "")
+
+    def go_back(self, revision: str, *, dry_run: bool) -> WentBack:
+        """See `Copying`."""
+        with _translated(self._store):
+            if not self._store.is_file():
+                raise StoreUnavailableError(f"there is no store {self._store}")
+            _, now = _examined(self._store)
+            self._refuse_if_held()
+            _go_back(self._store, revision, dry_run=dry_run)
+            return WentBack(str(self._store), now, revision)
 
     def _told(self, source: Path, target: str) -> Copied:
         submissions, revision = _examined(source)
@@ -125,6 +136,19 @@ def _prepared(file: Path) -> int:
     try:
         with engine.begin() as connection:
             return prepare_restored(connection)
+    finally:
+        engine.dispose()
+
+
+def _go_back(file: Path, revision: str, *, dry_run: bool) -> None:
+    engine = create_engine(URL.create("sqlite", database=str(file)))
+    try:
+        with engine.connect() as connection:
+            connection.exec_driver_sql("BEGIN IMMEDIATE")  # the driver begins none for changes of tables
+            downgrade(connection, revision)
+            connection.rollback() if dry_run else connection.commit()
+    except SQLAlchemyError as exc:
+        raise StoreUnavailableError(f"{file} cannot go back to {revision}, and is as it was: {exc}") from exc
     finally:
         engine.dispose()
 

@@ -104,3 +104,14 @@ def test_what_is_found_is_told(changed, level, told):
 
 def test_a_store_in_order_has_no_error():
     assert {row["level"] for row in findings_of(IN_ORDER, {})} == {"ok"}
+
+
+def test_tables_go_back_and_the_verb_tells_from_where(run, tmp_path):
+    a_store(tmp_path)
+    dry = run("downgrade", "0013", "--dry-run", "-o", "json")
+    assert (dry.exit_code, json.loads(dry.stdout)["done"]) == (0, False)
+    done = json.loads(run("downgrade", "0013", "-o", "json").stdout)
+    assert (done["done"], done["revision"], done["target"]) == (True, HEAD, "0013")
+    again = run("downgrade", "0013")
+    assert again.exit_code == ExitCode.FAILED
+    assert "is at revision 0013, and cannot go back to 0013" in again.stderr

@@ -19,3 +19,8 @@ def upgrade() -> None:
         sa.Column("fence", sa.BigInteger, nullable=False),
         sa.Column("ends_at_s", sa.Double, nullable=False),
     )
+
+
+def downgrade() -> None:
+    """Drop the table of leases: masters ask for them again."""
+    op.drop_table("leases")

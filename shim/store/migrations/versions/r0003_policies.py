@@ -19,3 +19,8 @@ def upgrade() -> None:
         sa.Column("applied_at_ms", sa.BigInteger, nullable=False),
         sa.Column("note", sa.Text, nullable=False),
     )
+
+
+def downgrade() -> None:
+    """Drop the policies that were applied: the configuration's holds."""
+    op.drop_table("policies")

@@ -37,3 +37,10 @@ def upgrade() -> None:
         *_key(sa.Column("container", sa.Text, primary_key=True)),
         sa.Column("subcluster", sa.String(63), nullable=False),
     )
+
+
+def downgrade() -> None:
+    """Drop what is known of applications that span."""
+    op.drop_table("span_containers")
+    op.drop_table("span_attempts")
+    op.drop_table("span_sessions")

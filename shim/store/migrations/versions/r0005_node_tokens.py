@@ -12,3 +12,8 @@ depends_on = None
 def upgrade() -> None:
     """Make room for them beside the sessions."""
     op.add_column("span_sessions", sa.Column("sealed_node_tokens", sa.LargeBinary))
+
+
+def downgrade() -> None:
+    """Drop the tokens of nodes."""
+    op.drop_column("span_sessions", "sealed_node_tokens")

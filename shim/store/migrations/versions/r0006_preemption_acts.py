@@ -35,3 +35,9 @@ def upgrade() -> None:
         sa.Column("stage", sa.String(16), primary_key=True),
         sa.Column("acts", sa.BigInteger, nullable=False),
     )
+
+
+def downgrade() -> None:
+    """Drop acts of preemption and their counts."""
+    op.drop_table("preemption_counts")
+    op.drop_table("preemption_acts")

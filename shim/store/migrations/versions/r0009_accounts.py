@@ -37,3 +37,10 @@ def upgrade() -> None:
         sa.Column("as_of_ms", sa.BigInteger, nullable=False),
     )
     op.create_index("ix_usage_parts_ended_at_ms", "usage_parts", ["ended_at_ms"])
+
+
+def downgrade() -> None:
+    """Drop the accounts, and what was noted of answers."""
+    op.drop_table("usage_parts")
+    op.drop_column("span_containers", "answer")
+    op.drop_column("span_attempts", "registrations")

@@ -18,3 +18,10 @@ def upgrade() -> None:
     )
     op.add_column("federation", sa.Column("restored_at_ms", sa.BigInteger))
     op.add_column("federation", sa.Column("lineage", sa.Text))
+
+
+def downgrade() -> None:
+    """Drop the epochs, and the mark of a restore."""
+    op.drop_column("federation", "lineage")
+    op.drop_column("federation", "restored_at_ms")
+    op.drop_table("id_epochs")

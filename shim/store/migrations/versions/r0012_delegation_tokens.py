@@ -20,3 +20,8 @@ def upgrade() -> None:
     )
     op.create_index("ix_delegation_tokens_owner", "delegation_tokens", ["owner"])
     op.create_index("ix_delegation_tokens_good_until_ms", "delegation_tokens", ["good_until_ms"])
+
+
+def downgrade() -> None:
+    """Drop the delegation tokens: their holders log in again."""
+    op.drop_table("delegation_tokens")

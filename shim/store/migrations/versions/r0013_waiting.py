@@ -20,3 +20,9 @@ def upgrade() -> None:
         sa.Column("asks", sa.JSON, nullable=False),
     )
     op.create_index("ix_ask_decisions_at_ms", "ask_decisions", ["at_ms"])
+
+
+def downgrade() -> None:
+    """Drop the decisions on asks, and that applications waited."""
+    op.drop_table("ask_decisions")
+    op.drop_column("submissions", "waited")

@@ -23,3 +23,8 @@ def upgrade() -> None:
         sa.Column("reason", sa.Text, nullable=False),
         sa.Column("home_started_on_ms", sa.BigInteger, nullable=False),
     )
+
+
+def downgrade() -> None:
+    """Drop the failures: they are counted anew."""
+    op.drop_table("delivery_failures")
