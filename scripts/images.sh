@@ -50,6 +50,7 @@ heddle() {
         exit 1
     }
     .venv/bin/python -m zipfile -e "$work"/wheel/*.whl "$work/heddle/site"
+    .venv/bin/python -m scripts.sbom "$work/heddle/site" "$work/heddle/site/sbom.cdx.json"
     find "$work/heddle" -exec touch --no-dereference --date=@0 {} +
     build heddle "$work/heddle"
 }

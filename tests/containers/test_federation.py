@@ -1,6 +1,7 @@
 """Everything of docker/compose.yaml together: work goes in at Heddle and comes out of both clusters."""
 
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -63,6 +64,15 @@ def test_heddle_needs_no_root_no_capability_and_no_place_to_write(federation, he
     assert "CapEff:\t0000000000000000" in federation.run("heddle", "cat", "/proc/1/status")
     tried = federation.run("heddle", "sh", "-c", "touch /opt/heddle/new /etc/new 2>&1 || true")
     assert tried.count("Read-only file system") == 2
+
+
+def test_the_image_lists_its_packages(federation, heddle):
+    bill = json.loads(federation.run("heddle", "cat", "/opt/heddle/sbom.cdx.json"))
+    listed = {each["name"] for each in bill["components"]}
+    code = "import importlib.metadata as m; print(*(d.metadata['Name'] for d in m.distributions(path=['/opt/heddle'])))"
+    found = {re.sub("[-_.]+", "-", name).lower() for name in federation.run("heddle", "python3", "-c", code).split()}
+    assert listed == found - {"heddle-yarn"}
+    assert {"aiohttp", "asyncpg", "sqlalchemy"} <= listed
 
 
 def test_work_is_done_on_both_clusters_and_counted_rightly(finished):

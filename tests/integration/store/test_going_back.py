@@ -12,18 +12,20 @@ from alembic import command
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
 from alembic.migration import MigrationContext
-from sqlalchemy import Connection, inspect
+from sqlalchemy import Connection, inspect, make_url
 
 from shim.errors import StoreUnavailableError
 from shim.store import open_state_store, sql_state_store
 from shim.store.copies import StoreHeldError, WentBack, copying_of
+from shim.store.group_commit import GroupCommitExecutor
+from shim.store.pooled import PooledExecutor
 from shim.store.schema import HEAD, MIGRATIONS, known_revisions, revision_of
 from shim.store.tables import metadata
 from shim.testing.builders import a_record
 
 OLDER = sorted(known_revisions() - {HEAD})
 BEFORE = OLDER[-1]
-WRITERS, EACH = 4, 40
+WRITERS, AFTER = 4, 20
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
@@ -68,7 +70,13 @@ def differences(connection: Connection) -> list[object]:
 
 async def on(url: str, work, *, commit: bool = False) -> Any:
     """Do something to the tables as they are: nothing is upgraded."""
-    executor = sql_state_store._executor(url)
+    parsed = make_url(url)
+    is_file = parsed.get_backend_name() == "sqlite"
+    executor = (
+        GroupCommitExecutor(Path(str(parsed.database)))
+        if is_file
+        else PooledExecutor(parsed.set(drivername="postgresql+asyncpg"))
+    )
     try:
         return await (executor.write(work) if commit else executor.read(work))
     finally:
@@ -153,26 +161,31 @@ async def test_an_upgrade_beside_a_heddle_that_writes_loses_no_submission(url, m
         as_it_was.setattr(sql_state_store, "upgrade", lambda _: None)
         older = await open_state_store(url)
     assert await on(url, revision_of) == BEFORE
-    half = asyncio.Event()
+    begun, upgraded, written = asyncio.Event(), asyncio.Event(), {1}
 
     async def write(store, first: int) -> None:
-        for sequence in range(first, first + EACH):
+        """Insert until some were acknowledged after the upgrade."""
+        after, sequence = 0, first
+        while after < AFTER:
             await store.insert_intent(a_record(sequence))
-            if sequence == 1000 + EACH // 4:
-                half.set()
+            written.add(sequence)
+            begun.set()
+            after += upgraded.is_set()
+            sequence += 1
 
-    load = [asyncio.create_task(write(older, 1000 * number)) for number in range(1, WRITERS + 1)]
-    await half.wait()
+    load = [asyncio.create_task(write(older, 10_000 * number)) for number in range(1, WRITERS + 1)]
+    await begun.wait()
     newer = await open_state_store(url)
-    assert not all(task.done() for task in load)
-    await asyncio.gather(*load, write(newer, 9000))
+    before = len(written)
+    upgraded.set()
+    await asyncio.gather(*load, write(newer, 90_000))
+    assert before > 1
     await older.close()
     await newer.close()
-    expected = {1} | {1000 * number + each for number in (*range(1, WRITERS + 1), 9) for each in range(EACH)}
-    assert await sequences(url) == sorted(expected)
+    assert await sequences(url) == sorted(written)
     assert await on(url, differences) == []
     await go_back(url, BEFORE)
-    assert await sequences(url) == sorted(expected)
+    assert await sequences(url) == sorted(written)
 
 
 async def test_no_store_is_no_store_to_take_back(tmp_path):
