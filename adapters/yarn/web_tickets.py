@@ -16,7 +16,7 @@ from shim.errors import MalformedAnswerError, NeverReachedError
 from shim.ports.resource_manager import Parameters
 from shim.protocol.hrpc.sasl import SASLError
 
-__all__ = ["TicketSource", "WebProof", "WebTicketLogin"]
+__all__ = ["TicketSource", "TicketProof", "WebTicketLogin"]
 
 _UNAUTHORIZED = 401
 _NEGOTIATE = "negotiate"
@@ -24,7 +24,7 @@ _COOKIE = "hadoop.auth="
 _LONGEST_COOKIE = 4096
 
 
-class WebProof(Protocol):
+class TicketProof(Protocol):
     """One login: what to show, and whether the server's answer proves who it is; `adapters.kerberos.WebProof` does."""
 
     token: bytes
@@ -35,9 +35,9 @@ class WebProof(Protocol):
 
 
 class TicketSource(Protocol):
-    """Where tickets come from; `adapters.kerberos.KerberosLogin` is one."""
+    """A source of tickets; `adapters.kerberos.KerberosLogin` is one."""
 
-    async def at_web(self, host: str) -> WebProof:
+    async def at_web(self, host: str) -> TicketProof:
         """A login at `HTTP@host`; raises `SASLError` if there is no ticket to be had."""
         ...
 
@@ -68,7 +68,7 @@ class WebTicketLogin:
         return (("Cookie", cookie),) if cookie is not None else ()
 
     def is_asked(self, address: str, status: int, headers: Mapping[str, str]) -> bool:
-        """Whether an answer asks for a ticket."""
+        """True for an answer that asks for a ticket."""
         asked = headers.get("WWW-Authenticate", "").strip().lower()
         is_asked = status == _UNAUTHORIZED and asked.partition(" ")[0] == _NEGOTIATE
         if is_asked:
@@ -76,7 +76,7 @@ class WebTicketLogin:
             self._cookies.pop(address, None)
         return is_asked
 
-    async def begin(self, address: str) -> WebProof:
+    async def begin(self, address: str) -> TicketProof:
         """A login at an address.
 
         Raises:
@@ -87,7 +87,7 @@ class WebTicketLogin:
         except SASLError as exc:
             raise NeverReachedError(self._subcluster, f"{address} asks for a Kerberos ticket: {exc}") from exc
 
-    def end(self, address: str, proof: WebProof, headers: Mapping[str, str], cookies: Iterable[str]) -> None:
+    def end(self, address: str, proof: TicketProof, headers: Mapping[str, str], cookies: Iterable[str]) -> None:
         """Take the answer to a login: the server's proof, and the cookie.
 
         Raises:

@@ -8,22 +8,16 @@ from typing import Protocol
 
 import structlog
 
-from shim.domain.ids import SubClusterId
-from shim.errors import HeddleError, NeverReachedError, NoAnswerError, ResourceManagerError, UserError
+from shim.errors import HeddleError, ResourceManagerError, UserError
 from shim.ports.attempt_calls import ALLOCATE, FINISH, REGISTER, AttemptCalls
-from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
+from shim.ports.resource_manager_rpc import RPCAnswer
 from shim.protocol.hrpc import (
-    Answer,
-    AnswerReceived,
     Call,
-    CallerContext,
     CallReceived,
-    ClientConnection,
     ConnectionEnded,
     ContextReceived,
     Failure,
     JavaClass,
-    Request,
     ServerConnection,
     ServerEvent,
     method_of,
@@ -31,14 +25,14 @@ from shim.protocol.hrpc import (
 )
 from shim.protocol.hrpc.call_scanner import CallScanner
 from shim.protocol.proto import APPLICATION_MASTER
+from shim.server.rpc.attempt_limits import refusal_of_size, shortened
+from shim.server.rpc.own_login import OwnLogin
 
-__all__ = ["Ends", "InterceptingRelay", "OwnLogin", "SessionMeter", "Traffic", "TransparentRelay", "Wrapped"]
+__all__ = ["Ends", "InterceptingRelay", "SessionMeter", "Traffic", "TransparentRelay", "Wrapped"]
 
 _LOG = structlog.get_logger("heddle.relay")
 _PROTOCOLS = {APPLICATION_MASTER.name: APPLICATION_MASTER}
-_CALL_IDS = 1 << 31
-_MOST_BYTES = 1024 * 1024
-"""Largest request of an attempt whose calls are read: 8,000 resource requests have 600 kB."""
+_WRAPPED_PER_TURN = 1024 * 1024
 
 
 class SessionMeter(Protocol):
@@ -135,73 +129,6 @@ class Wrapped(TransparentRelay):
         self._meter.added(time.perf_counter() - began_s)
 
 
-class OwnLogin:
-    """Implements `HomeSession`: calls over the login that was passed through.
-
-    Args:
-        above: The login's end towards the home, settled.
-        home: Whose scheduler it is.
-        send: Sends to it.
-    """
-
-    def __init__(self, above: ClientConnection, home: SubClusterId, send: Callable[[bytes], None]) -> None:
-        self._above = above
-        self._home = home
-        self._send = send
-        self._pending: dict[int, asyncio.Future[Answer]] = {}
-        self._next_call_id = 0
-        self._has_ended = False
-        self.caller_context: CallerContext | None = None
-
-    @property
-    def is_open(self) -> bool:
-        """Whether a call may still be made."""
-        return not self._has_ended
-
-    async def call(self, method: str, payload: bytes) -> RPCAnswer:
-        """See `HomeSession.call`."""
-        if self._has_ended:
-            raise NeverReachedError(self._home, "the ApplicationMaster's connection has ended")
-        call_id = self._next_call_id
-        self._next_call_id = (call_id + 1) % _CALL_IDS
-        waiting: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
-        self._pending[call_id] = waiting
-        request = Request(APPLICATION_MASTER.name, method, payload)
-        self._above.call(request, call_id=call_id, caller_context=self.caller_context)
-        self._send(self._above.data_to_send())
-        try:
-            answer = await waiting
-        finally:
-            self._pending.pop(call_id, None)
-        if answer.failure is None:
-            return RPCAnswer(answer.payload_untrusted)
-        return RPCAnswer(b"", RPCRefusal(answer.failure.java_class, answer.failure.message))
-
-    def forward(self, frame: bytes) -> None:
-        """Pass a frame of the ApplicationMaster on."""
-        self._above.forward(frame)
-        self._send(self._above.data_to_send())
-
-    def receive(self, data: bytes) -> bool:
-        """Take what the home sent; False if it ends here."""
-        for event in self._above.receive(data):
-            if isinstance(event, AnswerReceived):
-                waiting = self._pending.get(event.answer.call_id)
-                if waiting is not None and not waiting.done():
-                    waiting.set_result(event.answer)
-            elif isinstance(event, ConnectionEnded):
-                _LOG.info("home ended an attempt's login", home=self._home, reason=event.reason)
-                return False
-        return True
-
-    def end(self) -> None:
-        """Whoever waits hears that no answer comes."""
-        self._has_ended = True
-        for waiting in self._pending.values():
-            if not waiting.done():
-                waiting.set_exception(NoAnswerError(self._home, "the connection broke during a call"))
-
-
 class InterceptingRelay:
     """Each call goes to `AttemptCalls`, one after the other; answers go back under the call's own id.
 
@@ -233,6 +160,8 @@ class InterceptingRelay:
         self._waiting: deque[Call] = deque()
         self._worker: asyncio.Task[None] | None = None
         self._is_turn_due = False
+        self._is_flush_due = False
+        self._is_over = False
         self._has_ended = False
         self._methods: Mapping[str, Callable[[bytes], Awaitable[RPCAnswer]]] = {
             REGISTER: calls.register,
@@ -269,7 +198,7 @@ class InterceptingRelay:
     def from_home(self, data: bytes) -> None:
         """Read its answers."""
         if not self._own.receive(data):
-            self._ends.close()
+            self._close()
 
     def end(self) -> None:
         """What is under way is given up: the ApplicationMaster repeats it."""
@@ -291,8 +220,7 @@ class InterceptingRelay:
                 self._own.forward(event.frame)
             case ConnectionEnded(_, reason):
                 _LOG.info("an ApplicationMaster broke the protocol", reason=reason)
-                self._flush()
-                self._ends.close()
+                self._close()
             case _:
                 """Pings: the home is pinged by nobody, its answers come in time."""
 
@@ -307,7 +235,7 @@ class InterceptingRelay:
                 self._answer(call, await self._ask(call))
         except ResourceManagerError as exc:
             _LOG.info("an attempt's home went away during a call", reason=str(exc))
-            self._ends.close()
+            self._close()
         finally:
             self._worker = None
 
@@ -315,15 +243,15 @@ class InterceptingRelay:
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
             return method
-        size = len(call.payload_untrusted or b"")  # looked at before it is decoded: that takes as long as it is large
-        too_large = Failure(JavaClass.YARN, f"the request has {size} bytes: at most {_MOST_BYTES} are taken")
-        request = too_large if size > _MOST_BYTES else request_of(call, method)
+        payload = call.payload_untrusted or b""
+        too_large = refusal_of_size(method.name, len(payload))
+        request = Failure(JavaClass.YARN, too_large) if too_large else request_of(call, method)
         if isinstance(request, Failure):
             return request
         self._meter.called(method.name)
         self._own.caller_context = call.caller_context
         try:
-            answer = await self._methods[method.name](call.payload_untrusted or b"")
+            answer = await self._methods[method.name](shortened(method.name, payload, request))
         except ResourceManagerError:
             raise
         except UserError as exc:
@@ -343,7 +271,27 @@ class InterceptingRelay:
             self._below.answer(call, answer)
         self._flush()
 
+    def _close(self) -> None:
+        """End both transports, once everything that waits has been written."""
+        self._is_over = True
+        self._flush()
+
     def _flush(self) -> None:
-        data = self._below.data_to_send()
+        """Write what waits; of what a security layer has to work for, a piece a turn."""
+        data = self._below.data_to_send(_WRAPPED_PER_TURN)
         if data:
             self._ends.to_master(data)
+        if self._below.has_to_send:
+            self._flush_soon()
+        elif self._is_over:
+            self._ends.close()
+
+    def _flush_soon(self) -> None:
+        if not self._is_flush_due:
+            self._is_flush_due = True
+            asyncio.get_running_loop().call_soon(self._next_flush)
+
+    def _next_flush(self) -> None:
+        self._is_flush_due = False
+        if not self._has_ended:
+            self._flush()
