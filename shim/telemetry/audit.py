@@ -1,17 +1,13 @@
 """One line for each call that changes something: who, for whom, from where, what, and how it ended."""
 
 import datetime as dt
-import logging
-import logging.handlers
-import os
 from dataclasses import dataclass, fields
-from io import TextIOWrapper
 from pathlib import Path
 
-import msgspec
 import structlog
 
 from shim.ports.clock import Clock
+from shim.telemetry.audit_file import AuditFile
 from shim.telemetry.redaction import escape, redact
 
 __all__ = ["AuditEntry", "AuditTrail"]
@@ -53,22 +49,13 @@ class AuditEntry:
 _FIELDS = tuple(field.name for field in fields(AuditEntry))
 
 
-class _PrivateFile(logging.handlers.WatchedFileHandler):
-    """Notices when the file was rotated away, and opens the new one; both are their owner's alone."""
-
-    def _open(self) -> TextIOWrapper:
-        opened = super()._open()
-        os.fchmod(opened.fileno(), 0o600)
-        return opened
-
-
 class AuditTrail:
-    """Where audit lines go: a file of their own, which is only ever appended to, or the log."""
+    """Where audit lines go: a file of their own, where they are a chain of hashes, or the log."""
 
     def __init__(self, clock: Clock, file: Path | None = None) -> None:
         self._clock = clock
         self._log = structlog.get_logger("heddle.audit").bind()  # once: to find the settings costs as much as a line
-        self._file = None if file is None else _PrivateFile(file, encoding="utf-8")
+        self._file = None if file is None else AuditFile(file)
 
     def record(self, entry: AuditEntry) -> None:
         """Write one line."""
@@ -78,8 +65,10 @@ class AuditTrail:
             return
         said = {name: escape(value) if isinstance(value, str) else value for name, value in said.items()}
         time = dt.datetime.fromtimestamp(self._clock.now_s(), dt.UTC).isoformat()
-        line = msgspec.json.encode(redact({"time": time, **said})).decode()
-        self._file.handle(logging.LogRecord("heddle.audit", logging.INFO, "", 0, line, None, None))
+        try:
+            self._file.append(redact({"time": time, **said}))
+        except OSError as exc:
+            self._log.error("audit line not written to its file", error=str(exc), **said)
 
     def close(self) -> None:
         """Give up the file."""

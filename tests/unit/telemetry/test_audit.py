@@ -1,5 +1,6 @@
 import json
 import stat
+from pathlib import Path
 
 import structlog
 from structlog.testing import capture_logs
@@ -37,7 +38,7 @@ def test_a_line_in_a_file_tells_everything_on_one_line(tmp_path):
     assert line["time"] == "2026-01-01T00:00:00+00:00"
     assert (line["real_user"], line["effective_user"]) == ("knox", "ada")
     assert line["reason"] == "not hers\\nforged"
-    assert set(line) == {"time", *AuditEntry.__slots__}
+    assert set(line) == {"time", *AuditEntry.__slots__, "chain", "number", "previous"}
 
 
 def test_a_file_is_appended_to_and_only_its_owner_reads_it(tmp_path):
@@ -65,3 +66,13 @@ def test_without_a_file_it_is_a_line_of_the_log():
     with capture_logs() as lines:
         AuditTrail(StoppedClock()).record(ENTRY)
     assert [(line["event"], line["effective_user"], line["status"]) for line in lines] == [("audit", "ada", 403)]
+
+
+def test_a_file_that_cannot_be_written_loses_no_line(monkeypatch):
+    structlog.reset_defaults()
+    with capture_logs() as lines:
+        trail = AuditTrail(StoppedClock(), Path("/dev/full"))
+        trail.record(ENTRY)
+        trail.close()
+    (line,) = [each for each in lines if each["event"] == "audit line not written to its file"]
+    assert (line["effective_user"], line["status"]) == ("ada", 403)
