@@ -16,7 +16,7 @@ from shim.errors import MalformedAnswerError, NeverReachedError
 from shim.ports.resource_manager import Parameters
 from shim.protocol.hrpc.sasl import SASLError
 
-__all__ = ["TicketSource", "TicketProof", "WebTicketLogin"]
+__all__ = ["TicketProof", "TicketSource", "WebTicketLogin"]
 
 _UNAUTHORIZED = 401
 _NEGOTIATE = "negotiate"

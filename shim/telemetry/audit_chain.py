@@ -108,7 +108,7 @@ def verify(lines: Iterable[tuple[str, bytes]], expected: Sequence[ChainHead] = (
 
 @dataclass(slots=True)
 class _Looked:
-    """What was seen so far."""
+    """Lines seen so far."""
 
     kept: dict[tuple[str, int], ChainHead]
     chains: dict[str, ChainSummary] = field(default_factory=dict)

@@ -23,7 +23,7 @@ _NUMBER_DIGITS = 20
 
 
 def head_file_of(file: Path) -> Path:
-    """Where the head of a file's chain is."""
+    """The file with the head of an audit file's chain."""
     return file.with_name(f"{file.name}.head")
 
 
