@@ -12,7 +12,9 @@ from shim.errors import BadRequestError
 from shim.scheduling.policy import WORKLOAD_FACTS, World
 from shim.scheduling.registry import policy_for
 from shim.simulation.policy_runs import RunFigures, run_policy
-from shim.simulation.policy_runs.workloads import KINDS_OF_JOBS, jobs_of_kind, swim_jobs
+from shim.simulation.policy_runs.query_jobs import tpch_jobs
+from shim.simulation.policy_runs.variants import VARIANTS
+from shim.simulation.policy_runs.workloads import KINDS_OF_JOBS, Maker, jobs_of_kind, swim_jobs
 
 __all__ = ["EPILOG", "policies"]
 
@@ -23,7 +25,12 @@ heddle simulate policies --kind data --compare fifo,fair,delay --jobs 300 --load
 
 heddle simulate policies --swim FB-2009_samples_24_times_1hr_0.tsv --compare fair,delay --jobs 500
 
-The policies are those of `heddle policy kinds`; docs/policies.md has a table of each.
+heddle simulate policies --tpch tpch_dags_full.json.gz --compare fair,jockey,jockey-once --jobs 20 --nodes 60
+
+The policies are those of `heddle policy kinds`; docs/policies.md has a table of each. Besides, for comparison:
+jockey-amdahl (no simulated runs), jockey-once (first allocation kept), jockey-15 (15 containers for each deadline).
+
+PROMISED is what jobs with deadlines could count on, as a multiple of what they worked.
 """
 _COLUMNS = (
     ("POLICY", "policy"),
@@ -37,11 +44,16 @@ _COLUMNS = (
     ("RACK %", "rack_local"),
     ("MET", "met"),
     ("MISSED", "missed"),
+    ("PROMISED", "promised"),
 )
 _MOST_JOBS = 100_000
 
 Kind = Annotated[str, typer.Option(help=f"What jobs are like: {', '.join(KINDS_OF_JOBS)}", metavar="KIND")]
 Swim = Annotated[Path | None, typer.Option(help="A file of SWIM's traces instead; places of blocks are drawn")]
+Tpch = Annotated[
+    Path | None,
+    typer.Option(help="A file of TPC-H graphs (Decima's) instead: queries with deadlines beside other work"),
+]
 Jobs = Annotated[int, typer.Option(help="How many jobs", min=1, max=_MOST_JOBS)]
 Nodes = Annotated[int, typer.Option(help="How many nodes, twenty in each rack", min=1, max=20_000)]
 Load = Annotated[
@@ -54,6 +66,7 @@ def policies(
     compare: options.Compare = "fifo,fair,delay",
     kind: Kind = "data",
     swim: Swim = None,
+    tpch: Tpch = None,
     jobs: Jobs = 200,
     nodes: Nodes = 100,
     load: Load = 0.9,
@@ -67,10 +80,10 @@ def policies(
     """
     try:
         names = options.names_in(compare)
-        chosen = [policy_for(name, World.DIRECT, WORKLOAD_FACTS) for name in names]
+        chosen = [VARIANTS.get(name) or policy_for(name, World.DIRECT, WORKLOAD_FACTS) for name in names]
         rows: list[dict[str, Any]] = []
         for each in range(seed, seed + seeds):
-            drawn, site = swim_jobs(swim, each, jobs, nodes) if swim else jobs_of_kind(kind)(each, jobs, nodes, load)
+            drawn, site = _drawn(kind, swim, tpch)(each, jobs, nodes, load)
             rows += [_row(policy.name, each, run_policy(drawn, site, policy)) for policy in chosen]
     except (BadRequestError, OSError) as error:
         fail(f"heddle simulate policies: {error}", ExitCode.USAGE)
@@ -78,6 +91,15 @@ def policies(
         print_figures([{key: str(value) for key, value in row.items()} for row in rows], _COLUMNS)
     else:
         print_rows(rows, (), output)
+
+
+def _drawn(kind: str, swim: Path | None, tpch: Path | None) -> Maker:
+    """Find what draws the jobs: a file that is named, else a kind."""
+    if swim is not None:
+        return lambda seed, jobs, nodes, _: swim_jobs(swim, seed, jobs, nodes)
+    if tpch is not None:
+        return lambda seed, jobs, nodes, load: tpch_jobs(tpch, seed, jobs, nodes, load)
+    return jobs_of_kind(kind)
 
 
 def _row(name: str, seed: int, figures: RunFigures) -> dict[str, Any]:
@@ -93,4 +115,5 @@ def _row(name: str, seed: int, figures: RunFigures) -> dict[str, Any]:
         "rack_local": round(100 * figures.rack_local, 1),
         "met": figures.met,
         "missed": figures.missed,
+        "promised": round(figures.promised, 2),
     }

@@ -8,6 +8,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from shim.scheduling.completion_table import JobForecast
+
 __all__ = ["NOTHING_KNOWN", "Knowledge", "StageOutline"]
 
 
@@ -35,10 +37,12 @@ class Knowledge:
     Attributes:
         graphs: Stages of a job, by the job's row.
         finished: Ended tasks of each stage of a job, by the job's row.
+        forecasts: What former runs of a job of its kind tell, by the job's row.
     """
 
     graphs: Mapping[int, tuple[StageOutline, ...]] = field(default_factory=lambda: MappingProxyType({}))
     finished: Mapping[int, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
+    forecasts: Mapping[int, JobForecast] = field(default_factory=lambda: MappingProxyType({}))
 
 
 NOTHING_KNOWN = Knowledge()

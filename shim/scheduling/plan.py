@@ -6,8 +6,9 @@ somebody reads them.
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import Enum
+from types import MappingProxyType
 from typing import NamedTuple
 
 from shim.domain.messages import Need, Rank
@@ -201,6 +202,7 @@ class Plan:
         declined: Numbers of offers that are left, or used only partly.
         used_offers: How many offers something is granted on.
         turns: The order; empty when nothing could be placed at all, so that none was needed.
+        shares: Containers that a job may count on, by its row; empty where no policy promises any.
         objective: What a solver maximised, and `bound` the most that is possible; None where nothing is maximised.
     """
 
@@ -211,6 +213,7 @@ class Plan:
     declined: Sequence[int] = ()
     used_offers: int = 0
     turns: Sequence[Turn] = ()
+    shares: Mapping[int, int] = field(default_factory=lambda: MappingProxyType({}))
     made_by: MadeBy = MadeBy.GREEDY
     objective: float | None = None
     bound: float | None = None

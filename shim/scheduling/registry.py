@@ -12,6 +12,7 @@ from shim.scheduling.policies.fewest_tasks import FEWEST_TASKS
 from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policies.graphene import GRAPHENE
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
+from shim.scheduling.policies.jockey import JOCKEY
 from shim.scheduling.policies.learnt_work import LEARNT_WORK
 from shim.scheduling.policies.megha import MEGHA
 from shim.scheduling.policies.quincy import QUINCY
@@ -80,6 +81,7 @@ KINDS: Mapping[str, PolicyKind] = MappingProxyType(
                     GRAPHENE,
                     QUINCY,
                     TETRISCHED,
+                    JOCKEY,
                 ),
             ),
             *_WITHOUT_A_CYCLE,

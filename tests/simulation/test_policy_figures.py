@@ -7,6 +7,7 @@ import pytest
 from shim.scheduling.policy import WORKLOAD_FACTS, World
 from shim.scheduling.registry import policy_for
 from shim.simulation.policy_runs import RunFigures, run_policy
+from shim.simulation.policy_runs.variants import VARIANTS
 from shim.simulation.policy_runs.workloads import KINDS_OF_JOBS
 
 SEEDS = [1, 2, 3]
@@ -15,7 +16,7 @@ SEEDS = [1, 2, 3]
 @cache
 def figures(policy: str, kind: str, seed: int, n_jobs: int = 120, n_nodes: int = 50, load: float = 1.1) -> RunFigures:
     jobs, site = KINDS_OF_JOBS[kind](seed, n_jobs, n_nodes, load)
-    return run_policy(jobs, site, policy_for(policy, World.DIRECT, WORKLOAD_FACTS))
+    return run_policy(jobs, site, VARIANTS.get(policy) or policy_for(policy, World.DIRECT, WORKLOAD_FACTS))
 
 
 @pytest.mark.parametrize("seed", SEEDS)
@@ -49,3 +50,10 @@ def test_quincy_moves_less_data_than_first_come_first_served():
 def test_tetrisched_misses_fewer_deadlines_than_first_come_first_served():
     missed = {each: figures(each, "deadlines", 2, 25, 10, 1.1).missed for each in ("fifo", "tetrisched")}
     assert missed["tetrisched"] < missed["fifo"]
+
+
+def test_jockey_misses_fewer_deadlines_than_a_first_guess_a_fixed_share_or_fair_shares():
+    names = ("jockey", "jockey-once", "jockey-15", "fair")
+    missed = [sum(figures(each, "queries", seed, 20, 60, 0.8).missed for seed in SEEDS) for each in names]
+    assert missed == sorted(missed)
+    assert missed[0] < 0.5 * missed[2]

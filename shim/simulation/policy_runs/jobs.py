@@ -6,6 +6,7 @@ from functools import cached_property
 
 import numpy as np
 
+from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.snapshot import IntArray
 
 __all__ = ["ModelledSite", "PolicyJob", "StageTasks"]
@@ -38,12 +39,19 @@ class PolicyJob:
 
     Attributes:
         deadline_s: Absolute; infinite for none.
+        forecast: What former runs of such a job tell; None for a job that never ran.
     """
 
     arrival_s: float
     stages: tuple[StageTasks, ...]
     deadline_s: float = math.inf
     queue: int = -1
+    forecast: JobForecast | None = None
+
+    @property
+    def work_s(self) -> float:
+        """Time of all tasks, at their data."""
+        return sum(sum(stage.durations_s) for stage in self.stages)
 
     @property
     def n_tasks(self) -> int:

@@ -21,6 +21,8 @@ class RunFigures:
         met: Jobs with a deadline that met it; `missed` likewise.
         makespan_s: When the last job ended.
         busy: Part of the capacity of the scarcest resource that was in use, over the run.
+        promised_s: Containers that jobs could count on, times seconds; 0 for a policy that promises none.
+        promised_work_s: Run time of the tasks of the jobs with a deadline that ended.
         solver_plans: Plans that a solver made.
     """
 
@@ -32,6 +34,8 @@ class RunFigures:
     missed: int = 0
     makespan_s: float = 0.0
     busy: float = 0.0
+    promised_s: float = 0.0
+    promised_work_s: float = 0.0
     solver_plans: int = 0
 
     @property
@@ -43,6 +47,11 @@ class RunFigures:
     def rack_local(self) -> float:
         """Part that started at it or in its rack."""
         return (self.starts[0] + self.starts[1]) / max(1, sum(self.starts))
+
+    @property
+    def promised(self) -> float:
+        """Promised containers as a multiple of what the jobs with deadlines worked."""
+        return self.promised_s / self.promised_work_s if self.promised_work_s else 0.0
 
     @property
     def mean_s(self) -> float:

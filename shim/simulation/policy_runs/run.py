@@ -102,6 +102,7 @@ class _Run:
         self._starts = 0
         self._state = CycleState(seeded(1, "policy"))
         self._next_s, self._looks_at = -math.inf, math.inf
+        self._shares: dict[int, tuple[int, float]] = {}
         self._used, self._since_s, self._used_s = np.zeros(len(site.capacity)), 0.0, np.zeros(len(site.capacity))
         self.figures = RunFigures(np.full(len(jobs), np.nan))
         for number, job in enumerate(jobs):
@@ -183,7 +184,9 @@ class _Run:
             del self._running[number]
             self.figures.response_s[number] = self.engine.now_s - self._jobs[number].arrival_s
             self.figures.makespan_s = self.engine.now_s
+            self._promise(job.row, 0)
             if math.isfinite(self._jobs[number].deadline_s):
+                self.figures.promised_work_s += self._jobs[number].work_s
                 is_late = self.engine.now_s > self._jobs[number].deadline_s + 1e-9
                 self.figures.missed += is_late
                 self.figures.met += not is_late
@@ -205,11 +208,20 @@ class _Run:
         self.figures.solver_plans += plan.made_by is not MadeBy.GREEDY
         for grant in plan.grants:
             self._start(grant)
+        for row, count in plan.shares.items():
+            self._promise(row, count)
         looks = [hold.until_s for hold in plan.holds if hold.until_s is not None]
         if looks and self._by_row:
             next_s = max(min(looks), self._next_s)
             self._looks_at = next_s
             self.engine.at(next_s, self._cycle, next_s)
+
+    def _promise(self, row: int, count: int) -> None:
+        """A job may count on so many containers from now on."""
+        before, since_s = self._shares.pop(row, (0, 0.0))
+        self.figures.promised_s += before * (self.engine.now_s - since_s)
+        if count:
+            self._shares[row] = (count, self.engine.now_s)
 
     def _snapshot(self) -> Snapshot:
         if self._policy.ordering.learns_durations and not self._table.is_idle:
@@ -245,7 +257,10 @@ class _Run:
             for number, job in self._running.items()
         }
         finished = {job.row: tuple(job.finished) for job in self._running.values()}
-        return Knowledge(graphs, finished)
+        forecasts = {
+            job.row: told for number, job in self._running.items() if (told := self._jobs[number].forecast) is not None
+        }
+        return Knowledge(graphs, finished, forecasts)
 
     def _start(self, grant: Grant) -> None:
         stage = self._by_row.get(grant.request)

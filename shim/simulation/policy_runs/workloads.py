@@ -14,8 +14,18 @@ from types import MappingProxyType
 from shim.errors import BadRequestError
 from shim.simulation.engine import seeded
 from shim.simulation.policy_runs.jobs import ModelledSite, PolicyJob, StageTasks
+from shim.simulation.policy_runs.query_jobs import drawn_queries
 
-__all__ = ["KINDS_OF_JOBS", "data_jobs", "deadline_jobs", "graph_jobs", "jobs_of_kind", "swim_jobs", "vector_jobs"]
+__all__ = [
+    "KINDS_OF_JOBS",
+    "Maker",
+    "data_jobs",
+    "deadline_jobs",
+    "graph_jobs",
+    "jobs_of_kind",
+    "swim_jobs",
+    "vector_jobs",
+]
 
 _STATED_LN = 0.3
 _REPLICAS = 3
@@ -130,15 +140,21 @@ def deadline_jobs(seed: int, n_jobs: int, n_nodes: int, load: float) -> tuple[li
     return jobs, ModelledSite(n_nodes, (1,))
 
 
-_Maker = Callable[[int, int, int, float], tuple[list[PolicyJob], ModelledSite]]
+Maker = Callable[[int, int, int, float], tuple[list[PolicyJob], ModelledSite]]
 
-KINDS_OF_JOBS: Mapping[str, _Maker] = MappingProxyType(
-    {"data": data_jobs, "vectors": vector_jobs, "graphs": graph_jobs, "deadlines": deadline_jobs}
+KINDS_OF_JOBS: Mapping[str, Maker] = MappingProxyType(
+    {
+        "data": data_jobs,
+        "vectors": vector_jobs,
+        "graphs": graph_jobs,
+        "deadlines": deadline_jobs,
+        "queries": drawn_queries,
+    }
 )
 """By name: from a seed, a number of jobs, a number of nodes and a load to jobs and the site that they run on."""
 
 
-def jobs_of_kind(kind: str) -> _Maker:
+def jobs_of_kind(kind: str) -> Maker:
     """Find the function that draws jobs of a kind.
 
     Raises:

@@ -1,0 +1,143 @@
+"""Jockey: each job with a deadline may count on as many containers as its deadline takes, and on no more.
+
+Once in a control period the least allocation is looked for that ends the job in time, by what former runs say of jobs
+that have come so far (`completion_table.py`). A job that is ahead gives back. Who has least slack goes first; then come
+jobs without a deadline, and what is left over goes to anybody.
+
+Source: Ferguson et al., EuroSys 2012.
+"""
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from shim.scheduling.completion_table import JobForecast
+from shim.scheduling.deadline_control import DeadlineControl, DeadlineRules, raw_allocation, smoothed
+from shim.scheduling.former_runs import FormerStage
+from shim.scheduling.job_table import Column
+from shim.scheduling.open_room import OpenRoom
+from shim.scheduling.orderings import fewest_running
+from shim.scheduling.plan import Plan, Reason, ReasonCode, Turn
+from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy
+from shim.scheduling.snapshot import RequestColumn, RequestTime, Snapshot
+
+__all__ = ["JOCKEY", "JockeyRules", "jockey"]
+
+_BACKED = Reason(ReasonCode.POLICY, (("text", "its deadline takes it"),))
+_SPARE = Reason(ReasonCode.POLICY, (("text", "nobody else could use this room"),))
+_CONTROLS = "allocations of jobs"
+
+
+@dataclass(frozen=True, slots=True)
+class JockeyRules:
+    """What the policy steers by.
+
+    Attributes:
+        control: Constants of the loop.
+        uses_table: Whether C(p, a) is used; else Amdahl's estimate.
+        adapts: Whether the first allocation is ever changed.
+        fixed: Containers for each job with a deadline, whatever it needs; 0 for as many as its deadline takes.
+    """
+
+    control: DeadlineRules = field(default_factory=DeadlineRules)
+    uses_table: bool = True
+    adapts: bool = True
+    fixed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class _Kernel:
+    rules: JockeyRules
+
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
+        controls = self._controls(snapshot, memory, turns)
+        room, spent = OpenRoom(snapshot), dict[int, int]()
+        rows = defaultdict[int, list[int]](list)
+        for turn in turns:
+            rows[int(snapshot.requests.numbers[RequestColumn.JOB, turn.request])].append(turn.request)
+        for job in sorted(controls, key=lambda job: (controls[job].slack_s, controls[job].allocation, job)):
+            spent[job] = int(snapshot.jobs[Column.RUNNING, job])
+            for row in rows[job]:
+                most = max(0, controls[job].containers - spent[job])
+                spent[job] += self._fill(room, row, min(most, room.left(row)), _BACKED)
+        for has_deadline, reason in ((False, Reason(ReasonCode.ROOM)), (True, _SPARE)):
+            for job in rows:
+                for row in rows[job] if (job in controls) is has_deadline else ():
+                    self._fill(room, row, room.left(row), reason)
+        shares = {job: control.containers for job, control in controls.items()}
+        for job in controls:
+            text = f"its deadline takes {shares[job]} containers, and others wait"
+            for row in rows[job]:
+                room.hold(row, Reason(ReasonCode.POLICY, (("text", text),)), controls[job].until_s)
+        return replace(room.plan(), shares=shares)
+
+    def _fill(self, room: OpenRoom, row: int, count: int, reason: Reason) -> int:
+        return room.fill(row, np.flatnonzero(room.slots(row)), count, reason) if count and room.has_room(row) else 0
+
+    def _controls(
+        self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]
+    ) -> dict[int, DeadlineControl]:
+        """Allocations of the jobs with deadlines; those whose control period is over are computed anew."""
+        before = memory.get(_CONTROLS)
+        known: dict[int, DeadlineControl] = before if isinstance(before, dict) else {}
+        waiting = {int(snapshot.requests.numbers[RequestColumn.JOB, turn.request]): turn.request for turn in turns}
+        found = {job: known[job] for job in known if job in snapshot.knowledge.finished}
+        for job, row in waiting.items():
+            arrived_s, deadline_s = snapshot.jobs[[Column.ARRIVED_S, Column.DEADLINE_S], job].tolist()
+            last = found.pop(job, None)
+            if last is not None and last.arrived_s != arrived_s:
+                last = None  # another job of the same row
+            if last is not None and not (self.rules.adapts and snapshot.now_s >= last.until_s):
+                found[job] = last
+            elif deadline_s > arrived_s and (forecast := _forecast(snapshot, job, row)) is not None:
+                found[job] = self._steer(snapshot, job, forecast, last)
+        memory[_CONTROLS] = found
+        return found
+
+    def _steer(
+        self, snapshot: Snapshot, job: int, forecast: JobForecast, last: DeadlineControl | None
+    ) -> DeadlineControl:
+        rules = self.rules.control
+        arrived_s, deadline_s = snapshot.jobs[[Column.ARRIVED_S, Column.DEADLINE_S], job].tolist()
+        unit_s, elapsed_s = (deadline_s - arrived_s) / rules.periods, snapshot.now_s - arrived_s
+        finished = snapshot.knowledge.finished.get(job, (int(snapshot.jobs[Column.FINISHED, job]),))
+        progress, parts = forecast.progress(finished)
+        progress = progress if last is None else max(progress, last.progress)
+        model = forecast if self.rules.uses_table else replace(forecast, table=None)
+        grid, left_s = model.left_s(progress, parts, max(1, int(snapshot.jobs[Column.TASKS, job])))
+        raw = self.rules.fixed or raw_allocation(grid, left_s, elapsed_s, deadline_s - arrived_s, rules, unit_s)
+        allocation = smoothed(None if last is None else last.allocation, raw, rules.hysteresis)
+        expected_s = rules.slack * float(np.interp(allocation, grid, left_s))
+        return DeadlineControl(
+            arrived_s, allocation, progress, snapshot.now_s + unit_s, deadline_s - snapshot.now_s - expected_s
+        )
+
+
+def _forecast(snapshot: Snapshot, job: int, row: int) -> JobForecast | None:
+    """What former runs say; without any, what is stated of each stage, or of the request's own tasks."""
+    told = snapshot.knowledge.forecasts.get(job)
+    if told is not None:
+        return told
+    graph = snapshot.knowledge.graphs.get(job)
+    if graph is not None and all(stage.expected_s > 0.0 for stage in graph):
+        return JobForecast(tuple(FormerStage((each.expected_s,), each.n_tasks, each.parents) for each in graph))
+    expected_s = float(snapshot.requests.times[RequestTime.EXPECTED_S, row])
+    n_tasks = int(snapshot.jobs[Column.TASKS, job])
+    return JobForecast((FormerStage((expected_s,), n_tasks),)) if graph is None and expected_s > 0.0 else None
+
+
+def jockey(rules: JockeyRules, name: str = "jockey") -> Policy:
+    """Jockey with other rules."""
+    return Policy(
+        name,
+        Ordering(fewest_running),
+        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=_Kernel(rules)),
+        summary="as many containers for each job as its deadline takes, by what former runs say",
+        source="Ferguson et al., EuroSys 2012",
+        needs=frozenset({Fact.DEADLINES, Fact.DAG, Fact.ESTIMATES}),
+    )
+
+
+JOCKEY = jockey(JockeyRules())

@@ -1,0 +1,21 @@
+"""Policies with other rules, for comparison in simulation alone: what a part of a policy is worth."""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from shim.scheduling.policies.jockey import JockeyRules, jockey
+from shim.scheduling.policy import Policy
+
+__all__ = ["VARIANTS"]
+
+VARIANTS: Mapping[str, Policy] = MappingProxyType(
+    {
+        policy.name: policy
+        for policy in (
+            jockey(JockeyRules(uses_table=False), "jockey-amdahl"),
+            jockey(JockeyRules(adapts=False), "jockey-once"),
+            jockey(JockeyRules(fixed=15), "jockey-15"),
+        )
+    }
+)
+"""Jockey with Amdahl's estimate, with its first allocation kept, and with 15 containers for each deadline."""

@@ -1,0 +1,110 @@
+"""Jockey: what deadlines take, who goes first, what is given back, and what it does without former runs."""
+
+import pytest
+
+from shim.scheduling.completion_table import build_forecast
+from shim.scheduling.deadline_control import DeadlineRules
+from shim.scheduling.former_runs import FormerStage
+from shim.scheduling.job_table import Column
+from shim.scheduling.knowledge import Knowledge
+from shim.scheduling.policies.jockey import JOCKEY, JockeyRules, jockey
+from shim.simulation.engine import seeded
+from tests.support.cycle_scenes import CycleScene
+
+STAGES = (FormerStage((10.0,), 4), FormerStage((20.0,), 2, (0,)))
+FORECAST = build_forecast(STAGES, 4, seeded(1, "jockey").randrange)
+AT_ONCE = jockey(JockeyRules(DeadlineRules(slack=1.0, dead_periods=0.0, hysteresis=1.0)))
+
+
+def scene_of(deadline_s, n_free=4, finished=(0, 0)):
+    """One job with the maps waiting, and one without a deadline that takes all it can get."""
+    scene = CycleScene([[n_free]])
+    job, other = scene.job(deadline_s=deadline_s), scene.job(arrived_s=1.0)
+    mine, others = scene.ask(4, job=job), scene.ask(50, job=other)
+    scene.knowledge = Knowledge(finished={job: finished, other: (0,)}, forecasts={job: FORECAST})
+    return scene, job, mine, others
+
+
+def granted(plan):
+    return dict(plan.granted())
+
+
+@pytest.mark.parametrize(("deadline_s", "containers"), [(90.0, 1), (40.0, 2), (30.0, 4)])
+def test_a_deadline_gets_what_it_takes_and_no_more_while_others_wait(deadline_s, containers):
+    scene, job, mine, others = scene_of(deadline_s)
+    plan = scene.decide(AT_ONCE)
+    assert plan.shares == {job: containers}
+    assert granted(plan) == {mine: containers, **({others: 4 - containers} if containers < 4 else {})}
+
+
+def test_what_nobody_else_can_use_is_spare():
+    scene, job, mine, others = scene_of(90.0, n_free=4)
+    scene.requests.set_count(others, 1)
+    plan = scene.decide(AT_ONCE)
+    assert plan.shares == {job: 1}
+    assert granted(plan) == {mine: 3, others: 1}
+
+
+def test_who_is_ahead_gives_back_and_who_is_late_gets_more():
+    scene, job, _, _ = scene_of(50.0)
+    assert scene.decide(AT_ONCE).shares == {job: 2}
+    scene.knowledge = Knowledge(finished={job: (4, 0)}, forecasts={job: FORECAST})
+    assert scene.decide(AT_ONCE, 5.0).shares == {job: 1}
+    assert scene.decide(AT_ONCE, 20.0).shares == {job: 2}
+
+
+def test_within_a_control_period_nothing_is_computed_anew():
+    scene, job, _, _ = scene_of(50.0)
+    assert scene.decide(AT_ONCE).shares == {job: 2}
+    scene.knowledge = Knowledge(finished={job: (4, 0)}, forecasts={job: FORECAST})
+    assert scene.decide(AT_ONCE, 1.0).shares == {job: 2}
+    assert scene.decide(AT_ONCE, 1.3).shares == {job: 1}
+
+
+def test_progress_never_falls():
+    scene, job, _, _ = scene_of(60.0, finished=(4, 0))
+    first = scene.decide(AT_ONCE, 5.0).shares
+    scene.knowledge = Knowledge(finished={job: (0, 0)}, forecasts={job: FORECAST})
+    assert scene.decide(AT_ONCE, 10.0).shares == first == {job: 1}
+
+
+def test_least_slack_goes_first_where_not_all_deadlines_can_be_backed():
+    scene = CycleScene([[3]])
+    loose, tight = scene.job(deadline_s=90.0), scene.job(deadline_s=31.0, arrived_s=0.5)
+    rows = [scene.ask(4, job=job) for job in (loose, tight)]
+    scene.knowledge = Knowledge(
+        finished={loose: (0, 0), tight: (0, 0)}, forecasts=dict.fromkeys((loose, tight), FORECAST)
+    )
+    plan = scene.decide(AT_ONCE)
+    assert granted(plan) == {rows[1]: 3}
+    assert {hold.request for hold in plan.holds} == set(rows)
+
+
+def test_a_row_that_another_job_uses_begins_anew():
+    scene, job, _, _ = scene_of(30.0)
+    slow = jockey(JockeyRules(DeadlineRules(slack=1.0, dead_periods=0.0)))
+    assert scene.decide(slow).shares == {job: 4}
+    scene.jobs.put(Column.ARRIVED_S, job, 100.0)
+    scene.jobs.put(Column.DEADLINE_S, job, 190.0)
+    assert scene.decide(slow, 100.0).shares == {job: 1}
+
+
+def test_without_former_runs_what_is_stated_counts_by_amdahl_and_without_that_the_deadline_does_not():
+    scene = CycleScene([[8]])
+    job = scene.job(deadline_s=40.0)
+    scene.ask(8, job=job, expected_s=10.0)
+    assert scene.decide(AT_ONCE).shares == {job: 3}  # 10 + 80 / 3 s
+    unknown = CycleScene([[8]])
+    unknown.ask(8, job=unknown.job(deadline_s=40.0))
+    plan = unknown.decide(JOCKEY)
+    assert not plan.shares
+    assert sum(grant.count for grant in plan.grants) == 8
+
+
+def test_variants_keep_the_first_allocation_or_a_fixed_one():
+    scene, job, _, _ = scene_of(50.0)
+    once, fixed = jockey(JockeyRules(adapts=False)), jockey(JockeyRules(fixed=3))
+    first = scene.decide(once).shares
+    assert scene.decide(once, 45.0).shares == first
+    scene.state.memory.clear()
+    assert scene.decide(fixed).shares == {job: 3}
