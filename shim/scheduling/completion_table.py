@@ -81,7 +81,7 @@ def allocation_grid(most: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class CompletionTable:
-    """What is left by progress and allocation.
+    """Seconds left by progress and allocation.
 
     Attributes:
         grid: Allocations of the columns, rising.
@@ -102,7 +102,7 @@ class CompletionTable:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobForecast:
-    """What former runs say of a job.
+    """Prediction for a job from its former runs.
 
     Attributes:
         stages: Of a former run.

@@ -1,4 +1,4 @@
-"""How many containers a deadline takes: the least that are worth most, smoothed over control periods.
+"""The number of containers that a deadline takes: the least that are worth most, smoothed over control periods.
 
 Source: Ferguson et al., EuroSys 2012, section 4.4.
 """

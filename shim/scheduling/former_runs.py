@@ -1,4 +1,4 @@
-"""What former runs of a job tell of its next one: how far it is (indicators), and Amdahl's estimate of what is left.
+"""Former runs of a job as a measure of its next one: indicators of progress, and Amdahl's estimate of what is left.
 
 f_s is the part of a stage's tasks that have ended, T_s its tasks' time in all, Q_s the time that they queued, l_s its
 longest task, L_s the longest path of such tasks after it.
@@ -56,7 +56,7 @@ def _paths_after(stages: Sequence[FormerStage]) -> list[float]:
 
 
 def critical_path_s(stages: Sequence[FormerStage], parts: Parts) -> float:
-    """What is left of the longest path, in seconds: no allocation makes it shorter."""
+    """Rest of the longest path, in seconds: no allocation makes it shorter."""
     after = _paths_after(stages)
     left = [
         (1.0 - part) * stage.longest_s + path

@@ -32,7 +32,7 @@ _CONTROLS = "allocations of jobs"
 
 @dataclass(frozen=True, slots=True)
 class JockeyRules:
-    """What the policy steers by.
+    """Rules that the policy steers by.
 
     Attributes:
         control: Constants of the loop.
@@ -116,7 +116,7 @@ class _Kernel:
 
 
 def _forecast(snapshot: Snapshot, job: int, row: int) -> JobForecast | None:
-    """What former runs say; without any, what is stated of each stage, or of the request's own tasks."""
+    """Predict by former runs; without any, by what is stated of each stage, or of the request's own tasks."""
     told = snapshot.knowledge.forecasts.get(job)
     if told is not None:
         return told
