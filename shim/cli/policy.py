@@ -1,6 +1,7 @@
 """`heddle policy`: how queues share the federation, version by version."""
 
 import difflib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, fron
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
 from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
 from shim.scheduling.policy import WORKLOAD_FACTS, World
+from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
 from shim.scheduling.registry import KINDS, PolicyKind
 from shim.telemetry import escape
 
@@ -24,7 +26,13 @@ app = typer.Typer(
 PolicyFile = Annotated[Path, typer.Argument(help=r"A policy file: [\[queue]] and [\[mapping]] tables", metavar="FILE")]
 Version = Annotated[int, typer.Argument(help="As `heddle policy history` tells it", metavar="VERSION", min=0)]
 
-_KINDS = (("POLICY", "policy"), ("RUNS IN", "worlds"), ("WHAT IT IS", "summary"), ("IT NEEDS", "needs"))
+_KINDS = (
+    ("POLICY", "policy"),
+    ("RUNS IN", "worlds"),
+    ("FOR A QUEUE", "queue"),
+    ("WHAT IT IS", "summary"),
+    ("IT NEEDS", "needs"),
+)
 _HISTORY = (("VERSION", "version"), ("APPLIED AT ms", "applied_at_ms"), ("BY", "applied_by"), ("NOTE", "note"))
 
 
@@ -131,14 +139,23 @@ def release(
 
 @app.command(epilog=EXIT_CODES)
 def kinds(*, output: Output = OutputFormat.TABLE) -> None:
-    """Print every scheduling policy, the worlds that it runs in, and what it needs of a workload or a world."""
+    """Print every scheduling policy: the worlds that it runs in, whether a queue may have it, and what it needs."""
     print_rows([_kind_row(kind) for kind in KINDS.values()], _KINDS, output)
+
+
+def _worlds(kind: PolicyKind) -> Iterator[str]:
+    """Name its worlds; those of clusters have it where their queues may."""
+    for world in World:
+        is_there = world is World.DIRECT or kind.name in QUEUE_POLICIES
+        if is_there and not kind.refusal(world, WORKLOAD_FACTS):
+            yield world.value
 
 
 def _kind_row(kind: PolicyKind) -> dict[str, str]:
     return {
         "policy": kind.name,
-        "worlds": ", ".join(world.value for world in World if not kind.refusal(world, WORKLOAD_FACTS)) or "none",
+        "worlds": ", ".join(_worlds(kind)) or "none",
+        "queue": f'containers = "{kind.name}"' if kind.name in QUEUE_POLICIES else f"no: {queue_objection(kind.name)}",
         "summary": kind.summary,
         "needs": "; ".join(sorted(fact.value for fact in kind.needs)),
         "source": kind.source,

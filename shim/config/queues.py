@@ -16,9 +16,10 @@ from typing import Any
 from shim.config.tree import Key, Origin, key, read, section
 from shim.domain.ids import SubClusterId
 from shim.domain.limits import TextKind, objection
-from shim.domain.shares import FederatedQueue, QueueMapping, SharePolicy, parent_of
+from shim.domain.shares import UNORDERED, FederatedQueue, QueueMapping, SharePolicy, parent_of
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import ConfigError
+from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
 
 __all__ = [
     "MappingConfig",
@@ -95,8 +96,10 @@ class QueueConfig:
             "Which of its applications has containers first, where Heddle reads their asks: `unordered` leaves it to "
             "the scheduler of each sub-cluster; `fifo` who came first; `fewest-tasks` who has and wants the fewest "
             "containers; `learnt-work` whose containers that wait will take the least time, as far as is learnt from "
-            'those that ended. Needs `span.placement = "heddle"`.',
-            choices=("unordered", "fifo", "fewest-tasks", "learnt-work"),
+            "those that ended; `fair` who has the fewest. `delay` and `tetris` decide also where (docs/policies.md). "
+            'Needs `span.placement = "heddle"`.',
+            choices=(UNORDERED, *QUEUE_POLICIES),
+            objection=queue_objection,
         ),
     )
     weight: float | None = key(

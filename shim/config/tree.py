@@ -47,6 +47,7 @@ class Key:
         least: Smallest number allowed.
         most: Largest number allowed.
         choices: The values allowed, if they are few.
+        objection: Why a value that is none of these is not allowed; empty for those of which nothing is known.
         pattern: Regular expression that the whole of a text (or each text of a list) matches.
         form: `pattern` in words, for messages.
     """
@@ -57,6 +58,7 @@ class Key:
     least: float | None = None
     most: float | None = None
     choices: tuple[str, ...] = ()
+    objection: Callable[[str], str] | None = None
     pattern: str = ""
     form: str = ""
 
@@ -294,6 +296,8 @@ def _scalar(type_: Any, raw: Any, origin: Origin, path: str) -> Any:
 
 def _check(value: Any, about: Key, origin: Origin, path: str) -> Any:
     if about.choices and value not in about.choices:
+        if about.objection is not None and (why := about.objection(str(value))):
+            raise origin.error(path, f"{_shown(value)} cannot be had: {why}; choose one of {', '.join(about.choices)}")
         raise origin.error(path, _unknown(f"value {_shown(value)}", str(value), about.choices))
     if about.pattern and re.fullmatch(about.pattern, str(value)) is None:
         raise origin.error(path, f"{_shown(value)} is not {about.form}")

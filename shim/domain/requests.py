@@ -24,6 +24,7 @@ class PendingRequest:
             there.
         local: How many are wanted at named hosts of each sub-cluster.
         places: Hosts and racks that alone will do; empty for any.
+        named: How many are wanted at each host and rack that the asks name.
         weights: How much the queue prefers each sub-cluster; 1 for those that are not in here.
         held: Containers that the attempt has, of whatever kind.
     """
@@ -37,6 +38,7 @@ class PendingRequest:
     unresponsive: frozenset[SubClusterId] = frozenset()
     local: Mapping[SubClusterId, int] = field(default_factory=dict)
     places: tuple[str, ...] = ()
+    named: Mapping[str, int] = field(default_factory=dict)
     weights: Mapping[SubClusterId, float] = field(default_factory=dict)
     held: int = 0
 
@@ -58,6 +60,9 @@ class RequestPlan:
         reason: For people; empty where `behind` and `capacity` say it all.
         made_by: `exact`, `bounded` or `greedy`.
         estimate: What the order expects of the attempt, if it goes by learnt durations.
+        rule: The policy that decided, by the name that the queue's configuration has for it.
+        hosts: Containers of `starts` that are for one host, by sub-cluster and host; None where the policy leaves hosts
+            to the schedulers.
     """
 
     key: AskKey
@@ -68,3 +73,5 @@ class RequestPlan:
     reason: str = ""
     made_by: str = "greedy"
     estimate: WorkEstimate | None = None
+    rule: str = ""
+    hosts: Mapping[SubClusterId, Mapping[str, int]] | None = None

@@ -25,7 +25,7 @@ QueueOrder = str
 """`fifo`, or `users`: the user who holds least goes first."""
 UNORDERED = "unordered"
 ContainerOrder = str
-"""`UNORDERED` leaves it to the sub-clusters; else a key of `waiting_table.CONTAINER_ORDERS`."""
+"""`UNORDERED` leaves it to the sub-clusters; else a key of `queue_policies.QUEUE_POLICIES`."""
 
 
 @dataclass(frozen=True, slots=True)

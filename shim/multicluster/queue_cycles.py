@@ -94,6 +94,7 @@ class QueueCycles:
         self._names: dict[str, Callable[[SubClusterId], str | None]] = {}
         self._due: dict[str, None] = {}
         self._has_more: set[str] = set()
+        self._again_at_s: dict[str, float] = {}
         self._wake = asyncio.Event()
 
     # ------------------------------------------------------------------ who takes part
@@ -162,12 +163,30 @@ class QueueCycles:
     async def run(self) -> None:
         """Run cycles until cancelled."""
         while True:
-            await self._wake.wait()
+            await self._something_due()
             self._wake.clear()
             due, self._due = self._due, {}
             for queue in due:
                 self.cycle(queue)
             await self.clock.sleep(self._settings.every_s)
+
+    async def _something_due(self) -> None:
+        """Wait until something changed, or until the time of a request that waits on purpose is over."""
+        while not self._wake.is_set():
+            now_s = self.clock.now_s()
+            for queue in [queue for queue, at_s in self._again_at_s.items() if at_s <= now_s]:
+                del self._again_at_s[queue]
+                self.is_due(queue)
+            if not self._again_at_s:
+                await self._wake.wait()
+                return
+            left_s = min(self._again_at_s.values()) - now_s
+            waiting = [asyncio.ensure_future(each) for each in (self._wake.wait(), self.clock.sleep(left_s))]
+            try:
+                await asyncio.wait(waiting, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                for each in waiting:
+                    each.cancel()
 
     def cycle(self, queue: str) -> None:
         """One cycle of a queue: take back what stands no more, plan, and tell the attempts whose plan is another."""
@@ -179,6 +198,9 @@ class QueueCycles:
             return
         self.cycles += 1
         plans = table.plan(self._capacity(queue), self._order_of(queue), self.clock.now_s())
+        self._again_at_s.pop(queue, None)
+        if table.again_at_s is not None:
+            self._again_at_s[queue] = table.again_at_s
         for attempt, told in plans.items():
             if attempt in attempts:
                 attempts[attempt].hear(told)

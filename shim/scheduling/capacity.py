@@ -11,6 +11,7 @@ from shim.domain.messages import Need
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.scheduling.local_master.node_capacity import NodeCapacity
+from shim.scheduling.named_places import NamedPlaces
 from shim.scheduling.node_index import Cell, SharedNodes, index_nodes, pack_bits
 from shim.scheduling.snapshot import NO_BOUND
 
@@ -51,6 +52,7 @@ class NodeRows:
         self._known: tuple[object, ...] = ()
         self._reports: list[Sequence[NodeReport]] = []
         self._base = SharedNodes(len(FIRST_TYPES))
+        self._places: NamedPlaces | None = None
 
     def index(self, capacity: Capacity, types: tuple[str, ...], weights: Mapping[SubClusterId, float]) -> SharedNodes:
         """What is free now.
@@ -65,11 +67,23 @@ class NodeRows:
         known = (types, tuple(rooms), *(id(room.reports) for room in rooms.values()))
         if known != self._known:
             self._reports = [room.reports for room in rooms.values()]  # kept: their identity is the key
-            self._base, self._known = _base(free, self._reports), known
+            self._base, self._known, self._places = _base(free, self._reports), known, None
         index = self._base.with_free(free)
         for cell, name in zip(index.cells, rooms, strict=True):
             cell.weight = weights.get(name, 1.0)
         return index
+
+    @property
+    def places(self) -> NamedPlaces:
+        """Hosts and racks, in the rows of the newest index."""
+        if self._places is None:
+            self._places = NamedPlaces.of(self._reports)
+        return self._places
+
+    def host(self, row: int) -> str:
+        """The host of a node."""
+        cell = self._base.cells[self._base.cell_of(row)]
+        return self._reports[cell.cluster][row - cell.start].node.host
 
     def admit(self, needs: Iterable[Need]) -> None:
         """Make the bit-vectors of named places that some needs require, where they are not made yet."""

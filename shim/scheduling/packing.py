@@ -79,6 +79,8 @@ def pack(
 ) -> Plan:
     """Fill one node after another, each time with the candidate of the best score; equal ones in their turn's order.
 
+    Jobs of a higher priority go first.
+
     Args:
         snapshot: What the cycle starts from.
         memory: Of the policy.
@@ -87,9 +89,10 @@ def pack(
         weights: Of requests, by row.
     """
     room, size = OpenRoom(snapshot), node_size(snapshot, memory)
-    rows = list(islice((turn.request for turn in turns if room.has_room(turn.request)), _MOST_CANDIDATES))
-    if not rows:
+    served = list(islice((turn for turn in turns if room.has_room(turn.request)), _MOST_CANDIDATES))
+    if not served:
         return room.plan()
+    rows, priorities = [turn.request for turn in served], np.array([turn.priority for turn in served])
     demand = np.array([snapshot.requests.needs[row].demand for row in rows], dtype=np.float64) / size
     work = np.array([remaining_work(snapshot, row, size) for row in rows])
     scale = np.array([1.0 if weights is None else weights.get(row, 1.0) for row in rows])
@@ -100,7 +103,8 @@ def pack(
     for node in np.flatnonzero(slots.any(axis=0)).tolist():
         while True:
             fits = is_open & np.array([room.slots(row)[node] > 0 and room.left(row) > 0 for row in rows])
-            candidates = _neediest(np.flatnonzero(fits), jobs, shares, rules.fairness)
+            first = fits & (priorities == priorities.max(where=fits, initial=-np.inf))
+            candidates = _neediest(np.flatnonzero(first), jobs, shares, rules.fairness)
             if not candidates.size:
                 break
             alignment = demand[candidates] @ (room.free[node] / size)

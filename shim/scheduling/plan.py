@@ -43,7 +43,7 @@ class ReasonCode(Enum):
     LIMITED = "its named places, or the limits of queue {queue}, leave no room for more of it"
     QUEUE_LIMIT = "queue {queue} may have no more in {place}"
     NO_PLACE = "none of the clusters that it may go to is open"
-    WAITS_FOR_PLACE = "it waits for one of its named places until {until_s:.1f} s"
+    WAITS_FOR_PLACE = "it waits for one of its named places, {left_s:.1f} s more at most"
     STALE_VIEW = "what is known of {place} is {age_s:.1f} s old"
     TAKEN_FOR_SHARE = "queue {victim} holds more than its share, and queue {taker} less"
     POLICY = "{text}"

@@ -12,10 +12,21 @@ from shim.domain.ids import ApplicationAttemptId, SubClusterId
 from shim.domain.messages import Need
 from shim.domain.requests import PendingRequest
 from shim.scheduling.capacity import FIRST_TYPES, Capacity, NodeRows, need_of
-from shim.scheduling.job_table import Column, JobTable
+from shim.scheduling.job_table import Column, JobColumns, JobTable
 from shim.scheduling.node_index import SharedNodes, unpack_bits
+from shim.scheduling.policy import Fact, Policy
 from shim.scheduling.request_table import RequestTable
-from shim.scheduling.snapshot import Clusters, IntArray, Preferred, Queues, Scope, Snapshot
+from shim.scheduling.snapshot import (
+    Clusters,
+    IntArray,
+    Preferred,
+    Queues,
+    RequestColumn,
+    Requests,
+    RequestTime,
+    Scope,
+    Snapshot,
+)
 
 __all__ = ["QueueRows"]
 
@@ -39,6 +50,7 @@ class QueueRows:
         self._rows: dict[_RowKey, int] = {}
         self._jobs: dict[ApplicationAttemptId, int] = {}
         self._named: Counter[Need] = Counter()
+        self._named_by: dict[int, Mapping[str, int]] = {}
         self._weights: Mapping[SubClusterId, float] = {}
 
     def __bool__(self) -> bool:
@@ -111,10 +123,12 @@ class QueueRows:
         }
         places = [Preferred(Scope.CLUSTER, place, local[name]) for place, name in enumerate(self._subclusters)]
         self._table.prefer(row, [each for each in places if each.count > 0])
+        self._named_by[row] = request.named
 
     def _remove(self, row: int) -> None:
         need = self._table.needs[row]
         self._table.remove(row)
+        del self._named_by[row]
         if need in self._named:
             self._named[need] -= 1
             self._named = +self._named
@@ -127,6 +141,10 @@ class QueueRows:
         self._nodes.admit(self._named)
         return nodes
 
+    def host(self, node: int) -> str:
+        """The host of a node of the newest index, by its row."""
+        return self._nodes.host(node)
+
     def snapshots(
         self,
         nodes: SharedNodes,
@@ -134,8 +152,9 @@ class QueueRows:
         jobs: JobTable,
         planned: Iterable[ApplicationAttemptId],
         at_s: float,
-    ) -> Sequence[Snapshot]:
-        """One snapshot for nodes without a label, one for those with labels.
+        policy: Policy,
+    ) -> Mapping[bool, Snapshot]:
+        """One snapshot for nodes without a label, one for those with labels; none where nobody waits.
 
         No request may have nodes of both kinds. The limits of queues that reports tell are those of nodes without a
         label (`AbstractCSQueue.getUsedResources`), so that they bound the first alone.
@@ -145,21 +164,41 @@ class QueueRows:
             for key, request in self._requests.get(attempt, {}).items():
                 if request.unallocated:
                     live[bool(key.label)].append(self._rows[attempt, key])
-        everything = self._table.requests()
         columns = jobs.all_columns.copy()
+        everything = self._as_read_by(policy, nodes, columns, [*live[False], *live[True]])
         names = tuple(map(str, self._subclusters))
         clusters = Clusters(names, np.full(len(names), at_s), np.ones(len(names), dtype=np.bool_))
         columns[Column.QUEUE] = 0.0
-        found = []
-        for rows, queues in zip(live, (_bounded(capacity.limits(self._types)), Queues()), strict=True):
+        found: dict[bool, Snapshot] = {}
+        bounds = _bounded(capacity.limits(self._types)), Queues()
+        for has_label, rows, queues in zip((False, True), live, bounds, strict=True):
             if rows:
                 order: NDArray[np.intp] = np.array(rows, dtype=np.intp)
                 wanted: set[Need] = {everything.needs[row] for row in rows}
                 requests = replace(everything, live=order, distinct=wanted)
-                found.append(Snapshot(at_s, nodes, columns, requests, clusters, queues))
+                found[has_label] = Snapshot(at_s, nodes, columns, requests, clusters, queues)
             columns = columns.copy()
             columns[Column.QUEUE] = -1.0
         return found
+
+    def _as_read_by(self, policy: Policy, nodes: SharedNodes, columns: JobColumns, live: Sequence[int]) -> Requests:
+        """The requests as a policy reads them.
+
+        One that places by itself is told how long containers are expected to run. One that goes by places has those
+        that the asks name, and nothing of where something is queued.
+        """
+        everything = self._table.requests()
+        if policy.placement.kernel is None:
+            return everything
+        times = everything.times.copy()
+        times[RequestTime.EXPECTED_S] = columns[Column.EXPECTED_S, everything.numbers[RequestColumn.JOB]]
+        preferred: list[tuple[Preferred, ...]] = [()] * len(self._table.needs)
+        if Fact.LOCALITY in policy.needs:
+            places = self._nodes.places
+            nodes.racks = places.racks
+            for row in live:
+                preferred[row] = places.preferred(self._named_by[row])
+        return replace(everything, times=times, preferred=preferred)
 
     def capacity_for(
         self, nodes: SharedNodes, attempts: Iterable[ApplicationAttemptId]

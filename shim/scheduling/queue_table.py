@@ -8,9 +8,9 @@ It never reads a clock: times are told, in seconds by one clock.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
@@ -19,12 +19,13 @@ from shim.domain.requests import PendingRequest, RequestPlan
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.cycle import CycleState, run_cycle
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
-from shim.scheduling.global_master.waiting_table import CONTAINER_ORDERS, WaitingTable
+from shim.scheduling.global_master.waiting_table import WaitingTable
 from shim.scheduling.placements import RandomSource
 from shim.scheduling.policies.fifo import FIFO
-from shim.scheduling.policy import World
+from shim.scheduling.policy import Fact, Policy
+from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.scheduling.queue_rows import QueueRows
-from shim.scheduling.registry import policy_for
+from shim.scheduling.snapshot import Scope
 
 __all__ = ["QueueTable"]
 
@@ -90,6 +91,23 @@ class _Ahead:
         return names[: names.index(own)] if own in names else names
 
 
+@dataclass(slots=True)
+class _Placed:
+    """Placements of a cycle, by row.
+
+    Attributes:
+        starts: Containers by sub-cluster.
+        hosts: Those of them at hosts that the asks name.
+        capacities: Containers that there is capacity for, by sub-cluster.
+        reasons: Why the rest of a request waits on purpose.
+    """
+
+    starts: dict[int, dict[SubClusterId, int]] = field(default_factory=dict)
+    hosts: dict[int, dict[SubClusterId, dict[str, int]]] = field(default_factory=dict)
+    capacities: Mapping[int, _Counts] = field(default_factory=dict)
+    reasons: dict[int, str] = field(default_factory=dict)
+
+
 class QueueTable:
     """See the module.
 
@@ -99,6 +117,9 @@ class QueueTable:
         durations: What applications of the queue have taught.
         recurring_key: By what an application is recognised; empty if that is not known (yet).
         rng: What a policy draws from.
+
+    Attributes:
+        again_at_s: When a policy wants another cycle even if nothing changes; None if it does not.
     """
 
     def __init__(
@@ -111,8 +132,10 @@ class QueueTable:
     ) -> None:
         self._attempts = WaitingTable(starvation_s, durations, recurring_key)
         self._rows = QueueRows(subclusters)
-        self._state = CycleState(rng)
+        self._states = {has_label: CycleState(rng) for has_label in (False, True)}
         self._ahead = _Ahead()
+        self._overdue: ApplicationAttemptId | None = None
+        self.again_at_s: float | None = None
 
     # ------------------------------------------------------------------ what ledgers tell
 
@@ -179,27 +202,54 @@ class QueueTable:
             at_s: Now.
             only: The attempt to plan for, by itself; None for all of them. Who goes before it was last cycle's to say.
         """
-        is_ordered = order in CONTAINER_ORDERS
-        attempts = self._attempts.in_order(order if is_ordered else FIFO.name, at_s)
+        policy = QUEUE_POLICIES.get(order)
+        attempts = self._attempts.in_order(order if policy else FIFO.name, at_s)
         if only is None or not self.others_wait(only):
-            self._ahead = self._look_ahead(attempts if is_ordered else ())
+            self._ahead = self._look_ahead(attempts if policy else ())
+            self._overdue = next((each for each in attempts[:1] if self._attempts.is_overdue(each)), None)
+        elif policy and policy.placement.kernel:
+            capacity = None  # it weighs all that waits: what is new is the next cycle's
         planned = attempts if only is None else [only]
-        starts, capacities = self._place(capacity, order, at_s, planned)
+        placed = self._place(capacity, policy or FIFO, at_s, planned)
         plans: dict[ApplicationAttemptId, tuple[RequestPlan, ...]] = {}
         for attempt in planned:
-            estimate = self._attempts.estimate(attempt, order, at_s) if is_ordered else None
+            estimate = self._attempts.estimate(attempt, order, at_s) if policy else None
             plans[attempt] = tuple(
-                RequestPlan(
-                    key=request.key,
-                    starts=starts.get(row, {}),
-                    may_queue=(may_queue := self._ahead.may_queue(attempt, _spot(request))),
-                    behind=() if may_queue == request.may_use else self._ahead.names(attempt, _spot(request)),
-                    capacity=capacities.get(row, {}),
+                replace(
+                    self._rest(policy, attempt, request, placed.reasons.get(row, "")),
+                    starts=placed.starts.get(row, {}),
+                    hosts=placed.hosts.get(row, {}) if policy and Fact.LOCALITY in policy.needs else None,
+                    capacity=placed.capacities.get(row, {}),
                     estimate=estimate,
                 )
                 for request, row in self._rows.with_rows(attempt)
             )
         return plans
+
+    def _rest(
+        self, policy: Policy | None, attempt: ApplicationAttemptId, request: PendingRequest, reason: str
+    ) -> RequestPlan:
+        """Decide where the rest of a request may wait: at a scheduler if nobody goes first there, else here."""
+        rule = policy.name if policy else ""
+        if policy and policy.placement.kernel:
+            may_queue = self._may_queue(policy, attempt, request)
+            told = "" if may_queue == request.may_use else reason or "nothing is free that it is the best choice for"
+            return RequestPlan(request.key, may_queue=may_queue, reason=told, rule=rule)
+        may_queue = self._ahead.may_queue(attempt, _spot(request))
+        behind = () if may_queue == request.may_use else self._ahead.names(attempt, _spot(request))
+        return RequestPlan(request.key, may_queue=may_queue, behind=behind, rule=rule)
+
+    def _may_queue(
+        self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest
+    ) -> frozenset[SubClusterId]:
+        """Name the schedulers that may choose though a policy places by itself: they serve by their own rules.
+
+        That is where nobody is there to choose among, and nothing to wait for; for whoever was overtaken too long, and
+        the longest; and where a scheduler did not grant what there was room for: it knows something that no report
+        tells.
+        """
+        has_choice = self.others_wait(attempt) or (Fact.LOCALITY in policy.needs and bool(request.named))
+        return request.avoided if has_choice and attempt != self._overdue else request.may_use
 
     def _look_ahead(self, attempts: Iterable[ApplicationAttemptId]) -> _Ahead:
         ahead = _Ahead()
@@ -209,20 +259,38 @@ class QueueTable:
         return ahead
 
     def _place(
-        self, capacity: Capacity | None, order: str, at_s: float, planned: Sequence[ApplicationAttemptId]
-    ) -> tuple[Mapping[int, _Counts], Mapping[int, _Counts]]:
-        """What starts where, and what there is capacity for, by row."""
+        self, capacity: Capacity | None, policy: Policy, at_s: float, planned: Sequence[ApplicationAttemptId]
+    ) -> _Placed:
+        """Run the policy's cycle on what is free."""
+        placed = _Placed()
         if capacity is None:
-            return {}, {}
-        policy = policy_for(order if order in CONTAINER_ORDERS else FIFO.name, World.YARN)
-        nodes = self._rows.nodes(capacity)
-        names = tuple(capacity.nodes)
-        starts: dict[int, dict[SubClusterId, int]] = {}
-        for snapshot in self._rows.snapshots(nodes, capacity, self._attempts.jobs, planned, at_s):
-            for grant in run_cycle(snapshot, policy, self._state).grants:
-                at_row, name = starts.setdefault(grant.request, {}), names[grant.place]
-                at_row[name] = at_row.get(name, 0) + grant.count
-        return starts, self._rows.capacity_for(nodes, planned)
+            return placed
+        nodes, names = self._rows.nodes(capacity), tuple(capacity.nodes)
+        named = {row: request.named for attempt in planned for request, row in self._rows.with_rows(attempt)}
+        ends_s: list[float] = []
+        for has_label, snapshot in self._rows.snapshots(
+            nodes, capacity, self._attempts.jobs, planned, at_s, policy
+        ).items():
+            plan = run_cycle(snapshot, policy, self._states[has_label])
+            for grant in plan.grants:
+                at_node = grant.scope is Scope.NODE
+                name = names[nodes.cells[nodes.cell_of(grant.place)].cluster if at_node else grant.place]
+                _count(placed.starts.setdefault(grant.request, {}), name, grant.count)
+                if at_node and (host := self._rows.host(grant.place)) in named[grant.request]:
+                    _count(placed.hosts.setdefault(grant.request, {}).setdefault(name, {}), host, grant.count)
+            for hold in plan.holds:
+                placed.reasons[hold.request] = hold.reason.text
+                ends_s += [] if hold.until_s is None else [hold.until_s]
+        self.again_at_s = min(ends_s, default=None)
+        placed.capacities = self._rows.capacity_for(nodes, planned)
+        return placed
+
+
+_KeyT = TypeVar("_KeyT")
+
+
+def _count(counts: dict[_KeyT, int], key: _KeyT, count: int) -> None:
+    counts[key] = counts.get(key, 0) + count
 
 
 def _spot(request: PendingRequest) -> _Spot:

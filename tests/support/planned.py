@@ -33,8 +33,8 @@ class DrivenSplitter:
             self.splitter.split(*self.last)
         self._carry_out()
 
-    def granted(self, key, subcluster):
-        self.splitter.granted(key, subcluster)
+    def granted(self, key, subcluster, host=""):
+        self.splitter.granted(key, subcluster, host)
         demand, rooms = self.last
         self.last = (replace(demand, total=demand.total - 1), rooms)
         self._carry_out()

@@ -37,6 +37,7 @@ class AskDecision:
         repairs: Promises that were not kept in time, and taken back.
         withheld: Containers that nobody is asked for, as other attempts go first; `behind` names those.
         estimate: What the order expects of the attempt, if it goes by learnt durations.
+        rule: The policy of the queue that decided; empty if none did.
     """
 
     key: AskKey
@@ -51,3 +52,4 @@ class AskDecision:
     withheld: int = 0
     behind: tuple[str, ...] = ()
     estimate: WorkEstimate | None = None
+    rule: str = ""

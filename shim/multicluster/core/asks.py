@@ -37,6 +37,7 @@ class AskGroup:
         rows: As told last, by place; counts fall with the grants.
         wanted: Containers that no scheduler has granted.
         targets: How many of them each session is to be asked for.
+        pins: Hosts that are named to a session, with how many at each; those of all rows where it is not in here.
         starved: Beats since a session granted one, while it was asked for some.
         refused: Sub-clusters whose scheduler refused such an ask.
     """
@@ -45,6 +46,7 @@ class AskGroup:
     rows: dict[str, Ask] = field(default_factory=dict)
     wanted: int = 0
     targets: dict[SubClusterId, int] = field(default_factory=dict)
+    pins: Mapping[SubClusterId, Mapping[str, int]] = field(default_factory=dict)
     starved: dict[SubClusterId, int] = field(default_factory=dict)
     refused: set[SubClusterId] = field(default_factory=set)
 
@@ -241,6 +243,7 @@ class AskBook:
                 held=len(self._containers),
             )
             group.targets = dict(splitter.split(demand, capacities))
+            group.pins = splitter.pins(group.key)
 
     def open_amounts(self) -> tuple[ResourceVector, ResourceVector]:
         """What is wanted, and the part of it that no session is to be asked for.

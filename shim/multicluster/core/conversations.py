@@ -1,5 +1,6 @@
 """What each scheduler is told: the counts that each session shall believe in, cut so that no two may grant the same."""
 
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -133,11 +134,37 @@ class Conversations:
         return rows
 
     def _rows_of(self, group: AskGroup, subcluster: SubClusterId, count: int) -> Iterable[Ask]:
+        if subcluster in group.pins and not group.is_strict:
+            yield from self._pinned(group, subcluster, count)
+            return
         for place, ask in group.rows.items():
             if place == ANY:
                 yield replace(ask, count=count)
             elif ask.count and self._is_there(place, subcluster):
                 yield replace(ask, count=min(ask.count, count))
+
+    def _pinned(self, group: AskGroup, subcluster: SubClusterId, count: int) -> Iterable[Ask]:
+        """Rows for the hosts that a plan has chosen. If those take all, no other will do.
+
+        The rest is for anywhere: a plan has decided to wait for its places no longer, and a scheduler that was told of
+        them would wait once more. A host counts only with its rack (`LocalityAppPlacementAllocator`, `FSAppAttempt`).
+        """
+        room = self._capacities.get(subcluster)
+        racks_of = {} if room is None else room.racks
+        hosts = {
+            host: replace(row, count=min(most, row.count, count), relaxes=True)
+            for host, most in group.pins[subcluster].items()
+            if most and (row := group.rows.get(host)) is not None and host in racks_of
+        }
+        racks: Counter[str] = Counter()
+        for host, row in hosts.items():
+            racks[racks_of[host]] += row.count
+        relaxes = racks.total() < count
+        anywhere = replace(group.rows[ANY], count=count, relaxes=relaxes)
+        yield anywhere
+        for rack, most in racks.items():
+            yield replace(anywhere, place=rack, count=min(most, count))
+        yield from hosts.values()
 
     def _is_there(self, place: str, subcluster: SubClusterId) -> bool:
         """Whether a host or rack is in a sub-cluster; the home is told of those that nobody knows."""

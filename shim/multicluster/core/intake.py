@@ -72,7 +72,7 @@ class Intake:
                 session.granted(key, (grant.node.host, rack))
             if key is not None:
                 lucky.add(key)
-                self._splitter.granted(key, session.subcluster)
+                self._splitter.granted(key, session.subcluster, grant.node.host)
         self._asks.beat(session.subcluster, lucky)
 
     def _take_end(self, session: Session, ended: Ended) -> None:

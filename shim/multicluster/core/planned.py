@@ -11,6 +11,7 @@ elsewhere it waits here. What starves where it was allocated is given up there, 
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ContainerId, SubClusterId
@@ -50,6 +51,7 @@ from shim.multicluster.core.tentative import AllocationGroup, TentativeAllocatio
 __all__ = ["PlannedSplitter"]
 
 _MOST_DECISIONS = 32
+_ANYWHERE: Mapping[str, int] = MappingProxyType({})
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,10 +126,15 @@ class PlannedSplitter:
         self._publish(group, look, avoided)
         return dict(group.asked())
 
-    def granted(self, key: AskKey, subcluster: SubClusterId) -> None:
-        """See `AskSplitter`: the oldest tentative allocation there is honoured."""
+    def pins(self, key: AskKey) -> Mapping[SubClusterId, Mapping[str, int]]:
+        """See `AskSplitter`."""
         group = self._groups.get(key)
-        found = None if group is None else group.granted(subcluster)
+        return {} if group is None else group.pins()
+
+    def granted(self, key: AskKey, subcluster: SubClusterId, host: str = "") -> None:
+        """See `AskSplitter`: the oldest tentative allocation for that host is honoured, else the oldest there."""
+        group = self._groups.get(key)
+        found = None if group is None else group.granted(subcluster, host)
         self._effects.append(ContainerGranted(subcluster, key, is_unplanned=found is None))
         if found is not None:
             self._settle(found)
@@ -188,16 +195,28 @@ class PlannedSplitter:
         for name, count in plan.starts.items():
             starts = min(count, left) if name in look.eligible else 0
             left -= starts
-            moved = min(starts, group.queued[name])  # it stays asked for there, and is allocated now
+            hosts = {} if look.demand.is_strict else (plan.hosts or {}).get(name, {})
+            pinned = min(starts, sum(hosts.values()))
+            self._propose(group, look, name, pinned, hosts=hosts)
+            moved = min(starts - pinned, group.queued[name])  # it stays asked for there, and is allocated now
             group.queued[name] -= moved
-            self._propose(group, look, name, starts, was_queued=moved)
+            self._propose(group, look, name, starts - pinned, was_queued=moved)
         for name in tuple(group.queued):
             if name not in plan.may_queue:
                 group.forgiven[name] = look.demand.starved.get(name, 0)
                 del group.queued[name]
         group.tidy()
 
-    def _propose(self, group: AllocationGroup, look: _Look, name: SubClusterId, count: int, *, was_queued: int) -> None:
+    def _propose(
+        self,
+        group: AllocationGroup,
+        look: _Look,
+        name: SubClusterId,
+        count: int,
+        *,
+        was_queued: int = 0,
+        hosts: Mapping[str, int] = _ANYWHERE,
+    ) -> None:
         """Propose what is asked for by now, and what is not, each by itself: the latter may have to await its verdict.
 
         What is meant for the home goes along with the call that is under way, as the next one may be a second away.
@@ -207,9 +226,11 @@ class PlannedSplitter:
                 self._numbers += 1
                 queued = part if was_queued and part == was_queued and is_asked else 0
                 group.allocations.append(
-                    TentativeAllocation(self._numbers, name, part, part, was_queued=queued, is_asked=is_asked)
+                    TentativeAllocation(
+                        self._numbers, name, part, part, was_queued=queued, is_asked=is_asked, hosts=Counter(hosts)
+                    )
                 )
-                places = look.demand.allowed if look.demand.is_strict else ()
+                places = look.demand.allowed if look.demand.is_strict else tuple(sorted(hosts))
                 self._effects.append(Propose(name, self._numbers, group.key, part, places))
 
     def _expire(self, expired: ExpiredAllocation) -> None:
@@ -376,4 +397,5 @@ class PlannedSplitter:
             withheld=missing,
             behind=plan.behind,
             estimate=plan.estimate,
+            rule="" if group.reason else plan.rule,
         )

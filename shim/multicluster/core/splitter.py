@@ -150,8 +150,15 @@ class AskSplitter(ContainerWatch, Protocol):
         """
         ...
 
-    def granted(self, key: AskKey, subcluster: SubClusterId) -> None:
-        """A scheduler granted a container of these asks."""
+    def pins(self, key: AskKey) -> Mapping[SubClusterId, Mapping[str, int]]:
+        """Hosts that are named to a scheduler for what the last `split` asks it for, with how many at each.
+
+        Schedulers of sub-clusters that are not in here are told of every place that the asks name.
+        """
+        ...
+
+    def granted(self, key: AskKey, subcluster: SubClusterId, host: str = "") -> None:
+        """A scheduler granted a container of these asks, on a host if that is known."""
         ...
 
     def drop(self, key: AskKey) -> None:
@@ -206,7 +213,11 @@ class CapacitySplitter:
     def take(self, event: "PlanEvent") -> None:
         """See `AskSplitter`: nobody plans for it."""
 
-    def granted(self, key: AskKey, subcluster: SubClusterId) -> None:
+    def pins(self, key: AskKey) -> Mapping[SubClusterId, Mapping[str, int]]:  # noqa: ARG002 - the protocol's signature
+        """See `AskSplitter`: all are told of every place."""
+        return {}
+
+    def granted(self, key: AskKey, subcluster: SubClusterId, host: str = "") -> None:
         """See `AskSplitter`: it remembers nothing."""
 
     def drop(self, key: AskKey) -> None:

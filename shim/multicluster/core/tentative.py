@@ -35,6 +35,7 @@ class TentativeAllocation:
         is_asked: Whether the scheduler is to be asked for them by now.
         honoured: How many were granted.
         withdrawn: How many are not waited for any more.
+        hosts: Where they alone shall be, with how many at most; empty for anywhere in the sub-cluster.
     """
 
     number: int
@@ -46,6 +47,16 @@ class TentativeAllocation:
     is_asked: bool = False
     honoured: int = 0
     withdrawn: int = 0
+    hosts: Counter[str] = field(default_factory=Counter)
+
+    def cut_hosts(self) -> None:
+        """Name no more hosts than there are containers left."""
+        surplus = self.hosts.total() - self.count
+        for host in list(self.hosts) if surplus > 0 else ():
+            cut = min(surplus, self.hosts[host])
+            self.hosts[host] -= cut
+            surplus -= cut
+        self.hosts = +self.hosts
 
 
 @dataclass(slots=True)
@@ -96,6 +107,34 @@ class AllocationGroup:
                 counts[each.subcluster] += each.count
         return +counts
 
+    def pins(self) -> Mapping[SubClusterId, Mapping[str, int]]:
+        """Hosts that are to be named to each scheduler, with how many at each, where the plan decides on hosts.
+
+        What waits at a scheduler without an allocation waits by that scheduler's rules: it is told of every place.
+        """
+        found: dict[SubClusterId, Counter[str]] = {}
+        if self.plan is not None and self.plan.hosts is not None:
+            for each in self.allocations:
+                if each.is_asked and not self.queued[each.subcluster]:
+                    found.setdefault(each.subcluster, Counter()).update(each.hosts)
+        return found
+
+    def _still_named(self, demand: Demand) -> Mapping[str, int]:
+        """Count what is wanted at named places beyond what is allocated there tentatively.
+
+        A task names each host with a copy of its data. Rows do not tell which ones are the same task's, so that each
+        host has its part of the tasks that are left, at least one.
+        """
+        hosts = {place: count for place, count in demand.places.items() if not place.startswith("/")}
+        left, copies = demand.total - sum(self.tentative().values()), sum(hosts.values())
+        if left >= copies:
+            return demand.places
+        pinned: Counter[str] = Counter()
+        for each in self.allocations:
+            pinned.update(each.hosts)
+        parts = {host: min(count - pinned[host], -(-count * left // copies)) for host, count in hosts.items()}
+        return {place: most for place, count in demand.places.items() if (most := parts.get(place, count)) > 0}
+
     def verified(self) -> Counter[SubClusterId]:
         """Containers whose tentative allocation a Local Master has accepted, or left without an answer."""
         counts: Counter[SubClusterId] = Counter()
@@ -112,14 +151,15 @@ class AllocationGroup:
         """Heartbeats since a sub-cluster granted one of those that it is asked for."""
         return max(0, demand.starved.get(subcluster, 0) - self.forgiven.get(subcluster, 0))
 
-    def granted(self, subcluster: SubClusterId) -> TentativeAllocation | None:
-        """Count a grant: on the oldest tentative allocation there, else on what is queued."""
+    def granted(self, subcluster: SubClusterId, host: str = "") -> TentativeAllocation | None:
+        """Count a grant: on the oldest tentative allocation for the host, else there, else on what is queued."""
         self.forgiven.pop(subcluster, None)
         self.unresponsive.pop(subcluster, None)
         self.planned = max(0, self.planned - 1)
-        there = (each for each in self.allocations if each.subcluster == subcluster and each.is_asked and each.count)
-        found = next(there, None)
+        there = [each for each in self.allocations if each.subcluster == subcluster and each.is_asked and each.count]
+        found = next((each for each in there if each.hosts[host]), next(iter(there), None))
         if found is not None:
+            found.hosts[host] = max(0, found.hosts[host] - 1)
             found.count -= 1
             found.honoured += 1
             self.tidy()
@@ -154,6 +194,9 @@ class AllocationGroup:
     def tidy(self) -> None:
         """Forget allocations that nobody waits for, and clusters where nothing is queued."""
         self.allocations = [each for each in self.allocations if each.count]
+        for each in self.allocations:
+            if each.hosts:
+                each.cut_hosts()
         self.queued = +self.queued
 
     def row(
@@ -175,6 +218,7 @@ class AllocationGroup:
             unresponsive=frozenset(name for name, beats in self.unresponsive.items() if beats >= patience),
             local={name: count for name, count in local.items() if count},
             places=demand.allowed if demand.is_strict else (),
+            named=self._still_named(demand),
             weights={name: weight for name, weight in weights.items() if weight != 1.0},
             held=demand.held,
         )

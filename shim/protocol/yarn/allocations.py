@@ -127,10 +127,17 @@ def _ask_of(message: ResourceRequestProto) -> Ask:
 
 
 def _ask_message(ask: Ask) -> ResourceRequestProto:
-    """The row as the ApplicationMaster sent it, with the count of the session; one that it never sent is made."""
+    """The row as the ApplicationMaster sent it, with the count of the session; one that it never sent is made.
+
+    A row that is for other places than the ApplicationMaster's, or stricter, has the rest of what was sent.
+    """
     if ask.raw:
         message = ResourceRequestProto.FromString(ask.raw)
         message.num_containers = ask.count
+        if text_of(message.resource_name) != ask.place:
+            message.resource_name = ask.place
+        if message.relax_locality != ask.relaxes:
+            message.relax_locality = ask.relaxes
         return message
     key = ask.key
     kind = ExecutionTypeProto.OPPORTUNISTIC if key.is_opportunistic else ExecutionTypeProto.GUARANTEED

@@ -8,7 +8,7 @@ the end everybody is served.
 """
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from types import MappingProxyType
 
 import numpy as np
@@ -20,17 +20,20 @@ from shim.domain.launches import Waiting, WorkEstimate
 from shim.scheduling.durations import ENOUGH_FINISHED, FloatArray
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.job_table import Column, JobTable, expect_durations
-from shim.scheduling.policies.fewest_tasks import FEWEST_TASKS
-from shim.scheduling.policies.fifo import FIFO
-from shim.scheduling.policies.learnt_work import LEARNT_WORK
-from shim.scheduling.policy import Ordering
+from shim.scheduling.policy import Ordering, Policy
+from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.scheduling.snapshot import Snapshot
 
 __all__ = ["CONTAINER_ORDERS", "WaitingTable"]
 
 
+def _ordering(policy: Policy) -> Ordering:
+    """Give its ordering. A policy that places by itself may read how long containers are expected to run."""
+    return policy.ordering if policy.placement.kernel is None else replace(policy.ordering, learns_durations=True)
+
+
 CONTAINER_ORDERS: Mapping[str, Ordering] = MappingProxyType(
-    {policy.name: policy.ordering for policy in (FIFO, FEWEST_TASKS, LEARNT_WORK)}
+    {name: _ordering(policy) for name, policy in QUEUE_POLICIES.items()}
 )
 """Orderings that a queue may have for its containers, by the words of `[[queue]]`."""
 
@@ -168,6 +171,11 @@ class WaitingTable:
         if known is not None:
             known.heard_at_s = at_s
 
+    def is_overdue(self, attempt: ApplicationAttemptId) -> bool:
+        """Tell whether an attempt was overtaken for too long, as of the newest order."""
+        known = self._attempts.get(attempt)
+        return known is not None and self._table.get(Column.PRIORITY, known.row) > 0.0
+
     def in_order(self, order: str, at_s: float) -> Sequence[ApplicationAttemptId]:
         """Attempts with something that is not granted, the first of them first; without those that are silent.
 
@@ -230,7 +238,7 @@ class WaitingTable:
     def estimate(self, attempt: ApplicationAttemptId, order: str, at_s: float) -> WorkEstimate | None:
         """What the order expects of an attempt; None if it does not learn, or the attempt wants nothing."""
         known = self._attempts.get(attempt)
-        if known is None or not known.waits or not CONTAINER_ORDERS[order].learns_durations:
+        if known is None or not known.waits or not QUEUE_POLICIES[order].ordering.learns_durations:
             return None
         self._in_order(order, at_s)
         job_key = self._job_key(known)

@@ -88,14 +88,21 @@ class _Kernel:
             if room.grant(request, node, min(count, room.left(request)), _PREFERRED):
                 wait.reset(Nearness.NODE)
         limits = self._limits(snapshot, request)
+        if wait.since_s is not None:
+            wait.since_s = min(wait.since_s, snapshot.now_s)  # the clock may have been set back
         for level, nodes in ((Nearness.RACK, places.near), (Nearness.ANY, np.arange(len(snapshot.nodes)))):
             if is_strict and level == Nearness.ANY:
                 break
-            self._beyond(snapshot, room, request, nodes, wait, level, limits)
+            self._beyond(snapshot, room, request, nodes, wait, level, limits[self._level(wait, places) : level])
         if room.left(request) and wait.since_s is not None:
-            until_s = wait.since_s + sum(limits[wait.level : Nearness.ANY, 0])
-            until = until_s if math.isfinite(until_s) else None
-            room.hold(request, Reason(ReasonCode.WAITS_FOR_PLACE, (("until_s", until_s),)), until)
+            ends_s = wait.since_s + np.cumsum(limits[self._level(wait, places) :, 0])
+            self._hold(snapshot, room, request, ends_s.tolist())
+
+    def _hold(self, snapshot: Snapshot, room: OpenRoom, request: int, ends_s: Sequence[float]) -> None:
+        """Let the rest wait: until the next level counts, and for the last one at most."""
+        left_s = max(0.0, ends_s[-1] - snapshot.now_s) if ends_s else 0.0
+        later = (end_s for end_s in ends_s if snapshot.now_s < end_s < math.inf)
+        room.hold(request, Reason(ReasonCode.WAITS_FOR_PLACE, (("left_s", left_s),)), next(later, None))
 
     def _beyond(
         self,
@@ -107,14 +114,17 @@ class _Kernel:
         level: int,
         limits: FloatArray,
     ) -> None:
-        """Start what is left farther from its data, on the nodes that come after it has waited long enough."""
+        """Start what is left farther from its data, on the nodes that come after it has waited long enough.
+
+        `limits` are those of the levels that it has to wait for: float64 array of shape (n_levels, 2).
+        """
         found = nodes[room.slots(request)[nodes] > 0]
         if not room.left(request) or not found.size:
             return
-        if wait.level < level:
+        if len(limits):
             if wait.since_s is None:
                 wait.since_s = snapshot.now_s
-            waited_s, skips = limits[wait.level : level].sum(axis=0)
+            waited_s, skips = limits.sum(axis=0)
             if snapshot.now_s - wait.since_s < waited_s:
                 n_passed = int(min(len(found), max(0.0, skips - wait.skips)))
                 if level == Nearness.ANY:
@@ -122,6 +132,10 @@ class _Kernel:
                 found = found[n_passed:]
         if room.fill(request, found, room.left(request), _PREFERRED if level == Nearness.RACK else _ROOM):
             wait.reset(level)
+
+    def _level(self, wait: _Wait, places: Places) -> int:
+        """Tell how near it has to be by now; whoever names no node that is known has none to wait for."""
+        return max(wait.level, Nearness.NODE if places.nodes.size else Nearness.RACK)
 
     def _limits(self, snapshot: Snapshot, request: int) -> FloatArray:
         """[seconds, skips] for a node and for a rack: float64 array of shape (2, 2)."""

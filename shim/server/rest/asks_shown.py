@@ -44,7 +44,8 @@ def _shown(decision: AskDecision) -> dict[str, Any]:
         "label": key.label,
         "wanted": decision.wanted,
         "by": decision.by,
-        "reason": decision.reason or _who_is_first(decision),
+        "rule": decision.rule,
+        "reason": _reason(decision),
         "repairs": decision.repairs,
         "withheld": decision.withheld,
         "behind": list(decision.behind),
@@ -71,6 +72,12 @@ def _shown(decision: AskDecision) -> dict[str, Any]:
             for proposed, each in decision.verdicts
         ],
     }
+
+
+def _reason(decision: AskDecision) -> str:
+    if decision.reason and decision.rule:
+        return f"{decision.withheld} wait in Heddle by {decision.rule}: {decision.reason}" if decision.withheld else ""
+    return decision.reason or _who_is_first(decision)
 
 
 def _who_is_first(decision: AskDecision) -> str:

@@ -90,6 +90,7 @@ class Account:
         ended: Every container whose end an answer told, and how often.
         started_s: When each task's program was started first, by stage and task.
         done_s: When its last task was known to have ended; None before.
+        at_data: Tasks that started at a host that has their data, of the `named` ones for which any has.
         surplus: Containers that were granted and not wanted any more.
         failed: Why attempts failed.
     """
@@ -98,6 +99,8 @@ class Account:
     ended: dict[ContainerId, int] = field(default_factory=dict)
     started_s: dict[tuple[int, int], float] = field(default_factory=dict)
     done_s: float | None = None
+    at_data: int = 0
+    named: int = 0
     surplus: int = 0
     failed: list[str] = field(default_factory=list)
 
@@ -293,6 +296,9 @@ class ModelledMaster:
         stage.waiting.remove(task)
         self._tasks[name] = (number, task)
         account.started_s.setdefault((number, task), self._now_s())
+        if stage.spec.hosts and stage.spec.hosts[task]:
+            account.named += 1
+            account.at_data += host in stage.spec.hosts[task]
 
     def _give_up_silent(self) -> None:
         """Run tasks again whose containers were silent for too long."""

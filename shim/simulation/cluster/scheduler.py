@@ -125,11 +125,13 @@ class CapacityScheduler:
         self._attempts.pop(attempt, None)
 
     def ask(self, attempt: ApplicationAttemptId, asks: Iterable[Ask]) -> None:
-        """Rows of asks, each in the place of the last one for the same key and place."""
+        """Rows of asks, each in the place of the last one for the same key and place; those at places come first."""
         known = self._attempts.get(attempt)
         if known is None:
             return
+        told: set[AskKey] = set()
         for ask in asks:
+            told.add(ask.key)
             wanted = known.wanted.setdefault(ask.key, _Wanted())
             if ask.count > 0:
                 wanted.counts[ask.place] = ask.count
@@ -137,8 +139,9 @@ class CapacityScheduler:
             else:
                 wanted.counts.pop(ask.place, None)
                 wanted.relaxes.pop(ask.place, None)
-            if not wanted.counts.get(ANY):
-                del known.wanted[ask.key]
+        for key in told:
+            if not known.wanted[key].counts.get(ANY):
+                del known.wanted[key]
 
     def blacklist(self, attempt: ApplicationAttemptId, added: Iterable[str], removed: Iterable[str]) -> None:
         """Hosts and racks on which an attempt wants nothing."""

@@ -70,6 +70,7 @@ class YarnOutcome:
         completions_s: Of each job, from its arrival to the end of its last task as its master knew it.
         delays_s: The same less the longest path through its stages.
         waits_s: Of each task, from the arrival of its job to its start.
+        at_data: Part of the tasks with data on some host that started at one that has it; 1 if there are none.
         used: Container-seconds of memory (MiB x s) by cluster and queue.
         messages: How many were sent, by kind.
         failed: Jobs that did not succeed, with the reason.
@@ -81,6 +82,7 @@ class YarnOutcome:
     completions_s: tuple[float, ...] = ()
     delays_s: tuple[float, ...] = ()
     waits_s: tuple[float, ...] = ()
+    at_data: float = 1.0
     used: Counter[tuple[SubClusterId, str]] = field(default_factory=Counter)
     messages: Counter[str] = field(default_factory=Counter)
     failed: dict[str, str] = field(default_factory=dict)
@@ -243,6 +245,8 @@ def _outcome(begun_s: float, jobs: Sequence[ModelledJob], accounts: Sequence[Acc
         delays.append(account.done_s - arrived_s - job.longest_path_s)
         waits += [at_s - arrived_s for at_s in account.started_s.values()]
     outcome.completions_s, outcome.delays_s, outcome.waits_s = tuple(completions), tuple(delays), tuple(waits)
+    named = sum(account.named for account in accounts)
+    outcome.at_data = sum(account.at_data for account in accounts) / named if named else 1.0
     for subcluster, cluster in ends.federation.clusters.items():
         for application in cluster.manager.applications.values():
             outcome.used[subcluster, application.order.queue] += int(application.mib_s)

@@ -311,3 +311,28 @@ def test_a_policy_that_is_applied_orders_those_that_wait_already():
     first.clear()
     queue.cycles.cycle(QUEUE)
     assert sum(second.split(Demand(KEY, 2), CAPACITIES).values()) == 2
+
+
+async def test_a_request_that_waits_on_purpose_wakes_its_cycle_when_its_time_is_over():
+    queue = Queue("delay")
+    queue.report(east=2, west=0)
+    running = asyncio.create_task(queue.cycles.run())
+    splitter = queue.enters(1)
+    demand = Demand(KEY, 1, places={"west-0": 1})
+    assert splitter.split(demand, CAPACITIES) == {}
+    (told,) = shown_asks(splitter.decisions)
+    assert (told["rule"], told["withheld"]) == ("delay", 1)
+    assert "1 wait in Heddle by delay: it waits for one of its named places" in told["reason"]
+    for _ in range(4):
+        await queue.clock.advance(1.0)
+    before = queue.cycles.cycles
+    await queue.clock.advance(0.9)
+    assert queue.cycles.cycles == before
+    for _ in range(5):
+        await queue.clock.advance(0.5)
+    assert queue.cycles.cycles > before, "its rack may count now, though nothing was reported"
+    for _ in range(6):
+        await queue.clock.advance(1.0)
+    assert splitter.split(demand, CAPACITIES) == {EAST: 1}
+    running.cancel()
+    await asyncio.gather(running, return_exceptions=True)

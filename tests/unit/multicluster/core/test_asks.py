@@ -22,6 +22,9 @@ class Noted:
         self.demands.append(demand)
         return {capacities[0].subcluster: demand.total}
 
+    def pins(self, _):
+        return {}
+
     def granted(self, key, subcluster):
         pass
 

@@ -262,3 +262,58 @@ def test_what_nobody_knows_is_refused():
     with pytest.raises(Exception, match="no splitter knows"):
         PlannedSplitter().take(Unknown())
     assert not isinstance(Beat(EAST), PlanEvent)
+
+
+def test_hosts_that_a_plan_has_chosen_are_proposed_and_named_until_they_are_granted():
+    split = Split(4, places={"e1": 2, "e2": 2, "/r": 4})
+    split.asked()
+    split.effects(PublishRequests)
+    split.plan({EAST: 3}, frozenset(), hosts={EAST: {"e1": 1, "e2": 1}})
+    assert split.asked() == {EAST: 3}, "at home at once"
+    proposed = [(each.count, each.places) for each in split.splitter.drain() if isinstance(each, Propose)]
+    assert proposed == [(2, ("e1", "e2")), (1, ())]
+    assert split.splitter.pins(KEY) == {EAST: {"e1": 1, "e2": 1}}
+    split.verdict(EAST, 1, 2)
+    split.verdict(EAST, 2, 1)
+    split.asked()
+    split.splitter.granted(KEY, EAST, "e2")
+    assert split.splitter.pins(KEY) == {EAST: {"e1": 1}}
+    assert split.effects(SettleAllocation) == [SettleAllocation(EAST, 1, 1, 0)]
+    split.splitter.granted(KEY, EAST, "elsewhere")
+    assert split.splitter.pins(KEY) == {EAST: {}}, "no more hosts than containers"
+    assert split.asked(total=1) == {EAST: 1}
+
+
+def test_rows_of_cycles_name_no_place_that_an_allocation_is_for():
+    split = Split(3, places={"e1": 2, "w1": 1})
+    split.asked()
+    split.effects(PublishRequests)
+    split.plan({EAST: 2}, frozenset(), hosts={EAST: {"e1": 2}})
+    split.asked()
+    (published,) = split.effects(PublishRequests)
+    assert [dict(row.named) for row in published.requests] == [{"w1": 1}]
+
+
+def test_a_scheduler_that_chooses_by_its_own_rules_is_told_of_every_place():
+    split = Split(2, places={"e1": 2})
+    split.asked()
+    split.plan({EAST: 1}, BOTH, hosts=None)
+    split.asked()
+    assert split.splitter.pins(KEY) == {}
+    split.plan({}, BOTH, hosts={})
+    assert sum(split.asked().values()) == 2
+    assert EAST not in split.splitter.pins(KEY) or not split.splitter.pins(KEY)[EAST]
+
+
+def test_what_starves_at_its_host_is_given_up_and_waits_at_that_scheduler_by_its_rules():
+    split = Split(1, places={"e1": 1})
+    split.asked()
+    split.plan({EAST: 1}, frozenset(), hosts={EAST: {"e1": 1}})
+    split.verdict(EAST, 1, 1)
+    assert split.asked() == {EAST: 1}
+    assert split.asked(starved={EAST: 3}) == {}
+    (published,) = [each for each in split.effects(PublishRequests) if each.requests[-1].avoided]
+    assert published.requests[-1].avoided == {EAST}
+    split.plan({}, {EAST}, hosts={})
+    assert split.asked(starved={EAST: 3}) == {EAST: 1}
+    assert split.splitter.pins(KEY) == {}

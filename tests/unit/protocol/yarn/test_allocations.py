@@ -104,6 +104,26 @@ def test_a_call_is_read_and_said_again_with_other_counts_and_everything_else_as_
     assert NEWER in write_session_request(again)
 
 
+def test_a_row_may_be_for_another_place_and_stricter_than_it_was_sent():
+    sent = ResourceRequestProto(
+        priority={"priority": 7},
+        resource_name="*",
+        num_containers=4,
+        relax_locality=True,
+        node_label_expression="gpu",
+        capability={"memory": 1024, "virtual_cores": 1},
+    )
+    (ask,) = read_allocate_call(AllocateRequestProto(ask=[sent]).SerializePartialToString()).asks
+    stricter = replace(ask, place="/rack", count=2, relaxes=False)
+    request = SessionRequest(1, 0, asks=(stricter, ask))
+    told = AllocateRequestProto.FromString(write_session_request(request)).ask
+    assert [(row.resource_name, row.num_containers, row.relax_locality) for row in told] == [
+        ("/rack", 2, False),
+        ("*", 4, True),
+    ]
+    assert {(row.priority.priority, row.node_label_expression) for row in told} == {(7, "gpu")}
+
+
 def test_a_further_scheduler_hears_nothing_that_is_meant_for_the_home():
     call = read_allocate_call(a_call().SerializeToString())
     said = AllocateRequestProto.FromString(write_session_request(SessionRequest(1, 0, call.asks)))

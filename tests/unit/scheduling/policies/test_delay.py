@@ -72,9 +72,9 @@ def test_first_the_node_then_the_rack_then_anywhere_by_seconds():
     held = scene.decide(DELAY, 10.0)
     assert not held.grants
     assert [(hold.count, hold.until_s, hold.reason.code) for hold in held.holds] == [
-        (2, 20.0, ReasonCode.WAITS_FOR_PLACE)
+        (2, 15.0, ReasonCode.WAITS_FOR_PLACE)
     ]
-    assert "until 20.0 s" in held.holds[0].reason.text
+    assert "10.0 s more at most" in held.holds[0].reason.text
     assert scene.carry_out(DELAY, 14.9) == []
     assert scene.carry_out(DELAY, 15.0) == [(request, 1, 1)]
     assert scene.carry_out(DELAY, 19.9) == []

@@ -1,0 +1,41 @@
+"""Policies that a queue of real clusters may have for its containers: those of the registry whose needs are met there.
+
+Asks name sizes and places. Times that submitters state elsewhere are learnt here from containers that have ended.
+"""
+
+from collections.abc import Mapping
+from types import MappingProxyType
+
+from shim.scheduling.policy import Fact, Policy
+from shim.scheduling.registry import KINDS, PolicyKind
+
+__all__ = ["QUEUE_FACTS", "QUEUE_POLICIES", "queue_objection"]
+
+QUEUE_FACTS = frozenset({Fact.VECTORS, Fact.LOCALITY, Fact.ESTIMATES})
+"""What a queue of real clusters tells."""
+
+
+def queue_objection(name: str) -> str:
+    """Say why no queue of real clusters can have a policy; empty if it can, or if there is none of that name."""
+    kind = KINDS.get(name)
+    return "" if kind is None else _objection(kind)
+
+
+def _objection(kind: PolicyKind) -> str:
+    policy = kind.policy
+    lacking = sorted(fact.value for fact in kind.needs - QUEUE_FACTS)
+    if lacking:
+        return f"it needs {'; '.join(lacking)}, which no queue of real clusters has"
+    if policy is None:
+        return f"it has no scheduling cycle; `heddle simulate {kind.name}` runs it"
+    if policy.ordering.reads_shares:
+        return "it needs the share that each application holds, which is not counted on real clusters"
+    if policy.solver is not None:
+        return "it plans with a solver, and cycles of real clusters run none"
+    return ""
+
+
+QUEUE_POLICIES: Mapping[str, Policy] = MappingProxyType(
+    {kind.name: kind.policy for kind in KINDS.values() if kind.policy is not None and not _objection(kind)}
+)
+"""By the words of `containers` of a `[[queue]]`."""

@@ -1,0 +1,198 @@
+"""Policies of the registry in a queue of real clusters: which may be had, and what a cycle plans by them."""
+
+import pytest
+
+from shim.config.queues import parse_policy
+from shim.domain.ids import ContainerId, NodeId
+from shim.domain.resources import ResourceVector
+from shim.domain.subclusters import NodeReport
+from shim.errors import ConfigError
+from shim.scheduling.global_master.waiting_table import CONTAINER_ORDERS
+from shim.scheduling.named_places import NamedPlaces
+from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
+from shim.scheduling.registry import KINDS
+from shim.scheduling.snapshot import Scope
+from tests.unit.scheduling.test_queue_table import (
+    BOTH,
+    EAST,
+    FIRST,
+    SECOND,
+    THIRD,
+    WEST,
+    a_capacity,
+    a_key,
+    a_request,
+    a_table,
+    starts,
+)
+
+
+def only(plans, attempt):
+    (plan,) = plans[attempt]
+    return plan
+
+
+def test_a_queue_may_have_what_needs_no_more_than_it_tells():
+    assert set(QUEUE_POLICIES) == {"fifo", "fair", "fewest-tasks", "learnt-work", "delay", "tetris"}
+    assert CONTAINER_ORDERS.keys() == QUEUE_POLICIES.keys()
+    for name in KINDS:
+        assert bool(queue_objection(name)) == (name not in QUEUE_POLICIES)
+    assert queue_objection("no such policy") == ""
+
+
+@pytest.mark.parametrize(
+    ("name", "why"),
+    [
+        ("graphene", "it needs the stages of each job"),
+        ("tetrisched", "it needs the deadline of each job"),
+        ("quincy", "it plans with a solver"),
+        ("drf", "it needs the share"),
+        ("megha", "it needs masters that launch"),
+        ("omega", "the whole cell's state"),
+    ],
+)
+def test_what_a_queue_cannot_have_is_refused_with_the_line_the_reason_and_what_it_can(name, why):
+    with pytest.raises(ConfigError, match=rf"a.toml:3: .*{name}.* cannot be had: .*{why}.*choose one of unordered"):
+        parse_policy(f'[[queue]]\nname = "root.a"\ncontainers = "{name}"\n', source="a.toml")
+
+
+@pytest.mark.parametrize("name", QUEUE_POLICIES)
+def test_every_one_of_them_starts_what_there_is_room_for_and_names_itself(name):
+    plans = a_table(first=a_request(3), second=a_request(3)).plan(a_capacity([2], [2]), name, 1.0)
+    assert sum(sum(each.values()) for attempt in (FIRST, SECOND) for each in starts(plans, attempt)) == 4
+    assert {plan.rule for told in plans.values() for plan in told} == {name}
+
+
+# ---------------------------------------------------------------------- delay scheduling
+
+
+def test_a_container_starts_at_a_named_host_of_any_cluster_and_is_for_that_host():
+    table = a_table(first=a_request(3, named={"west-1": 2, "east-0": 1, "/west": 2, "/east": 1}))
+    plan = only(table.plan(a_capacity([4, 4], [4, 4]), "delay", 1.0), FIRST)
+    assert dict(plan.starts) == {EAST: 1, WEST: 2}
+    assert plan.hosts == {EAST: {"east-0": 1}, WEST: {"west-1": 2}}
+
+
+def test_who_finds_no_room_at_its_hosts_waits_here_for_node_then_rack_then_anything():
+    table = a_table(first=a_request(2, named={"west-0": 2}), second=a_request(1))
+    in_the_rack, elsewhere = a_capacity([3], [0, 1]), a_capacity([3], [0, 0])
+    seen = {}
+    for at_s in (1.0, 5.9, 6.0, 10.9, 11.0):
+        plans = table.plan(in_the_rack if at_s <= 6.0 else elsewhere, "delay", at_s)
+        assert starts(plans, SECOND) == [{EAST: 1}], "nobody waits for who waits on purpose"
+        plan = only(plans, FIRST)
+        seen[at_s] = dict(plan.starts)
+        assert plan.hosts == {}
+        assert plan.may_queue == frozenset(), "a scheduler would start it anywhere"
+        if at_s < 6.0:
+            assert plan.reason.startswith("it waits for one of its named places")
+            assert table.again_at_s == 6.0
+    assert seen == {1.0: {}, 5.9: {}, 6.0: {WEST: 1}, 10.9: {}, 11.0: {EAST: 2}}
+
+
+def test_hosts_that_no_cluster_has_are_not_waited_for():
+    table = a_table(first=a_request(2, named={"elsewhere": 2, "/default-rack": 2}))
+    plan = only(table.plan(a_capacity([1], [1]), "delay", 1.0), FIRST)
+    assert sum(plan.starts.values()) == 2
+    assert table.again_at_s is None
+
+
+def test_waits_of_requests_with_a_label_are_kept_beside_the_others():
+    gpu = a_key(label="gpu")
+    table = a_table(first=[a_request(1, named={"west-0": 1}), a_request(1, gpu, named={"west-1": 1})])
+    for at_s, expected in ((1.0, 0), (5.0, 0), (11.5, 2)):
+        plans = table.plan(a_capacity([1, (1, "gpu")], [0, (0, "gpu")]), "delay", at_s)
+        assert sum(sum(each.values()) for each in starts(plans, FIRST)) == expected
+
+
+def test_a_clock_that_is_set_back_makes_no_wait_longer():
+    table = a_table(first=a_request(1, named={"west-0": 1}))
+    capacity = a_capacity([1], [0])
+    for at_s, expected in ((5000.0, {}), (100.0, {}), (109.9, {}), (110.0, {EAST: 1})):
+        table.heard(FIRST, at_s)
+        assert dict(only(table.plan(capacity, "delay", at_s), FIRST).starts) == expected
+
+
+def test_what_comes_between_cycles_waits_for_the_next_if_others_wait_and_forgets_nobody_s_wait():
+    table = a_table(first=a_request(1, named={"west-0": 1}), second=a_request(1))
+    capacity = a_capacity([1], [0])
+    table.plan(a_capacity([0], [0]), "delay", 0.5)
+    table.plan(capacity, "delay", 1.0)
+    assert only(table.plan(capacity, "delay", 2.0, only=SECOND), SECOND).starts == {}
+    table.leave(SECOND)
+    assert dict(only(table.plan(capacity, "delay", 11.0), FIRST).starts) == {EAST: 1}
+
+
+def test_racks_of_one_name_in_two_clusters_are_two():
+    def node(host, rack="/default-rack"):
+        return NodeReport(NodeId(host, 1), rack, "RUNNING", ResourceVector(), ResourceVector())
+
+    places = NamedPlaces.of([[node("e0"), node("e1", "/r1")], [node("w0"), node("w1"), node("w1")]])
+    assert places.racks.tolist() == [0, 1, 2, 2, 2]
+
+    def told(**named):
+        found = places.preferred({name.replace("_", "/"): count for name, count in named.items()})
+        return {(each.scope, each.place): each.count for each in found}
+
+    assert told(e0=2) == {(Scope.NODE, 0): 2, (Scope.RACK, 0): 2}
+    named = places.preferred({"w1": 1, "/default-rack": 1})
+    assert {(each.scope, each.place) for each in named} == {(Scope.NODE, 3), (Scope.NODE, 4), (Scope.RACK, 2)}
+    assert {each.place for each in places.preferred({"/default-rack": 1})} == {0, 2}
+    assert {each.place for each in places.preferred({"e0": 1, "/r1": 1}) if each.scope is Scope.RACK} == {0, 1}
+    assert places.preferred({"nobody": 3}) == ()
+
+
+# ---------------------------------------------------------------------- Tetris
+
+
+def test_tetris_fills_a_node_with_what_lines_up_best():
+    wide, deep = a_key(1, priority=3), a_key(1, priority=3)
+    wide, deep = (
+        each.__class__(3, -1, is_opportunistic=False, resource=ResourceVector(*amounts))
+        for each, amounts in ((wide, (1024, 6)), (deep, (6 * 1024, 1)))
+    )
+    capacity = a_capacity([7])
+    plans = a_table(first=a_request(9, wide), second=a_request(9, deep)).plan(capacity, "tetris", 1.0)
+    assert (starts(plans, FIRST), starts(plans, SECOND)) == ([{EAST: 1}], [{EAST: 1}])
+    assert only(plans, FIRST).hosts is None, "schedulers pick the nodes"
+
+
+def test_what_a_policy_did_not_choose_waits_here_unless_there_is_nobody_to_choose_among():
+    alone = only(a_table(first=a_request(3)).plan(a_capacity([1]), "tetris", 1.0), FIRST)
+    assert (alone.may_queue, alone.reason) == (BOTH, "")
+    plan = only(a_table(first=a_request(3), second=a_request(3)).plan(a_capacity([1]), "tetris", 1.0), SECOND)
+    assert plan.may_queue == frozenset()
+    assert "best choice" in plan.reason
+    unserved = a_request(3, avoided=frozenset({WEST}))
+    plans = a_table(first=unserved, second=a_request(3)).plan(a_capacity([0]), "tetris", 1.0)
+    assert only(plans, FIRST).may_queue == {WEST}, "its scheduler knows something that no report tells"
+
+
+@pytest.mark.parametrize("name", ["delay", "tetris"])
+def test_who_was_overtaken_for_too_long_goes_first_and_may_wait_at_schedulers(name):
+    table = a_table(first=a_request(1, a_key(4), named={"east-0": 1}))
+    for at_s in (0.5, 61.0):
+        table.put(SECOND, [a_request(9)], (), at_s)
+        table.put(THIRD, [a_request(9)], (), at_s)
+        table.heard(FIRST, at_s)
+        plans = table.plan(a_capacity([1], [1]), name, at_s)
+        assert only(plans, FIRST).may_queue == (BOTH if at_s > 60.0 else frozenset())
+        assert only(plans, THIRD).may_queue == frozenset()
+    plans = table.plan(a_capacity([4], [0]), name, 61.5)
+    assert starts(plans, FIRST) == [{EAST: 1}]
+
+
+def test_what_is_learnt_of_durations_is_told_to_the_policy():
+    table = a_table(first=a_request(4), second=a_request(4))
+    for attempt, lasts_s in ((FIRST, 600.0), (SECOND, 2.0)):
+        for number in range(2, 6):
+            container = ContainerId(attempt, number)
+            table.began(attempt, container, 1000.0 - lasts_s)
+            table.ended(attempt, container, 1000.0, is_whole=True)
+        table.heard(attempt, 1000.0)
+    plans = table.plan(a_capacity([2]), "tetris", 1000.0)
+    assert (starts(plans, FIRST), starts(plans, SECOND)) == ([{}], [{EAST: 2}])
+    assert only(plans, FIRST).estimate is None, "it is no order by work"
+    table.granted(SECOND, 1000.0)
+    plans = table.plan(a_capacity([2]), "tetris", 1000.5)
+    assert (starts(plans, FIRST), starts(plans, SECOND)) == ([{EAST: 2}], [{}]), "the other was overtaken for too long"

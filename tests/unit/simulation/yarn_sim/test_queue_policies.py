@@ -1,0 +1,86 @@
+"""Every policy that a queue may have, by the code of production over modelled clusters in virtual time."""
+
+import pytest
+
+from shim.domain.resources import ResourceVector
+from shim.scheduling.queue_policies import QUEUE_POLICIES
+from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
+from shim.simulation.cluster.spec import ClusterSpec, QueueSpec, Timing
+from shim.simulation.engine import seeded
+from shim.simulation.yarn_sim.run import YarnSetting, play
+from tests.unit.simulation.yarn_sim.test_run import setting
+
+HOSTS = [node.id.host for cluster in setting().clusters for node in cluster.nodes]
+SMALL, LARGE = ResourceVector(512, 1), ResourceVector(2048, 2)
+
+
+def spanning(policy, queue="root.default"):
+    return f'[[queue]]\nname = "{queue}"\nspan = true\ncontainers = "{policy}"\n'
+
+
+def jobs(count, tasks, *, seed=1, task_s=6.0, every_s=4.0):
+    """Jobs of small and large containers, every other one with data on some host."""
+    rng = seeded(seed, "jobs of queue policies")
+    found = []
+    for number in range(count):
+        hosts = tuple((rng.choice(HOSTS),) for _ in range(tasks)) if number % 2 else ()
+        size = LARGE if number % 3 == 2 else SMALL
+        found.append(
+            ModelledJob(f"job-{number}", every_s * number, (ModelledStage((task_s,) * tasks, (), size, hosts),))
+        )
+    return found
+
+
+@pytest.mark.parametrize("policy", QUEUE_POLICIES)
+def test_every_job_ends_and_nothing_starves(policy):
+    outcome = play(setting(config=spanning(policy)), jobs(8, 8))
+    assert outcome.failed == {}
+    assert len(outcome.completions_s) == 8
+    assert max(outcome.waits_s) < 150.0
+    assert all(used > 0 for used in outcome.used.values())
+
+
+@pytest.mark.parametrize("policy", QUEUE_POLICIES)
+def test_a_job_that_is_alone_loses_little_to_the_clusters_own_schedulers(policy):
+    """Without data anywhere nothing is to be waited for."""
+    plain, found = (play(setting(config=spanning(name)), [jobs(1, 16)[0]]) for name in ("unordered", policy))
+    assert found.failed == {}
+    assert found.completion.mean <= plain.completion.mean * 1.1 + 2.0
+
+
+def test_delay_scheduling_starts_more_tasks_at_their_data_than_fair_shares_do():
+    """Schedulers that wait for no host themselves, and three copies of each task's data."""
+    found = {}
+    for policy in ("fair", "delay"):
+        clusters = tuple(
+            ClusterSpec.even(
+                name,
+                nodes=5,
+                size=ResourceVector(4096, 4),
+                epoch=epoch,
+                queues={"root.default": QueueSpec(am_share=0.5)},
+                timing=Timing(locality_delay=0),
+            )
+            for name, epoch in (("east", 1000), ("west", 2000))
+        )
+        hosts, rng = [node.id.host for each in clusters for node in each.nodes], seeded(1, "copies")
+        work = [
+            ModelledJob(
+                f"job-{number}",
+                5.0 * number,
+                (ModelledStage((20.0,) * 12, (), SMALL, tuple(tuple(rng.sample(hosts, 3)) for _ in range(12))),),
+            )
+            for number in range(8)
+        ]
+        outcome = play(YarnSetting(clusters=clusters, config=spanning(policy)), work)
+        assert outcome.failed == {}
+        found[policy] = outcome.at_data
+    assert found["delay"] > found["fair"] + 0.05
+
+
+def test_data_on_a_host_that_is_full_is_not_waited_for_for_ever():
+    busy = ModelledJob("busy", 0.0, (ModelledStage((300.0,) * 8, (), SMALL, ((HOSTS[0],),) * 8),))
+    late = ModelledJob("late", 20.0, (ModelledStage((5.0,) * 2, (), LARGE, ((HOSTS[0],),) * 2),))
+    outcome = play(setting(config=spanning("delay")), [busy, late])
+    assert outcome.failed == {}
+    assert outcome.completions_s[1] < 60.0
