@@ -6,11 +6,12 @@ import secrets
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import aiohttp
 import pytest
 
+from adapters.yarn.rm_rpc import YarnRPC
 from shim.app.bootstrap import Heddle
 from shim.config.loader import parse
 from shim.lab import Lab
@@ -25,7 +26,7 @@ _MIB = 1024
 _BEYOND = 6
 _SMALL = 2
 _FREED = 2
-_WITHIN_S = 180
+WITHIN_S = 180
 _SAMPLES = 4
 _LONGER = 2.5
 """Twice as many of those that are shorter by this take less time: whatever a busy machine adds is in both."""
@@ -76,7 +77,10 @@ async def a_federation(lab: Lab, folder: Path, order: str) -> AsyncIterator[tupl
         yield Federation(lab, Client(session, heddle.url), managers, store), heddle.scheduler_rpc
 
 
-async def begin(federation: Federation, server: str) -> tuple[str, AM]:
+_AMT = TypeVar("_AMT", bound=AM)
+
+
+async def begin(federation: Federation, server: str, kind: Callable[[YarnRPC], _AMT]) -> tuple[str, _AMT]:
     """An application, with its ApplicationMaster registered."""
     client = federation.heddle
     assert (await client.submit()).status == 202
@@ -87,7 +91,7 @@ async def begin(federation: Federation, server: str) -> tuple[str, AM]:
 
     await until(has_a_home)
     (home,) = await federation.homes(application)
-    am = AM(rpc_to(server, await token_of(federation.lab, home, application)))
+    am = kind(rpc_to(server, await token_of(federation.lab, home, application)))
     await am.register()
     return application, am
 
@@ -108,7 +112,7 @@ async def room_of(federation: Federation) -> int:
 
 async def test_what_comes_free_goes_to_whom_the_order_says(fault_lab: Lab, tmp_path: Path) -> None:
     async with a_federation(fault_lab, tmp_path, "fifo") as (federation, server):
-        (large_id, large), (small_id, small) = [await begin(federation, server) for _ in range(2)]
+        (large_id, large), (small_id, small) = [await begin(federation, server, AM) for _ in range(2)]
         room = await room_of(federation)
         await large.want(room + _BEYOND)
 
@@ -138,7 +142,7 @@ async def test_what_comes_free_goes_to_whom_the_order_says(fault_lab: Lab, tmp_p
 async def test_whose_containers_are_short_goes_first_once_that_is_known(fault_lab: Lab, tmp_path: Path) -> None:
     """By its age and by its numbers the other one would go first."""
     async with a_federation(fault_lab, tmp_path, "learnt-work") as (federation, server):
-        (long_id, long), (short_id, short) = [await begin(federation, server) for _ in range(2)]
+        (long_id, long), (short_id, short) = [await begin(federation, server, AM) for _ in range(2)]
         room = await room_of(federation)
 
         async def both_call() -> None:
@@ -174,7 +178,7 @@ async def hold(am: AM, count: int) -> None:
         await am.allocate()
         return not am.wanted
 
-    await until(has_all, within_s=_WITHIN_S)
+    await until(has_all, within_s=WITHIN_S)
     await am.allocate()
 
 
@@ -187,7 +191,7 @@ async def use(am: AM, count: int, for_s: float) -> None:
         await am.allocate()
         return asyncio.get_running_loop().time() >= until_s
 
-    await until(is_over, within_s=for_s + _WITHIN_S)
+    await until(is_over, within_s=for_s + WITHIN_S)
     await am.give_back()
 
 
@@ -198,7 +202,7 @@ async def both_hold(count: int, *ams: AM) -> None:
         await asyncio.gather(*(am.allocate() for am in ams))
         return sum(len(am.held) for am in ams) == count
 
-    await until(do_hold, within_s=_WITHIN_S)
+    await until(do_hold, within_s=WITHIN_S)
 
 
 async def all_wait_behind(
@@ -210,7 +214,7 @@ async def all_wait_behind(
         await call()
         return bool((await why(federation, last))["withheld"] == count)
 
-    await until(is_withheld, within_s=_WITHIN_S)
+    await until(is_withheld, within_s=WITHIN_S)
     told = await why(federation, last)
     assert told["behind"] == [first]
     assert f"{count} wait in Heddle" in told["reason"]

@@ -66,6 +66,7 @@ class AM:
     Attributes:
         held: Containers by id.
         seen: Every container that it was ever given.
+        hosts: Where each of those is or was.
     """
 
     rpc: YarnRPC
@@ -74,6 +75,7 @@ class AM:
     held: set[ContainerId] = field(default_factory=set)
     seen: set[ContainerId] = field(default_factory=set)
     ended: set[ContainerId] = field(default_factory=set)
+    hosts: dict[ContainerId, str] = field(default_factory=dict)
 
     async def register(self) -> None:
         message = RegisterApplicationMasterRequestProto(host="nowhere", rpc_port=0)
@@ -95,18 +97,15 @@ class AM:
 
         await until(has_heard, within_s=120)
 
+    def rows(self) -> list[ResourceRequestProto]:
+        """What is told of all that is wanted."""
+        return [row_of(self.wanted, "*")]
+
     async def allocate(self, *, asks: bool = False, releases: set[ContainerId] | None = None) -> None:
-        row = ResourceRequestProto(
-            priority=PriorityProto(priority=10),
-            resource_name="*",
-            capability=ResourceProto(memory=_MIB, virtual_cores=1),
-            num_containers=self.wanted,
-            relax_locality=True,
-        )
         request = AllocateRequestProto(
             response_id=self.response_id,
             progress=0.5,
-            ask=[row] if asks else [],
+            ask=self.rows() if asks else [],
             release=[_message(each) for each in releases or ()],
         )
         answer = read_allocate_answer(await self._call("allocate", request.SerializeToString()))
@@ -115,6 +114,7 @@ class AM:
             assert grant.container not in self.seen, f"{grant.container} was given twice"
             self.seen.add(grant.container)
             self.held.add(grant.container)
+            self.hosts[grant.container] = grant.node.host
         self.wanted -= len(answer.grants)
         assert self.wanted >= 0, "more than was asked for"
         for each in answer.ended:
@@ -132,6 +132,17 @@ class AM:
         answer = await self.rpc.call(RPCCall(APPLICATION_MASTER.name, method, payload, ""), timeout_s=60)
         assert answer.refusal is None, answer.refusal
         return answer.payload
+
+
+def row_of(count: int, place: str) -> ResourceRequestProto:
+    """A row of asks for containers of one size."""
+    return ResourceRequestProto(
+        priority=PriorityProto(priority=10),
+        resource_name=place,
+        capability=ResourceProto(memory=_MIB, virtual_cores=1),
+        num_containers=count,
+        relax_locality=True,
+    )
 
 
 def _message(container: ContainerId) -> ContainerIdProto:

@@ -1,12 +1,14 @@
 """The world of a storm: two small clusters, Heddle before them, clients, and the levers that break things."""
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector
+from shim.domain.shares import UNORDERED
 from shim.errors import HeddleError
+from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.simulation.cluster.federation import ModelledFederation
 from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
 from shim.simulation.cluster.masters import MasterCalls, MasterSettings
@@ -39,7 +41,9 @@ name = "root.default"
 [[queue]]
 name = "root.span"
 span = true
+containers = "{containers}"
 """
+_CONTAINERS = (UNORDERED, *QUEUE_POLICIES)
 _RETRY_S = 1.0
 _CLIENT_PATIENCE_S = 15.0
 
@@ -92,7 +96,7 @@ class StormWorld:
         network = ModelledNetwork(seeded(seed, "network"), hop_s=0.001)
         faults = StoreFaults(seeded(seed, "store"))
         world = HeddleWorld(
-            config=a_config(specs, _CONFIG),
+            config=a_config(specs, _CONFIG.format(containers=seeded(seed, "containers").choice(_CONTAINERS))),
             clock=clock,
             federation=federation,
             network=network,
@@ -102,7 +106,7 @@ class StormWorld:
         )
         made = cls(schedule, clock, federation, network, faults, world, [], [])
         made.heddles = [ModelledHeddle(world, f"heddle{number + 1}") for number in range(schedule.setting.heddles)]
-        made.clients = [Client(job) for job in _jobs(schedule)]
+        made.clients = [Client(job) for job in _jobs(schedule, [each.id.host for spec in specs for each in spec.nodes])]
         federation.connect = made.connect
         return made
 
@@ -231,13 +235,14 @@ def _nothing() -> None:
     """There is nothing to mend."""
 
 
-def _jobs(schedule: Schedule) -> list[ModelledJob]:
-    """Small ones, every second in the queue that spans."""
-    rng = seeded(schedule.seed, "jobs")
+def _jobs(schedule: Schedule, hosts: Sequence[str]) -> list[ModelledJob]:
+    """Small ones, every second in the queue that spans; some have their data on named hosts."""
+    rng, data = seeded(schedule.seed, "jobs"), seeded(schedule.seed, "data")
     jobs = []
     for number in range(schedule.setting.jobs):
         tasks = rng.randint(1, 8)
-        maps = ModelledStage(tuple(rng.uniform(0.5, 6.0) for _ in range(tasks)))
+        copies = tuple(tuple(data.sample(hosts, 2)) for _ in range(tasks)) if data.random() < 0.5 else ()  # noqa: PLR2004
+        maps = ModelledStage(tuple(rng.uniform(0.5, 6.0) for _ in range(tasks)), hosts=copies)
         reduces = ModelledStage((rng.uniform(0.5, 3.0),), needs=(0,))
         jobs.append(
             ModelledJob(
