@@ -15,7 +15,7 @@ __all__ = ["StormResult", "play_storm", "storms"]
 
 _WARM_UP_S = 5.0
 _STEP_S = 0.5
-_QUIET_S = 30.0
+_QUIET_S = 75.0  # longer than an ApplicationMaster waits for an answer that was lost: it runs until then
 _MOST_S = 400.0
 
 
