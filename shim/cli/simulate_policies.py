@@ -28,9 +28,11 @@ heddle simulate policies --swim FB-2009_samples_24_times_1hr_0.tsv --compare fai
 heddle simulate policies --tpch tpch_dags_full.json.gz --compare fair,jockey,jockey-once --jobs 20 --nodes 60
 
 The policies are those of `heddle policy kinds`; docs/policies.md has a table of each. Besides, for comparison:
-jockey-amdahl (no simulated runs), jockey-once (first allocation kept), jockey-15 (15 containers for each deadline).
+jockey-amdahl (no simulated runs), jockey-once (first allocation kept), jockey-15 (15 containers for each deadline),
+medea-heuristics (no program), medea-one-by-one (each container as it comes), medea-blind (no look at constraints).
 
-PROMISED is what jobs with deadlines could count on, as a multiple of what they worked.
+PROMISED is what jobs with deadlines could count on, as a multiple of what they worked; BROKEN the part of the
+running services' containers whose constraints are broken, mean over the times at which any started.
 """
 _COLUMNS = (
     ("POLICY", "policy"),
@@ -45,6 +47,7 @@ _COLUMNS = (
     ("MET", "met"),
     ("MISSED", "missed"),
     ("PROMISED", "promised"),
+    ("BROKEN %", "broken"),
 )
 _MOST_JOBS = 100_000
 
@@ -116,4 +119,5 @@ def _row(name: str, seed: int, figures: RunFigures) -> dict[str, Any]:
         "met": figures.met,
         "missed": figures.missed,
         "promised": round(figures.promised, 2),
+        "broken": round(100 * figures.violated, 1),
     }

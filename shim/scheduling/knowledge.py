@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from types import MappingProxyType
 
 from shim.scheduling.completion_table import JobForecast
+from shim.scheduling.tag_constraints import NO_SERVICES, ServiceFacts
 
 __all__ = ["NOTHING_KNOWN", "Knowledge", "StageOutline"]
 
@@ -38,11 +39,13 @@ class Knowledge:
         graphs: Stages of a job, by the job's row.
         finished: Ended tasks of each stage of a job, by the job's row.
         forecasts: What former runs of a job of its kind tell, by the job's row.
+        services: Tags of services and the constraints between their containers.
     """
 
     graphs: Mapping[int, tuple[StageOutline, ...]] = field(default_factory=lambda: MappingProxyType({}))
     finished: Mapping[int, tuple[int, ...]] = field(default_factory=lambda: MappingProxyType({}))
     forecasts: Mapping[int, JobForecast] = field(default_factory=lambda: MappingProxyType({}))
+    services: ServiceFacts = NO_SERVICES
 
 
 NOTHING_KNOWN = Knowledge()

@@ -14,6 +14,7 @@ from shim.scheduling.policies.graphene import GRAPHENE
 from shim.scheduling.policies.heddle import HEDDLE, HEDDLE_ESTIMATES
 from shim.scheduling.policies.jockey import JOCKEY
 from shim.scheduling.policies.learnt_work import LEARNT_WORK
+from shim.scheduling.policies.medea import MEDEA
 from shim.scheduling.policies.megha import MEGHA
 from shim.scheduling.policies.quincy import QUINCY
 from shim.scheduling.policies.tetris import TETRIS
@@ -82,6 +83,7 @@ KINDS: Mapping[str, PolicyKind] = MappingProxyType(
                     QUINCY,
                     TETRISCHED,
                     JOCKEY,
+                    MEDEA,
                 ),
             ),
             *_WITHOUT_A_CYCLE,

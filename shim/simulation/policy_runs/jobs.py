@@ -8,6 +8,7 @@ import numpy as np
 
 from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.snapshot import IntArray
+from shim.scheduling.tag_constraints import TagConstraint
 
 __all__ = ["ModelledSite", "PolicyJob", "StageTasks"]
 
@@ -23,6 +24,7 @@ class StageTasks:
         parents: Numbers of the stages that end before it begins.
         places: Rows of the nodes that hold the data of each task; empty where nothing is preferred.
         is_gang: Whether all of its tasks start together or none does.
+        tags: Of containers of a long-running service; empty for tasks.
     """
 
     demand: tuple[int, ...]
@@ -31,6 +33,7 @@ class StageTasks:
     parents: tuple[int, ...] = ()
     places: tuple[tuple[int, ...], ...] = ()
     is_gang: bool = False
+    tags: frozenset[str] = frozenset()
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,6 +69,7 @@ class ModelledSite:
     Attributes:
         capacity: What each of the nodes has.
         n_nodes: How many there are, `rack_size` in each rack.
+        constraints: What services want of their places; `keep_free` is what a node should keep for tasks.
         rack_factor: Run time in the rack of the data, as a multiple of that at the data; `far_factor` elsewhere.
     """
 
@@ -74,8 +78,16 @@ class ModelledSite:
     rack_size: int = 20
     rack_factor: float = 1.2
     far_factor: float = 2.0
+    constraints: tuple[TagConstraint, ...] = ()
+    keep_free: tuple[int, ...] = ()
 
     @cached_property
     def racks(self) -> IntArray:
         """Number of each node's rack: int64 array of shape (n_nodes,)."""
         return np.arange(self.n_nodes, dtype=np.int64) // self.rack_size
+
+    def distance(self, places: tuple[int, ...], node: int) -> int:
+        """From the nearest of some places to a node: 0 at it, 1 in its rack, 2 elsewhere."""
+        if node in places:
+            return 0
+        return 1 if any(self.racks[each] == self.racks[node] for each in places) else 2

@@ -23,6 +23,7 @@ class RunFigures:
         busy: Part of the capacity of the scarcest resource that was in use, over the run.
         promised_s: Containers that jobs could count on, times seconds; 0 for a policy that promises none.
         promised_work_s: Run time of the tasks of the jobs with a deadline that ended.
+        broken: Parts of the running services' containers whose constraints were broken, after each start of any.
         solver_plans: Plans that a solver made.
     """
 
@@ -36,6 +37,7 @@ class RunFigures:
     busy: float = 0.0
     promised_s: float = 0.0
     promised_work_s: float = 0.0
+    broken: list[float] = field(default_factory=list)
     solver_plans: int = 0
 
     @property
@@ -52,6 +54,11 @@ class RunFigures:
     def promised(self) -> float:
         """Promised containers as a multiple of what the jobs with deadlines worked."""
         return self.promised_s / self.promised_work_s if self.promised_work_s else 0.0
+
+    @property
+    def violated(self) -> float:
+        """Mean of `broken`."""
+        return float(np.mean(self.broken)) if self.broken else 0.0
 
     @property
     def mean_s(self) -> float:

@@ -22,9 +22,11 @@ from shim.scheduling.node_index import Cell, index_nodes
 from shim.scheduling.plan import Grant, MadeBy
 from shim.scheduling.policy import Policy
 from shim.scheduling.request_table import RequestTable
+from shim.scheduling.service_round import broken_part
 from shim.scheduling.snapshot import Preferred, Running, Scope, Snapshot
 from shim.scheduling.solvers import SolveFunction
 from shim.scheduling.solving import run_solved_cycle
+from shim.scheduling.tag_constraints import NO_SERVICES, ServiceFacts, TaggedContainers
 from shim.simulation.engine import Engine, seeded
 from shim.simulation.policy_runs.jobs import ModelledSite, PolicyJob
 from shim.simulation.policy_runs.results import RunFigures
@@ -103,6 +105,7 @@ class _Run:
         self._state = CycleState(seeded(1, "policy"))
         self._next_s, self._looks_at = -math.inf, math.inf
         self._shares: dict[int, tuple[int, float]] = {}
+        self._tagged: Counter[tuple[int, frozenset[str]]] = Counter()
         self._used, self._since_s, self._used_s = np.zeros(len(site.capacity)), 0.0, np.zeros(len(site.capacity))
         self.figures = RunFigures(np.full(len(jobs), np.nan))
         for number, job in enumerate(jobs):
@@ -165,6 +168,8 @@ class _Run:
         job, work = self._running[number], self._jobs[number].stages[stage]
         self._nodes.shift(node, work.demand, +1)
         self._use(work.demand, -1)
+        if work.tags:
+            self._tagged[node, work.tags] -= 1
         self._table.shift(Column.RUNNING, job.row, -1.0)
         self._table.shift(Column.STARTED_S, job.row, -(self.engine.now_s - ran_for_s))
         self._table.count_ended(job.row, ran_for_s)
@@ -203,11 +208,14 @@ class _Run:
         if at_s != self._looks_at:
             return
         self._looks_at, self._next_s = math.inf, self.engine.now_s + self._every_s
-        plan = run_solved_cycle(self._snapshot(), self._policy, self._state, self._solve, _LIMIT_S)
+        snapshot = self._snapshot()
+        plan = run_solved_cycle(snapshot, self._policy, self._state, self._solve, _LIMIT_S)
         self.figures.cycles += 1
         self.figures.solver_plans += plan.made_by is not MadeBy.GREEDY
         for grant in plan.grants:
             self._start(grant)
+        if any(grant.request in snapshot.knowledge.services.tags for grant in plan.grants):
+            self.figures.broken.append(broken_part(self._snapshot()))
         for row, count in plan.shares.items():
             self._promise(row, count)
         looks = [hold.until_s for hold in plan.holds if hold.until_s is not None]
@@ -260,7 +268,15 @@ class _Run:
         forecasts = {
             job.row: told for number, job in self._running.items() if (told := self._jobs[number].forecast) is not None
         }
-        return Knowledge(graphs, finished, forecasts)
+        return Knowledge(graphs, finished, forecasts, self._services())
+
+    def _services(self) -> ServiceFacts:
+        if not self._site.constraints:
+            return NO_SERVICES
+        stages = self._by_row.items()
+        tags = {row: tags for row, stage in stages if (tags := self._jobs[stage.job].stages[stage.number].tags)}
+        running = (TaggedContainers(node, tags, count) for (node, tags), count in self._tagged.items() if count)
+        return ServiceFacts(tags, tuple(running), self._site.constraints, keep_free=self._site.keep_free)
 
     def _start(self, grant: Grant) -> None:
         stage = self._by_row.get(grant.request)
@@ -284,6 +300,8 @@ class _Run:
             self._starts += 1
             self._begun[self._starts] = (job.row, grant.place, work.demand, self.engine.now_s, work.stated_s)
             self.engine.after(duration_s, self._end, stage.job, stage.number, grant.place, duration_s, self._starts)
+        if work.tags:
+            self._tagged[grant.place, work.tags] += grant.count
         self._requests.set_count(grant.request, len(stage.left))
         self._waiting(job.row, -grant.count)
         self._prefer(stage)
@@ -295,10 +313,9 @@ class _Run:
         """The next task for a node: one with its data there, else in its rack, else the first."""
         if not places:
             return stage.left.pop()
-        racks = self._site.racks
         at = min(
             range(len(stage.left)),
-            key=lambda each: _distance(places[stage.left[each]], node, racks),
+            key=lambda each: self._site.distance(places[stage.left[each]], node),
         )
         task = stage.left.pop(at)
         stage.hosts.subtract(places[task])
@@ -307,7 +324,7 @@ class _Run:
     def _factor(self, places: tuple[int, ...], node: int) -> float:
         if not places:
             return 1.0
-        distance = _distance(places, node, self._site.racks)
+        distance = self._site.distance(places, node)
         self.figures.starts[distance] += 1
         return (1.0, self._site.rack_factor, self._site.far_factor)[distance]
 
@@ -324,9 +341,3 @@ class _Run:
         exists = total > 0
         self.figures.busy = float(np.max(self._used_s[exists] / total[exists]) / max(self._since_s, 1e-9))
         return self.figures
-
-
-def _distance(places: tuple[int, ...], node: int, racks: np.ndarray[tuple[int], np.dtype[np.int64]]) -> int:
-    if node in places:
-        return 0
-    return 1 if any(racks[each] == racks[node] for each in places) else 2

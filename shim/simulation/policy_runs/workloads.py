@@ -15,6 +15,7 @@ from shim.errors import BadRequestError
 from shim.simulation.engine import seeded
 from shim.simulation.policy_runs.jobs import ModelledSite, PolicyJob, StageTasks
 from shim.simulation.policy_runs.query_jobs import drawn_queries
+from shim.simulation.policy_runs.service_jobs import service_jobs
 
 __all__ = [
     "KINDS_OF_JOBS",
@@ -149,6 +150,7 @@ KINDS_OF_JOBS: Mapping[str, Maker] = MappingProxyType(
         "graphs": graph_jobs,
         "deadlines": deadline_jobs,
         "queries": drawn_queries,
+        "services": service_jobs,
     }
 )
 """By name: from a seed, a number of jobs, a number of nodes and a load to jobs and the site that they run on."""

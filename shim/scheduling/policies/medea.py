@@ -1,0 +1,145 @@
+"""Medea: services that run long are placed together, in rounds, by what they want near and not near; tasks at once.
+
+Services that came within a round are one mixed-integer program over tags (`service_program.py`); two heuristics place
+them meanwhile, and the best of the three by one objective stands. A service is placed whole or waits for the next
+round. Tasks are granted in every cycle and wait for no solver.
+
+Source: Garefalakis et al., EuroSys 2018.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+
+from shim.scheduling.open_room import OpenRoom
+from shim.scheduling.orderings import fewest_running
+from shim.scheduling.plan import MadeBy, Plan, Reason, ReasonCode, Turn
+from shim.scheduling.policy import CellChoice, Fact, NodeChoice, Ordering, Placement, Policy, Problem
+from shim.scheduling.service_heuristics import place_by
+from shim.scheduling.service_program import ServiceProgram, compile_services, placement_of
+from shim.scheduling.service_round import PlacementWeights, ServiceRound
+from shim.scheduling.snapshot import IntArray, RequestTime, Snapshot
+
+__all__ = ["MEDEA", "MedeaRules", "medea"]
+
+_ROOM = Reason(ReasonCode.ROOM)
+_PLACED = Reason(ReasonCode.POLICY, (("text", "{place} breaks least of what services want of their places"),))
+_NEXT_ROUND = Reason(ReasonCode.POLICY, (("text", "services are placed together, in the next round"),))
+_NOT_WHOLE = Reason(ReasonCode.POLICY, (("text", "no place for all containers of this service together"),))
+_ROUND = "last round"
+
+
+@dataclass(frozen=True, slots=True)
+class MedeaRules:
+    """Rounds and what is tried in them.
+
+    Attributes:
+        every_s: From one round to the next.
+        orders: Heuristics, by their names in `ORDERS`.
+        solves: Whether the program is solved as well.
+        most_nodes: Nodes in the program: those that the heuristics chose, and the roomiest.
+        gap: Part of the objective that the solver may leave.
+    """
+
+    every_s: float = 10.0
+    orders: tuple[str, ...] = ("tag-popularity", "node-candidates")
+    solves: bool = True
+    most_nodes: int = 40
+    gap: float = 1e-4
+    search_nodes: int = 200
+    weights: PlacementWeights = field(default_factory=PlacementWeights)
+
+
+@dataclass(frozen=True, slots=True)
+class _Notes:
+    rounds: ServiceRound
+    program: ServiceProgram
+    greedy: IntArray
+
+
+@dataclass(frozen=True, slots=True)
+class _Services:
+    """Kernel and solver of the policy."""
+
+    rules: MedeaRules
+
+    def __call__(self, snapshot: Snapshot, memory: dict[str, object], turns: Sequence[Turn]) -> Plan:
+        """Place services by the better heuristic if a round is due, then grant tasks."""
+        services = self._services(snapshot, turns)
+        last_s = memory.get(_ROUND)
+        begun_s = [float(snapshot.requests.times[RequestTime.SINCE_S, row]) for row in services]
+        due_s = max(last_s if isinstance(last_s, float) else -np.inf, min(begun_s, default=0.0)) + self.rules.every_s
+        if services and snapshot.now_s >= due_s:
+            memory[_ROUND] = snapshot.now_s
+            rounds = ServiceRound(snapshot, services, self.rules.weights)
+            placements = (place_by(order, rounds) for order in self.rules.orders)
+            return self._plan(snapshot, turns, rounds, max(placements, key=rounds.objective))
+        room = OpenRoom(snapshot)
+        for row in services:
+            room.hold(row, _NEXT_ROUND, due_s)
+        return self._tasks(snapshot, turns, room)
+
+    def prepare(self, snapshot: Snapshot, greedy: Plan) -> Problem | None:
+        """State the program of a round; None between rounds."""
+        services = self._services(snapshot, greedy.turns)
+        if not services or not self.rules.solves or any(hold.reason is _NEXT_ROUND for hold in greedy.holds):
+            return None
+        rounds = ServiceRound(snapshot, services, self.rules.weights)
+        placement = rounds.placement_in(greedy)
+        program = compile_services(rounds, placement, self.rules.most_nodes)
+        arrays = {**program.arrays, "gap": self.rules.gap, "nodes": self.rules.search_nodes}
+        return Problem("mixed-integer", greedy, arrays, _Notes(rounds, program, placement))
+
+    def finish(self, now: Snapshot, problem: Problem, answer: object | None) -> Plan:
+        """Take the answer if it is worth more than the heuristics' placement; tasks get the rest."""
+        notes = problem.notes
+        if not isinstance(notes, _Notes):
+            return problem.greedy
+        placement = placement_of(notes.program, notes.rounds, answer)
+        if placement is None or notes.rounds.objective(placement) <= notes.rounds.objective(notes.greedy):
+            return problem.greedy
+        plan = self._plan(now, problem.greedy.turns, notes.rounds, placement)
+        return replace(plan, made_by=MadeBy.BOUNDED, objective=notes.rounds.objective(placement))
+
+    def _services(self, snapshot: Snapshot, turns: Sequence[Turn]) -> list[int]:
+        tags = snapshot.knowledge.services.tags
+        return [turn.request for turn in turns if turn.request in tags]
+
+    def _plan(self, snapshot: Snapshot, turns: Sequence[Turn], rounds: ServiceRound, placement: IntArray) -> Plan:
+        room = OpenRoom(snapshot)
+        for service in rounds.services:
+            rows = [row for row, group in enumerate(rounds.groups) if group.service == service]
+            mark = len(room.grants)
+            for row in rows:
+                for node in np.flatnonzero(placement[row]).tolist():
+                    room.grant(rounds.groups[row].request, node, int(placement[row, node]), _PLACED)
+            if any(room.left(rounds.groups[row].request) for row in rows):
+                room.undo(mark)
+        for group in rounds.groups:
+            room.hold(group.request, _NOT_WHOLE)
+        return self._tasks(snapshot, turns, room)
+
+    def _tasks(self, snapshot: Snapshot, turns: Sequence[Turn], room: OpenRoom) -> Plan:
+        for turn in turns:
+            if turn.request not in snapshot.knowledge.services.tags and room.has_room(turn.request):
+                nodes = np.flatnonzero(room.slots(turn.request))
+                room.fill(turn.request, nodes, room.left(turn.request), _ROOM)
+        return room.plan()
+
+
+def medea(rules: MedeaRules, name: str = "medea") -> Policy:
+    """Medea with other rules."""
+    both = _Services(rules)
+    return Policy(
+        name,
+        Ordering(fewest_running),
+        Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=both),
+        summary="services placed together by what they want near and not near; tasks wait for no solver",
+        source="Garefalakis et al., EuroSys 2018",
+        needs=frozenset({Fact.LONG_RUNNING, Fact.CONSTRAINTS}),
+        solver=both,
+    )
+
+
+MEDEA = medea(MedeaRules())

@@ -1,0 +1,210 @@
+"""One round of placing services: what waits, what runs, and what any placement of all together is worth.
+
+    (1/k) services placed whole - (0.5/m) weighted extent of violations + (0.25/N) nodes that keep room for tasks
+
+of k services, m constraints and N nodes. Containers that run count as those that are placed do, and are not moved.
+
+Source: Garefalakis et al., EuroSys 2018, section 5.2.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from shim.scheduling.job_table import FloatArray
+from shim.scheduling.plan import Plan
+from shim.scheduling.snapshot import IntArray, RequestColumn, Snapshot
+from shim.scheduling.tag_constraints import TagConstraint, TagCount, extents_of
+
+__all__ = ["PlacementWeights", "ServiceRound", "TaggedGroup", "broken_part"]
+
+
+@dataclass(frozen=True, slots=True)
+class PlacementWeights:
+    """Of the three parts of the objective."""
+
+    placed: float = 1.0
+    violated: float = 0.5
+    roomy: float = 0.25
+
+
+@dataclass(frozen=True, slots=True)
+class TaggedGroup:
+    """Containers of a service that are alike.
+
+    Attributes:
+        request: Row of the request.
+        service: Row of the job: all of its groups are placed whole, or none is.
+    """
+
+    request: int
+    service: int
+    tags: frozenset[str]
+    count: int
+    demand: tuple[int, ...]
+
+
+class ServiceRound:
+    """Services that wait, on the nodes of a snapshot.
+
+    A placement is an int64 array of shape (n_groups, n_nodes): containers of each group on each node.
+
+    Attributes:
+        groups: In the order of their turns.
+        services: Rows of the jobs, in that order.
+        free: int64 array of shape (N, R).
+    """
+
+    def __init__(self, snapshot: Snapshot, requests: Sequence[int], weights: PlacementWeights) -> None:
+        facts, numbers = snapshot.knowledge.services, snapshot.requests.numbers
+        self.groups = [
+            TaggedGroup(
+                row,
+                int(numbers[RequestColumn.JOB, row]),
+                facts.tags[row],
+                int(numbers[RequestColumn.COUNT, row]),
+                snapshot.requests.needs[row].demand,
+            )
+            for row in requests
+        ]
+        self.services = list(dict.fromkeys(group.service for group in self.groups))
+        self.free: IntArray = np.maximum(snapshot.nodes.free, 0)
+        self.constraints = [each for each in facts.constraints if each.weight > 0.0]
+        self.running = facts.running
+        self.weights = weights
+        kept = facts.keep_free or (0,) * self.free.shape[1]
+        self.kept: IntArray = np.array(kept, dtype=np.int64)
+        self._named = dict(facts.node_groups)
+        racks = snapshot.nodes.racks if len(snapshot.nodes.racks) else np.zeros(len(self.free), dtype=np.int64)
+        self._racks = racks
+        self._sets: dict[str, IntArray] = {}
+
+    @property
+    def n_nodes(self) -> int:
+        """Nodes of the snapshot."""
+        return len(self.free)
+
+    def sets_of(self, group: str) -> IntArray:
+        """Membership of a node group: int64 array of shape (n_sets, n_nodes), 1 where a node is in a set.
+
+        A group that nobody named has no sets: what is wanted in it is always there.
+        """
+        if group not in self._sets:
+            self._sets[group] = self._membership(group)
+        return self._sets[group]
+
+    def _membership(self, group: str) -> IntArray:
+        if group == "node" and group not in self._named:
+            return np.eye(self.n_nodes, dtype=np.int64)
+        if group == "rack" and group not in self._named:
+            return (np.unique(self._racks)[:, None] == self._racks[None, :]).astype(np.int64)
+        found = np.zeros((len(self._named.get(group, ())), self.n_nodes), dtype=np.int64)
+        for row, nodes in enumerate(self._named.get(group, ())):
+            found[row, list(nodes)] = 1
+        return found
+
+    @cached_property
+    def _kinds(self) -> list[frozenset[str]]:
+        """Tags of what waits, by group, then of what runs."""
+        return [*(group.tags for group in self.groups), *(each.tags for each in self.running)]
+
+    def with_running(self, placement: IntArray) -> IntArray:
+        """A placement with a row for each running container group."""
+        rows = np.zeros((len(self.running), self.n_nodes), dtype=np.int64)
+        for row, each in enumerate(self.running):
+            rows[row, each.node] = each.count
+        return np.concatenate((placement, rows))
+
+    def tagged(self, tags: frozenset[str], placed: IntArray) -> IntArray:
+        """Containers with all of some tags by node; `placed` is `with_running`. Shape (n_nodes,)."""
+        rows = [row for row, kind in enumerate(self._kinds) if tags <= kind]
+        found: IntArray = placed[rows].sum(axis=0)
+        return found
+
+    def cost_by_node(self, constraint: TagConstraint, tags: frozenset[str], placed: IntArray) -> FloatArray:
+        """Extent to which a container with some tags, itself among `placed`, breaks a constraint, by its node."""
+        choices = [
+            sum(
+                (self._extents(count, placed, 1 if count.tags <= tags else 0) for count in choice),
+                np.zeros(self.n_nodes),
+            )
+            for choice in constraint.any_of
+        ]
+        least: FloatArray = np.min(choices, axis=0)
+        return least
+
+    def _extents(self, count: TagCount, placed: IntArray, itself: int) -> FloatArray:
+        sets = self.sets_of(count.group)
+        others = sets @ self.tagged(count.tags, placed) - itself
+        found: FloatArray = extents_of(count, others) @ sets
+        return found
+
+    def added_extent(self, count: TagCount, placed: IntArray) -> FloatArray:
+        """Extent to which one more container would break bounds, by its node; it is not in `placed`."""
+        return self._extents(count, placed, 0)
+
+    def harm_to_others(self, constraint: TagConstraint, count: TagCount, placed: IntArray) -> FloatArray:
+        """What one more container that counts adds to the extents of the constraint's subjects, by its node."""
+        sets, found = self.sets_of(count.group), np.zeros(self.n_nodes)
+        subjects = [row for row, tags in enumerate(self._kinds) if constraint.subject <= tags and placed[row].any()]
+        totals = sets @ self.tagged(count.tags, placed)
+        for row in subjects:
+            others = totals - (1 if count.tags <= self._kinds[row] else 0)
+            more = (sets @ placed[row]) * (extents_of(count, others + 1) - extents_of(count, others))
+            found += more @ sets
+        return found
+
+    def violations(self, placement: IntArray) -> float:
+        """Weighted extent of all violations."""
+        placed = self.with_running(placement)
+        return sum(
+            constraint.weight * float(self.cost_by_node(constraint, tags, placed) @ placed[row])
+            for constraint in self.constraints
+            for row, tags in enumerate(self._kinds)
+            if constraint.subject <= tags and placed[row].any()
+        )
+
+    def placement_in(self, plan: Plan) -> IntArray:
+        """The placement that a plan grants."""
+        placement = np.zeros((len(self.groups), self.n_nodes), dtype=np.int64)
+        rows = {group.request: row for row, group in enumerate(self.groups)}
+        for grant in plan.grants:
+            if grant.request in rows:
+                placement[rows[grant.request], grant.place] += grant.count
+        return placement
+
+    def left(self, placement: IntArray) -> IntArray:
+        """What a placement leaves free: int64 array of shape (N, R)."""
+        demand = np.array([group.demand for group in self.groups], dtype=np.int64).reshape(-1, self.free.shape[1])
+        return self.free - placement.T @ demand
+
+    def objective(self, placement: IntArray) -> float:
+        """Worth of a placement; larger is better."""
+        whole = {
+            service: all(
+                int(placement[row].sum()) == group.count
+                for row, group in enumerate(self.groups)
+                if group.service == service
+            )
+            for service in self.services
+        }
+        roomy = int((self.left(placement) >= self.kept).all(axis=1).sum())
+        return (
+            self.weights.placed * sum(whole.values()) / max(1, len(self.services))
+            - self.weights.violated * self.violations(placement) / max(1, len(self.constraints))
+            + self.weights.roomy * roomy / max(1, self.n_nodes)
+        )
+
+
+def broken_part(snapshot: Snapshot) -> float:
+    """Part of the running containers of services that break any constraint."""
+    rounds = ServiceRound(snapshot, (), PlacementWeights())
+    placed = rounds.with_running(np.zeros((0, rounds.n_nodes), dtype=np.int64))
+    broken = 0
+    for row, each in enumerate(rounds.running):
+        wanted = (constraint for constraint in rounds.constraints if constraint.subject <= each.tags)
+        costs = [float(rounds.cost_by_node(constraint, each.tags, placed)[each.node]) for constraint in wanted]
+        broken += int(placed[row].sum()) if any(costs) else 0
+    return broken / max(1, int(placed.sum()))
