@@ -129,7 +129,7 @@ class _Compiler:
         return self.levels[key]
 
     def _counted(self, count: TagCount, number: int, inside: list[int]) -> tuple[list[_Term], int]:
-        """What waits and counts in a set, as terms, and what runs there and counts."""
+        """Containers that wait and count in a set, as terms, and those that run there and count."""
         groups = enumerate(self.rounds.groups)
         terms = [(self.x[row][at], 1.0) for row, group in groups if count.tags <= group.tags for at in inside]
         here = self.rounds.tagged(count.tags, self.running) @ self.rounds.sets_of(count.group)[number]

@@ -96,10 +96,11 @@ class ServiceRound:
         return self._sets[group]
 
     def _membership(self, group: str) -> IntArray:
-        if group == "node" and group not in self._named:
+        if self._is_each_node(group):
             return np.eye(self.n_nodes, dtype=np.int64)
         if group == "rack" and group not in self._named:
-            return (np.unique(self._racks)[:, None] == self._racks[None, :]).astype(np.int64)
+            racks: IntArray = (np.unique(self._racks)[:, None] == self._racks[None, :]).astype(np.int64)
+            return racks
         found = np.zeros((len(self._named.get(group, ())), self.n_nodes), dtype=np.int64)
         for row, nodes in enumerate(self._named.get(group, ())):
             found[row, list(nodes)] = 1
@@ -136,24 +137,35 @@ class ServiceRound:
         return least
 
     def _extents(self, count: TagCount, placed: IntArray, itself: int) -> FloatArray:
-        sets = self.sets_of(count.group)
-        others = sets @ self.tagged(count.tags, placed) - itself
-        found: FloatArray = extents_of(count, others) @ sets
+        others = self._totals(count.group, self.tagged(count.tags, placed)) - itself
+        return self._by_node(count.group, extents_of(count, others))
+
+    def _totals(self, group: str, by_node: IntArray) -> IntArray:
+        """Sums of the sets of a group."""
+        found: IntArray = by_node if self._is_each_node(group) else self.sets_of(group) @ by_node
         return found
+
+    def _by_node(self, group: str, by_set: FloatArray) -> FloatArray:
+        """Sums, for each node, of the sets that it is in."""
+        found: FloatArray = by_set if self._is_each_node(group) else by_set @ self.sets_of(group)
+        return found
+
+    def _is_each_node(self, group: str) -> bool:
+        return group == "node" and group not in self._named
 
     def added_extent(self, count: TagCount, placed: IntArray) -> FloatArray:
         """Extent to which one more container would break bounds, by its node; it is not in `placed`."""
         return self._extents(count, placed, 0)
 
     def harm_to_others(self, constraint: TagConstraint, count: TagCount, placed: IntArray) -> FloatArray:
-        """What one more container that counts adds to the extents of the constraint's subjects, by its node."""
-        sets, found = self.sets_of(count.group), np.zeros(self.n_nodes)
+        """Harm of one more container that counts to the constraint's subjects: extent that it adds, by its node."""
+        found = np.zeros(self.n_nodes)
         subjects = [row for row, tags in enumerate(self._kinds) if constraint.subject <= tags and placed[row].any()]
-        totals = sets @ self.tagged(count.tags, placed)
+        totals = self._totals(count.group, self.tagged(count.tags, placed))
         for row in subjects:
             others = totals - (1 if count.tags <= self._kinds[row] else 0)
-            more = (sets @ placed[row]) * (extents_of(count, others + 1) - extents_of(count, others))
-            found += more @ sets
+            more = self._totals(count.group, placed[row]) * (extents_of(count, others + 1) - extents_of(count, others))
+            found += self._by_node(count.group, more)
         return found
 
     def violations(self, placement: IntArray) -> float:
@@ -175,8 +187,20 @@ class ServiceRound:
                 placement[rows[grant.request], grant.place] += grant.count
         return placement
 
+    def slots_of(self, row: int, left: IntArray) -> IntArray:
+        """Containers of a group that nodes have room for, no more on each than its own bounds there allow."""
+        group = self.groups[row]
+        demand = np.array(group.demand)
+        slots: IntArray = (left[:, demand > 0] // demand[demand > 0]).min(axis=1)
+        for constraint in self.constraints:
+            if constraint.subject <= group.tags and len(constraint.any_of) == 1:
+                for count in constraint.any_of[0]:
+                    if count.group == "node" and count.tags <= group.tags:
+                        slots = np.minimum(slots, count.most + 1)
+        return slots
+
     def left(self, placement: IntArray) -> IntArray:
-        """What a placement leaves free: int64 array of shape (N, R)."""
+        """Room that a placement leaves: int64 array of shape (N, R)."""
         demand = np.array([group.demand for group in self.groups], dtype=np.int64).reshape(-1, self.free.shape[1])
         return self.free - placement.T @ demand
 

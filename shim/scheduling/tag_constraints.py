@@ -40,7 +40,7 @@ class TagCount:
 
 @dataclass(frozen=True, slots=True)
 class TagConstraint:
-    """What each container with the subject's tags wants.
+    """A wish of each container with the subject's tags.
 
     Attributes:
         any_of: Conjunctions, of which one shall hold.
@@ -83,6 +83,6 @@ NO_SERVICES = ServiceFacts()
 
 
 def extents_of(count: TagCount, found: IntArray) -> FloatArray:
-    """How far numbers of other containers break the bounds, 0 where they do not; of the shape of `found`."""
+    """Extent to which numbers of other containers break the bounds, 0 where they do not; of the shape of `found`."""
     short: FloatArray = np.maximum(count.least - found, 0) / max(count.least, 1)
     return short + np.maximum(found - count.most, 0) / max(count.most, 1)

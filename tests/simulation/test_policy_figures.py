@@ -57,3 +57,11 @@ def test_jockey_misses_fewer_deadlines_than_a_first_guess_a_fixed_share_or_fair_
     missed = [sum(figures(each, "queries", seed, 20, 60, 0.8).missed for seed in SEEDS) for each in names]
     assert missed == sorted(missed)
     assert missed[0] < 0.5 * missed[2]
+
+
+def test_medea_breaks_far_fewer_wishes_than_a_look_at_room_alone():
+    medea, alone, blind = (
+        figures(each, "services", 1, 10, 40, 0.5).violated for each in ("medea", "medea-one-by-one", "medea-blind")
+    )
+    assert medea <= alone < blind
+    assert medea < 0.1
