@@ -9,6 +9,8 @@ import typer
 
 from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
+from shim.cli.policy_advice import EPILOG as ADVICE_EPILOG
+from shim.cli.policy_advice import advise
 from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
 from shim.scheduling.policy import WORKLOAD_FACTS, World
 from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
@@ -135,6 +137,9 @@ def release(
     """Give control back to the configuration file: its queues hold again, here and in every other Heddle."""
     with front(server, user) as heddle:
         _print_version(heddle.post("/heddle/v1/policy/release", **dry_run_query(dry_run=dry_run)), output)
+
+
+app.command(epilog=ADVICE_EPILOG)(advise)
 
 
 @app.command(epilog=EXIT_CODES)
