@@ -13,12 +13,14 @@ from typing import Any
 from shim.errors import BadRequestError
 from shim.scheduling.policy import Fact
 from shim.simulation.policy_runs.jobs import ModelledSite, PolicyJob, StageTasks
-from shim.simulation.traces import read_trace
+from shim.simulation.traces import LONGEST_S, read_trace
 
 __all__ = ["History", "pool_for", "read_history"]
 
 _MOST_BYTES = 64 << 20
 _RACK = 20
+_MOST_NODES = 20_000
+_MOST_OF_NODE = 1 << 40
 _MiB_OF_VCORE = 4096
 _DEMAND = (1024, 1)
 """MiB and vcores of a container whose size SLS's input does not tell, as SLS has it."""
@@ -45,8 +47,8 @@ def read_history(file: Path, first_jobs: int) -> History:
     """
     if file.suffix != ".json":
         found = read_trace(file, first_jobs=first_jobs).jobs
-        jobs = (PolicyJob(job.arrival_s, (StageTasks((1,), job.durations_s, job.estimate_s),)) for job in found)
-        return History(tuple(jobs), frozenset({Fact.ESTIMATES}))
+        traced = (PolicyJob(job.arrival_s, (StageTasks((1,), job.durations_s, job.estimate_s),)) for job in found)
+        return History(tuple(traced), frozenset({Fact.ESTIMATES}))
     try:
         if file.stat().st_size > _MOST_BYTES:
             raise BadRequestError(f"{file} has more than the {_MOST_BYTES} bytes that a history may have")
@@ -54,7 +56,7 @@ def read_history(file: Path, first_jobs: int) -> History:
         hosts = {name: None for job in told for task in job["job.tasks"] if (name := task.get("container.host"))}
         rows = {name: row for row, name in enumerate(sorted(hosts))}
         jobs = tuple(_sls_job(job, rows) for job in told[:first_jobs])
-    except (OSError, ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+    except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise BadRequestError(f"{file} is no input of SLS: {type(error).__name__}: {error}") from error
     if not jobs:
         raise BadRequestError(f"{file} holds no job")
@@ -80,15 +82,18 @@ def _sls_job(job: Mapping[str, Any], rows: Mapping[str, int]) -> PolicyJob:
     found = []
     for number, tasks in enumerate(stages.values()):
         times = [(float(task["container.end.ms"]) - float(task["container.start.ms"])) / 1000.0 for task in tasks]
-        if not all(0.0 <= time_s < math.inf for time_s in times):
-            raise ValueError(f"job {job.get('job.id')} has a container that ends before it starts")
+        if not all(0.0 <= time_s <= LONGEST_S for time_s in times):
+            raise ValueError(f"job {job.get('job.id')} has a container that ends before it starts, or too late")
         sizes = zip(("container.memory", "container.vcores"), _DEMAND, strict=True)
-        demand = tuple(max(1, int(tasks[0].get(name, usual))) for name, usual in sizes)
+        demand = tuple(min(_MOST_OF_NODE, max(1, int(tasks[0].get(name, usual)))) for name, usual in sizes)
         places = tuple((rows[host],) if (host := task.get("container.host")) else () for task in tasks)
         parents = (number - 1,) if number else ()
         mean_s = sum(times) / len(times)
         found.append(StageTasks(demand, tuple(times), mean_s, parents, places if any(places) else ()))
-    return PolicyJob(float(job["job.start.ms"]) / 1000.0, tuple(found))
+    arrival_s = float(job["job.start.ms"]) / 1000.0
+    if not 0.0 <= arrival_s <= LONGEST_S:  # so it is not for NaN
+        raise ValueError(f"job {job.get('job.id')} has no start between 0 and {LONGEST_S:g} s")
+    return PolicyJob(arrival_s, tuple(found))
 
 
 def pool_for(history: History, n_nodes: int, load: float) -> ModelledSite:
@@ -104,5 +109,5 @@ def pool_for(history: History, n_nodes: int, load: float) -> ModelledSite:
         sum(sum(stage.durations_s) * stage.demand[kind] for job in history.jobs for stage in job.stages) / size
         for kind, size in enumerate(capacity)
     ]
-    n_nodes = n_nodes or max(1, math.ceil(max(used) / (load * span_s)))
+    n_nodes = n_nodes or min(_MOST_NODES, max(1, math.ceil(max(used) / (load * span_s))))
     return ModelledSite(max(n_nodes, len(history.hosts)), capacity, _RACK)
