@@ -91,6 +91,8 @@ def test_a_table_with_a_history_of_hadoop(maps_and_reduces):
         ('{"job.id": "a", "job.start.ms": 0, "job.tasks": []}', "job a has no tasks"),
         ("", "holds no job"),
         ("7", "is no input of SLS"),
+        ('{"job.start.ms": NaN, "job.tasks": [{"container.start.ms": 0, "container.end.ms": 1}]}', "has no start"),
+        ('{"job.start.ms": 0, "job.tasks": [{"container.start.ms": 0, "container.end.ms": NaN}]}', "ends before"),
     ],
 )
 def test_what_is_no_history_is_said(tmp_path, text, says):
