@@ -26,6 +26,8 @@ declare -A packages=(
     [zsh]=zsh
     [fish]=fish
     [mandoc]=mandoc
+    # the browser that the console is tried with
+    [chromium]=chromium
     # its checkers of units
     [systemd-analyze]=systemd
 )

@@ -207,7 +207,7 @@ def _print_outcome(lab: Lab, heddle: Front, rows: Sequence[ApplicationRow], *, e
     print_rows([{key: getattr(row, key) for _, key in _COLUMNS} for row in rows], _COLUMNS, OutputFormat.TABLE)
     clusters = ", ".join(id_ for id_ in lab.clusters if any(id_ in row.cluster for row in rows))
     say(f"\n{len(rows)} applications on {clusters}, {elapsed_s:.0f} s in all. All of it keeps running:")
-    say(f"  Heddle     {heddle.server}/cluster")
+    say(f"  Heddle     {heddle.server}/console/")
     for id_, cluster in lab.clusters.items():
         say(f"  {id_:<9}  {cluster.url}/cluster")
     say("Try next:")

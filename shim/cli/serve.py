@@ -38,7 +38,7 @@ def serve(
     this machine only, on a ResourceManager's ports (8088, and 8032, 8030 and 8033 for Hadoop RPC), keeps its state in
     ./heddle.db, and refuses changing calls without a user.
 
-    When it runs: `heddle cluster list`, `heddle doctor`, and http://127.0.0.1:8088/cluster in a browser.
+    When it runs: `heddle cluster list`, `heddle doctor`, and http://127.0.0.1:8088/console/ in a browser.
     """
     try:
         settings = load(config, os.environ)

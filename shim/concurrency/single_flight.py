@@ -19,6 +19,10 @@ class SingleFlight(Generic[K, V]):
     def __init__(self) -> None:
         self._flights: dict[K, asyncio.Future[V]] = {}
 
+    def __len__(self) -> int:
+        """Calls that are under way."""
+        return len(self._flights)
+
     async def do(self, key: K, call: Callable[[], Awaitable[V]]) -> V:
         """The outcome of `call`, or of the one that is under way for `key`."""
         flight = self._flights.get(key)

@@ -17,6 +17,7 @@ from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
 from shim.server.rest.request_records import RequestResponse
 from shim.server.rest.service import RestService
+from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
 from shim.submission.lost_time import NOTHING_LOST
 from shim.testing.federation import ScriptedFederation
@@ -66,7 +67,14 @@ class ScriptedServer:
         self.exchanges: list[RequestResponse] = []
         webs = {name: each.web[0] for name, each in runtime.clusters.descriptions.items()}
         inspection = made.inspection
-        self.api = HeddleAPI(self.backend, inspection, self.administration, made.tools.homes.choose, self.identity)
+        self.api = HeddleAPI(
+            self.backend,
+            inspection,
+            self.administration,
+            made.tools.homes.choose,
+            self.identity,
+            shares=SharesAPI(made.shares.room, made.shares.policies, made.identity, made.shares.acts),
+        )
         self.server = RestService(
             self.backend,
             self.identity,

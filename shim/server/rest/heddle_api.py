@@ -11,6 +11,7 @@
     GET   doctor                          what is wrong
     GET   masters                         who lives, who owns which queue, links, inconsistencies and repairs
     GET   usage                           what applications have used: see `usage_api`
+    GET   console/...                     what the console reads besides: see `console_api`
     GET   openapi.json                    this list, for programs
 
 JSON only; names with underscores, times and ages in seconds. A FastAPI application; the server identifies the caller,
@@ -48,6 +49,7 @@ from shim.protocol.rest.submission_context import decode_submission
 from shim.server.rest.answers import Document
 from shim.server.rest.asks_shown import shown_matching
 from shim.server.rest.backend import Backend
+from shim.server.rest.console_api import ConsoleAPI
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.inspection_shown import shown_cluster, shown_decision, shown_drainage, shown_queue, shown_waited
 from shim.server.rest.masters_shown import shown_masters
@@ -153,6 +155,7 @@ class HeddleAPI:
         self._retirement = retirement
         self._endpoints: tuple[Endpoint, ...] = ()
         self._usage = usage
+        self._console = ConsoleAPI(backend, identity)
         self._application_of_fastapi = self._built()
 
     def _built(self) -> FastAPI:
@@ -176,6 +179,7 @@ class HeddleAPI:
             Endpoint("POST", "choose-home", self._choose_home, "home.choose"),
             Endpoint("GET", "doctor", self._doctor),
             Endpoint("GET", "masters", self._masters),
+            *self._console.endpoints(),
             *(self._usage.endpoints() if self._usage else ()),
         )
         self._endpoints = (*endpoints, *(self._shares.endpoints() if self._shares else ()))

@@ -180,7 +180,7 @@ class Pages:
             '<link rel="stylesheet" href="/static/heddle.css"></head>\n<body><nav><b>Heddle</b>'
             '<a href="/cluster">Applications</a><a href="/cluster/cluster">Clusters</a>'
             '<a href="/cluster/nodes">Nodes</a><a href="/cluster/nodelabels">Node labels</a>'
-            '<a href="/cluster/scheduler">Queues</a></nav>\n'
+            '<a href="/cluster/scheduler">Queues</a><a href="/console/">Console</a></nav>\n'
             f"{warning}<h1>{escape(title)}</h1>\n{content}\n</body></html>\n"
         )
 

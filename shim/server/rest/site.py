@@ -24,6 +24,7 @@ from shim.server.rest.heddle_api import PREFIX, HeddleAPI
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.pages import STYLE, Pages
 from shim.server.rest.rm_pages import RMPages
+from shim.server.web import CONSOLE, CONSOLE_SECURITY, console_file
 
 __all__ = ["Site"]
 
@@ -31,7 +32,7 @@ _METRICS_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 _SECRET = re.compile(r"secret|password|credential|token|key$", re.IGNORECASE)
 _REDACTED = "<redacted>"
 
-Handler = Callable[[Request, Caller, Headers], Awaitable[Answer]]
+Handler = Callable[[Request, Caller, Headers], Awaitable[Answer | None]]
 
 
 class Site:
@@ -77,31 +78,33 @@ class Site:
             "/metrics": self._metrics,
             "/healthz": self._healthz,
             "/ready": self._ready,
+            CONSOLE: self._to_console,
+        }
+        self._below: Mapping[str, Handler] = {
+            f"{CONSOLE}/": self._console,
+            "/cluster/": self._page,
+            "/proxy/": self._proxy,
         }
 
     def audit_name(self, request: Request) -> str:
         """What the audit calls a change by Heddle's own web services."""
-        path = request.raw_path.partition(";")[0]
+        path = _path(request)
         if self._api is None or not path.startswith(PREFIX):
             return ""
         return self._api.audit_name(request.method, path.removeprefix(PREFIX))
 
     async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
         """The answer; None for a path that is not served here, or a method that it does not take."""
-        path = request.raw_path.partition(";")[0]
+        path = _path(request)
         if path.startswith(PREFIX) and self._api is not None:
             document = await self._api.run(request, caller)
             return self._writer.raw(document.body, "application/json", extra=extra)
         if request.method not in ("GET", "HEAD"):
             return None
-        handler = self._fixed.get(path.rstrip("/") or "/")
-        if handler is not None:
-            return await handler(request, caller, extra)
-        if path == "/cluster" or path.startswith("/cluster/"):
-            return await self._pages.answer(path, caller, extra)
-        if path.startswith("/proxy/"):
-            return await self._proxy(request, extra)
-        return None
+        below = (handler for prefix, handler in self._below.items() if f"{path}/".startswith(prefix))
+        handler = self._fixed.get(path.rstrip("/") or "/") if path != f"{CONSOLE}/" else self._console
+        handler = handler or next(below, None)
+        return None if handler is None else await handler(request, caller, extra)
 
     # -- pages -------------------------------------------------------------------------------------------------------
 
@@ -111,7 +114,18 @@ class Site:
     async def _style(self, _: Request, __: Caller, extra: Headers) -> Answer:
         return self._writer.raw(STYLE.encode(), "text/css;charset=utf-8", extra=extra)
 
-    async def _proxy(self, request: Request, extra: Headers) -> Answer:
+    async def _to_console(self, request: Request, _: Caller, extra: Headers) -> Answer:
+        """With its last slash: links of the console are relative."""
+        return self._writer.redirect(public_url(request, f"{CONSOLE}/"), extra=extra)
+
+    async def _console(self, request: Request, _: Caller, extra: Headers) -> Answer | None:
+        found = console_file(_path(request))
+        return None if found is None else self._writer.raw(*found, extra=(*CONSOLE_SECURITY, *extra))
+
+    async def _page(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
+        return await self._pages.answer(_path(request), caller, extra)
+
+    async def _proxy(self, request: Request, __: Caller, extra: Headers) -> Answer:
         """Send the client to the web proxy of the application's home: a registered address."""
         text, _, rest = request.raw_path.removeprefix("/proxy/").partition("/")
         application_id = path_application(text)
@@ -173,6 +187,11 @@ class Site:
 
     async def _metrics(self, _: Request, __: Caller, extra: Headers) -> Answer:
         return self._writer.raw(self._scrape(), _METRICS_TYPE, extra=extra)
+
+
+def _path(request: Request) -> str:
+    """The path without its parameters."""
+    return request.raw_path.partition(";")[0]
 
 
 def _conf_json(shown: Mapping[str, str], *, is_one: bool) -> bytes:

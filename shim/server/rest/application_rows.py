@@ -1,0 +1,154 @@
+"""Applications as a console lists them: searched, filtered, counted, sorted, and a page of them at a time."""
+
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from shim.domain.applications import ApplicationSummary
+from shim.domain.subclusters import ApplicationDocument
+
+__all__ = ["MOST_ROWS", "RowQuery", "page_of"]
+
+MOST_ROWS = 500
+_MOST_GROUPS = 50
+
+_FIELDS: Mapping[str, Callable[[ApplicationSummary], str]] = {
+    "cluster": lambda each: each.home_subcluster,
+    "user": lambda each: each.user,
+    "queue": lambda each: each.queue,
+    "type": lambda each: each.application_type,
+    "state": lambda each: each.state.value,
+    "final_status": lambda each: each.final_status.value,
+}
+"""What rows are filtered and grouped by."""
+
+_SORTS: Mapping[str, Callable[[ApplicationSummary], Any]] = {
+    **_FIELDS,
+    "id": lambda each: each.application_id,
+    "name": lambda each: each.name,
+    "started": lambda each: each.started_at_ms,
+    "finished": lambda each: each.finished_at_ms,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class RowQuery:
+    """The rows that are wanted: searched, filtered, sorted, and which page of them.
+
+    Attributes:
+        search: Words that must all be somewhere in a row, in whatever case.
+        wanted: Fields with values (`cluster`, `user`, `queue`, `type`, `state`, `final_status`): any of them will do.
+        sort: A field, or `id`, `name`, `started`, `finished`.
+        group: A field whose values are counted; empty for none.
+        offset: Rows to leave out before the page.
+        limit: Rows of the page, at most `MOST_ROWS`.
+    """
+
+    search: str = ""
+    wanted: tuple[tuple[str, frozenset[str]], ...] = ()
+    sort: str = "started"
+    is_descending: bool = True
+    group: str = ""
+    offset: int = 0
+    limit: int = 100
+
+    def objection(self) -> str:
+        """An objection to it in words; empty if there is none."""
+        if self.sort not in _SORTS:
+            return f"rows are not sorted by {self.sort!r}, but by one of {', '.join(_SORTS)}"
+        named = (*(name for name, _ in self.wanted), self.group or "cluster")
+        unknown = [name for name in named if name not in _FIELDS]
+        if unknown:
+            return f"rows have no field {unknown[0]!r}, but {', '.join(_FIELDS)}"
+        if not 0 < self.limit <= MOST_ROWS or self.offset < 0:
+            return f"limit is 1 to {MOST_ROWS}, and offset at least 0"
+        return ""
+
+
+def page_of(documents: Sequence[ApplicationDocument], query: RowQuery) -> dict[str, Any]:
+    """Make the page that a query asks for.
+
+    Args:
+        documents: Every application that the asker may see.
+        query: Without objection.
+
+    Returns:
+        `total` applications there are, `matched` of them, `states` with the number of matches in each, `groups` (the 50
+        largest, largest first) and `apps`, the rows.
+    """
+    found = _matching(documents, query)
+    states = Counter(each.summary.state.value for each in found)
+    groups = _groups(found, query.group)
+    key = _SORTS[query.sort]
+    found.sort(key=lambda each: (key(each.summary), each.summary.application_id), reverse=query.is_descending)
+    shown = found[query.offset : query.offset + query.limit]
+    return {
+        "total": len(documents),
+        "matched": len(found),
+        "states": dict(states),
+        "groups": groups,
+        "offset": query.offset,
+        "apps": [_row(each) for each in shown],
+    }
+
+
+def _matching(documents: Sequence[ApplicationDocument], query: RowQuery) -> list[ApplicationDocument]:
+    filters = [(_FIELDS[name], values) for name, values in query.wanted]
+    words = query.search.lower().split()
+    found = []
+    for document in documents:
+        summary = document.summary
+        if all(read(summary) in values for read, values in filters):
+            text = _text(summary) if words else ""
+            if all(word in text for word in words):
+                found.append(document)
+    return found
+
+
+def _text(summary: ApplicationSummary) -> str:
+    """All that a row shows as text, in lower case; line ends keep words from joining columns."""
+    columns = (*(read(summary) for read in _FIELDS.values()), str(summary.application_id), summary.name, *summary.tags)
+    return "\n".join(columns).lower()
+
+
+def _groups(found: Sequence[ApplicationDocument], name: str) -> list[dict[str, Any]]:
+    if not name:
+        return []
+    read = _FIELDS[name]
+    counts = Counter(read(each.summary) for each in found)
+    return [{"value": value, "applications": count} for value, count in counts.most_common(_MOST_GROUPS)]
+
+
+class _Shown(msgspec.Struct, rename="camel"):
+    """Those members of the ResourceManager's object that a row shows beside its summary; of whatever type."""
+
+    progress: Any = None
+    running_containers: Any = None
+    allocated_m_b: Any = msgspec.field(default=None, name="allocatedMB")
+    allocated_v_cores: Any = msgspec.field(default=None, name="allocatedVCores")
+    priority: Any = None
+    diagnostics: Any = None
+
+
+_LONGEST_DIAGNOSTICS = 300
+
+
+def _row(document: ApplicationDocument) -> dict[str, Any]:
+    summary, shown = document.summary, msgspec.json.decode(document.raw, type=_Shown)
+    return {
+        "id": str(summary.application_id),
+        "name": summary.name,
+        **{name: read(summary) for name, read in _FIELDS.items()},
+        "tags": list(summary.tags),
+        "started_ms": summary.started_at_ms,
+        "finished_ms": summary.finished_at_ms,
+        "progress": shown.progress,
+        "containers": shown.running_containers,
+        "memory_mib": shown.allocated_m_b,
+        "vcores": shown.allocated_v_cores,
+        "priority": shown.priority,
+        "diagnostics": str(shown.diagnostics or "")[:_LONGEST_DIAGNOSTICS],
+    }

@@ -1,0 +1,144 @@
+// Every application: searched, filtered, sorted and counted by the server; only the rows in sight are asked for.
+
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { usePolled } from "./api.js";
+import { lasting, memory, State, time, Trouble } from "./parts.js";
+import { addressOf, changed } from "./route.js";
+
+const ROW_PX = 34;
+const PAGE = 100;
+const GROUPS = ["queue", "user", "cluster", "type", "state"];
+
+const name = (row) => html`<a href=${addressOf("application", row.id)}>${row.name || row.id}</a>`;
+const COLUMNS = [
+  { key: "state", title: "State", cell: (row) => html`<${State} of=${row.state === "FINISHED" ? row.final_status : row.state} />`, filter: true },
+  { key: "name", title: "Name", cell: name, sort: true },
+  { key: "id", title: "ID", cell: (row) => html`<a href=${addressOf("application", row.id)}>${row.id}</a>`, sort: true },
+  { key: "cluster", title: "Cluster", cell: (row) => row.cluster, filter: true },
+  { key: "user", title: "User", cell: (row) => row.user, filter: true },
+  { key: "queue", title: "Queue", cell: (row) => row.queue, filter: true },
+  { key: "type", title: "Type", cell: (row) => row.type, filter: true },
+  { key: "started", title: "Started", cell: (row) => time(row.started_ms), sort: true },
+  { key: "lasts", title: "Lasts", cell: (row) => lasting(row.started_ms, row.finished_ms), number: true },
+  { key: "finished", title: "Finished", cell: (row) => time(row.finished_ms), sort: true, hidden: true },
+  { key: "progress", title: "Progress", cell: (row) => (row.progress === null ? "" : `${Math.round(row.progress)} %`), number: true },
+  { key: "containers", title: "Containers", cell: (row) => (row.containers > 0 ? row.containers : ""), number: true },
+  { key: "memory", title: "Memory", cell: (row) => (row.memory_mib > 0 ? memory(row.memory_mib) : ""), number: true },
+  { key: "priority", title: "Priority", cell: (row) => row.priority, number: true, hidden: true },
+  { key: "tags", title: "Tags", cell: (row) => row.tags.join(", "), hidden: true },
+  { key: "diagnostics", title: "Diagnostics", cell: (row) => row.diagnostics, hidden: true },
+];
+const CHOICE = "heddle.console.columns";
+
+export function Applications({ route }) {
+  const { params } = route;
+  const [first, setFirst] = useState(0);
+  const [columns, choose] = useColumns();
+  const asked = new URLSearchParams(params);
+  asked.set("offset", String(Math.max(0, Math.floor(first / PAGE) * PAGE - PAGE)));
+  asked.set("limit", String(4 * PAGE));
+  const told = usePolled(`heddle/v1/console/applications?${asked}`, 3000);
+  const where = params.getAll("where");
+  return html`<h1>Applications</h1>
+    <div class="row" role="search">
+      <${Search} route=${route} />
+      <label>Group by <select onChange=${(event) => (location.hash = changed(route, { group: event.target.value }))}>
+        <option value="">nothing</option>
+        ${GROUPS.map((each) => html`<option value=${each} selected=${params.get("group") === each}>${each}</option>`)}
+      </select></label>
+      <details><summary>Columns</summary>
+        ${COLUMNS.map(
+          (each) => html`<label><input type="checkbox" checked=${columns.includes(each)} onChange=${() => choose(each)} /> ${each.title} </label>`,
+        )}
+      </details>
+    </div>
+    <div class="row">
+      ${where.map(
+        (each) => html`<button class="chip" title="Take this filter away" aria-label=${`Take the filter ${each} away`}
+          onClick=${() => (location.hash = changed(route, { where: where.filter((other) => other !== each) }))}>${each} ×</button>`,
+      )}
+      <span class="note" aria-live="polite">${told.data ? `${told.data.matched} of ${told.data.total}` : "Asking…"}</span>
+    </div>
+    <${Trouble} error=${told.error} at=${told.at} />
+    <${Groups} route=${route} groups=${told.data?.groups ?? []} />
+    <${Rows} route=${route} told=${told.data} columns=${columns} onFirst=${setFirst} />`;
+}
+
+function Search({ route }) {
+  const timer = useRef(0);
+  const typed = (event) => {
+    const text = event.target.value;
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => location.replace(changed(route, { search: text })), 250);
+  };
+  return html`<input type="search" aria-label="Search applications" placeholder="Words in any column" maxlength="200"
+    value=${route.params.get("search") ?? ""} onInput=${typed} />`;
+}
+
+function Groups({ route, groups }) {
+  const field = route.params.get("group");
+  const where = route.params.getAll("where");
+  if (!field) return null;
+  return html`<div class="row">${groups.map(
+    (each) => html`<button class="chip" onClick=${() => (location.hash = changed(route, { where: [...new Set([...where, `${field}=${each.value}`])], group: "" }))}>
+      ${each.value || "none"}: ${each.applications}</button>`,
+  )}</div>`;
+}
+
+function useColumns() {
+  const [hidden, hide] = useState(() => {
+    try {
+      return new Set(JSON.parse(localStorage.getItem(CHOICE)) ?? COLUMNS.filter((each) => each.hidden).map((each) => each.key));
+    } catch {
+      return new Set(COLUMNS.filter((each) => each.hidden).map((each) => each.key));
+    }
+  });
+  const choose = (column) => {
+    const next = new Set(hidden);
+    if (!next.delete(column.key)) next.add(column.key);
+    localStorage.setItem(CHOICE, JSON.stringify([...next]));
+    hide(next);
+  };
+  return [COLUMNS.filter((each) => !hidden.has(each.key)), choose];
+}
+
+function Rows({ route, told, columns, onFirst }) {
+  const place = useRef(null);
+  useEffect(() => {
+    place.current?.scrollTo(0, 0);
+    onFirst(0);
+  }, [route.params.toString()]);
+  if (!told) return null;
+  const above = told.offset * ROW_PX;
+  const below = Math.max(0, told.matched - told.offset - told.apps.length) * ROW_PX;
+  const scrolled = (event) => onFirst(Math.floor(event.target.scrollTop / ROW_PX / PAGE) * PAGE);
+  return html`<div class="scroll rows" ref=${place} onScroll=${scrolled} tabindex="0" role="region" aria-label="Rows">
+    <table aria-rowcount=${told.matched}>
+      <thead><tr>${columns.map((each) => html`<${Head} route=${route} column=${each} />`)}</tr></thead>
+      <tbody>
+        ${above > 0 && html`<tr class="gap" aria-hidden="true"><td colspan=${columns.length} style=${{ height: `${above}px` }}></td></tr>`}
+        ${told.apps.map((row) => html`<tr key=${row.id}>${columns.map((each) => html`<${Cell} route=${route} column=${each} row=${row} />`)}</tr>`)}
+        ${below > 0 && html`<tr class="gap" aria-hidden="true"><td colspan=${columns.length} style=${{ height: `${below}px` }}></td></tr>`}
+      </tbody>
+    </table>
+  </div>`;
+}
+
+function Head({ route, column }) {
+  const kind = column.number ? "number" : "";
+  if (!column.sort && !column.filter) return html`<th scope="col" class=${kind}>${column.title}</th>`;
+  const isSorted = (route.params.get("sort") ?? "started") === column.key;
+  const isUp = route.params.get("order") === "up";
+  const next = isSorted && !isUp ? "up" : "down";
+  return html`<th scope="col" class=${kind} aria-sort=${isSorted ? (isUp ? "ascending" : "descending") : "none"}>
+    <button class="plain" onClick=${() => (location.hash = changed(route, { sort: column.key, order: next }))}>
+      ${column.title}${isSorted ? (isUp ? " ▲" : " ▼") : ""}</button></th>`;
+}
+
+function Cell({ route, column, row }) {
+  const kind = column.number ? "number" : "";
+  if (!column.filter || !row[column.key]) return html`<td class=${kind}>${column.cell(row)}</td>`;
+  const where = [...new Set([...route.params.getAll("where"), `${column.key}=${row[column.key]}`])];
+  return html`<td class=${kind}><button class="plain" title=${`Only ${column.title.toLowerCase()} ${row[column.key]}`}
+    onClick=${() => (location.hash = changed(route, { where }))}>${column.cell(row)}</button></td>`;
+}

@@ -1,0 +1,70 @@
+// Queues over all clusters: shares, what they borrow, lend and wait for; the policy that holds, and the ones before it.
+
+import { html } from "./vendor/htm-preact.js";
+import { usePolled } from "./api.js";
+import { Bar, memory, percent, Table, time, Trouble } from "./parts.js";
+import { addressOf } from "./route.js";
+
+export function Queues({ route }) {
+  const queues = usePolled("heddle/v1/queues", 3000);
+  const shares = usePolled("heddle/v1/shares", 3000);
+  const history = usePolled("heddle/v1/policy/history", 20000);
+  const byQueue = new Map((shares.data?.queues ?? []).map((each) => [each.queue, each]));
+  const rows = merged(queues.data?.queues ?? [], byQueue);
+  const shown = route.item ? rows.filter((each) => each.queue === route.item || each.queue.startsWith(`${route.item}.`)) : rows;
+  return html`<h1>Queues${route.item ? `: ${route.item}` : ""}</h1>
+    ${route.item && html`<p><a href=${addressOf("queues")}>All queues</a>, <a
+      href=${addressOf("applications", "", new URLSearchParams({ where: `queue=${route.item}` }))}>its applications</a></p>`}
+    <${Trouble} error=${queues.error || shares.error} at=${queues.at} />
+    <${Table} rows=${shown} empty=${queues.data ? "None." : "Asking…"} columns=${COLUMNS} />
+    ${route.item && shown.length === 1 && html`<h2>On each cluster</h2><${Table} rows=${shown[0].parts} columns=${PARTS} />`}
+    <h2>Policies, newest first</h2>
+    <${Trouble} error=${history.error} at=${history.at} />
+    <${Policies} versions=${history.data?.versions ?? []} />`;
+}
+
+/** Leaf queues of the clusters, with the shares of those that the policy names; and those that no cluster has. */
+function merged(queues, shares) {
+  const found = queues.map((each) => ({ ...each, ...shares.get(each.queue), used_part: shares.get(each.queue)?.used }));
+  const known = new Set(queues.map((each) => each.queue));
+  for (const [queue, share] of shares) if (!known.has(queue)) found.push({ parts: [], ...share, used_part: share.used });
+  return found.sort((one, other) => (one.queue < other.queue ? -1 : 1));
+}
+
+const COLUMNS = [
+  ["Queue", (row) => html`<a href=${addressOf("queues", row.queue)}>${row.queue}</a>`],
+  ["Use", (row) =>
+    row.entitlement === undefined
+      ? html`<${Bar} used=${row.used_mib} of=${row.capacity_mib} label=${`memory used by ${row.queue}`} />`
+      : html`<${Bar} used=${row.used_part} of=${1} mark=${row.entitlement} label=${`used by ${row.queue}`} />`],
+  ["Memory", (row) => (row.used_mib === undefined ? "" : memory(row.used_mib)), true],
+  ["Used", (row) => percent(row.used_part), true],
+  ["Entitled", (row) => percent(row.entitlement), true],
+  ["Share", (row) => percent(row.share), true],
+  ["Weight", (row) => row.weight, true],
+  ["Borrowed", (row) => percent(row.borrowed), true],
+  ["Lent", (row) => percent(row.lent), true],
+  ["Waiting", (row) => row.waiting, true],
+  ["Pending", (row) => (row.pending_mib > 0 ? memory(row.pending_mib) : ""), true],
+  ["Preempted", (row) => row.preempted, true],
+  ["Applications", (row) => row.applications ?? row.running, true],
+  ["Why it waits", (row) => row.reason],
+];
+
+const PARTS = [
+  ["Cluster", (row) => row.cluster],
+  ["State", (row) => row.state],
+  ["Used", (row) => memory(row.used_mib), true],
+  ["Capacity", (row) => memory(row.capacity_mib), true],
+  ["Pending", (row) => memory(row.pending_mib), true],
+  ["Applications", (row) => row.applications, true],
+];
+
+function Policies({ versions }) {
+  return versions.map(
+    (each, number) => html`<details open=${number === 0}>
+      <summary>Version ${each.version}${each.applied_by ? ` by ${each.applied_by}` : ""}${each.applied_at_ms ? `, ${time(each.applied_at_ms)}` : ""} ${each.note}</summary>
+      <pre>${each.text}</pre>
+    </details>`,
+  );
+}

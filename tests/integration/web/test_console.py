@@ -1,0 +1,210 @@
+"""The console in a headless browser, before a scripted federation."""
+
+import asyncio
+from collections.abc import AsyncIterator
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from axe_playwright_python.async_playwright import Axe
+from playwright.async_api import Browser
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import Admission
+from shim.identity.service import IdentityRules
+from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.testing.resource_manager import ScriptedResourceManager, error_answer
+from tests.support.console_pages import Looker, chromium, looking, serving
+from tests.support.scripted_server import ScriptedServer
+
+pytestmark = pytest.mark.asyncio(loop_scope="module")
+
+VIEWS = ("overview", "applications", "queues", "clusters", "masters")
+MANY = 10_000
+HOSTILE = '"><img src=x onerror="window.taken=1"><script>window.taken=1</script>'
+
+
+def some_id(number: int) -> ApplicationId:
+    return ApplicationId(1_700_000_000_000, number)
+
+
+class TakesWritesOf:
+    """A ResourceManager with `yarn.acl.enable`: one user alone changes anything."""
+
+    def __init__(self, owner: str) -> None:
+        self._owner = owner
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """Refuse others."""
+        del timeout_s
+        if request.method == "GET" or request.user == self._owner:
+            return manager.take(request)
+        return error_answer(403, "ForbiddenException", f"User {request.user} cannot perform operation MODIFY_APP")
+
+
+@pytest_asyncio.fixture(scope="module", loop_scope="module")
+async def browser() -> AsyncIterator[Browser]:
+    async with chromium() as opened:
+        yield opened
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def server() -> ScriptedServer:
+    opened = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("queen",)))
+    east, west = opened.federation["east"], opened.federation["west"]
+    for number in range(1, 6):
+        east.add_application(some_id(number), user="alice", name=f"sort-{number}", applicationType="MAPREDUCE")
+    west.add_application(some_id(6), user="bob", name="etl", queue="root.prod", applicationType="SPARK")
+    west.add_application(some_id(7), "FINISHED", user="bob", name="old etl")
+    await opened.poll()
+    return opened
+
+
+@pytest_asyncio.fixture(loop_scope="module")
+async def url(server: ScriptedServer) -> AsyncIterator[str]:
+    async with serving(server) as address:
+        yield address
+
+
+async def rows(looker: Looker) -> list[str]:
+    """Names of the rows that are there."""
+    return [await each.inner_text() for each in await looker.page.query_selector_all(".rows tbody td:nth-child(2)")]
+
+
+def shown_violations(found: Any) -> list[tuple[str, list[str]]]:
+    """Rules of axe that are broken, each with the elements that break it."""
+    return [(each["id"], [node["html"] for node in each["nodes"]][:3]) for each in found["violations"]]
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("view", [*VIEWS, f"application/{some_id(6)}"])
+async def test_each_view_is_shown_whole_for_narrow_screens_keyboards_and_screen_readers(browser, url, view, scheme):
+    async with looking(browser, url, width=400, is_dark=scheme == "dark") as looker:
+        await looker.go(view)
+        await looker.until("document.querySelectorAll('main table, main .rows, main .facts').length > 0")
+        await looker.until("!document.querySelector('main')?.innerText.includes('Asking')")
+        assert await looker.page.query_selector_all(".trouble:not(:empty)") == []
+        assert await looker.page.evaluate("document.documentElement.scrollWidth") <= 400
+        found = await Axe().run(looker.page)
+        assert shown_violations(found.response) == []
+
+
+async def test_what_is_no_view_says_so(browser, url):
+    async with looking(browser, url) as looker:
+        await looker.go("nowhere")
+        assert "Nothing here" in await looker.text()
+
+
+async def test_the_overview_tells_of_clusters_and_of_what_is_wrong(browser, server, url):
+    await server.administration.set_admission(SubClusterId("west"), Admission.DRAINING, by="queen")
+    async with looking(browser, url) as looker:
+        await looker.go()
+        await looker.until("document.querySelector('.cards')?.innerText.includes('DRAINING')")
+        await looker.until("document.querySelector('main').innerText.includes('7 applications')")
+        await looker.page.click("text=6 running")
+        await looker.until("document.querySelector('.chip')?.innerText.includes('state=RUNNING')")
+        await looker.until("document.querySelector('main').innerText.includes('6 of 7')")
+
+
+async def test_ten_thousand_rows_are_scrolled_with_a_few_hundred_in_the_document(browser, server, url):
+    for number in range(100, 100 + MANY):
+        server.federation["east"].add_application(some_id(number), name=f"many-{number}")
+    await server.poll()
+    async with looking(browser, url) as looker:
+        await looker.go("applications?sort=id&order=up")
+        await looker.until("document.querySelectorAll('.rows tbody tr').length > 100")
+        await looker.page.evaluate("document.querySelector('.rows').scrollTo(0, 1e9)")
+        await looker.until(f"document.querySelector('.rows')?.innerText.includes('many-{99 + MANY}')")
+        assert len(await rows(looker)) <= 500
+        assert await looker.page.get_attribute(".rows table", "aria-rowcount") == str(MANY + 7)
+
+
+async def test_search_filter_sort_and_groups_stand_in_the_address(browser, url):
+    async with looking(browser, url) as looker:
+        await looker.go("applications")
+        await looker.until("document.querySelectorAll('.rows tbody tr').length == 7")
+        await looker.page.fill("input[type=search]", "ETL bob")
+        await looker.until("document.querySelectorAll('.rows tbody tr').length == 2")
+        assert "search=ETL+bob" in looker.page.url
+        await looker.page.click(".rows button:text('SPARK')")
+        await looker.until("document.querySelectorAll('.rows tbody tr').length == 1")
+        assert await rows(looker) == ["etl"]
+        await looker.page.go_back()
+        await looker.until("document.querySelectorAll('.rows tbody tr').length == 2")
+        await looker.go("applications?group=user&sort=id&order=up")
+        await looker.until("document.querySelector('.chip')?.innerText == 'alice: 5'")
+        assert (await rows(looker))[0] == "sort-1"
+
+
+async def test_chosen_columns_are_kept(browser, url):
+    async with looking(browser, url) as looker:
+        await looker.go("applications")
+        await looker.page.click("summary:text('Columns')")
+        await looker.page.click("label:text('Tags') input")
+        await looker.until("document.querySelector('.rows thead')?.innerText.includes('Tags')")
+        await looker.go("overview")
+        await looker.go("applications")
+        await looker.until("document.querySelector('.rows thead')?.innerText.includes('Tags')")
+
+
+async def test_texts_of_users_are_texts(browser, server, url):
+    tagged = {"name": HOSTILE, "user": HOSTILE, "queue": f"root.{HOSTILE}", "applicationTags": HOSTILE}
+    shown = {**tagged, "applicationType": HOSTILE, "diagnostics": HOSTILE, "trackingUrl": "javascript:window.taken=1"}
+    server.federation["east"].add_application(some_id(66), **shown)
+    await server.poll()
+    async with looking(browser, url) as looker:
+        for view in ("applications?group=queue", f"application/{some_id(66)}", "queues/%3Cscript%3E", f"{HOSTILE}"):
+            await looker.go(view)
+            await asyncio.sleep(0.3)
+            assert await looker.page.evaluate("window.taken") is None
+        await looker.go(f"application/{some_id(66)}")
+        await looker.until("document.querySelector('.facts')")
+        assert HOSTILE in await looker.text("h1")
+        assert await looker.page.query_selector_all("a[href^='javascript:']") == []
+
+
+async def test_an_owner_kills_after_a_question_and_nobody_else_does(browser, server, url):
+    west = server.federation["west"]
+    west.behave(TakesWritesOf("bob"))
+    async with looking(browser, url) as looker:
+        await looker.go(f"application/{some_id(6)}", user="mallory")
+        await looker.page.click("button:text('Kill…')")
+        await looker.page.click("dialog button.danger")
+        await looker.until("document.querySelector('dialog .trouble')?.innerText.includes('User mallory cannot')")
+    async with looking(browser, url) as looker:
+        await looker.go(f"application/{some_id(6)}", user="bob")
+        await looker.page.click("button:text('Kill…')")
+        await looker.page.click("dialog button:text('Leave it')")
+        await looker.until("!document.querySelector('dialog')")
+        assert west.applications[some_id(6)]["state"] == "RUNNING"
+        await looker.page.click("button:text('Kill…')")
+        await looker.page.click("dialog button.danger")
+        await looker.until("document.querySelector('.facts')?.innerText.includes('KILLED')")
+    assert west.applications[some_id(6)]["state"] == "KILLED"
+
+
+async def test_operators_drain_after_they_saw_what_still_runs(browser, server, url):
+    async with looking(browser, url) as looker:
+        await looker.go("clusters", user="alice")
+        await looker.until("document.querySelectorAll('.heat span').length == 2")
+        assert await looker.page.query_selector_all("button:text('drain…')") == []
+    async with looking(browser, url) as looker:
+        await looker.go("clusters", user="queen")
+        await looker.page.click("section:has-text('west') button:text-is('drain…')")
+        await looker.until("document.querySelector('dialog')")
+        assert f"1 applications still run there: {some_id(6)}" in await looker.text("dialog")
+        assert server.administration.current == {}
+        await looker.page.click("dialog button.danger")
+        await looker.until("!document.querySelector('dialog')")
+    assert server.administration.current == {SubClusterId("west"): Admission.DRAINING}
+
+
+async def test_after_a_failure_the_last_answer_stays_with_its_time(browser, server, url):
+    async with looking(browser, url) as looker:
+        await looker.go("clusters")
+        await looker.until("document.querySelectorAll('.heat span').length == 2")
+        await looker.page.route("**/heddle/v1/clusters", lambda route: route.abort())
+        await looker.until("document.querySelector('.trouble')?.innerText.includes('What is shown is of')")
+        assert len(await looker.page.query_selector_all(".heat span")) == 2

@@ -1,0 +1,136 @@
+"""Rows of the console, against a slow twin."""
+
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import ApplicationDocument
+from shim.server.rest.application_rows import MOST_ROWS, RowQuery, page_of
+
+STATES = (YarnApplicationState.RUNNING, YarnApplicationState.ACCEPTED, YarnApplicationState.FINISHED)
+FIELDS = ("cluster", "user", "queue", "type", "state", "final_status")
+
+words = st.sampled_from(["etl", "Sort", "root.prod", "alice", "bob", "x y", ""])
+
+
+@st.composite
+def documents(draw: st.DrawFn) -> list[ApplicationDocument]:
+    made = []
+    for number in range(1, draw(st.integers(0, 12)) + 1):
+        summary = ApplicationSummary(
+            application_id=ApplicationId(1, number),
+            home_subcluster=SubClusterId(draw(st.sampled_from(["east", "west"]))),
+            user=draw(words),
+            name=draw(words),
+            queue=draw(words),
+            state=draw(st.sampled_from(STATES)),
+            final_status=FinalStatus.UNDEFINED,
+            application_type=draw(words),
+            tags=tuple(draw(st.lists(words, max_size=2))),
+            started_at_ms=draw(st.integers(0, 5)),
+            finished_at_ms=0,
+        )
+        made.append(ApplicationDocument(summary, b'{"progress":50.0,"allocatedMB":1024,"user":"another"}', 0.0))
+    return made
+
+
+queries = st.builds(
+    RowQuery,
+    search=words.map(str.upper),
+    wanted=st.lists(
+        st.tuples(st.sampled_from(FIELDS), st.frozensets(words)), max_size=2, unique_by=lambda it: it[0]
+    ).map(tuple),
+    sort=st.sampled_from([*FIELDS, "id", "name", "started", "finished"]),
+    is_descending=st.booleans(),
+    group=st.sampled_from(["", *FIELDS]),
+    offset=st.integers(0, 14),
+    limit=st.integers(1, 6),
+)
+
+
+def shown(each: ApplicationDocument) -> dict[str, Any]:
+    """A row's texts, written out."""
+    of = each.summary
+    return {
+        "cluster": of.home_subcluster,
+        "user": of.user,
+        "queue": of.queue,
+        "type": of.application_type,
+        "state": of.state.value,
+        "final_status": of.final_status.value,
+    }
+
+
+def matches(each: ApplicationDocument, query: RowQuery) -> bool:
+    """By each word and each filter, one after the other."""
+    texts = [*shown(each).values(), str(each.summary.application_id), each.summary.name, *each.summary.tags]
+    for word in query.search.lower().split():
+        if not any(word in text.lower() for text in texts):
+            return False
+    return all(shown(each)[name] in values for name, values in query.wanted)
+
+
+@given(documents(), queries)
+def test_a_page_is_what_matches_in_order_and_counts_are_of_all_that_does(rows, query):
+    assert query.objection() == ""
+    told = page_of(rows, query)
+    found = [each for each in rows if matches(each, query)]
+    assert (told["total"], told["matched"]) == (len(rows), len(found))
+    assert sum(told["states"].values()) == len(found)
+    if query.group:
+        counted = {each["value"]: each["applications"] for each in told["groups"]}
+        assert counted == {value: sum(shown(each)[query.group] == value for each in found) for value in counted}
+        assert sum(counted.values()) == len(found)
+    else:
+        assert told["groups"] == []
+    pages = [page_of(rows, RowQuery(**{**_fields(query), "offset": offset, "limit": 3})) for offset in range(0, 15, 3)]
+    ids = [row["id"] for page in pages for row in page["apps"]]
+    assert sorted(ids) == sorted(str(each.summary.application_id) for each in found)
+    assert [row["id"] for row in told["apps"]] == ids[query.offset : query.offset + query.limit]
+    keys = {"started": "started_ms", "finished": "finished_ms"}
+    values = [row[keys.get(query.sort, query.sort)] for page in pages for row in page["apps"]]
+    assert values == sorted(values, reverse=query.is_descending)
+
+
+def _fields(query: RowQuery) -> dict[str, Any]:
+    return {name: getattr(query, name) for name in RowQuery.__slots__}
+
+
+def test_texts_of_a_row_are_those_of_the_summary_and_amounts_those_of_the_resourcemanager():
+    summary = ApplicationSummary(
+        application_id=ApplicationId(1, 1),
+        home_subcluster=SubClusterId("east"),
+        user="alice",
+        name="n",
+        queue="q",
+        state=YarnApplicationState.RUNNING,
+        final_status=FinalStatus.UNDEFINED,
+        application_type="T",
+        tags=("a",),
+        started_at_ms=5,
+        finished_at_ms=0,
+    )
+    raw = b'{"user":"eve","allocatedMB":"1024","progress":12.5,"diagnostics":"' + b"d" * 1000 + b'"}'
+    [row] = page_of([ApplicationDocument(summary, raw, 0.0)], RowQuery())["apps"]
+    assert (row["user"], row["memory_mib"], row["progress"], row["vcores"]) == ("alice", "1024", 12.5, None)
+    assert row["diagnostics"] == "d" * 300
+
+
+@pytest.mark.parametrize(
+    ("query", "told"),
+    [
+        (RowQuery(sort="password"), "rows are not sorted by 'password'"),
+        (RowQuery(group="name"), "rows have no field 'name'"),
+        (RowQuery(wanted=(("tags", frozenset({"a"})),)), "rows have no field 'tags'"),
+        (RowQuery(limit=0), "limit is 1 to 500"),
+        (RowQuery(limit=MOST_ROWS + 1), "limit is 1 to 500"),
+        (RowQuery(offset=-1), "offset at least 0"),
+    ],
+)
+def test_what_cannot_be_asked_is_told(query, told):
+    assert told in query.objection()
+    assert RowQuery(limit=MOST_ROWS).objection() == ""
