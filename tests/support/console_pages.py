@@ -117,10 +117,12 @@ async def chromium() -> AsyncIterator[Browser]:
 
 
 @contextlib.asynccontextmanager
-async def looking(browser: Browser, url: str, *, width: int = 1400, is_dark: bool = False) -> AsyncIterator[Looker]:
+async def looking(
+    browser: Browser, url: str, *, width: int = 1400, height: int = 900, is_dark: bool = False
+) -> AsyncIterator[Looker]:
     """Whoever has no cookies looks at an address; at the end nothing may have gone wrong in the page."""
     scheme: Literal["dark", "light"] = "dark" if is_dark else "light"
-    context = await browser.new_context(viewport={"width": width, "height": 900}, color_scheme=scheme)
+    context = await browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
     try:
         looker = Looker(await context.new_page(), url)
         yield looker

@@ -40,6 +40,7 @@ class ConsoleAPI:
     identity: IdentityService
     _work: OffLoop = field(default_factory=OffLoop)
     _flights: SingleFlight[tuple[str, RowQuery], Response] = field(default_factory=SingleFlight)
+    _nodes_flight: SingleFlight[str, Response] = field(default_factory=SingleFlight)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Method, path and operation of each."""
@@ -79,10 +80,17 @@ class ConsoleAPI:
 
     async def nodes(self) -> Response:
         """Nodes of all sub-clusters; those of lost clusters as they were heard of last."""
+        return await self._nodes_flight.do("nodes", self._nodes)
+
+    async def _nodes(self) -> Response:
         now_s = self.backend.clock.now_s()
         looks = [(name, self.backend.view.look(name, now_s)) for name in self.backend.view.subclusters]
-        rows = [_node(name, report) for name, look in looks for report in look.nodes]
-        return as_json({"total": len(rows), "nodes": rows[:_MOST_NODES]})
+
+        def told() -> Response:
+            reports = [(name, report) for name, look in looks for report in look.nodes]
+            return as_json({"total": len(reports), "nodes": [_node(*each) for each in reports[:_MOST_NODES]]})
+
+        return await self._work.run_own(told)
 
     async def caller(self, asker: Asker) -> Response:
         """Tell the caller's name, and whether that is an operator."""

@@ -37,7 +37,7 @@ export function Applications({ route }) {
   const asked = new URLSearchParams(params);
   asked.set("offset", String(Math.max(0, Math.floor(first / PAGE) * PAGE - PAGE)));
   asked.set("limit", String(4 * PAGE));
-  const told = usePolled(`heddle/v1/console/applications?${asked}`, 3000);
+  const told = usePolled(`heddle/v1/console/applications?${asked}`, 1500);
   const where = params.getAll("where");
   return html`<h1>Applications</h1>
     <div class="row" role="search">
