@@ -32,7 +32,7 @@ def made_up() -> ScriptedServer:
     chosen = random.Random(7)  # noqa: S311 - a picture
     for place, (manager, busy) in enumerate(zip(server.federation.managers.values(), (0.9, 0.5, 0.3), strict=True)):
         used = [_part(_NODE, min(1.0, max(0.0, chosen.gauss(busy, 0.2)))) for _ in range(_NODES)]
-        manager.nodes = [
+        manager.nodes[:] = [
             a_node(
                 f"{manager.subcluster}-{number:03}:45454",
                 _NODE,
@@ -42,7 +42,7 @@ def made_up() -> ScriptedServer:
             for number, amount in enumerate(used)
         ]
         whole = _part(_NODE, _NODES)
-        manager.queues = [
+        manager.queues[:] = [
             a_queue(f"root.{name}", _part(whole, share), maximum=whole, used=_part(whole, share * busy))
             for name, share in (("default", 0.2), ("etl", 0.5), ("adhoc", 0.3))
         ]

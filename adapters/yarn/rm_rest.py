@@ -46,6 +46,7 @@ _NOT_PASSED_ON = frozenset(
     | {"www-authenticate"}
 )
 _LEAST_STATUS, _LEAST_REDIRECT, _LEAST_ERROR, _MOST_STATUS = 200, 300, 400, 599
+_OK, _STANDBY = 200, 307
 _STANDBY_TEXTS = (b"This is standby RM", b"Can not find any active RM")
 
 
@@ -107,10 +108,10 @@ class RestResourceManager(ResourceManager):
             async with asyncio.timeout(self._settings.timeout_s if timeout_s is None else timeout_s):
                 return await self._exchange(request, trail)
         except TimeoutError as exc:
-            self._is_doubtful = True
+            self._is_doubtful |= not request.is_page  # one that hangs tells nothing of the ResourceManager
             raise translated(exc, self._subcluster, self._active, was_sent=trail.was_sent) from exc
         except NoAnswerError:
-            self._is_doubtful = True
+            self._is_doubtful |= not request.is_page
             raise
 
     async def close(self) -> None:
@@ -137,8 +138,8 @@ class RestResourceManager(ResourceManager):
             except NeverReachedError as exc:
                 failure = failure or exc
                 continue
-            if not _is_standby(answer):
-                self._check_status(address, answer)
+            if not _is_standby(answer, is_page=request.is_page):
+                self._check_status(address, answer, is_page=request.is_page)
                 if self._is_inactive_info(request, answer):
                     standby = answer
                     continue
@@ -190,7 +191,7 @@ class RestResourceManager(ResourceManager):
                 body = await read_bounded(
                     response.content.iter_chunked(_CHUNK_BYTES),
                     response.headers.get("Content-Encoding", ""),
-                    limit=self._settings.max_answer_bytes,
+                    limit=self._settings.max_page_bytes if request.is_page else self._settings.max_answer_bytes,
                     subcluster=self._subcluster,
                 )
                 return RestAnswer(response.status, _passed_on(response.raw_headers), body), response.headers
@@ -201,7 +202,7 @@ class RestResourceManager(ResourceManager):
         except FOREIGN_ERRORS as exc:
             raise translated(exc, self._subcluster, address, was_sent=trail.was_sent) from exc
 
-    def _check_status(self, address: str, answer: RestAnswer) -> None:
+    def _check_status(self, address: str, answer: RestAnswer, *, is_page: bool) -> None:
         """Refuse what no ResourceManager answers: it would be passed on to clients, who would act on it.
 
         Raises:
@@ -209,7 +210,7 @@ class RestResourceManager(ResourceManager):
         """
         if not _LEAST_STATUS <= answer.status <= _MOST_STATUS:
             raise MalformedAnswerError(self._subcluster, f"{address} answered with status {answer.status}")
-        if _LEAST_REDIRECT <= answer.status < _LEAST_ERROR:
+        if _LEAST_REDIRECT <= answer.status < _LEAST_ERROR and not is_page:
             where = answer.header("Location") or "nowhere"
             raise MalformedAnswerError(
                 self._subcluster,
@@ -275,8 +276,9 @@ def _name_passed_on(raw: bytes) -> str:
     return "" if name.lower() in _NOT_PASSED_ON else name
 
 
-def _is_standby(answer: RestAnswer) -> bool:
-    if answer.header("Refresh") is not None and answer.status in {200, 307}:
+def _is_standby(answer: RestAnswer, *, is_page: bool) -> bool:
+    """True if a standby says so; a page of an ApplicationMaster may refresh itself."""
+    if answer.header("Refresh") is not None and (answer.status == _STANDBY or (answer.status == _OK and not is_page)):
         return True
     return answer.body.startswith(_STANDBY_TEXTS)
 

@@ -23,6 +23,7 @@ class RestSettings:
         connect_timeout_s: For opening a connection, and for asking who is active.
         timeout_s: For a whole exchange, unless the caller says another.
         max_answer_bytes: Longest answer, packed and unpacked.
+        max_page_bytes: The same of a page of an ApplicationMaster.
         connections: Most connections at a time.
         verify_tls: Whether certificates are checked.
         ca_file: Certificates to trust instead of the machine's.
@@ -35,6 +36,7 @@ class RestSettings:
     connect_timeout_s: float = 1.0
     timeout_s: float = 2.0
     max_answer_bytes: int = 64 * 1024 * 1024
+    max_page_bytes: int = 16 * 1024 * 1024
     connections: int = 64
     verify_tls: bool = True
     ca_file: Path | None = None

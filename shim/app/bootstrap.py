@@ -33,7 +33,7 @@ from shim.app.host_limits import (
 )
 from shim.app.kerberos import open_kerberos, open_login, open_web_tickets
 from shim.app.peers import GlobalMaster, open_global_master
-from shim.app.rest_server import WebLogins, serve_web
+from shim.app.rest_server import WebLogins, serve_pages, serve_web
 from shim.app.runtime import Runtime, new_view
 from shim.app.scheduler_server import serve_masters
 from shim.app.use_cases import UseCases, assemble
@@ -87,6 +87,7 @@ class Heddle:
         self._clock = clock or SystemClock()
         self._stack = AsyncExitStack()
         self._server: RestServer | None = None
+        self._pages: RestServer | None = None
         self._clients: RPCServer | None = None
         self._admins: RPCServer | None = None
         self._masters: SchedulerServer | None = None
@@ -128,6 +129,11 @@ class Heddle:
         return None if self._masters is None else self._masters.address
 
     @property
+    def pages_url(self) -> str | None:
+        """Address of the pages of ApplicationMasters; None if they are not served."""
+        return None if self._pages is None else self._pages.url
+
+    @property
     def admin_rpc(self) -> str | None:
         """`host:port` where operators' tools connect; None if no such server is open."""
         return None if self._admins is None else self._admins.address
@@ -154,6 +160,8 @@ class Heddle:
             spare_collector()
             ids = ", ".join(subcluster.id for subcluster in self._config.subclusters)
             announce(f"Heddle {shim.__version__} serves {ids} at {self.url} (pages: {self.url}/cluster)")
+            if self._pages is not None:
+                announce(f"pages of ApplicationMasters are at {self._pages.url}/proxy/APPLICATION/")
             if self.client_rpc is not None:
                 announce(f"Hadoop clients connect to {self.client_rpc} (yarn.resourcemanager.address)")
             if self.scheduler_rpc is not None:
@@ -209,6 +217,9 @@ class Heddle:
         logins = WebLogins(self._web_tickets, tokens)
         self._server = await serve_web(use_cases, observer, metrics, self._health, logins)
         stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
+        if config.server.proxy:
+            self._pages = await serve_pages(use_cases, observer, logins, self._server)
+            stack.push_async_callback(self._pages.stop, grace_s=config.server.shutdown_s)
         started = f"{int(clock.now_s() * 1000):x}"
         client_observer = ClientObserver(metrics, audit, home_of, request_prefix=f"c{started}")
         await self._open_client_server(use_cases, client_observer, tokens, stack)

@@ -13,6 +13,7 @@ from adapters.yarn.rm_dual import DualResourceManager
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from adapters.yarn.rpc_budget import ConnectionBudget
 from adapters.yarn.scheduler_login import TokenLogins
+from adapters.yarn.tracking_urls import TrackedAtHeddle
 from shim.app.runtime import Clusters
 from shim.app.tls_files import TLSFiles
 from shim.config.loader import Config
@@ -139,8 +140,10 @@ def connect(config: Config, login: KerberosLogin | None = None) -> Clusters:
     rpcs = _known({each.id: _connect_rpc(each, each.description.client_rpc, login, budget) for each in subclusters})
     admins = _known({each.id: _connect_rpc(each, each.description.admin_rpc, login, budget) for each in subclusters})
     rests = {each.id: each.connect(login) for each in subclusters}
+    duals = {id_: DualResourceManager(rest, rpcs[id_]) if id_ in rpcs else rest for id_, rest in rests.items()}
+    url = config.server.proxy_url
     return Clusters(
-        managers={id_: DualResourceManager(rest, rpcs[id_]) if id_ in rpcs else rest for id_, rest in rests.items()},
+        managers={id_: TrackedAtHeddle(each, url) if url else each for id_, each in duals.items()},
         logins=_logins(subclusters, config.poll),
         rpcs=rpcs,
         admins=admins,

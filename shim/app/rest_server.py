@@ -1,6 +1,6 @@
 """The web services put together: the use cases, the site, the listening socket."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import structlog
@@ -14,14 +14,19 @@ from shim.app.use_cases import UseCases
 from shim.config.loader import is_loopback
 from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
+from shim.domain.ids import SubClusterId
 from shim.domain.submissions import HomeDecision, Submission
 from shim.federation.health import Health
 from shim.identity.delegation_tokens import DelegationTokens
+from shim.server.proxy import ApplicationPages, PageSettings
 from shim.server.rest import ConnectionLimits, RestServer
+from shim.server.rest.asgi import RequestHandler
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers, ProvenCallers
+from shim.server.rest.forwarding import at_port, public_url
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.host_names import HostNames
+from shim.server.rest.messages import Request
 from shim.server.rest.observer import RequestObserver
 from shim.server.rest.operations import Operations
 from shim.server.rest.retirement_api import RetirementAPI
@@ -33,7 +38,7 @@ from shim.server.rest.web_tokens import WebTokens
 from shim.submission.core.home import HomeSettings, choose_home
 from shim.telemetry import Metrics
 
-__all__ = ["WebLogins", "serve_web"]
+__all__ = ["WebLogins", "serve_pages", "serve_web"]
 
 _log = structlog.get_logger("heddle")
 
@@ -67,7 +72,39 @@ async def serve_web(
         ConfigError: If the address cannot be listened on, or the TLS files cannot be used.
     """
     server = use_cases.runtime.config.server
-    host, port = split_address(server.rest)
+    service = _service(use_cases, observer, metrics, health, logins)
+    front = await _open(use_cases, service, server.rest, "rest", "Is another Heddle or ResourceManager there?")
+    if not is_loopback(server.rest) and logins.tickets is None:
+        _log.warning("other machines reach this address, and user names are believed", address=server.rest)
+    return front
+
+
+async def serve_pages(
+    use_cases: UseCases, observer: RequestObserver, logins: WebLogins, rest: RestServer
+) -> RestServer:
+    """Open the server of ApplicationMasters' pages; raises as `serve_web`.
+
+    Args:
+        use_cases: As of `serve_web`.
+        observer: As of `serve_web`.
+        logins: As of `serve_web`.
+        rest: The server of the web services.
+    """
+    runtime = use_cases.runtime
+    settings = PageSettings(
+        histories={SubClusterId(each.id): each.history_web for each in runtime.config.subclusters},
+        front_port=rest.port,
+        request_prefix=f"p{int(runtime.clock.now_s() * 1000):x}",
+    )
+    callers = _callers(use_cases, logins)
+    pages = ApplicationPages(use_cases.backend, use_cases.identity, callers, settings, report=observer.tell)
+    return await _open(use_cases, pages, runtime.config.server.proxy, "proxy")
+
+
+async def _open(use_cases: UseCases, handler: RequestHandler, address: str, key: str, advice: str = "") -> RestServer:
+    """A server at an address that `key` of the section `server` names."""
+    server = use_cases.runtime.config.server
+    host, port = split_address(address)
     most = connections_allowed(ConnectionLimits().max_connections)
     limits = ConnectionLimits(
         max_head_bytes=server.max_header_bytes,
@@ -78,23 +115,13 @@ async def serve_web(
         max_of_address=one_address_share(most),
     )
     tls = offered_tls(server, use_cases.runtime.clock)
-    front = RestServer(
-        _service(use_cases, observer, metrics, health, logins),
-        host=host,
-        port=port,
-        limits=limits,
-        names=_names(server),
-        tls=tls,
-    )
-    with listening(server.rest, "server.rest", "Is another Heddle or ResourceManager there?"):
-        await front.start()
-    if not is_loopback(server.rest) and logins.tickets is None:
-        _log.warning("other machines reach this address, and user names are believed", address=server.rest)
-    return front
+    opened = RestServer(handler, host=host, port=port, limits=limits, names=_names(server, host), tls=tls)
+    with listening(address, f"server.{key}", advice):
+        await opened.start()
+    return opened
 
 
-def _names(server: ServerConfig) -> HostNames:
-    bound = split_address(server.rest)[0]
+def _names(server: ServerConfig, bound: str) -> HostNames:
     return HostNames((*server.host_names, bound.strip("[]"), *own_host_names()))
 
 
@@ -138,6 +165,7 @@ def _service(
         identity=use_cases.identity,
         api=api,
         webs={id_: each.web[0] for id_, each in runtime.clusters.descriptions.items()},
+        pages=_pages_of(server),
     )
     return RestService(
         use_cases.backend,
@@ -152,6 +180,14 @@ def _service(
         callers=_callers(use_cases, logins),
         tokens=WebTokens(logins.tokens) if logins.tickets is not None else None,
     )
+
+
+def _pages_of(server: ServerConfig) -> Callable[[Request], str]:
+    """Origin of the pages of ApplicationMasters, as the browser that sent a request reaches it; empty for none."""
+    port = split_address(server.proxy)[1] if server.proxy else 0
+    if server.proxy_url or not port:
+        return lambda _: server.proxy_url.rstrip("/")
+    return lambda request: at_port(public_url(request, ""), port)
 
 
 def _callers(use_cases: UseCases, logins: WebLogins) -> Callers:

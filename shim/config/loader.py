@@ -172,6 +172,7 @@ def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) ->
         ("server.client_rpc", server.client_rpc),
         ("server.scheduler_rpc", server.scheduler_rpc),
         ("server.admin_rpc", server.admin_rpc),
+        ("server.proxy", server.proxy),
         ("masters.listen", masters.listen),
     )
     for name, address in named:

@@ -76,6 +76,24 @@ class ServerConfig:
             form=_ADDRESS_FORM,
         ),
     )
+    proxy: str = key(
+        "",
+        about=Key(
+            "Where pages of ApplicationMasters are served, at `/proxy/APPLICATION/`; empty for nowhere. An address of "
+            "its own, as they are their users' content.",
+            pattern=rf"({_ADDRESS})?",
+            form=_ADDRESS_FORM,
+        ),
+    )
+    proxy_url: str = key(
+        "",
+        about=Key(
+            "That address as browsers reach it: tracking URLs name it instead of a ResourceManager's. Empty: they stay "
+            "as they are.",
+            pattern=rf"({_WEB})?",
+            form='a web address; write "http://host:port"',
+        ),
+    )
     allow_remote: bool = key(
         default=False,
         about=Key("Whether an address that other machines reach may be bound. Without it only loopback is."),
@@ -253,6 +271,15 @@ class SubClusterConfig:
     )
     admin_rpc: tuple[str, ...] = key(
         (), about=_address("Admin RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
+    )
+    history_web: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Web addresses of servers that show ended applications (MapReduce's, Spark's history server): browsers are "
+            "sent on to these alone.",
+            pattern=_WEB,
+            form='a web address; write "http://host:port"',
+        ),
     )
     verify_tls: bool = key(default=True, about=Key("Whether the certificate of an https address is checked."))
     ca_file: Path | None = key(None, about=Key("Certificates to trust for https, instead of the machine's."))

@@ -26,6 +26,8 @@ class RestRequest:
             them, so that none can be read as two.
         user: On whose behalf; None for Heddle itself.
         headers: Those that travel (`Accept`, `Content-Type`, ...), nothing hop-by-hop, no cookies.
+        is_page: Whether it is for an ApplicationMaster, by the ResourceManager's web proxy: what answers is then
+            the application's word alone, redirects are answers, and it has less room.
     """
 
     method: str
@@ -34,11 +36,12 @@ class RestRequest:
     user: str | None = None
     headers: Headers = ()
     body: bytes = b""
+    is_page: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class RestAnswer:
-    """What the ResourceManager answered: a status of 200 to 599 that is no redirect, the body decompressed.
+    """What the ResourceManager answered: a status of 200 to 599, no redirect but of a page, the body decompressed.
 
     Header names are as received.
     """

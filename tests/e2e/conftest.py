@@ -3,6 +3,7 @@
 import asyncio
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import structlog
@@ -43,12 +44,17 @@ def _left_as_found(lab: Lab) -> Iterator[None]:
     end_applications(lab)
 
 
-@pytest.fixture(scope="session")
-def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Heddle]:
-    """A Heddle in front of the shared lab; anonymous callers may change things, as in `make up`."""
-    folder = tmp_path_factory.mktemp("heddle")
-    text = f"""
+def config_text(lab: Lab, folder: Path, *, server: str = "") -> str:
+    """A configuration before the shared lab; anonymous callers may change things, as in `make up`.
+
+    Args:
+        lab: Whose clusters.
+        folder: For the store.
+        server: Further lines of its section.
+    """
+    return f"""
         [server]
+        {server}
         rest = "127.0.0.1:0"
         client_rpc = "127.0.0.1:0"
         admin_rpc = "127.0.0.1:0"
@@ -61,6 +67,13 @@ def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Heddl
         [poll]
         interval_s = 0.5
         """ + "".join(f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
+
+
+@pytest.fixture(scope="session")
+def heddle(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Heddle]:
+    """A Heddle in front of the shared lab."""
+    folder = tmp_path_factory.mktemp("heddle")
+    text = config_text(lab, folder)
     with (folder / "heddle.log").open("w") as log:  # what a verb prints shall be all that a test reads
         configure_logs(stream=log)
         with HeddleThread(text) as running:

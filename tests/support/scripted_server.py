@@ -49,6 +49,7 @@ class ScriptedServer:
         guarded: Collection[str] = (),
         groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
         callers: Callable[[IdentityService], Callers] = BelievedCallers,
+        pages: Callable[[Request], str] = lambda _: "",
     ) -> None:
         self.federation = ScriptedFederation(names)
         clock, spans = self.federation.clock, self.federation.spans
@@ -88,6 +89,7 @@ class ScriptedServer:
                 identity=self.identity,
                 api=self.api,
                 webs=webs,
+                pages=pages,
             ),
             report=self.exchanges.append,
             is_shared=not guarded,

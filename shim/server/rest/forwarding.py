@@ -10,7 +10,7 @@ from shim.protocol.rest.queries import parse_query
 from shim.server.rest.endpoints import BASE, Endpoint
 from shim.server.rest.messages import Answer, Headers, Request
 
-__all__ = ["answer_of", "forwarded_request", "hidden_not_found", "public_url"]
+__all__ = ["answer_of", "at_port", "forwarded_request", "hidden_not_found", "public_url"]
 
 _TRAVELLING = ("accept", "content-type", "hadoop-yarn-rm-delegation-token")
 _NOT_CARRIED = frozenset(
@@ -108,6 +108,13 @@ def public_url(request: Request, path: str) -> str:
     """A URL as the client would write it: by the `Host` that it asked for."""
     host = request.header("host") or ""
     return f"{'https' if request.is_secure else 'http'}://{host if _HOST.fullmatch(host) else 'localhost'}{path}"
+
+
+def at_port(origin: str, port: int) -> str:
+    """The same host at another port."""
+    scheme, _, host = origin.partition("://")
+    name = re.sub(r":[0-9]{1,5}$", "", host)
+    return f"{scheme}://{name}:{port}"
 
 
 def hidden_not_found(answer: RestAnswer, request: Request) -> bool:

@@ -10,11 +10,11 @@ from dataclasses import replace
 from typing import Protocol
 
 from shim.domain.ids import SubClusterId
-from shim.errors import HeddleError, InvariantViolationError, StoreUnavailableError, UnavailableError
+from shim.errors import HeddleError, InvariantViolationError
 from shim.federation.freshness import Freshness, instant
-from shim.identity.service import Caller, ForeignTokenError, IdentityService, ImpersonationError
+from shim.identity.service import Caller, IdentityService
 from shim.ports.resource_manager import RestAnswer
-from shim.protocol.rest.errors import JavaError, RemoteException, remote_exception_of
+from shim.protocol.rest.errors import JavaError
 from shim.protocol.rest.identifiers import canonical_parameters
 from shim.protocol.rest.negotiation import failure_for
 from shim.protocol.rest.queries import Query, parse_query
@@ -22,12 +22,13 @@ from shim.server.rest.answers import AnswerWriter, zipped
 from shim.server.rest.asgi import completed, rendered_answer
 from shim.server.rest.backend import Backend
 from shim.server.rest.cache import CacheLimits, Kept
-from shim.server.rest.callers import BelievedCallers, Callers, LoginRefusedError, TicketDemandedError
+from shim.server.rest.callers import BelievedCallers, Callers
 from shim.server.rest.endpoints import BASE, Match, allowed_methods, find, has_broken_escape
 from shim.server.rest.forwarding import answer_of
 from shim.server.rest.kept_answers import KeptAnswers
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.operations import Call, Operations, Outcome
+from shim.server.rest.refusals import refused
 from shim.server.rest.request_bodies import LARGE_BYTES, understood
 from shim.server.rest.request_checks import (
     READS,
@@ -305,21 +306,8 @@ class RestService:
         raise JavaError.bad_request(f"Unknown cluster: {named}. It should be one of [{known}]")
 
     def _error(self, error: HeddleError, request: Request, record: RequestRecord) -> Answer:
-        own = self._own_headers(record)
         cookie = record.caller.new_cookie if record.caller else None
-        if isinstance(error, StoreUnavailableError):
-            error = UnavailableError(str(error))
-        if isinstance(error, TicketDemandedError):
-            return self._writer.challenge(request.raw_path, extra=own)
-        if isinstance(error, (ImpersonationError, ForeignTokenError, LoginRefusedError)):
-            shown = RemoteException(error.http_status, error.java_class, str(error))
-            return self._writer.forbidden(shown, extra=own, cookie=cookie)
-        shown = remote_exception_of(error)
-        representation = representation_of(request)
-        answer = self._writer.error(shown, representation, extra=own, cookie=cookie)
-        if request.method == "HEAD":
-            return replace(answer, body=b"")
-        return answer
+        return refused(error, request, self._writer, extra=self._own_headers(record), cookie=cookie)
 
     # -- headers of our own ------------------------------------------------------------------------------------------
 

@@ -44,6 +44,7 @@ class Site:
         scrape: The text of `/metrics`.
         api: Heddle's own web services; None for none.
         webs: Web addresses of the sub-clusters' ResourceManagers, for links and `/proxy`.
+        pages: Origin of Heddle's own proxy for pages of ApplicationMasters, as whoever asks reaches it; empty for none.
         states: One word for how each cluster is, what operators said included.
         health: Whether requests should come here.
         identity: Knows the operators.
@@ -60,12 +61,14 @@ class Site:
         identity: IdentityService,
         api: HeddleAPI | None = None,
         webs: Mapping[SubClusterId, str] | None = None,
+        pages: Callable[[Request], str] = lambda _: "",
     ) -> None:
         self._backend = backend
         self._settings = dict(sorted(settings.items()))
         self._scrape = scrape
         self._api = api
         self._webs = webs or {}
+        self._pages_at = pages
         self._writer = AnswerWriter(backend.clock.now_s)
         self._pages = RMPages(backend, Pages(backend, states, ViewRights(backend.applications, identity)), self._webs)
         self._health = health
@@ -126,9 +129,12 @@ class Site:
         return await self._pages.answer(_path(request), caller, extra)
 
     async def _proxy(self, request: Request, __: Caller, extra: Headers) -> Answer:
-        """Send the client to the web proxy of the application's home: a registered address."""
+        """Send the client to Heddle's own proxy, or to that of the application's home: a registered address."""
         text, _, rest = request.raw_path.removeprefix("/proxy/").partition("/")
         application_id = path_application(text)
+        query = f"?{request.query}" if request.query else ""
+        if own := self._pages_at(request):
+            return self._writer.redirect(f"{own}/proxy/{application_id}/{rest}{query}", extra=extra)
         try:
             home = await self._backend.routing.home_of(application_id)
         except NotFoundError:
@@ -138,7 +144,6 @@ class Site:
         web = self._webs.get(home)
         if web is None:
             raise JavaError.not_found(f"the web address of cluster {home} is not known")
-        query = f"?{request.query}" if request.query else ""
         return self._writer.redirect(f"{web.rstrip('/')}/proxy/{application_id}/{rest}{query}", extra=extra)
 
     # -- for programs ------------------------------------------------------------------------------------------------

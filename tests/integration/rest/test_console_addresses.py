@@ -77,7 +77,7 @@ async def test_more_different_lists_at_a_time_than_there_is_room_for_are_refused
 
 
 async def test_a_cluster_that_hides_applications_is_asked_as_whoever_looks():
-    server = ScriptedServer(guarded=("west",), rules=IdentityRules(allow_anonymous=True))
+    server = ScriptedServer(guarded=("west",), rules=IdentityRules(allow_anonymous=True), staleness_s=1000.0)
     await server.poll()
     for user in ("alice", "bob", "alice"):
         assert (await server.ask("GET", f"{CONSOLE}/applications?user.name={user}")).status == 200

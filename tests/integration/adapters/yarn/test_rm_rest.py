@@ -317,6 +317,31 @@ async def test_a_redirect_is_no_answer_and_is_not_followed(status):
         assert elsewhere.requests == []
 
 
+PAGE = RestRequest("GET", "/proxy/application_1_1/", user="alice", is_page=True)
+
+
+async def test_a_redirect_of_a_page_is_told_and_not_followed():
+    async with serving(answers(body=b"elsewhere")) as (elsewhere,):
+        async with talking(answers("302 Found", b"", (f"Location: {elsewhere.address}/x",))) as (manager, _):
+            answer = await manager.forward(PAGE)
+        assert (answer.status, answer.header("Location")) == (302, f"{elsewhere.address}/x")
+        assert elsewhere.requests == []
+
+
+async def test_a_page_that_refreshes_itself_is_not_a_standby():
+    async with talking(answers("200 OK", b"<h1>jobs</h1>", ("Refresh: 3",))) as (manager, _):
+        assert (await manager.forward(PAGE)).body == b"<h1>jobs</h1>"
+        with pytest.raises(StandbyError):
+            await manager.forward(PING)
+
+
+async def test_a_page_has_less_room_than_an_answer():
+    async with talking(answers(body=b"x" * 2000), max_page_bytes=1000) as (manager, _):
+        assert len((await manager.forward(PING)).body) == 2000
+        with pytest.raises(MalformedAnswerError, match="larger than 1000 bytes"):
+            await manager.forward(PAGE)
+
+
 @pytest.mark.parametrize(
     "status", ["0 x", "101 Switching Protocols", "600 x", "999 x", "1000 x", "-1 x", "abc x", "2x x"]
 )

@@ -1,0 +1,77 @@
+"""Tracking URLs that lead to Heddle: a ResourceManager names its own web proxy, which users may not reach.
+
+Source: `org.apache.hadoop.yarn.server.resourcemanager.webapp.dao.AppInfo` of Hadoop 3.4.2, by whose `trackingUrl` an
+application that runs is at `http://PROXY/proxy/APPLICATION/`.
+"""
+
+import asyncio
+import re
+from collections.abc import Iterator
+from dataclasses import replace
+
+from shim.domain.ids import SubClusterId
+from shim.domain.submissions import Submission
+from shim.domain.submit_replies import SubmitReply
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+
+__all__ = ["TrackedAtHeddle", "tracked_at"]
+
+_APPS = "/ws/v1/cluster/apps"
+_AT_ONCE = 128 * 1024
+_JSON = re.compile(rb'("trackingUrl":")https?://[^/"\\\s]{1,300}(/proxy/application_[0-9]{1,19}_[0-9]{1,10}/")')
+_XML = re.compile(rb"(<trackingUrl>)https?://[^/<\s]{1,300}(/proxy/application_[0-9]{1,19}_[0-9]{1,10}/</trackingUrl>)")
+
+
+class TrackedAtHeddle(ResourceManager):
+    """A `ResourceManager` whose answers on applications name Heddle's proxy.
+
+    Args:
+        inner: The ResourceManager.
+        url: Of the proxy, without a slash at its end.
+    """
+
+    def __init__(self, inner: ResourceManager, url: str) -> None:
+        self._inner = inner
+        self._url = url.rstrip("/").encode()
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """See `ResourceManager`."""
+        return self._inner.subcluster
+
+    async def submit(
+        self, submission: Submission, *, timeout_s: float | None = None, accept: str = "application/json"
+    ) -> SubmitReply:
+        """See `ResourceManager`."""
+        return await self._inner.submit(submission, timeout_s=timeout_s, accept=accept)
+
+    async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
+        """See `ResourceManager`."""
+        answer = await self._inner.forward(request, timeout_s=timeout_s)
+        if request.method != "GET" or not request.path.startswith(_APPS):
+            return answer
+        done = []
+        for piece in tracked_at(self._url, answer.body):
+            done.append(piece)
+            if len(answer.body) > _AT_ONCE:
+                await asyncio.sleep(0)  # of thousands of applications no turn of the loop reads all
+        return replace(answer, body=b"".join(done))
+
+    async def close(self) -> None:
+        """See `ResourceManager`."""
+        await self._inner.close()
+
+
+def tracked_at(url: bytes, told: bytes) -> Iterator[bytes]:
+    """A document in JSON or XML, piece by piece, with those tracking URLs in it that are a web proxy's at another one.
+
+    A piece ends with an object or an element, so that nothing that is looked for is cut in two.
+    """
+    is_xml = told.lstrip()[:1] == b"<"
+    pattern, end = (_XML, b"</trackingUrl>") if is_xml else (_JSON, b"}")
+    begin = 0
+    while begin < len(told):
+        cut = told.find(end, begin + _AT_ONCE)
+        until = len(told) if cut < 0 else cut + len(end)
+        yield pattern.sub(lambda found: found[1] + url + found[2], told[begin:until])
+        begin = until

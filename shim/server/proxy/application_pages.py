@@ -1,0 +1,197 @@
+"""`/proxy/APPLICATION/...`: what an ApplicationMaster shows, through Heddle, for every cluster.
+
+Each page is asked of the web proxy of the ResourceManager where the application is at home: that one alone knows where
+the ApplicationMaster is, and ApplicationMasters answer it alone (`AmIpFilter`). Heddle opens no other address.
+
+What comes back is the application's user's content. At the address of the web services a script in it could ask them
+for anything in the name of whoever looks; so this is a server of its own, on a port of its own, which to a browser is
+another site, and has nothing else to ask. Neither cookies nor tokens of the caller go further than here, and no cookie
+of a page comes back.
+
+Source: `org.apache.hadoop.yarn.server.webproxy.WebAppProxyServlet` of Hadoop 3.4.2.
+"""
+
+import itertools
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from html import escape
+from http import HTTPStatus
+
+from shim.domain.ids import SubClusterId
+from shim.errors import ForbiddenError, HeddleError, InvariantViolationError, UnavailableError
+from shim.federation.view_rights import ViewRights
+from shim.identity.service import Caller, IdentityService
+from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.protocol.rest.errors import JavaError
+from shim.protocol.rest.queries import parse_query
+from shim.server.proxy.places import ElsewhereError, PagePath, page_path, place_of
+from shim.server.rest.answers import AnswerWriter
+from shim.server.rest.backend import Backend
+from shim.server.rest.callers import Callers
+from shim.server.rest.forwarding import answer_of, at_port, public_url
+from shim.server.rest.messages import Answer, Headers, Request
+from shim.server.rest.refusals import refused
+from shim.server.rest.request_checks import READS, refuse_other_sites
+from shim.server.rest.request_records import AuditSink, RequestRecord, client_request_id
+
+__all__ = ["ApplicationPages", "PageSettings"]
+
+_METHODS = READS | {"PUT"}
+_TRAVELLING = ("accept", "accept-language", "content-type", "user-agent", "x-requested-with")
+_MOST_AT_ONCE = 32
+_SAFETY: Headers = (
+    ("X-Content-Type-Options", "nosniff"),
+    ("X-Frame-Options", "SAMEORIGIN"),
+    ("Referrer-Policy", "same-origin"),  # a change by a page's own form tells where it comes from
+)
+_REDIRECTS = range(300, 400)
+_LONGEST_REASON = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class PageSettings:
+    """Settings of the pages.
+
+    Attributes:
+        histories: By sub-cluster, origins of the servers that show its ended applications.
+        front_port: Of Heddle's web services and pages, at the same host.
+        request_prefix: Beginning of request ids, different for every process.
+    """
+
+    histories: Mapping[SubClusterId, Collection[str]]
+    front_port: int
+    request_prefix: str = "p"
+
+
+class ApplicationPages:
+    """Answers requests for pages; a `RequestHandler`.
+
+    Args:
+        backend: Knows homes, and asks ResourceManagers.
+        identity: Who operates Heddle, and may see everybody's pages.
+        callers: Who is calling.
+        settings: What is configured.
+        report: Told of every answer.
+    """
+
+    def __init__(
+        self,
+        backend: Backend,
+        identity: IdentityService,
+        callers: Callers,
+        settings: PageSettings,
+        *,
+        report: AuditSink = lambda _: None,
+    ) -> None:
+        self._backend = backend
+        self._rights = ViewRights(backend.applications, identity)
+        self._identity = identity
+        self._callers = callers
+        self._settings = settings
+        self._report = report
+        self._writer = AnswerWriter(backend.clock.now_s)
+        self._numbers = itertools.count(1)
+        self._under_way = 0
+
+    def answer_at_once(self, request: Request) -> Sequence[bytes] | None:
+        """None: a page changes as its application goes on, and is never kept."""
+        del request
+        return None
+
+    async def answer(self, request: Request) -> Answer:
+        """The page, or why there is none."""
+        number = f"{self._settings.request_prefix}-{next(self._numbers):x}"
+        record = RequestRecord(number, client_request_id(request), operation=f"{request.method} proxy")
+        began_s = self._backend.clock.monotonic_s()
+        try:
+            answer = await self._answer(request, record)
+        except ElsewhereError as exc:
+            answer = self._elsewhere(exc.address)
+        except HeddleError as exc:
+            record.reason = str(exc)[:_LONGEST_REASON]
+            answer = refused(exc, request, self._writer, cookie=record.caller.new_cookie if record.caller else None)
+        except Exception as exc:  # noqa: BLE001 - the task's boundary: one request's bug must not end the connection
+            record.reason = f"{type(exc).__name__}: {exc}"[:_LONGEST_REASON]
+            answer = refused(InvariantViolationError(record.reason), request, self._writer)
+        answer = replace(answer, headers=(*answer.headers, ("X-Request-Id", number), *record.login))
+        self._report(record.told(request.peer, answer.status, self._backend.clock.monotonic_s() - began_s))
+        return replace(answer, body=b"") if request.method == "HEAD" else answer
+
+    async def _answer(self, request: Request, record: RequestRecord) -> Answer:
+        query = parse_query(request.query)
+        login = await self._callers.log_in(request, query)
+        record.caller, record.login = login.caller, login.headers
+        record.is_change, record.target = request.method not in READS, request.raw_path[:200]
+        if request.raw_path == "/":
+            return self._writer.redirect(f"{self._front(request)}/console/")
+        page = page_path(request.raw_path)
+        record.target = str(page.application)
+        if request.method not in _METHODS:
+            raise JavaError(HTTPStatus.METHOD_NOT_ALLOWED, "javax.ws.rs.WebApplicationException", None)
+        refuse_other_sites(request, changes=record.is_change)
+        if record.is_change:
+            record.audit = "application.page"
+            self._identity.require_user(login.caller)
+        home = await self._home(page, login.caller)
+        record.subcluster = home
+        answer = await self._asked(home, _request_for(request, page, login.caller))
+        return self._shown(answer, request, page, home, login.caller)
+
+    async def _home(self, page: PagePath, caller: Caller) -> SubClusterId:
+        """Find its home, if the caller may know of it."""
+        home = await self._backend.routing.home_of(page.application)
+        known = self._backend.view.find(page.application)
+        user = known.summary.user if known is not None else ""
+        if not self._rights.may_see(caller, user, home):
+            raise ForbiddenError(f"{home} guards its applications (yarn.acl.enable): pages are for their users")
+        return home
+
+    async def _asked(self, home: SubClusterId, request: RestRequest) -> RestAnswer:
+        if self._under_way >= _MOST_AT_ONCE:
+            raise UnavailableError("too many pages are being fetched: try again in a second")
+        self._under_way += 1
+        try:
+            return await self._backend.exchange(home, request, is_slow=True)
+        finally:
+            self._under_way -= 1
+
+    def _shown(
+        self, answer: RestAnswer, request: Request, page: PagePath, home: SubClusterId, caller: Caller
+    ) -> Answer:
+        carried = answer_of(answer, request, cookie=caller.new_cookie, extra=_SAFETY)
+        if answer.status not in _REDIRECTS:
+            return carried
+        told = answer.header("Location") or ""
+        histories = self._settings.histories.get(home, ())
+        place = place_of(told, page, histories=histories, front=self._front(request))
+        others = tuple(pair for pair in carried.headers if pair[0].lower() not in ("location", "content-type"))
+        return Answer(answer.status, (*others, ("Location", place)))
+
+    def _front(self, request: Request) -> str:
+        """Origin of the web services, as whoever asks reaches them."""
+        return at_port(public_url(request, ""), self._settings.front_port)
+
+    def _elsewhere(self, address: str) -> Answer:
+        """A page that names an address, for whoever looks to decide."""
+        shown = escape(address)
+        body = (
+            f"<!DOCTYPE html>\n<title>Elsewhere</title>\n<h1>Its pages are elsewhere</h1>\n"
+            f"<p>The cluster, or the application itself, names "
+            f'<a rel="noreferrer noopener" href="{shown}">{shown}</a>. '
+            f"Heddle does not know that server: <code>history_web</code> of the [[subcluster]] would name it.</p>\n"
+        )
+        return self._writer.page(body)
+
+
+def _request_for(request: Request, page: PagePath, caller: Caller) -> RestRequest:
+    """The request for a ResourceManager's web proxy, built from what was understood."""
+    headers = tuple((name, value) for name in _TRAVELLING if (value := request.joined(name)))
+    return RestRequest(
+        method="GET" if request.method == "HEAD" else request.method,
+        path=page.whole,
+        parameters=tuple(parse_query(request.query).pairs()),
+        user=caller.user,
+        headers=headers,
+        body=request.body,
+        is_page=True,
+    )

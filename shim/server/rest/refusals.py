@@ -1,0 +1,28 @@
+"""Errors as a ResourceManager's web services word them: one place for every server that answers over HTTP."""
+
+from dataclasses import replace
+
+from shim.errors import HeddleError, StoreUnavailableError, UnavailableError
+from shim.identity.service import ForeignTokenError, ImpersonationError
+from shim.protocol.rest.errors import RemoteException, remote_exception_of
+from shim.server.rest.answers import AnswerWriter
+from shim.server.rest.callers import LoginRefusedError, TicketDemandedError
+from shim.server.rest.messages import Answer, Headers, Request
+from shim.server.rest.request_checks import representation_of
+
+__all__ = ["refused"]
+
+
+def refused(
+    error: HeddleError, request: Request, writer: AnswerWriter, *, extra: Headers = (), cookie: str | None = None
+) -> Answer:
+    """The answer to a request that failed."""
+    if isinstance(error, StoreUnavailableError):
+        error = UnavailableError(str(error))
+    if isinstance(error, TicketDemandedError):
+        return writer.challenge(request.raw_path, extra=extra)
+    if isinstance(error, (ImpersonationError, ForeignTokenError, LoginRefusedError)):
+        shown = RemoteException(error.http_status, error.java_class, str(error))
+        return writer.forbidden(shown, extra=extra, cookie=cookie)
+    answer = writer.error(remote_exception_of(error), representation_of(request), extra=extra, cookie=cookie)
+    return replace(answer, body=b"") if request.method == "HEAD" else answer

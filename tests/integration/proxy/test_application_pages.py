@@ -1,0 +1,210 @@
+"""Pages of ApplicationMasters through Heddle's proxy: what travels, what does not, and who may."""
+
+import asyncio
+
+import pytest
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.identity.service import IdentityRules
+from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.server.proxy import ApplicationPages, PageSettings
+from shim.server.rest.callers import BelievedCallers
+from shim.server.rest.messages import Answer, Request
+from shim.testing.misbehaviours import IsPaused
+from shim.testing.resource_manager import ScriptedResourceManager
+from tests.support.scripted_server import ScriptedServer, body_of
+
+ONE = ApplicationId(1_700_000_000_000, 6)
+BASE = f"/proxy/{ONE}"
+
+
+class ShowsAPage:
+    """A ResourceManager whose web proxy answers every page alike."""
+
+    def __init__(self, status: int = 200, *headers: tuple[str, str], body: bytes = b"<h1>page</h1>") -> None:
+        self.answer = RestAnswer(status, (("Content-Type", "text/html"), *headers), body)
+        self.asked: list[RestRequest] = []
+
+    async def __call__(
+        self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
+    ) -> RestAnswer:
+        """A page; all else as ever."""
+        del timeout_s
+        if not request.is_page:
+            return manager.take(request)
+        self.asked.append(request)
+        return self.answer
+
+
+class Pages:
+    """The proxy before a scripted federation."""
+
+    def __init__(self, *, guarded: tuple[str, ...] = (), histories: tuple[str, ...] = ()) -> None:
+        self.server = ScriptedServer(
+            guarded=guarded, rules=IdentityRules(allow_anonymous=not guarded, admins=("queen",))
+        )
+        self.server.federation["west"].add_application(ONE, user="bob")
+        self.shown = ShowsAPage()
+        self.told: list[str] = []
+        self.pages = ApplicationPages(
+            self.server.backend,
+            self.server.identity,
+            BelievedCallers(self.server.identity),
+            PageSettings({SubClusterId("west"): histories}, 8088),
+            report=lambda record: self.told.append(f"{record.operation} {record.subcluster} {record.status}"),
+        )
+
+    def show(self, status: int = 200, *headers: tuple[str, str], body: bytes = b"<h1>page</h1>") -> ShowsAPage:
+        """Answer so from now on."""
+        self.shown = ShowsAPage(status, *headers, body=body)
+        self.server.federation["west"].behave(self.shown)
+        return self.shown
+
+    async def ask(self, target: str, method: str = "GET", body: bytes = b"", **headers: str) -> Answer:
+        """A request at the proxy's own address."""
+        path, _, query = target.partition("?")
+        named = {"host": "heddle:8089", **{name.replace("_", "-"): value for name, value in headers.items()}}
+        request = Request(method, path, query, tuple(named.items()), body, "127.0.0.1")
+        return await self.server.federation.wait_for(self.pages.answer(request))
+
+
+@pytest.fixture
+async def pages() -> Pages:
+    made = Pages(histories=("http://history:19888",))
+    await made.server.poll()
+    made.show()
+    return made
+
+
+def named(answer: Answer) -> dict[str, str]:
+    return {name.lower(): value for name, value in answer.headers}
+
+
+async def test_a_page_is_asked_of_the_homes_own_proxy_as_whoever_looks(pages):
+    answer = await pages.ask(
+        f"{BASE}/ws/v1/mapreduce/info?a=b&user.name=alice", accept="text/html", cookie="JSESSION=1"
+    )
+    assert (answer.status, answer.body) == (200, b"<h1>page</h1>")
+    (asked,) = pages.shown.asked
+    assert (asked.method, asked.path, asked.user) == ("GET", f"{BASE}/ws/v1/mapreduce/info", "alice")
+    assert ("a", "b") in asked.parameters
+    assert {name.lower() for name, _ in asked.headers} == {"accept"}
+    assert pages.told == ["GET proxy west 200"]
+
+
+async def test_neither_credentials_go_on_nor_cookies_or_wider_rights_come_back(pages):
+    pages.show(
+        200,
+        ("Set-Cookie", "hadoop.auth=stolen"),
+        ("Access-Control-Allow-Origin", "*"),
+        ("Clear-Site-Data", '"*"'),
+        ("Strict-Transport-Security", "max-age=1"),
+        ("Refresh", "0; url=http://evil"),
+        ("Link", "<http://evil>; rel=preload"),
+    )
+    answer = await pages.ask(
+        f"{BASE}/?user.name=alice", authorization="Negotiate abc", cookie="hadoop.auth=x", x_forwarded_for="10.0.0.1"
+    )
+    sent = {name.lower() for name, _ in pages.shown.asked[0].headers}
+    assert not sent & {"authorization", "cookie", "x-forwarded-for"}
+    got = named(answer)
+    assert "stolen" not in str(answer.headers)
+    assert not {"access-control-allow-origin", "clear-site-data", "strict-transport-security", "refresh", "link"} & set(
+        got
+    )
+    assert got["x-content-type-options"] == "nosniff"
+
+
+async def test_head_is_a_page_without_its_body(pages):
+    answer = await pages.ask(f"{BASE}/", "HEAD")
+    assert (answer.status, answer.body, pages.shown.asked[0].method) == (200, b"", "GET")
+
+
+@pytest.mark.parametrize("method", ["POST", "DELETE", "PATCH", "TRACE"])
+async def test_methods_that_yarns_proxy_has_not_are_refused(pages, method):
+    assert (await pages.ask(f"{BASE}/?user.name=bob", method)).status == 405
+    assert pages.shown.asked == []
+
+
+async def test_a_change_needs_a_name_and_is_not_sent_by_another_site(pages):
+    assert (await pages.ask(f"{BASE}/x?user.name=bob", "PUT", b"{}", origin="http://evil")).status == 403
+    assert (await pages.ask(f"{BASE}/x?user.name=bob", "PUT", b"{}", origin="http://heddle:8088")).status == 403
+    assert pages.shown.asked == []
+    assert (await pages.ask(f"{BASE}/x?user.name=bob", "PUT", b"{}", content_type="application/json")).status == 200
+    assert (pages.shown.asked[0].method, pages.shown.asked[0].body) == ("PUT", b"{}")
+
+
+@pytest.mark.parametrize(
+    ("told", "place"),
+    [
+        (f"http://rm.west:8088{BASE}/jobs", f"{BASE}/jobs"),
+        (f"http://rm.west:8088/cluster/app/{ONE}", f"http://heddle:8088/cluster/app/{ONE}"),
+        ("http://history:19888/jobhistory/job/job_1_6", "http://history:19888/jobhistory/job/job_1_6"),
+    ],
+)
+async def test_redirects_lead_here_or_to_the_named_history(pages, told, place):
+    pages.show(302, ("Location", told))
+    answer = await pages.ask(f"{BASE}/")
+    assert (answer.status, named(answer)["location"]) == (302, place)
+
+
+async def test_a_redirect_to_anywhere_else_is_shown_and_not_followed(pages):
+    pages.show(302, ("Location", 'http://evil/"><script>x</script>'))
+    answer = await pages.ask(f"{BASE}/")
+    assert answer.status == 200
+    assert "location" not in named(answer)
+    assert b"http://evil/&quot;&gt;&lt;script&gt;" in answer.body
+    assert "script-src" not in named(answer)["content-security-policy"] or b"<script>" not in answer.body
+
+
+@pytest.mark.parametrize("told", ["javascript:alert(1)", "file:///etc/passwd", "", "gopher://x"])
+async def test_a_redirect_that_no_browser_should_go_to_is_no_page(pages, told):
+    pages.show(302, ("Location", told))
+    assert (await pages.ask(f"{BASE}/")).status == 404
+
+
+@pytest.mark.parametrize(
+    "path", [f"{BASE}/../../ws/v1/cluster/apps", f"{BASE}/%2e%2e/x", f"{BASE}/a;b", f"{BASE}/a%2f..%2fb"]
+)
+async def test_no_path_leaves_the_page(pages, path):
+    assert (await pages.ask(path)).status == 400
+    assert pages.shown.asked == []
+
+
+async def test_web_services_and_pages_of_heddle_are_not_here(pages):
+    for path in ("/ws/v1/cluster/apps", "/heddle/v1/clusters", "/console/", "/cluster", "/metrics", "/conf"):
+        assert (await pages.ask(path)).status == 404
+    assert named(await pages.ask("/"))["location"] == "http://heddle:8088/console/"
+
+
+async def test_an_unknown_application_is_a_404_and_an_odd_name_a_404_or_400(pages):
+    assert (await pages.ask("/proxy/application_1_1/")).status == 404
+    assert (await pages.ask("/proxy/http:%2F%2Fevil/")).status in (400, 404)
+
+
+async def test_where_applications_are_guarded_others_see_no_page():
+    pages = Pages(guarded=("west",))
+    await pages.server.poll()
+    pages.show()
+    assert (await pages.ask(f"{BASE}/?user.name=alice")).status == 403
+    assert pages.shown.asked == []
+    assert (await pages.ask(f"{BASE}/?user.name=bob")).status == 200
+    assert (await pages.ask(f"{BASE}/?user.name=queen")).status == 200
+    assert (await pages.ask(f"{BASE}/")).status == 403
+
+
+async def test_a_cluster_that_hangs_is_named_and_only_so_many_wait_for_it(pages):
+    pages.server.federation["west"].behave(IsPaused())
+    answers = await asyncio.gather(*(pages.ask(f"{BASE}/") for _ in range(40)))
+    told = [body_of(answer)["RemoteException"]["message"] for answer in answers]
+    assert {answer.status for answer in answers} == {503}
+    assert sum("too many pages" in each for each in told) == 8
+    assert sum("west does not answer" in each for each in told) == 32
+
+
+async def test_the_web_services_send_browsers_to_the_proxy():
+    server = ScriptedServer(pages=lambda _: "http://heddle:8089")
+    server.federation["west"].add_application(ONE)
+    await server.poll()
+    answer = await server.ask("GET", f"{BASE}/jobs?x=1")
+    assert (answer.status, named(answer)["location"]) == (302, f"http://heddle:8089{BASE}/jobs?x=1")
