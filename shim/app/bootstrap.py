@@ -5,6 +5,7 @@ then nothing runs by itself any more, then connections and the store are closed.
 """
 
 import asyncio
+import os
 import signal
 from collections.abc import Callable, Iterator
 from contextlib import AsyncExitStack, suppress
@@ -53,10 +54,11 @@ from shim.server.rpc.observers import AdminObserver, ClientObserver
 from shim.server.rpc.scheduler_server import SchedulerServer
 from shim.store import open_state_store
 from shim.submission.crash_points import CrashPoints, nothing_happens
-from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges
+from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges, TracedRPC
 from shim.telemetry.polls import PollCounter
 from shim.telemetry.repair import RepairCollector
 from shim.telemetry.shares import ShareCollector
+from shim.telemetry.tracing import open_tracing
 
 __all__ = ["Heddle"]
 
@@ -197,6 +199,9 @@ class Heddle:
     async def _start(self, stack: AsyncExitStack) -> None:
         config, clock = self._config, self._clock
         self._failed = asyncio.get_running_loop().create_future()
+        end_tracing = open_tracing(os.environ, version=shim.__version__)
+        if end_tracing is not None:
+            stack.push_async_callback(asyncio.to_thread, end_tracing)
         audit = _open_audit(config, clock)
         stack.callback(audit.close)
         made: list[UseCases] = []
@@ -253,7 +258,9 @@ class Heddle:
             config=config,
             clock=clock,
             random=system_random(),
-            clusters=replace(clusters, managers=observed),
+            clusters=replace(
+                clusters, managers=observed, rpcs={id_: TracedRPC(each) for id_, each in clusters.rpcs.items()}
+            ),
             stores=replace(opened.stores(secret), state=ObservedStateStore(opened, metrics, clock)),
             view=new_view(config),
             groups_of=group_directory(),

@@ -3,7 +3,7 @@
 from shim.telemetry.audit import AuditEntry, AuditTrail
 from shim.telemetry.logs import configure_logs
 from shim.telemetry.metrics import Metrics, SubClusterGauges
-from shim.telemetry.observed import ObservedResourceManager, ObservedStateStore
+from shim.telemetry.observed import ObservedResourceManager, ObservedStateStore, TracedRPC
 from shim.telemetry.redaction import REDACTED, escape, redact
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "ObservedResourceManager",
     "ObservedStateStore",
     "SubClusterGauges",
+    "TracedRPC",
     "configure_logs",
     "escape",
     "redact",

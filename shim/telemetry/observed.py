@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from functools import partial
+from types import TracebackType
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
@@ -9,25 +10,31 @@ from shim.domain.submissions import DeliveryFailure, Submission, SubmissionProgr
 from shim.domain.submit_replies import SubmitReply
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall
 from shim.ports.state_store import StateStore
 from shim.telemetry.metrics import Metrics
+from shim.telemetry.tracing import Kind, Span, span
 
-__all__ = ["ObservedResourceManager", "ObservedStateStore"]
+__all__ = ["ObservedResourceManager", "ObservedStateStore", "TracedRPC"]
 
 
 class _Timed:
     """Tells how a block ended (`well`, or the name of its error) and how long it took."""
 
-    __slots__ = ("_began_s", "_clock", "_tell", "_well")
+    __slots__ = ("_began_s", "_clock", "_span", "_tell", "_well")
 
-    def __init__(self, clock: Clock, well: str, tell: Callable[[str, float], None]) -> None:
-        self._clock, self._well, self._tell = clock, well, tell
+    def __init__(self, clock: Clock, well: str, tell: Callable[[str, float], None], span: Span) -> None:
+        self._clock, self._well, self._tell, self._span = clock, well, tell, span
         self._began_s = 0.0
 
     def __enter__(self) -> None:
         self._began_s = self._clock.monotonic_s()
+        self._span.__enter__()
 
-    def __exit__(self, kind: type[BaseException] | None, _error: BaseException | None, _trace: object) -> None:
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._span.__exit__(kind, error, trace)
         self._tell(self._well if kind is None else kind.__name__, self._clock.monotonic_s() - self._began_s)
 
 
@@ -46,19 +53,46 @@ class ObservedResourceManager(ResourceManager):
         self, submission: Submission, *, timeout_s: float | None = None, accept: str = "application/json"
     ) -> SubmitReply:
         """See `ResourceManager`."""
-        with self._timed():
+        with self._timed("submit", "heddle.application", submission.application_id):
             return await self._inner.submit(submission, timeout_s=timeout_s, accept=accept)
 
     async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
         """See `ResourceManager`."""
-        with self._timed():
+        with self._timed(request.method, "url.path", request.path):
             return await self._inner.forward(request, timeout_s=timeout_s)
 
-    def _timed(self) -> _Timed:
-        return _Timed(self._clock, "answered", partial(self._metrics.exchange, self._inner.subcluster))
+    def _timed(self, name: str, key: str, value: object) -> _Timed:
+        subcluster = self._inner.subcluster
+        asked = span(f"ResourceManager {name}", Kind.CLIENT, {"heddle.cluster": subcluster, key: value})
+        return _Timed(self._clock, "answered", partial(self._metrics.exchange, subcluster), asked)
 
     async def close(self) -> None:
         """See `ResourceManager`."""
+        await self._inner.close()
+
+
+class TracedRPC(ResourceManagerRPC):
+    """A `ResourceManagerRPC` whose calls are spans of traces."""
+
+    def __init__(self, inner: ResourceManagerRPC) -> None:
+        self._inner = inner
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """See `ResourceManagerRPC`."""
+        return self._inner.subcluster
+
+    async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
+        """See `ResourceManagerRPC`."""
+        name = f"ResourceManager {call.method}"
+        told = {"heddle.cluster": self._inner.subcluster, "rpc.system": "hadoop"}
+        with span(name, Kind.CLIENT, told) as asked:
+            answer = await self._inner.call(call, timeout_s=timeout_s)
+            asked.tell(failed="" if answer.refusal is None else answer.refusal.message)
+        return answer
+
+    async def close(self) -> None:
+        """See `ResourceManagerRPC`."""
         await self._inner.close()
 
 
@@ -69,7 +103,8 @@ class ObservedStateStore:
         self._inner, self._metrics, self._clock = inner, metrics, clock
 
     def _operation(self, name: str) -> _Timed:
-        return _Timed(self._clock, "done", partial(self._metrics.store, name))
+        asked = span(f"store {name}", Kind.CLIENT, {"db.operation.name": name})
+        return _Timed(self._clock, "done", partial(self._metrics.store, name), asked)
 
     async def federation_timestamp_ms(self) -> int:
         """See `StateStore`."""

@@ -10,6 +10,8 @@ from shim.domain.shares import SharePolicy
 from shim.federation.health import Health
 from shim.federation.poller import PollSchedule, SubClusterPoller
 from shim.identity.service import IdentityRules, IdentityService
+from shim.ports.clock import Clock
+from shim.ports.resource_manager import ResourceManager
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers
 from shim.server.rest.heddle_api import HeddleAPI
@@ -50,11 +52,15 @@ class ScriptedServer:
         groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
         callers: Callable[[IdentityService], Callers] = BelievedCallers,
         pages: Callable[[Request], str] = lambda _: "",
+        observe: Callable[[ResourceManager, Clock], ResourceManager] = lambda manager, _: manager,
     ) -> None:
         self.federation = ScriptedFederation(names)
         clock, spans = self.federation.clock, self.federation.spans
         runtime = a_runtime(
-            in_memory_clusters(self.federation.managers, guarded=frozenset(map(SubClusterId, guarded))),
+            in_memory_clusters(
+                {name: observe(each, clock) for name, each in self.federation.managers.items()},
+                guarded=frozenset(map(SubClusterId, guarded)),
+            ),
             clock,
             stores=self.federation.stores,
             config=f"[server]\nstaleness_s = {staleness_s}\nanswer_within_s = 2.2222\n",

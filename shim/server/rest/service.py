@@ -7,6 +7,7 @@ import asyncio
 import itertools
 from collections.abc import Sequence
 from dataclasses import replace
+from http import HTTPStatus
 from typing import Protocol
 
 from shim.domain.ids import SubClusterId
@@ -44,6 +45,7 @@ from shim.server.rest.wadl import describe
 from shim.server.rest.waiting_applications import WaitingApplications
 from shim.server.rest.web_tokens import TOKEN_OPERATIONS, WebTokens
 from shim.telemetry.slow_turns import SlowTurns
+from shim.telemetry.tracing import Kind, span
 
 __all__ = ["RestService", "Site"]
 
@@ -165,6 +167,19 @@ class RestService:
 
     async def _made(self, request: Request) -> Answer:
         record = RequestRecord(self._new_request_id(), client_request_id(request))
+        with span(request.method, Kind.SERVER, parent=request.header("traceparent")) as traced:
+            answer = await self._recorded(request, record)
+            failed = record.reason if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
+            told = {
+                "http.response.status_code": answer.status,
+                "heddle.target": record.target,
+                "heddle.cluster": record.subcluster,
+                "heddle.request": record.request_id,
+            }
+            traced.tell(told, name=record.operation, failed=failed)
+        return answer
+
+    async def _recorded(self, request: Request, record: RequestRecord) -> Answer:
         began_s = self._backend.clock.monotonic_s()
         try:
             answer = await self._turns.watch(self._answer(request, record), lambda: f"REST {record.operation}")

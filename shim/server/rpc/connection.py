@@ -28,9 +28,11 @@ from shim.protocol.hrpc import (
     ServerEvent,
 )
 from shim.protocol.hrpc.headers import SASL_CALL_ID
+from shim.protocol.proto import PROTOCOLS
 from shim.server.connection_registry import ByteBudget, ConnectionRegistry
 from shim.server.rpc.answered_calls import AnsweredCall
 from shim.telemetry.slow_turns import SlowTurns
+from shim.telemetry.tracing import Kind, span
 
 __all__ = ["LoginJudge", "RPCConnection", "RPCLimits", "RPCService", "Reception"]
 
@@ -313,6 +315,15 @@ class RPCConnection(asyncio.Protocol):
             self._pace()
 
     async def _run(self, call: Call, caller: Caller) -> None:
+        with span(_span_name(call), Kind.SERVER, {"rpc.system": "hadoop"}) as traced:
+            answer = await self._answered(call, caller)
+            traced.tell(failed=answer.message if isinstance(answer, Failure) else "")
+        while self._is_slow and self._transport is not None:
+            await self._takes_answers.wait()  # written now, it would be one more copy of what may be kept for all
+        self._queue(call, answer)
+        self._flush_soon()
+
+    async def _answered(self, call: Call, caller: Caller) -> bytes | Failure:
         began_s = self._loop.time()
         try:
             answer = await _TURNS.watch(self._service.answer(call, caller), lambda: f"RPC {call.method}")
@@ -321,10 +332,7 @@ class RPCConnection(asyncio.Protocol):
             answer = Failure(JavaClass.YARN, f"{call.method} failed inside Heddle; its log tells why")
         failure = answer if isinstance(answer, Failure) else None
         self._service.tell(AnsweredCall(call, caller, self._peer, failure, self._loop.time() - began_s))
-        while self._is_slow and self._transport is not None:
-            await self._takes_answers.wait()  # written now, it would be one more copy of what may be kept for all
-        self._queue(call, answer)
-        self._flush_soon()
+        return answer
 
     def _queue(self, call: Call, answer: bytes | Failure) -> None:
         if isinstance(answer, Failure):
@@ -388,3 +396,11 @@ class RPCConnection(asyncio.Protocol):
         if self._set_up is not None:
             self._set_up.cancel()
             self._set_up = None
+
+
+_METHODS = frozenset(method for protocol in PROTOCOLS.values() for method in protocol.methods)
+
+
+def _span_name(call: Call) -> str:
+    """Of a method that there is; what somebody made up is no name of a span."""
+    return f"RPC {call.method}" if call.method in _METHODS else "RPC"

@@ -10,6 +10,7 @@ from shim.errors import NeverReachedError, NoAnswerError
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
 from shim.protocol.hrpc import Answer, AnswerReceived, CallerContext, ClientConnection, ConnectionEnded, Request
 from shim.protocol.proto import APPLICATION_MASTER
+from shim.telemetry.tracing import Kind, span
 
 __all__ = ["OwnLogin"]
 
@@ -52,7 +53,8 @@ class OwnLogin:
         self._above.call(request, call_id=call_id, caller_context=self.caller_context)
         self._send(self._above.data_to_send())
         try:
-            answer = await waiting
+            with span(f"ResourceManager {method}", Kind.CLIENT, {"heddle.cluster": self._home}):
+                answer = await waiting
         finally:
             self._pending.pop(call_id, None)
         if answer.failure is None:

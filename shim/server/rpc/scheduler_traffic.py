@@ -27,6 +27,7 @@ from shim.protocol.hrpc.call_scanner import CallScanner
 from shim.protocol.proto import APPLICATION_MASTER
 from shim.server.rpc.attempt_limits import refusal_of_size, shortened
 from shim.server.rpc.own_login import OwnLogin
+from shim.telemetry.tracing import Kind, span
 
 __all__ = ["Ends", "InterceptingRelay", "SessionMeter", "Traffic", "TransparentRelay", "Wrapped"]
 
@@ -251,7 +252,8 @@ class InterceptingRelay:
         self._meter.called(method.name)
         self._own.caller_context = call.caller_context
         try:
-            answer = await self._methods[method.name](shortened(method.name, payload, request))
+            with span(f"RPC {method.name}", Kind.SERVER, {"rpc.system": "hadoop"}):
+                answer = await self._methods[method.name](shortened(method.name, payload, request))
         except ResourceManagerError:
             raise
         except UserError as exc:

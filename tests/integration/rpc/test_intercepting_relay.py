@@ -17,6 +17,7 @@ from shim.protocol.proto.messages import (
 )
 from tests.integration.rpc.masters import EAST, Counts, a_master, a_scheduler, a_server, attempt
 from tests.integration.rpc.test_scheduler_server import LOST, until
+from tests.support.traces import tracing
 
 SPANNING = 100
 
@@ -83,6 +84,18 @@ async def test_calls_are_answered_by_whoever_understands_them_over_the_masters_o
         assert told.num_cluster_nodes == 2
     assert service.entered == [Attempt(attempt(SPANNING), EAST, "span", "ada", is_read=True)]
     await until(lambda: service.left == 1)
+
+
+async def test_an_allocate_call_is_one_trace():
+    with tracing() as traced:
+        async with (
+            a_scheduler(SPANNING) as scheduler,
+            a_server(scheduler.port, service=ScriptedAttemptService()) as server,
+            a_master(server, scheduler.tokens[SPANNING]) as master,
+        ):
+            await master.register()
+            await master.allocate()
+    assert traced.below(traced.named("RPC allocate")) == {"ResourceManager allocate"}
 
 
 async def test_what_the_home_refuses_can_be_told_on():
