@@ -134,6 +134,8 @@ class _Looked:
         if known is None:
             if (number == 1) != (record["previous"] == _NONE):
                 self.troubles.append(f"{place}: a chain begins with number 1 and nothing before it")
+            elif number > 1 and self.unchained:  # files that were thrown away are older than all that are left
+                self.troubles.append(f"{place}: lines of no chain stand where {number - 1} of chain {name} should")
             known = ChainSummary(number, 0, ChainHead(name, number - 1, record["previous"]))
         elif not _fits(record, known.head):
             self.troubles.append(f"{place}: {_misfit(number, known.head)}")

@@ -52,6 +52,12 @@ def test_a_changed_byte_is_found(facts, data):
         assert troubles(lines)
 
 
+def test_a_first_line_that_no_longer_names_its_chain_is_found():
+    lines, _ = chained([{}, {}])
+    lines[0] = lines[0].replace(b'"chain"', b'"bhain"')
+    assert troubles(lines) == ("f:2: lines of no chain stand where 1 of chain c should",)
+
+
 @given(CHAINS, st.data())
 def test_a_missing_line_is_found(facts, data):
     lines, head = chained(facts)
