@@ -1,8 +1,9 @@
 """The policy of shares, put together: the versions in the store, who waits, and who lets them start."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from adapters.tez import TezPlanFiles
 from shim.app.runtime import Runtime
 from shim.config.loader import Config
 from shim.config.queues import parse_policy, policy_text
@@ -16,6 +17,7 @@ from shim.queues.altruism import AltruismService, AltruismWorld
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.core.preemption_effects import PreemptionSettings
 from shim.queues.engines import EngineGraphs
+from shim.queues.job_plans import JobPlanReader, PlannedFor
 from shim.queues.policies import PolicyService
 from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
@@ -38,6 +40,7 @@ class SharesOfQueues:
     room: AdmissionQueue
     acts: PreemptionLog
     _runtime: Runtime
+    _graphs: EngineGraphs = field(default_factory=EngineGraphs)
 
     def name_at(self, subcluster: SubClusterId, queue: str) -> str:
         """What a sub-cluster calls a queue."""
@@ -106,12 +109,34 @@ class SharesOfQueues:
             policy=self.policy,
             view=self._runtime.view,
             room=self.room,
-            graphs=EngineGraphs(),
+            graphs=self._graphs,
             random=self._runtime.random,
             clock=self._runtime.clock,
             interval_s=self._runtime.config.shares.interval_s,
         )
         return AltruismService(world, lambda: service.spans)
+
+    def job_plans(self, service: MultiClusterService) -> JobPlanReader:
+        """The reader of the plans of altruistic queues' jobs.
+
+        Args:
+            service: Knows the attempts whose calls are read.
+        """
+        staging, view = self._runtime.config.tez.staging, self._runtime.view
+
+        def jobs() -> list[PlannedFor]:
+            policy = self.policy()
+            here = (span.attempt for span in service.spans) if any(each.altruism for each in policy.queues) else ()
+            return [
+                PlannedFor(attempt.id.application, known.summary.application_type, attempt.user)
+                for attempt in here
+                if (queue := policy.find(attempt.queue)) is not None
+                and queue.altruism
+                and (known := view.find(attempt.id.application)) is not None
+            ]
+
+        sources = [TezPlanFiles(staging)] if staging else []
+        return JobPlanReader(self._graphs, sources, jobs, self._runtime.clock)
 
     def starting(self, submissions: SubmissionService, is_mine: Callable[[str], bool]) -> Starting:
         """Who lets start what waits."""

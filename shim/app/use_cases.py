@@ -34,6 +34,7 @@ from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest.usage import UsageForm
 from shim.queues.admission import AdmissionQueue
 from shim.queues.altruism import AltruismService
+from shim.queues.job_plans import JobPlanReader
 from shim.queues.preemption import PreemptionService
 from shim.queues.starting import Starting
 from shim.queues.usage import UsageKeeping, UsageReports
@@ -107,6 +108,7 @@ class UseCases:
     starting: Starting
     preemption: PreemptionService
     altruism: AltruismService
+    job_plans: JobPlanReader
     matching: AttemptMatching
     spans: Spans
     asks: AskLog
@@ -183,6 +185,7 @@ def assemble(
         starting=shares.starting(submissions, _decider(global_master)),
         preemption=shares.preemption(spans.service),
         altruism=shares.altruism(spans.service),
+        job_plans=shares.job_plans(spans.service),
         matching=matching,
         spans=spans,
         asks=AskLog(matching, stores.asks, clock, shown_asks),

@@ -77,6 +77,17 @@ _PUT_OFF_COLUMNS = (
     ("NEXT AT ms", "next_at_ms"),
     ("WAITS FOR", "waits_for"),
 )
+_STAGE_COLUMNS = (
+    ("STAGE", "stage"),
+    ("TASKS", "tasks"),
+    ("MiB", "memory_mib"),
+    ("WAITING", "waiting"),
+    ("RUNNING", "running"),
+    ("ENDED", "ended"),
+    ("TASK s", "task_s"),
+    ("WAITS FOR", "waits_for"),
+    ("HOW SURE", "sure"),
+)
 _TABLES = ("candidates", "verdicts", "asks", "preemption", "altruism")
 _STATUS_FIELDS = (
     "id", "cluster", "name", "user", "queue", "applicationType", "applicationTags", "state", "finalStatus", "progress",
@@ -162,9 +173,11 @@ def print_decision(told: dict[str, Any], output: OutputFormat) -> None:
 
 
 def _print_altruism(told: dict[str, Any], output: OutputFormat) -> None:
-    """Print what a job puts off, and what it gave and got: seconds of the whole share of its queue."""
-    print_fields({name: value for name, value in told.items() if name != "puts_off"}, output)
-    if told["puts_off"]:
-        say("")
-        rows = [{**row, "waits_for": ", ".join(row["waits_for"])} for row in told["puts_off"]]
-        print_rows(rows, _PUT_OFF_COLUMNS, output)
+    """Print what a job puts off, what it gave and got (seconds of the whole share of its queue), and its stages."""
+    tables = {"puts_off": _PUT_OFF_COLUMNS, "stages": _STAGE_COLUMNS}
+    print_fields({name: value for name, value in told.items() if name not in tables}, output)
+    for name, columns in tables.items():
+        if told.get(name):
+            say("")
+            rows = [{**row, "waits_for": ", ".join(row["waits_for"])} for row in told[name]]
+            print_rows(rows, columns, output)

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shim.config.job_graphs import TezConfig
 from shim.config.kerberos import KerberosConfig
 from shim.config.queues import MappingConfig, QueueConfig, check_queues
 from shim.config.sections import (
@@ -52,6 +53,7 @@ class Config:
     shares: SharesConfig = section(SharesConfig, Key("Shares of queues."))
     span: MultiClusterConfig = section(MultiClusterConfig, Key("Applications beyond their homes."))
     scheduling: SchedulingConfig = section(SchedulingConfig, Key("Cycles of queues."))
+    tez: TezConfig = section(TezConfig, Key("Graphs of Tez jobs."))
     log: LogConfig = section(LogConfig, Key("Logs."))
     subclusters: tuple[SubClusterConfig, ...] = key(
         (), about=Key("`[[subcluster]]`, one for each YARN cluster.", name="subcluster")

@@ -64,11 +64,13 @@ class StagesOfJob:
     Attributes:
         by_priority: Position of the stage, by the asks' priority.
         urgent: Priorities of tasks that failed before: they are never put off.
+        source: Where it was learnt, for people.
     """
 
     graph: JobGraph
     by_priority: Mapping[int, int]
     urgent: frozenset[int] = frozenset()
+    source: str = ""
 
 
 def _distances(name: str, stages: Sequence[Stage]) -> tuple[int, ...]:

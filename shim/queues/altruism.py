@@ -25,6 +25,7 @@ from shim.ports.clock import Clock
 from shim.ports.job_graphs import JobGraphs
 from shim.ports.random_source import RandomSource
 from shim.queues.admission import AdmissionQueue
+from shim.queues.altruism_account import AltruismAccount, shown_account
 from shim.queues.core.job_watch import JobWatch, StageContainer
 from shim.queues.core.yielding import QueueJob, QueueYields, Yield, YieldRules
 from shim.scheduling.global_master.recurring_jobs import recurring_key
@@ -37,7 +38,6 @@ _MOST_STEP_S = 5.0
 """A longer time between two looks counts as this: what happened meanwhile is not known."""
 _PAUSE = 9.0
 """Rest after a look, in times of its length: planning takes a tenth of a processor at most."""
-_MS = 1000
 
 
 class AltruisticAttempt(Protocol):
@@ -75,25 +75,6 @@ class AltruismWorld:
     random: RandomSource
     clock: Clock
     interval_s: float = 1.0
-
-
-@dataclass(slots=True)
-class AltruismAccount:
-    """Debits and credits of a job, in seconds of the whole of its queue's share.
-
-    Attributes:
-        given: What it could have held of its share and put off.
-        received: What it held beyond its share.
-        latest: What it puts off now.
-        is_shadow: Whether it is only told so.
-    """
-
-    queue: str
-    user: str
-    given: float = 0.0
-    received: float = 0.0
-    latest: Yield = field(default_factory=Yield)
-    is_shadow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -192,6 +173,8 @@ class AltruismService:
         stages = self._world.graphs.stages(attempt.id.application, engine)
         held = sum((each.grant.resource for each in holdings.held if each.grant is not None), start=ResourceVector())
         job = QueueJob(attempt.id, holdings.asks, held)
+        account = self._account_of(attempt, queue)
+        account.stages, account.seen = None, ()
         if not isinstance(stages, StagesOfJob):
             return replace(job, facts=stages)
         tasks = [
@@ -200,6 +183,7 @@ class AltruismService:
             if not (each.id.is_first and each.subcluster == attempt.home_subcluster)
         ]
         self._watch.observe(attempt.id, stages, kin, tasks, holdings.asks, now_s)
+        account.stages, account.seen = stages, self._watch.seen(attempt.id, stages, kin, holdings.asks)
         facts = self._watch.facts(attempt.id, stages, kin, holdings.asks)
         yields = queue.altruism >= 1 or self._world.random.random() < queue.altruism
         return replace(job, stages=stages, facts=facts, yields=yields)
@@ -213,12 +197,16 @@ class AltruismService:
         part = 1.0 if status is None else status.share
         return ResourceVector(int(whole.memory_mib * part), int(whole.vcores * part))
 
-    def _carry_out(self, span: AltruisticAttempt, queue: FederatedQueue, found: Yield, step_s: float) -> None:
-        attempt = span.attempt
+    def _account_of(self, attempt: Attempt, queue: FederatedQueue) -> AltruismAccount:
         account = self._accounts.setdefault(attempt.id.application, AltruismAccount(queue.path, attempt.user))
         self._accounts.move_to_end(attempt.id.application)
         while len(self._accounts) > _MOST_ACCOUNTS:
             self._accounts.popitem(last=False)
+        return account
+
+    def _carry_out(self, span: AltruisticAttempt, queue: FederatedQueue, found: Yield, step_s: float) -> None:
+        attempt = span.attempt
+        account = self._account_of(attempt, queue)
         account.is_shadow = queue.altruism_shadow
         if not account.is_shadow:
             account.given += step_s * account.latest.given
@@ -249,22 +237,4 @@ class AltruismService:
         account = self._accounts.get(application)
         if account is None:
             return None
-        latest = account.latest
-        return {
-            "queue": account.queue,
-            "shadow": account.is_shadow,
-            "unknown": latest.reason,
-            "ends_by_ms": None if latest.ends_by_s is None else int(latest.ends_by_s * _MS),
-            "share": round(latest.share, 4),
-            "given_s": round(account.given, 1),
-            "received_s": round(account.received, 1),
-            "puts_off": [
-                {
-                    "stage": stage.name,
-                    "containers": stage.count,
-                    "next_at_ms": None if stage.next_start_s == float("inf") else int(stage.next_start_s * _MS),
-                    "waits_for": list(stage.waits_for),
-                }
-                for stage in latest.stages
-            ],
-        }
+        return shown_account(account)

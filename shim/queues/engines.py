@@ -16,6 +16,7 @@ _MAPREDUCE = StagesOfJob(
     JobGraph.of("MapReduce", (Stage("map", None, 0, 0), Stage("reduce", None, 0, 0, (0,), (0,)))),
     {5: 0, 19: 0, 20: 0, 10: 1},
     frozenset({5}),
+    source="every MapReduce job has these",
 )
 _MOST_GRAPHS = 4096
 
@@ -24,10 +25,14 @@ class EngineGraphs:
     """Graphs of jobs: MapReduce's, and those that were read. Implements `JobGraphs`."""
 
     def __init__(self) -> None:
-        self._read: OrderedDict[ApplicationId, StagesOfJob] = OrderedDict()
+        self._read: OrderedDict[ApplicationId, StagesOfJob | str] = OrderedDict()
 
-    def put(self, application: ApplicationId, stages: StagesOfJob) -> None:
-        """Take in a graph that was read; of too many the oldest goes."""
+    def __contains__(self, application: ApplicationId) -> bool:
+        """True once a job's graph was read, or given up."""
+        return application in self._read
+
+    def put(self, application: ApplicationId, stages: StagesOfJob | str) -> None:
+        """Take in a graph that was read, or why it cannot be; of too many the oldest goes."""
         self._read[application] = stages
         while len(self._read) > _MOST_GRAPHS:
             self._read.popitem(last=False)

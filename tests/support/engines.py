@@ -153,12 +153,18 @@ class Tez:
         lab: Whose clusters.
         folder: For its configuration and staging.
         heddle: What it takes for a ResourceManager.
+        more: Settings of `tez-site.xml` that go before ours.
+
+    Attributes:
+        staging: Folder in which jobs leave their plans.
     """
 
-    def __init__(self, lab: Lab, folder: Path, heddle: Server) -> None:
+    def __init__(self, lab: Lab, folder: Path, heddle: Server, more: Mapping[str, str] | None = None) -> None:
         self._client = StockClient(lab, folder, heddle)
+        self.staging = folder / "staging"
         (folder / "tez-site.xml").write_text("<configuration></configuration>")
-        self._client.set("tez-site.xml", _tez_settings(tez_jars(), folder / "staging"))
+        settings = dict(_tez_settings(tez_jars(), self.staging)) | dict(more or {})
+        self._client.set("tez-site.xml", settings)
 
     def run(self, example: str, *arguments: object) -> str:
         """What one of Tez's examples prints."""

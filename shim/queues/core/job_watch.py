@@ -6,15 +6,15 @@ believed to have longer tasks than it has: its plans are then earlier than they 
 
 import math
 from collections import OrderedDict, deque
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ContainerId
-from shim.domain.job_graphs import StagesOfJob
+from shim.domain.job_graphs import JobGraph, StagesOfJob
 from shim.domain.resources import ResourceVector
 
-__all__ = ["JobWatch", "StageContainer", "StageFacts"]
+__all__ = ["JobWatch", "StageContainer", "StageFacts", "StageSeen"]
 
 _ENOUGH = 4
 """Tasks that have to have ended before anything is concluded from them."""
@@ -51,6 +51,26 @@ class StageFacts:
     running_since_s: tuple[float, ...]
     ended: int
     seconds: float
+    size: ResourceVector
+
+
+@dataclass(frozen=True, slots=True)
+class StageSeen:
+    """Findings on one stage, as far as they go.
+
+    Attributes:
+        waiting: As in `StageFacts`; None if that is not known.
+        seconds: The same.
+        times_from: Whose tasks the seconds are of; empty if they are not known.
+        n_times: How many of them.
+    """
+
+    waiting: int | None
+    running_since_s: tuple[float, ...]
+    ended: int
+    seconds: float | None
+    times_from: str
+    n_times: int
     size: ResourceVector
 
 
@@ -135,24 +155,72 @@ class JobWatch:
         if job is None or job.has_strangers:
             return "some of its containers or asks belong to no stage that is known"
         found: list[StageFacts] = []
-        for number, stage in enumerate(stages.graph.stages):
-            wanted = sum(count for key, count in asks.items() if stages.by_priority.get(key.priority) == number)
-            running = tuple(since_s for at, since_s in job.since_s.values() if at == number)
-            seconds = self._seconds(job, kin, number, stage.name)
-            waiting = wanted if number in job.asked or stage.tasks is None else stage.tasks
-            if seconds is None and (waiting or running):
+        for stage, seen in zip(stages.graph.stages, self.seen(attempt, stages, kin, asks), strict=True):
+            if seen.waiting is None:
+                return (
+                    f"how many tasks of stage {stage.name!r} are left is not known: it has not asked, and its tasks"
+                    " may run in containers of other stages"
+                )
+            if seen.seconds is None and (seen.waiting or seen.running_since_s):
                 return f"how long tasks of stage {stage.name!r} run is not known as yet"
-            size = job.sizes.get(number, ResourceVector(max(1, stage.memory_mib), max(1, stage.vcores)))
-            found.append(StageFacts(waiting, running, job.ended.get(number, 0), seconds or 0.0, size))
+            found.append(StageFacts(seen.waiting, seen.running_since_s, seen.ended, seen.seconds or 0.0, seen.size))
         return tuple(found)
 
-    def _seconds(self, job: _Watched, kin: str, number: int, name: str) -> float | None:
-        """Upper quantile of this stage's tasks, else of the same stage of earlier runs, else of all of the job's."""
-        own = job.seconds.get(number, ())
-        earlier = self._earlier.get((kin, name), ()) if kin else ()
-        everything = [seconds for times in job.seconds.values() for seconds in times]
-        known = next((times for times in (own, earlier, everything) if len(times) >= _ENOUGH), None)
-        return None if known is None else max(1.0, _upper(known))
+    def seen(
+        self, attempt: ApplicationAttemptId, stages: StagesOfJob, kin: str, asks: Mapping[AskKey, int]
+    ) -> tuple[StageSeen, ...]:
+        """Give what is known of each stage of a job, for its plan and for people."""
+        job = self._jobs.get(attempt, _Watched())
+        wanted = [0] * len(stages.graph.stages)
+        for key, count in asks.items():
+            if key.priority in stages.by_priority:
+                wanted[stages.by_priority[key.priority]] += count
+        found: list[StageSeen] = []
+        for number, (stage, waiting) in enumerate(
+            zip(stages.graph.stages, _waiting(stages.graph, wanted, job.asked), strict=True)
+        ):
+            running = tuple(since_s for at, since_s in job.since_s.values() if at == number)
+            times_from, times = self._times(job, kin, number, stage.name)
+            size = job.sizes.get(number, ResourceVector(max(1, stage.memory_mib), max(1, stage.vcores)))
+            seconds = max(1.0, _upper(times)) if times else None
+            found.append(StageSeen(waiting, running, job.ended.get(number, 0), seconds, times_from, len(times), size))
+        return tuple(found)
+
+    def _times(self, job: _Watched, kin: str, number: int, name: str) -> tuple[str, Sequence[float]]:
+        """Times of this stage's tasks, else of the same stage of earlier runs, else of all of the job's."""
+        sources = {
+            "its own tasks": tuple(job.seconds.get(number, ())),
+            "earlier runs": tuple(self._earlier.get((kin, name), ())) if kin else (),
+            "other stages": tuple(seconds for times in job.seconds.values() for seconds in times),
+        }
+        return next(((source, times) for source, times in sources.items() if len(times) >= _ENOUGH), ("", ()))
+
+
+def _waiting(graph: JobGraph, wanted: Sequence[int], asked: Collection[int]) -> list[int | None]:
+    """Containers that each stage still wants or will want; None where that cannot be known.
+
+    A stage that never asked has all its tasks before it only while one of those that it waits for has asks out: an
+    engine that reuses containers may run its tasks in those of other stages, and then it never asks.
+    """
+    has_begun_below = _begun_below(graph, asked)
+    found: list[int | None] = [None] * len(graph.stages)
+    is_ahead = [False] * len(graph.stages)
+    for number in sorted(range(len(graph.stages)), key=graph.distances.__getitem__):
+        stage = graph.stages[number]
+        if stage.tasks is None or number in asked:
+            found[number] = wanted[number]
+        elif not has_begun_below[number] and any(wanted[each] or is_ahead[each] for each in stage.waits_for):
+            found[number], is_ahead[number] = stage.tasks, True
+    return found
+
+
+def _begun_below(graph: JobGraph, asked: Collection[int]) -> list[bool]:
+    """Tell of each stage if one that it feeds, at any distance, has asked."""
+    found = [False] * len(graph.stages)
+    for number in sorted(range(len(graph.stages)), key=graph.distances.__getitem__, reverse=True):
+        for source in graph.stages[number].sources:
+            found[source] = found[source] or found[number] or number in asked
+    return found
 
 
 def _upper(times: Iterable[float]) -> float:

@@ -170,3 +170,15 @@ async def test_it_looks_for_ever_and_plans_beside_the_loop():
     looking.cancel()
     with pytest.raises(asyncio.CancelledError):
         await looking
+
+
+def test_the_stages_of_a_job_are_told_with_what_each_waits_for_and_how_sure_that_is():
+    queue = OneQueue()
+    queue.run_maps()
+    shown = queue.service.shown(JOB.application)
+    assert shown["graph_from"] == "every MapReduce job has these"
+    rows = [(row["stage"], row["waits_for"], row["waiting"], row["running"], row["sure"]) for row in shown["stages"]]
+    assert rows == [
+        ("map", [], 0, 6, "times of its own tasks (4)"),
+        ("reduce", ["map"], 3, 0, "times of other stages (4)"),
+    ]

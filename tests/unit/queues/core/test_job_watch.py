@@ -74,3 +74,45 @@ def test_stages_that_have_not_asked_yet_wait_with_all_their_tasks():
     asked, later = watch.facts(JOB, TEZ, "", {first: 2})
     assert (asked.waiting, later.waiting) == (2, 2)
     assert later.size == ResourceVector(512, 1)
+
+
+CHAIN = StagesOfJob(
+    JobGraph.of(
+        "chain",
+        (Stage("a", 3, 512, 1), Stage("b", 2, 512, 1, (0,), (0,)), Stage("c", 1, 512, 1, (1,), (1,))),
+    ),
+    {8: 0, 20: 1, 32: 2},
+)
+A, B, C = (AskKey(priority, -1, is_opportunistic=False, resource=UNIT) for priority in (8, 20, 32))
+
+
+def waiting_of(*looks):
+    """What waits of each stage of the chain after some looks at its asks."""
+    watch = JobWatch()
+    for at_s, asks in enumerate(looks):
+        watch.observe(JOB, CHAIN, "", [], asks, float(at_s))
+    return [each.waiting for each in watch.seen(JOB, CHAIN, "", looks[-1])]
+
+
+def test_what_has_not_asked_is_ahead_only_while_its_source_asks():
+    assert waiting_of({A: 3}) == [3, 2, 1]
+    assert waiting_of({A: 3}, {B: 1}) == [0, 1, 1]
+    assert waiting_of({A: 3}, {}) == [0, None, None], "its tasks may run in containers of the source"
+    assert waiting_of({}) == [None, None, None]
+
+
+def test_a_stage_whose_tasks_ran_elsewhere_is_not_waited_for():
+    assert waiting_of({A: 3}, {A: 1, C: 1}) == [1, None, 1], "what it feeds has asked"
+    watch = after_four_maps()
+    for number in range(4):
+        watch.observe(NEXT, CHAIN, "", [container(number + 2, A, NEXT)], {A: 1}, 10.0 * number)
+    watch.observe(NEXT, CHAIN, "", [], {C: 1}, 50.0)
+    assert "stage 'b' are left is not known" in watch.facts(NEXT, CHAIN, "", {C: 1})
+
+
+def test_what_is_known_of_a_stage_says_whose_tasks_taught_it():
+    maps, reduces = after_four_maps().seen(JOB, STAGES, "kin", {MAP: 1})
+    assert (maps.times_from, maps.n_times, maps.seconds) == ("its own tasks", 4, 12.0)
+    assert (reduces.times_from, reduces.n_times) == ("other stages", 4)
+    (first, *_) = JobWatch().seen(JOB, STAGES, "kin", {MAP: 1})
+    assert (first.times_from, first.seconds, first.waiting) == ("", None, 1)

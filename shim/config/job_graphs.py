@@ -1,0 +1,22 @@
+"""`[tez]`: where the plans of Tez jobs can be read."""
+
+from dataclasses import dataclass
+
+from shim.config.tree import Key, key
+
+__all__ = ["TezConfig"]
+
+
+@dataclass(frozen=True, slots=True)
+class TezConfig:
+    """Graphs of Tez jobs in queues with `altruism`; nothing is read of others."""
+
+    staging: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Staging folders (`tez.staging-dir`) as this machine sees them, absolute; `{user}` stands for the "
+            "application's user. The plan of a job is read there; without them graphs of Tez jobs are not known.",
+            pattern=r"/.*",
+            form="an absolute folder of this machine",
+        ),
+    )

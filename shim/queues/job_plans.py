@@ -1,0 +1,100 @@
+"""Reads the plans of altruistic queues' jobs, beside the calls of their ApplicationMasters.
+
+A plan is read once. One that is not there is looked for a few times: clients write it before they submit, but a shared
+file system may show it later. What cannot be read makes the job one of which nothing is known: it puts nothing off.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+
+import structlog
+
+from shim.concurrency.off_loop import OffLoop
+from shim.domain.ids import ApplicationId
+from shim.domain.job_graphs import StagesOfJob
+from shim.errors import MalformedJobGraphError, UnavailableError
+from shim.ports.clock import Clock
+from shim.ports.job_graphs import JobPlans
+from shim.queues.engines import EngineGraphs
+
+__all__ = ["JobPlanReader", "PlannedFor"]
+
+_log = structlog.get_logger("heddle.altruism")
+_TRIES = 8
+_MOST_AT_ONCE = 16
+_LIMIT_S = 5.0
+
+
+@dataclass(frozen=True, slots=True)
+class PlannedFor:
+    """A job whose stages are wanted.
+
+    Attributes:
+        engine: Its application type.
+        user: Whose it is.
+    """
+
+    application: ApplicationId
+    engine: str
+    user: str
+
+
+class JobPlanReader:
+    """Reads, for ever. `run` does it until cancelled; `look` once.
+
+    Args:
+        graphs: Take what was read.
+        sources: By whom plans are read, one for each engine.
+        jobs: Jobs of altruistic queues, as they are now.
+        clock: Says when to look next.
+        interval_s: From one look to the next.
+    """
+
+    def __init__(
+        self,
+        graphs: EngineGraphs,
+        sources: Sequence[JobPlans],
+        jobs: Callable[[], Sequence[PlannedFor]],
+        clock: Clock,
+        interval_s: float = 1.0,
+    ) -> None:
+        self._graphs = graphs
+        self._sources: Mapping[str, JobPlans] = {source.engine: source for source in sources}
+        self._jobs = jobs
+        self._clock = clock
+        self._interval_s = interval_s
+        self._tries: dict[ApplicationId, int] = {}
+        self._work = OffLoop(limit_s=_LIMIT_S)
+
+    async def run(self) -> None:
+        """Look until cancelled; without any source there is nothing to look for."""
+        while True:
+            if self._sources:
+                await self.look()
+            await self._clock.sleep(self._interval_s)
+
+    async def look(self) -> None:
+        """Read the plans of jobs that have none as yet, a few at a time."""
+        wanted = [job for job in self._jobs() if job.engine in self._sources and job.application not in self._graphs]
+        here = {job.application for job in wanted}
+        self._tries = {id_: count for id_, count in self._tries.items() if id_ in here}
+        for job in sorted(wanted, key=lambda each: self._tries.get(each.application, 0))[:_MOST_AT_ONCE]:
+            await self._try(job)
+
+    async def _try(self, job: PlannedFor) -> None:
+        found: StagesOfJob | str | None
+        try:
+            found = await self._work.run("plans", partial(self._sources[job.engine].read, job.application, job.user))
+        except MalformedJobGraphError as error:
+            found = str(error)
+        except UnavailableError:
+            return  # a file system hangs: nothing is concluded from that
+        count = self._tries[job.application] = self._tries.get(job.application, 0) + 1
+        if found is None and count >= _TRIES:
+            found = f"the stages of this {job.engine} job are not known: it has no plan file where plans are looked for"
+        if found is not None:
+            del self._tries[job.application]
+            self._graphs.put(job.application, found)
+            why = {"reason": found} if isinstance(found, str) else {"stages": len(found.graph.stages)}
+            _log.info("read a job's plan", application=str(job.application), **why)
