@@ -1,10 +1,19 @@
-"""Facts about Tez jobs: a job's graph by the plan file, and an ask's vertex by its priority.
+"""Facts about Tez jobs: the graph by its plan file, an ask's vertex by its priority, counts by the ApplicationMaster.
 
-Files are read on a thread beside the event loop, never on the path of an allocate call; the rest is bytes and numbers.
+Nothing of it is on the path of an allocate call.
 """
 
 from adapters.tez.dag_plan import read_dag_plan
 from adapters.tez.plan_files import TezPlanFiles, stages_of_plan
 from adapters.tez.priorities import ask_priorities, vertex_of_priority
+from adapters.tez.vertex_counts import TezVertexCounts, read_vertex_counts
 
-__all__ = ["TezPlanFiles", "ask_priorities", "read_dag_plan", "stages_of_plan", "vertex_of_priority"]
+__all__ = [
+    "TezPlanFiles",
+    "TezVertexCounts",
+    "ask_priorities",
+    "read_dag_plan",
+    "read_vertex_counts",
+    "stages_of_plan",
+    "vertex_of_priority",
+]

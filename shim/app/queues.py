@@ -3,7 +3,7 @@
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from adapters.tez import TezPlanFiles
+from adapters.tez import TezPlanFiles, TezVertexCounts
 from shim.app.runtime import Runtime
 from shim.config.loader import Config
 from shim.config.queues import parse_policy, policy_text
@@ -17,6 +17,7 @@ from shim.queues.altruism import AltruismService, AltruismWorld
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.core.preemption_effects import PreemptionSettings
 from shim.queues.engines import EngineGraphs
+from shim.queues.job_counts import JobCountReader
 from shim.queues.job_plans import JobPlanReader, PlannedFor
 from shim.queues.policies import PolicyService
 from shim.queues.preemption import PreemptionService, PreemptionWorld
@@ -122,21 +123,31 @@ class SharesOfQueues:
         Args:
             service: Knows the attempts whose calls are read.
         """
-        staging, view = self._runtime.config.tez.staging, self._runtime.view
-
-        def jobs() -> list[PlannedFor]:
-            policy = self.policy()
-            here = (span.attempt for span in service.spans) if any(each.altruism for each in policy.queues) else ()
-            return [
-                PlannedFor(attempt.id.application, known.summary.application_type, attempt.user)
-                for attempt in here
-                if (queue := policy.find(attempt.queue)) is not None
-                and queue.altruism
-                and (known := view.find(attempt.id.application)) is not None
-            ]
-
+        staging = self._runtime.config.tez.staging
         sources = [TezPlanFiles(staging)] if staging else []
-        return JobPlanReader(self._graphs, sources, jobs, self._runtime.clock)
+        return JobPlanReader(self._graphs, sources, lambda: self._altruistic(service), self._runtime.clock)
+
+    def job_counts(self, service: MultiClusterService) -> JobCountReader:
+        """The reader of their ApplicationMasters' counts.
+
+        Args:
+            service: Knows the attempts whose calls are read.
+        """
+        tez, managers = self._runtime.config.tez, self._runtime.managers
+        sources = [TezVertexCounts(managers)] if tez.staging and tez.ask_masters else []
+        return JobCountReader(self._graphs, sources, lambda: self._altruistic(service), self._runtime.clock)
+
+    def _altruistic(self, service: MultiClusterService) -> list[PlannedFor]:
+        """Jobs of altruistic queues."""
+        policy, view = self.policy(), self._runtime.view
+        here = (span.attempt for span in service.spans) if any(each.altruism for each in policy.queues) else ()
+        return [
+            PlannedFor(attempt.id.application, known.summary.application_type, attempt.user, attempt.home_subcluster)
+            for attempt in here
+            if (queue := policy.find(attempt.queue)) is not None
+            and queue.altruism
+            and (known := view.find(attempt.id.application)) is not None
+        ]
 
     def starting(self, submissions: SubmissionService, is_mine: Callable[[str], bool]) -> Starting:
         """Who lets start what waits."""

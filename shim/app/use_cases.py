@@ -34,6 +34,7 @@ from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest.usage import UsageForm
 from shim.queues.admission import AdmissionQueue
 from shim.queues.altruism import AltruismService
+from shim.queues.job_counts import JobCountReader
 from shim.queues.job_plans import JobPlanReader
 from shim.queues.preemption import PreemptionService
 from shim.queues.starting import Starting
@@ -109,6 +110,7 @@ class UseCases:
     preemption: PreemptionService
     altruism: AltruismService
     job_plans: JobPlanReader
+    job_counts: JobCountReader
     matching: AttemptMatching
     spans: Spans
     asks: AskLog
@@ -186,6 +188,7 @@ def assemble(
         preemption=shares.preemption(spans.service),
         altruism=shares.altruism(spans.service),
         job_plans=shares.job_plans(spans.service),
+        job_counts=shares.job_counts(spans.service),
         matching=matching,
         spans=spans,
         asks=AskLog(matching, stores.asks, clock, shown_asks),

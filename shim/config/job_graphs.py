@@ -20,3 +20,10 @@ class TezConfig:
             form="an absolute folder of this machine",
         ),
     )
+    ask_masters: bool = key(
+        default=True,
+        about=Key(
+            "Whether ApplicationMasters of jobs whose plan was read are asked every two seconds how many tasks of each "
+            "vertex run and have ended, by the web proxy of their ResourceManager."
+        ),
+    )

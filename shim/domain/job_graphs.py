@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shim.errors import MalformedJobGraphError
 
-__all__ = ["JobGraph", "Stage", "StagesOfJob"]
+__all__ = ["JobGraph", "Stage", "StagesOfJob", "TaskCounts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +71,21 @@ class StagesOfJob:
     by_priority: Mapping[int, int]
     urgent: frozenset[int] = frozenset()
     source: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TaskCounts:
+    """Tasks of a stage, as the job's ApplicationMaster counts them.
+
+    Attributes:
+        total: All of them; None as long as the engine has not decided.
+        running: In containers now.
+        succeeded: Ended well.
+    """
+
+    total: int | None
+    running: int
+    succeeded: int
 
 
 def _distances(name: str, stages: Sequence[Stage]) -> tuple[int, ...]:

@@ -2,10 +2,10 @@
 
 from typing import Protocol
 
-from shim.domain.ids import ApplicationId
-from shim.domain.job_graphs import StagesOfJob
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.job_graphs import StagesOfJob, TaskCounts
 
-__all__ = ["JobGraphs", "JobPlans"]
+__all__ = ["JobCounts", "JobGraphs", "JobPlans"]
 
 
 class JobGraphs(Protocol):
@@ -17,6 +17,15 @@ class JobGraphs(Protocol):
         Args:
             application: The job.
             engine: Its application type, `MAPREDUCE`.
+        """
+        ...
+
+    def counts(self, application: ApplicationId, now_s: float) -> tuple[TaskCounts, ...] | None:
+        """Give the counts of a job's stages; None if there are none, or they are too old.
+
+        Args:
+            application: The job.
+            now_s: Now.
         """
         ...
 
@@ -41,5 +50,33 @@ class JobPlans(Protocol):
 
         Raises:
             MalformedJobGraphError: There is one, and it cannot be read or is none.
+        """
+        ...
+
+
+class JobCounts(Protocol):
+    """Counts of tasks that ApplicationMasters of one engine tell."""
+
+    @property
+    def engine(self) -> str:
+        """Application type of the jobs, `TEZ`."""
+        ...
+
+    async def counts(
+        self, application: ApplicationId, home: SubClusterId, user: str, n_stages: int
+    ) -> tuple[TaskCounts, ...]:
+        """Ask the ApplicationMaster of a job, within two seconds.
+
+        Args:
+            application: The job.
+            home: Its sub-cluster.
+            user: Whose it is.
+            n_stages: Stages of its plan.
+
+        Returns:
+            Counts of each stage of the plan.
+
+        Raises:
+            MalformedJobGraphError: There is no answer, or it is not of this plan.
         """
         ...

@@ -182,9 +182,12 @@ class AltruismService:
             for each in holdings.held
             if not (each.id.is_first and each.subcluster == attempt.home_subcluster)
         ]
-        self._watch.observe(attempt.id, stages, kin, tasks, holdings.asks, now_s)
-        account.stages, account.seen = stages, self._watch.seen(attempt.id, stages, kin, holdings.asks)
-        facts = self._watch.facts(attempt.id, stages, kin, holdings.asks)
+        counts = self._world.graphs.counts(attempt.id.application, now_s)
+        if counts is not None and len(counts) != len(stages.graph.stages):
+            counts = None
+        self._watch.observe(attempt.id, stages, kin, tasks, holdings.asks, now_s, counts)
+        account.stages, account.seen = stages, self._watch.seen(attempt.id, stages, kin, holdings.asks, counts)
+        facts = self._watch.facts(attempt.id, stages, kin, holdings.asks, counts)
         yields = queue.altruism >= 1 or self._world.random.random() < queue.altruism
         return replace(job, stages=stages, facts=facts, yields=yields)
 

@@ -70,7 +70,7 @@ def _shown_stages(stages: StagesOfJob, seen: tuple[StageSeen, ...]) -> list[dict
 def _shown_stage(stage: Stage, graph: tuple[Stage, ...], seen: StageSeen) -> dict[str, Any]:
     return {
         "stage": stage.name,
-        "tasks": stage.tasks,
+        "tasks": seen.tasks,
         "memory_mib": seen.size.memory_mib,
         "vcores": seen.size.vcores,
         "waits_for": [graph[parent].name for parent in stage.waits_for],
@@ -84,5 +84,6 @@ def _shown_stage(stage: Stage, graph: tuple[Stage, ...], seen: StageSeen) -> dic
 
 def _sureness(seen: StageSeen) -> str:
     """Say how much of a stage is known."""
-    times = f"times of {seen.times_from} ({seen.n_times})" if seen.times_from else "no times as yet"
+    counted = "tasks counted by its ApplicationMaster; " if seen.is_counted else ""
+    times = counted + f"times of {seen.times_from} ({seen.n_times})" if seen.times_from else "no times as yet"
     return times if seen.waiting is not None else f"{times}; tasks left not known"

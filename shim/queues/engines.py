@@ -8,7 +8,7 @@ here by whoever reads them.
 from collections import OrderedDict
 
 from shim.domain.ids import ApplicationId
-from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
+from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
 
 __all__ = ["EngineGraphs"]
 
@@ -19,6 +19,8 @@ _MAPREDUCE = StagesOfJob(
     source="every MapReduce job has these",
 )
 _MOST_GRAPHS = 4096
+_COUNTS_LAST_S = 6.0
+"""Older counts are none: three times that they were asked for without an answer."""
 
 
 class EngineGraphs:
@@ -26,6 +28,7 @@ class EngineGraphs:
 
     def __init__(self) -> None:
         self._read: OrderedDict[ApplicationId, StagesOfJob | str] = OrderedDict()
+        self._counts: OrderedDict[ApplicationId, tuple[float, tuple[TaskCounts, ...]]] = OrderedDict()
 
     def __contains__(self, application: ApplicationId) -> bool:
         """True once a job's graph was read, or given up."""
@@ -36,6 +39,18 @@ class EngineGraphs:
         self._read[application] = stages
         while len(self._read) > _MOST_GRAPHS:
             self._read.popitem(last=False)
+
+    def count(self, application: ApplicationId, counts: tuple[TaskCounts, ...], at_s: float) -> None:
+        """Take in what an ApplicationMaster counted; of too many the oldest goes."""
+        self._counts[application] = at_s, counts
+        self._counts.move_to_end(application)
+        while len(self._counts) > _MOST_GRAPHS:
+            self._counts.popitem(last=False)
+
+    def counts(self, application: ApplicationId, now_s: float) -> tuple[TaskCounts, ...] | None:
+        """See `JobGraphs`."""
+        at_s, counts = self._counts.get(application, (0.0, ()))
+        return counts if counts and now_s - at_s <= _COUNTS_LAST_S else None
 
     def stages(self, application: ApplicationId, engine: str) -> StagesOfJob | str:
         """See `JobGraphs`."""

@@ -11,7 +11,7 @@ from functools import partial
 import structlog
 
 from shim.concurrency.off_loop import OffLoop
-from shim.domain.ids import ApplicationId
+from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.job_graphs import StagesOfJob
 from shim.errors import MalformedJobGraphError, UnavailableError
 from shim.ports.clock import Clock
@@ -33,11 +33,13 @@ class PlannedFor:
     Attributes:
         engine: Its application type.
         user: Whose it is.
+        home: Its sub-cluster.
     """
 
     application: ApplicationId
     engine: str
     user: str
+    home: SubClusterId
 
 
 class JobPlanReader:

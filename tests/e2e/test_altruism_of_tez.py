@@ -26,6 +26,9 @@ staging = ["{folder}/staging"]
 name = "root.dev"
 altruism = 1.0
 """
+SUMMATIONS = 8
+SETTINGS = {"tez.queue.name": "dev", "tez.am.container.reuse.enabled": "false"}
+"""Every task begins a container: the job takes long enough to be counted."""
 
 
 def told_meanwhile(heddle: HeddleProcess, work: Callable[[], object]) -> list[dict[str, Any]]:
@@ -48,8 +51,8 @@ def test_the_vertices_of_a_running_job_are_named_with_what_each_waits_for(lab: L
     (text,) = find_texts(1)
     client = tmp_path / "client"
     with spanning_secret(tmp_path), HeddleProcess(lab, tmp_path, more=POLICY.format(folder=client)) as heddle:
-        tez = Tez(lab, client, heddle, more={"tez.queue.name": "dev"})
-        seen = told_meanwhile(heddle, lambda: tez.run("orderedwordcount", text, tmp_path / "out", 2))
+        tez = Tez(lab, client, heddle, more=SETTINGS)
+        seen = told_meanwhile(heddle, lambda: tez.run("orderedwordcount", text, tmp_path / "out", SUMMATIONS))
 
     counts = dict((line.rpartition("\t")[::2]) for line in output_lines(tmp_path / "out"))
     assert {word: int(count) for word, count in counts.items()} == tez.words(text)
@@ -62,5 +65,6 @@ def test_the_vertices_of_a_running_job_are_named_with_what_each_waits_for(lab: L
         ("Summation", ["Tokenizer"]),
         ("Sorter", ["Summation"]),
     ]
-    assert known[-1]["stages"][1]["tasks"] == 2
+    assert known[-1]["stages"][1]["tasks"] == SUMMATIONS
+    assert any("counted by its ApplicationMaster" in row["sure"] for told in known for row in told["stages"])
     assert max(row["running"] for told in known for row in told["stages"]) > 0

@@ -7,12 +7,13 @@ believed to have longer tasks than it has: its plans are then earlier than they 
 import math
 from collections import OrderedDict, deque
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ContainerId
-from shim.domain.job_graphs import JobGraph, StagesOfJob
+from shim.domain.job_graphs import JobGraph, StagesOfJob, TaskCounts
 from shim.domain.resources import ResourceVector
+from shim.queues.core.task_clocks import TaskClocks
 
 __all__ = ["JobWatch", "StageContainer", "StageFacts", "StageSeen"]
 
@@ -63,6 +64,8 @@ class StageSeen:
         seconds: The same.
         times_from: Whose tasks the seconds are of; empty if they are not known.
         n_times: How many of them.
+        is_counted: Whether the ApplicationMaster counted its tasks; else its containers are.
+        tasks: All of its tasks; None as long as the engine has not decided.
     """
 
     waiting: int | None
@@ -72,6 +75,8 @@ class StageSeen:
     times_from: str
     n_times: int
     size: ResourceVector
+    is_counted: bool = False
+    tasks: int | None = None
 
 
 @dataclass(slots=True)
@@ -82,6 +87,7 @@ class _Watched:
     asked: set[int] = field(default_factory=set)
     sizes: dict[int, ResourceVector] = field(default_factory=dict)
     has_strangers: bool = False
+    counted: TaskClocks | None = None
 
 
 class JobWatch:
@@ -99,6 +105,7 @@ class JobWatch:
         held: Iterable[StageContainer],
         asks: Mapping[AskKey, int],
         at_s: float,
+        counts: Sequence[TaskCounts] | None = None,
     ) -> None:
         """Take in what a job has and wants.
 
@@ -109,6 +116,7 @@ class JobWatch:
             held: Containers but for the ApplicationMaster's own.
             asks: Containers of each ask that no scheduler has granted.
             at_s: Now.
+            counts: Of the tasks of each stage, if its ApplicationMaster tells them; None if it does not.
         """
         job = self._jobs.setdefault(attempt, _Watched())
         job.has_strangers = any(key.priority not in stages.by_priority for key, count in asks.items() if count)
@@ -130,10 +138,16 @@ class JobWatch:
                 job.sizes[stage] = key.resource
         for container_id in [each for each in job.since_s if each not in here]:
             stage, since_s = job.since_s.pop(container_id)
-            self._ended(job, stages, kin, stage, at_s - since_s)
+            job.ended[stage] = job.ended.get(stage, 0) + 1
+            if job.counted is None:  # else tasks are timed one by one, whichever containers they run in
+                self._learn(job, stages, kin, stage, at_s - since_s)
+        if counts is None:
+            return
+        job.counted = job.counted or TaskClocks()
+        for stage, seconds in job.counted.take(counts, at_s):
+            self._learn(job, stages, kin, stage, seconds)
 
-    def _ended(self, job: _Watched, stages: StagesOfJob, kin: str, stage: int, seconds: float) -> None:
-        job.ended[stage] = job.ended.get(stage, 0) + 1
+    def _learn(self, job: _Watched, stages: StagesOfJob, kin: str, stage: int, seconds: float) -> None:
         job.seconds.setdefault(stage, deque(maxlen=_REMEMBERED_TIMES)).append(seconds)
         if not kin:
             return
@@ -148,14 +162,27 @@ class JobWatch:
         self._jobs = {attempt: job for attempt, job in self._jobs.items() if attempt in attempts}
 
     def facts(
-        self, attempt: ApplicationAttemptId, stages: StagesOfJob, kin: str, asks: Mapping[AskKey, int]
+        self,
+        attempt: ApplicationAttemptId,
+        stages: StagesOfJob,
+        kin: str,
+        asks: Mapping[AskKey, int],
+        counts: Sequence[TaskCounts] | None = None,
     ) -> tuple[StageFacts, ...] | str:
-        """Give what is known of each stage of a job, or why that is not enough to plan it."""
+        """Give what is known of each stage of a job, or why that is not enough to plan it.
+
+        Args:
+            attempt: The job.
+            stages: Of it.
+            kin: See `observe`.
+            asks: See `observe`.
+            counts: See `observe`; the newest that were observed.
+        """
         job = self._jobs.get(attempt)
         if job is None or job.has_strangers:
             return "some of its containers or asks belong to no stage that is known"
         found: list[StageFacts] = []
-        for stage, seen in zip(stages.graph.stages, self.seen(attempt, stages, kin, asks), strict=True):
+        for stage, seen in zip(stages.graph.stages, self.seen(attempt, stages, kin, asks, counts), strict=True):
             if seen.waiting is None:
                 return (
                     f"how many tasks of stage {stage.name!r} are left is not known: it has not asked, and its tasks"
@@ -167,9 +194,14 @@ class JobWatch:
         return tuple(found)
 
     def seen(
-        self, attempt: ApplicationAttemptId, stages: StagesOfJob, kin: str, asks: Mapping[AskKey, int]
+        self,
+        attempt: ApplicationAttemptId,
+        stages: StagesOfJob,
+        kin: str,
+        asks: Mapping[AskKey, int],
+        counts: Sequence[TaskCounts] | None = None,
     ) -> tuple[StageSeen, ...]:
-        """Give what is known of each stage of a job, for its plan and for people."""
+        """Give what is known of each stage of a job, for its plan and for people; see `facts`."""
         job = self._jobs.get(attempt, _Watched())
         wanted = [0] * len(stages.graph.stages)
         for key, count in asks.items():
@@ -179,11 +211,16 @@ class JobWatch:
         for number, (stage, waiting) in enumerate(
             zip(stages.graph.stages, _waiting(stages.graph, wanted, job.asked), strict=True)
         ):
-            running = tuple(since_s for at, since_s in job.since_s.values() if at == number)
             times_from, times = self._times(job, kin, number, stage.name)
             size = job.sizes.get(number, ResourceVector(max(1, stage.memory_mib), max(1, stage.vcores)))
             seconds = max(1.0, _upper(times)) if times else None
-            found.append(StageSeen(waiting, running, job.ended.get(number, 0), seconds, times_from, len(times), size))
+            running = tuple(since_s for at, since_s in job.since_s.values() if at == number)
+            seen = StageSeen(
+                waiting, running, job.ended.get(number, 0), seconds, times_from, len(times), size, tasks=stage.tasks
+            )
+            if counts is not None and job.counted is not None:
+                seen = _counted(seen, counts[number], job.counted.running(number))
+            found.append(seen)
         return tuple(found)
 
     def _times(self, job: _Watched, kin: str, number: int, name: str) -> tuple[str, Sequence[float]]:
@@ -194,6 +231,16 @@ class JobWatch:
             "other stages": tuple(seconds for times in job.seconds.values() for seconds in times),
         }
         return next(((source, times) for source, times in sources.items() if len(times) >= _ENOUGH), ("", ()))
+
+
+def _counted(seen: StageSeen, counts: TaskCounts, running: tuple[float, ...]) -> StageSeen:
+    """Put the counts of an ApplicationMaster in the place of what containers tell."""
+    if counts.total is None:
+        return replace(seen, running_since_s=running, ended=counts.succeeded, is_counted=True, tasks=None)
+    left = max(0, counts.total - counts.succeeded - counts.running)
+    return replace(
+        seen, waiting=left, running_since_s=running, ended=counts.succeeded, is_counted=True, tasks=counts.total
+    )
 
 
 def _waiting(graph: JobGraph, wanted: Sequence[int], asked: Collection[int]) -> list[int | None]:

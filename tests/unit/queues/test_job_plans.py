@@ -1,13 +1,13 @@
 """Plans are read once, looked for a few times, and given up with a reason."""
 
-from shim.domain.ids import ApplicationId
+from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
 from shim.errors import MalformedJobGraphError
 from shim.queues.engines import EngineGraphs
 from shim.queues.job_plans import JobPlanReader, PlannedFor
 from shim.testing.clock import FakeClock
 
-JOB = ApplicationId(1, 1)
+JOB, EAST = ApplicationId(1, 1), SubClusterId("east")
 STAGES = StagesOfJob(JobGraph.of("dag", (Stage("a", 1, 512, 1),)), {2: 0})
 
 
@@ -32,7 +32,7 @@ class Reading:
 
     def __init__(self, *jobs):
         self.shelf, self.graphs = Shelf(), EngineGraphs()
-        self.jobs = [PlannedFor(job, "TEZ", "ada") for job in jobs]
+        self.jobs = [PlannedFor(job, "TEZ", "ada", EAST) for job in jobs]
         self.reader = JobPlanReader(self.graphs, [self.shelf], lambda: self.jobs, FakeClock())
 
     async def look(self, times=1):
@@ -71,7 +71,7 @@ async def test_a_plan_that_is_none_is_given_up_with_its_reason():
 
 async def test_other_engines_are_not_looked_for():
     reading = Reading()
-    reading.jobs = [PlannedFor(JOB, "SPARK", "ada")]
+    reading.jobs = [PlannedFor(JOB, "SPARK", "ada", EAST)]
     assert await reading.look(2) == "the stages of a TEZ job are not known"
     assert reading.shelf.asked == []
 

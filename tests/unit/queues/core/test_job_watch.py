@@ -2,7 +2,7 @@
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
+from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
 from shim.domain.resources import ResourceVector
 from shim.queues.core.job_watch import JobWatch, StageContainer
 
@@ -116,3 +116,27 @@ def test_what_is_known_of_a_stage_says_whose_tasks_taught_it():
     assert (reduces.times_from, reduces.n_times) == ("other stages", 4)
     (first, *_) = JobWatch().seen(JOB, STAGES, "kin", {MAP: 1})
     assert (first.times_from, first.seconds, first.waiting) == ("", None, 1)
+
+
+def test_counts_of_an_application_master_go_before_what_containers_tell():
+    watch = JobWatch()
+    told = [
+        [TaskCounts(6, 2, 0), TaskCounts(2, 0, 0), TaskCounts(None, 0, 0)],
+        [TaskCounts(6, 2, 2), TaskCounts(2, 0, 0), TaskCounts(None, 0, 0)],
+        [TaskCounts(6, 0, 6), TaskCounts(2, 1, 0), TaskCounts(1, 0, 0)],
+    ]
+    for at_s, counts in zip((0.0, 10.0, 30.0), told, strict=True):  # two containers run one task after the other
+        watch.observe(JOB, CHAIN, "kin", [container(2, A), container(3, A)], {}, at_s, counts)
+    first, second, third = watch.facts(JOB, CHAIN, "kin", {}, told[-1])
+    assert (first.waiting, first.running_since_s, first.ended, first.seconds) == (0, (), 6, 20.0)
+    assert (second.waiting, second.running_since_s, second.seconds) == (1, (30.0,), 20.0)
+    assert (third.waiting, third.ended) == (1, 0)
+    assert all(each.is_counted for each in watch.seen(JOB, CHAIN, "kin", {}, told[-1]))
+
+
+def test_containers_teach_no_times_where_tasks_are_counted():
+    watch = JobWatch()
+    counts = [TaskCounts(6, 1, 0), TaskCounts(2, 0, 0), TaskCounts(1, 0, 0)]
+    for number in range(2, 8):
+        watch.observe(JOB, CHAIN, "kin", [container(number, A)], {A: 1}, 10.0 * number, counts)
+    assert "how long" in watch.facts(JOB, CHAIN, "kin", {A: 1}, counts)

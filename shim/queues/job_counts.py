@@ -1,0 +1,99 @@
+"""Asks ApplicationMasters of altruistic queues' jobs how far their stages are, beside their own calls.
+
+Only jobs are asked whose graph is known. One that does not answer is asked less and less often; its counts lapse, and
+what is known of it is what its containers tell.
+"""
+
+import asyncio
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import structlog
+
+from shim.domain.ids import ApplicationId
+from shim.domain.job_graphs import StagesOfJob
+from shim.errors import MalformedJobGraphError
+from shim.ports.clock import Clock
+from shim.ports.job_graphs import JobCounts
+from shim.queues.engines import EngineGraphs
+from shim.queues.job_plans import PlannedFor
+
+__all__ = ["JobCountReader"]
+
+_log = structlog.get_logger("heddle.altruism")
+_AT_ONCE = 8
+_MOST_PAUSE_S = 60.0
+
+
+@dataclass(slots=True)
+class _Silence:
+    """Pause of an ApplicationMaster that did not answer."""
+
+    pause_s: float
+    until_s: float
+
+
+class JobCountReader:
+    """Asks, for ever. `run` does it until cancelled; `look` once.
+
+    Args:
+        graphs: Know the jobs' stages, and take the counts.
+        sources: Who asks, one for each engine.
+        jobs: Jobs of altruistic queues, as they are now.
+        clock: Says when to ask again.
+        interval_s: From one look to the next.
+    """
+
+    def __init__(
+        self,
+        graphs: EngineGraphs,
+        sources: Sequence[JobCounts],
+        jobs: Callable[[], Sequence[PlannedFor]],
+        clock: Clock,
+        interval_s: float = 2.0,
+    ) -> None:
+        self._graphs = graphs
+        self._sources: Mapping[str, JobCounts] = {source.engine: source for source in sources}
+        self._jobs = jobs
+        self._clock = clock
+        self._interval_s = interval_s
+        self._silent: dict[ApplicationId, _Silence] = {}
+
+    async def run(self) -> None:
+        """Look until cancelled; without any source there is nobody to ask."""
+        while True:
+            if self._sources:
+                await self.look()
+            await self._clock.sleep(self._interval_s)
+
+    async def look(self) -> None:
+        """Ask every job that is due, a few at a time."""
+        jobs = [job for job in self._jobs() if job.engine in self._sources]
+        here = {job.application for job in jobs}
+        self._silent = {id_: silence for id_, silence in self._silent.items() if id_ in here}
+        due = iter([job for job in jobs if self._is_due(job.application)])
+        await asyncio.gather(*(self._ask_all(due) for _ in range(min(_AT_ONCE, len(jobs)))))
+
+    def _is_due(self, application: ApplicationId) -> bool:
+        silence = self._silent.get(application)
+        return silence is None or self._clock.monotonic_s() >= silence.until_s
+
+    async def _ask_all(self, due: Iterator[PlannedFor]) -> None:
+        for job in due:
+            stages = self._graphs.stages(job.application, job.engine)
+            if isinstance(stages, StagesOfJob):
+                await self._ask(job, len(stages.graph.stages))
+
+    async def _ask(self, job: PlannedFor, n_stages: int) -> None:
+        source = self._sources[job.engine]
+        try:
+            counts = await source.counts(job.application, job.home, job.user, n_stages)
+        except MalformedJobGraphError as error:
+            silence = self._silent.get(job.application)
+            pause_s = min(_MOST_PAUSE_S, 2 * (self._interval_s if silence is None else silence.pause_s))
+            self._silent[job.application] = _Silence(pause_s, self._clock.monotonic_s() + pause_s)
+            if silence is None:
+                _log.info("a job does not count its tasks", application=str(job.application), reason=str(error))
+            return
+        self._silent.pop(job.application, None)
+        self._graphs.count(job.application, counts, self._clock.now_s())

@@ -1,0 +1,94 @@
+"""ApplicationMasters are asked beside their calls, and those that do not answer less often."""
+
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
+from shim.errors import MalformedJobGraphError
+from shim.queues.engines import EngineGraphs
+from shim.queues.job_counts import JobCountReader
+from shim.queues.job_plans import PlannedFor
+from shim.testing.clock import FakeClock
+
+JOB, EAST = ApplicationId(1, 1), SubClusterId("east")
+STAGES = StagesOfJob(JobGraph.of("dag", (Stage("a", 1, 512, 1),)), {2: 0})
+TOLD = (TaskCounts(4, 1, 2),)
+
+
+class Masters:
+    """ApplicationMasters of Tez that all answer alike; implements `JobCounts`."""
+
+    engine = "TEZ"
+
+    def __init__(self):
+        self.answer, self.asked = TOLD, []
+
+    async def counts(self, application, home, user, n_stages):
+        self.asked.append((application, home, user, n_stages))
+        if isinstance(self.answer, Exception):
+            raise self.answer
+        return self.answer
+
+
+class Counting:
+    """A reader, and jobs of which the graph is known."""
+
+    def __init__(self, n_jobs=1):
+        self.clock, self.masters, self.graphs = FakeClock(), Masters(), EngineGraphs()
+        self.jobs = [PlannedFor(ApplicationId(1, number), "TEZ", "ada", EAST) for number in range(1, n_jobs + 1)]
+        for job in self.jobs:
+            self.graphs.put(job.application, STAGES)
+        self.reader = JobCountReader(self.graphs, [self.masters], lambda: self.jobs, self.clock)
+
+    async def after(self, seconds):
+        await self.clock.advance(seconds)
+        await self.reader.look()
+
+    @property
+    def counts(self):
+        return self.graphs.counts(JOB, self.clock.now_s())
+
+
+async def test_counts_are_taken_in_and_lapse():
+    counting = Counting()
+    await counting.reader.look()
+    assert counting.counts == TOLD
+    assert counting.masters.asked == [(JOB, EAST, "ada", 1)]
+    await counting.clock.advance(7.0)
+    assert counting.counts is None
+
+
+async def test_who_does_not_answer_is_asked_less_and_less_often_until_it_does():
+    counting = Counting()
+    counting.masters.answer = MalformedJobGraphError("nobody there")
+    for _ in range(100):
+        await counting.after(2.0)
+    assert len(counting.masters.asked) == 7, "after 4, 8, 16, 32, 60 and 60 s"
+    counting.masters.answer = TOLD
+    await counting.after(60.0)
+    await counting.after(2.0)
+    assert len(counting.masters.asked) == 9
+    assert counting.counts == TOLD
+
+
+async def test_every_job_is_asked_once_a_look():
+    counting = Counting(n_jobs=50)
+    await counting.reader.look()
+    assert len(counting.masters.asked) == len(set(counting.masters.asked)) == 50
+
+
+async def test_only_jobs_whose_graph_is_known_are_asked():
+    counting = Counting()
+    counting.graphs.put(JOB, "its plan cannot be read")
+    await counting.reader.look()
+    counting.jobs = [PlannedFor(JOB, "SPARK", "ada", EAST)]
+    await counting.reader.look()
+    assert counting.masters.asked == []
+
+
+async def test_after_an_answer_a_silence_begins_anew():
+    counting = Counting()
+    nobody = MalformedJobGraphError("nobody there")
+    for answer in (nobody, TOLD, nobody):
+        counting.masters.answer = answer
+        await counting.after(4.0)
+    await counting.after(4.0)
+    assert len(counting.masters.asked) == 4
