@@ -41,6 +41,7 @@ from shim.app.use_cases import UseCases, assemble
 from shim.config.loader import Config
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.federation.health import Health
+from shim.identity.api_tokens import APITokens
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.multicluster.attempts import never_read
 from shim.peers.roster import global_master_role
@@ -219,7 +220,7 @@ class Heddle:
             use_cases.runtime.secret, clock, use_cases.runtime.stores.tokens, needs_ticket=self._kerberos is not None
         )
         observer = RequestObserver(metrics, audit, home_of)
-        logins = WebLogins(self._web_tickets, tokens)
+        logins = WebLogins(self._web_tickets, tokens, self._api_tokens(use_cases))
         self._server = await serve_web(use_cases, observer, metrics, self._health, logins)
         stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
         if config.server.proxy:
@@ -230,6 +231,17 @@ class Heddle:
         await self._open_client_server(use_cases, client_observer, tokens, stack)
         await self._open_scheduler_server(use_cases, metrics, master, stack)
         await self._open_admin_server(use_cases, AdminObserver(metrics, audit, request_prefix=f"a{started}"), stack)
+
+    def _api_tokens(self, use_cases: UseCases) -> APITokens:
+        """What recognizes programs; where callers show tickets, tokens count that one stands behind."""
+        runtime = use_cases.runtime
+        return APITokens(
+            use_cases.identity,
+            runtime.clock,
+            runtime.stores.api_tokens,
+            runtime.random.randbytes,
+            needs_ticket=self._web_tickets is not None,
+        )
 
     async def _open_runtime(self, metrics: Metrics, stack: AsyncExitStack) -> Runtime:
         """The machine, connections to the sub-clusters and the store, and the view, in which nothing is yet."""

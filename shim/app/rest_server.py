@@ -17,10 +17,12 @@ from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
 from shim.domain.submissions import HomeDecision, Submission
 from shim.federation.health import Health
+from shim.identity.api_tokens import APITokens
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.server.proxy import ApplicationPages, PageSettings
 from shim.server.rest import ConnectionLimits, RestServer
 from shim.server.rest.asgi import RequestHandler
+from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers, ProvenCallers
 from shim.server.rest.forwarding import at_port, public_url
@@ -33,6 +35,7 @@ from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.service import RestService
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
+from shim.server.rest.tokens_api import TokensAPI
 from shim.server.rest.usage_api import UsageAPI
 from shim.server.rest.web_tokens import WebTokens
 from shim.submission.core.home import HomeSettings, choose_home
@@ -50,10 +53,12 @@ class WebLogins:
     Attributes:
         tickets: Takes theirs; None where names are believed.
         tokens: Heddle's delegation tokens.
+        api_tokens: What programs show.
     """
 
     tickets: WebTickets | None
     tokens: DelegationTokens
+    api_tokens: APITokens
 
 
 async def serve_web(
@@ -147,6 +152,7 @@ def _service(
         asks=use_cases.asks,
         retirement=RetirementAPI(use_cases.retirement, use_cases.identity),
         usage=UsageAPI(use_cases.usage_reports, use_cases.identity),
+        tokens=TokensAPI(logins.api_tokens),
         altruism=use_cases.altruism.shown,
         shares=SharesAPI(
             use_cases.shares.room,
@@ -192,9 +198,10 @@ def _pages_of(server: ServerConfig) -> Callable[[Request], str]:
 
 def _callers(use_cases: UseCases, logins: WebLogins) -> Callers:
     if logins.tickets is None:
-        return BelievedCallers(use_cases.identity)
+        return BearerCallers(logins.api_tokens, BelievedCallers(use_cases.identity))
     principals = principals_of(use_cases.runtime.config.security.kerberos)
-    return ProvenCallers(use_cases.identity, logins.tickets, principals, logins.tokens)
+    proven = ProvenCallers(use_cases.identity, logins.tickets, principals, logins.tokens)
+    return BearerCallers(logins.api_tokens, proven)
 
 
 def _told_settings(server: ServerConfig) -> Mapping[str, str]:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, NoReturn
 import httpx
 import typer
 
+from shim.cli.shown_tokens import TokenFileError, TokenShown, shown_token
 from shim.cli.tickets import TicketMissingError, TicketShown, asks_for_ticket
 from shim.errors import HeddleError
 from shim.telemetry import escape
@@ -86,6 +87,7 @@ class Front:
     Args:
         server: Base address, `http://host:port`.
         user: Sent as `user.name`; a Heddle that asks for tickets goes by the ticket.
+        token: API token that is shown instead of both; empty for none.
         transport: Instead of the network, for tests.
         ca_file: CA of Heddle's certificate, if it is not one of the machine's.
 
@@ -94,10 +96,16 @@ class Front:
     """
 
     def __init__(
-        self, server: str, user: str, *, transport: httpx.BaseTransport | None = None, ca_file: str = ""
+        self,
+        server: str,
+        user: str,
+        *,
+        transport: httpx.BaseTransport | None = None,
+        ca_file: str = "",
+        token: str = "",
     ) -> None:
         self.server = server.rstrip("/")
-        self._user = user
+        self._claim = {} if token else {"user.name": user}
         # environment variables for proxies are for the web, not for a cluster's own addresses
         self._http = httpx.Client(
             base_url=self.server,
@@ -106,7 +114,7 @@ class Front:
             verify=_trusting(ca_file) if ca_file else True,
             transport=transport,
             headers={"Accept": "application/json"},
-            auth=TicketShown(),
+            auth=TokenShown(token) if token else TicketShown(),
         )
 
     def get(self, path: str, **query: str) -> Any:
@@ -125,12 +133,16 @@ class Front:
         """Replace a document; see `get`."""
         return self._call("PUT", path, query, body)
 
+    def delete(self, path: str) -> Any:
+        """End a thing; see `get`."""
+        return self._call("DELETE", path, {})
+
     def close(self) -> None:
         """Give up the connection."""
         self._http.close()
 
     def _call(self, method: str, path: str, query: Mapping[str, str], body: Any = None) -> Any:
-        parameters = {**query, "user.name": self._user}
+        parameters = {**query, **self._claim}
         try:
             answer = self._http.request(method, path, params=parameters, json=body)
         except TicketMissingError as exc:
@@ -184,7 +196,10 @@ def fail(message: str, code: ExitCode = ExitCode.FAILED) -> NoReturn:
 def front(server: str, user: str) -> Iterator[Front]:
     """A `Front` whose failures end the command with their exit code."""
     try:
-        with closing(Front(server, user or getpass.getuser(), ca_file=os.environ.get("HEDDLE_CA_FILE", ""))) as made:
+        ca_file, token = os.environ.get("HEDDLE_CA_FILE", ""), shown_token(os.environ)
+        with closing(Front(server, user or getpass.getuser(), ca_file=ca_file, token=token)) as made:
             yield made
+    except TokenFileError as exc:
+        fail(str(exc), ExitCode.USAGE)
     except FrontError as exc:
         fail(str(exc), exc.code)

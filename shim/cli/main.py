@@ -5,7 +5,7 @@ from typing import Annotated
 import typer
 
 import shim
-from shim.cli import application, audit, cluster, demo, lab, policy, queue, simulate, store
+from shim.cli import application, audit, cluster, demo, lab, policy, queue, simulate, store, tokens
 from shim.cli.completion import completion
 from shim.cli.doctor import doctor
 from shim.cli.front import EXIT_CODES
@@ -36,6 +36,7 @@ app.add_typer(policy.app, name="policy")
 app.add_typer(cluster.app, name="cluster")
 app.add_typer(store.app, name="store")
 app.add_typer(audit.app, name="audit")
+app.add_typer(tokens.app, name="token")
 app.command()(doctor)
 app.command(epilog=EXIT_CODES)(top)
 app.command(epilog=EXIT_CODES)(usage)

@@ -17,6 +17,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
+from shim.domain.token_scopes import TokenScope
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, UserError
 from shim.identity.cookies import BY_NAME, BY_TICKET, COOKIE_NAME, Cookies
@@ -96,6 +97,8 @@ class Caller:
         is_anonymous: Nobody was named: `user` is the static user.
         new_cookie: Value of a `Set-Cookie` header to answer with; None if the caller has a cookie or no name.
         has_ticket: Who sent it proved that by Kerberos.
+        scopes: What its API token lets it do; None for whoever shows none, and may do all that the user may.
+        token_id: Of that token; empty for none.
     """
 
     user: str
@@ -103,6 +106,8 @@ class Caller:
     is_anonymous: bool = False
     new_cookie: str | None = None
     has_ticket: bool = False
+    scopes: frozenset[TokenScope] | None = None
+    token_id: str = ""
 
 
 class IdentityService:
@@ -204,6 +209,10 @@ class IdentityService:
         if _ANY in self._rules.admins:
             return True
         return caller.user in self._rules.admins and self._acts_by_name(caller)
+
+    def is_named_admin(self, caller: Caller) -> bool:
+        """Whether the caller itself, not everybody, may operate Heddle: what makes one somebody else needs that."""
+        return not caller.is_anonymous and caller.user == caller.real_user and caller.user in self._rules.admins
 
     def refuse_wildcard_operator(self, caller: Caller) -> Caller:
         """The caller of a request that operates a ResourceManager (labels, nodes, queues), which judges the user.

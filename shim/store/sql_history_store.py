@@ -13,7 +13,15 @@ from shim.store import rows
 from shim.store.executors import Executor
 from shim.store.lineage import lineage_of
 from shim.store.operations import federation_timestamp_ms
-from shim.store.tables import delegation_tokens, delivery_failures, federation, id_epochs, leases, submissions
+from shim.store.tables import (
+    api_tokens,
+    delegation_tokens,
+    delivery_failures,
+    federation,
+    id_epochs,
+    leases,
+    submissions,
+)
 
 __all__ = ["SqlHistoryStore", "history_of", "lost_of", "mark_restored"]
 
@@ -61,14 +69,15 @@ class SqlHistoryStore:
 def mark_restored(connection: Connection, *, at_ms: int) -> None:
     """Records from before `at_ms` may be out of date; the lineage is found anew by the next process.
 
-    Fences of leases go on above those of the lost time: a Global Master believes the larger one. Delegation tokens are
-    forgotten, as some of them may have been cancelled in that time. So is how submissions failed: what was sent since
-    may be on its way.
+    Fences of leases go on above those of the lost time: a Global Master believes the larger one. Delegation tokens and
+    API tokens are forgotten, as some of them may have been cancelled in that time. So is how submissions failed: what
+    was sent since may be on its way.
     """
     federation_timestamp_ms(connection, now_ms=at_ms)  # a store that was never used has no row
     connection.execute(update(federation).values(restored_at_ms=at_ms, lineage=None))
     connection.execute(update(leases).values(fence=leases.c.fence + _FENCES))
     connection.execute(delete(delegation_tokens))
+    connection.execute(delete(api_tokens))
     connection.execute(delete(delivery_failures))
 
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 
 from shim.ports.act_store import ActStore
+from shim.ports.api_token_store import APITokenStore
 from shim.ports.ask_store import AskStore
 from shim.ports.history_store import HistoryStore
 from shim.ports.lease_store import LeaseStore
@@ -14,6 +15,7 @@ from shim.ports.token_store import TokenStore
 from shim.ports.usage_store import UsageStore
 from shim.store.executors import Executor
 from shim.store.sql_act_store import SqlActStore
+from shim.store.sql_api_token_store import SqlAPITokenStore
 from shim.store.sql_ask_store import SqlAskStore
 from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
@@ -32,6 +34,7 @@ class Stores:
     state: StateStore
     policies: PolicyStore
     tokens: TokenStore
+    api_tokens: APITokenStore
     spans: MultiClusterStore
     acts: ActStore
     usage: UsageStore
@@ -53,6 +56,7 @@ def sql_stores(state: StateStore, executor: Executor, now_s: Callable[[], float]
         state=state,
         policies=SqlPolicyStore(executor, now_s=now_s),
         tokens=SqlTokenStore(executor),
+        api_tokens=SqlAPITokenStore(executor),
         spans=SqlMultiClusterStore(executor, secret),
         acts=SqlActStore(executor),
         usage=SqlUsageStore(executor),

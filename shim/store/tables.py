@@ -133,6 +133,22 @@ delegation_tokens = Table(  # that were issued and not cancelled
 Index("ix_delegation_tokens_owner", delegation_tokens.c.owner)
 Index("ix_delegation_tokens_good_until_ms", delegation_tokens.c.good_until_ms)
 
+api_tokens = Table(  # that were created and not revoked
+    "api_tokens",
+    metadata,
+    Column("id", String(16), primary_key=True),
+    Column("digest", String(64), nullable=False),  # of the whole token, which is nowhere
+    Column("name", Text, nullable=False),
+    Column("owner", Text, nullable=False),
+    Column("scopes", JSON, nullable=False),
+    Column("created_by", Text, nullable=False),
+    Column("is_proven", Boolean, nullable=False),  # by a Kerberos ticket
+    Column("created_at_ms", BigInteger, nullable=False),
+    Column("good_until_ms", BigInteger, nullable=False),
+)
+Index("ix_api_tokens_owner", api_tokens.c.owner)
+Index("ix_api_tokens_good_until_ms", api_tokens.c.good_until_ms)
+
 policies = Table(
     "policies",
     metadata,

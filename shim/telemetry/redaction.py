@@ -1,7 +1,7 @@
 """Takes secrets and control characters out of what is about to be written.
 
 Secrets are known by the name of their key, and inside free text by the shapes that they have in Hadoop's web services
-(cookies, `delegation=` parameters, authorization headers) and in addresses (`//user:password@host`).
+(cookies, `delegation=` parameters, authorization headers), in addresses (`//user:password@host`), and as API tokens.
 """
 
 import re
@@ -27,12 +27,16 @@ _SECRET_TEXT = (
     ),
     re.compile(r"(?P<keep>\b(?:negotiate|basic|bearer)\s+)[A-Za-z0-9+/=._~-]{8,}", re.IGNORECASE),
     re.compile(r"(?P<keep>://[^\s/:@]*:)[^\s/@]+(?=@)"),
+    # an API token of Heddle's own, wherever somebody put it: what it begins with, and its public id, may stay
+    re.compile(r"(?P<keep>heddle_[0-9a-f]{16}_)[A-Za-z0-9_-]+"),
 )
-_HAS_A_PLACE = re.compile(r"[=:\s]").search  # each of the shapes above has one of these
+_OWN = "heddle_"
+_HAS_A_PLACE = re.compile(rf"[=:\s]|{_OWN}").search  # each of the shapes above has one of these
 _HAS_A_MARK = re.compile(  # and one of these; to look for them costs a tenth of what it costs to look for the shapes
     r"passw(?:or)?d|secret|token|delegation|authorization|cookie|hadoop\.auth|signature|negotiate|basic|bearer|://"
+    rf"|{_OWN}"
 ).search
-_IS_PLAIN = re.compile(r"[A-Za-z0-9_./-]*").fullmatch  # no shape above can match, no character needs an escape
+_IS_PLAIN = re.compile(r"[A-Za-z0-9_./-]*").fullmatch  # only the last shape above can match, nothing needs an escape
 _UNCHANGED = frozenset({int, float, bool, type(None)})
 _SHORT = {"\n": "\\n", "\r": "\\r", "\t": "\\t"}
 _HIDDEN = frozenset({"Cc", "Cf", "Zl", "Zp", "Cs"})  # control, format (bidi), line and paragraph ends, lone surrogates
@@ -61,7 +65,7 @@ def redact(value: Any, *, key: str = "", depth: int = 0) -> Any:
 def on_one_line(value: Any, *, key: str = "", depth: int = 0) -> Any:
     """The value as `redact` leaves it, with each text and each key in it as `escape` writes it."""
     kind = type(value)
-    if kind in _UNCHANGED or (kind is str and _IS_PLAIN(value)):
+    if kind in _UNCHANGED or (kind is str and _IS_PLAIN(value) and _OWN not in value):
         return REDACTED if key and value and _names_a_secret(key) else value
     if kind is dict and depth < _DEEPEST and not (key and _names_a_secret(key)):
         return {escape(str(name)): on_one_line(below, key=str(name), depth=depth + 1) for name, below in value.items()}

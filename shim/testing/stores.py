@@ -10,6 +10,7 @@ from shim.domain.leases import Lease
 from shim.domain.preemption import PreemptionAct, PreemptionStage
 from shim.errors import StoreUnavailableError, VersionConflictError
 from shim.ports.act_store import KEPT_FOR_MS, MOST_OF_ONE
+from shim.ports.api_token_store import APIToken
 from shim.ports.ask_store import ShownAsks
 from shim.ports.clock import Clock
 from shim.ports.history_store import HistoryStore
@@ -239,6 +240,56 @@ class InMemoryTokenStore:
             raise StoreUnavailableError("the store is away, as a test wants it")
 
 
+@dataclass(slots=True)
+class InMemoryAPITokenStore:
+    """Keeps API tokens in this process.
+
+    Attributes:
+        tokens: By id.
+        reads: How often `find` was asked.
+        is_away: Whether every method fails.
+    """
+
+    tokens: dict[str, APIToken] = field(default_factory=dict)
+    reads: int = 0
+    is_away: bool = False
+
+    async def insert(self, token: APIToken, *, most_of_owner: int, most: int) -> None:
+        """Keep a new token."""
+        self._check()
+        if token.id in self.tokens:
+            return
+        live = {key: each for key, each in self.tokens.items() if each.good_until_ms > token.created_at_ms}
+        if sum(each.owner == token.owner for each in live.values()) >= most_of_owner or len(live) >= most:
+            raise TooManyTokensError("there are as many API tokens as may be")
+        self.tokens = live | {token.id: token}
+
+    async def find(self, token_id: str) -> APIToken | None:
+        """The token."""
+        self._check()
+        self.reads += 1
+        return self.tokens.get(token_id)
+
+    async def of(self, owner: str | None) -> Sequence[APIToken]:
+        """Tokens, the newest first."""
+        self._check()
+        found = (each for each in self.tokens.values() if owner in (None, each.owner))
+        return sorted(found, key=lambda each: (-each.created_at_ms, each.id))
+
+    async def remove(self, token_id: str, owner: str | None) -> bool:
+        """Forget it."""
+        self._check()
+        token = self.tokens.get(token_id)
+        if token is None or owner not in (None, token.owner):
+            return False
+        del self.tokens[token_id]
+        return True
+
+    def _check(self) -> None:
+        if self.is_away:
+            raise StoreUnavailableError("the store is away, as a test wants it")
+
+
 def in_memory_stores(
     clock: Clock,
     *,
@@ -254,6 +305,7 @@ def in_memory_stores(
         spans=spans or InMemoryMultiClusterStore(),
         policies=InMemoryPolicyStore(now_s=clock.now_s),
         tokens=InMemoryTokenStore(),
+        api_tokens=InMemoryAPITokenStore(),
         acts=InMemoryActStore(),
         usage=InMemoryUsageStore(),
         asks=InMemoryAskStore(),

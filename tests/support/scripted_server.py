@@ -9,9 +9,11 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.federation.health import Health
 from shim.federation.poller import PollSchedule, SubClusterPoller
+from shim.identity.api_tokens import APITokens
 from shim.identity.service import IdentityRules, IdentityService
 from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
+from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers
 from shim.server.rest.heddle_api import HeddleAPI
@@ -21,6 +23,7 @@ from shim.server.rest.request_records import RequestResponse
 from shim.server.rest.service import RestService
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
+from shim.server.rest.tokens_api import TokensAPI
 from shim.submission.lost_time import NOTHING_LOST
 from shim.testing.federation import ScriptedFederation
 from shim.testing.runtime import a_runtime, in_memory_clusters
@@ -38,6 +41,7 @@ class ScriptedServer:
         starting: Lets start what waits for its queue's turn, if there is a policy.
         exchanges: What the server reported.
         api: Heddle's own web services.
+        api_tokens: What programs show.
     """
 
     def __init__(
@@ -74,6 +78,7 @@ class ScriptedServer:
         self.exchanges: list[RequestResponse] = []
         webs = {name: each.web[0] for name, each in runtime.clusters.descriptions.items()}
         inspection = made.inspection
+        self.api_tokens = APITokens(self.identity, clock, runtime.stores.api_tokens, runtime.random.randbytes)
         self.api = HeddleAPI(
             self.backend,
             inspection,
@@ -81,6 +86,7 @@ class ScriptedServer:
             made.tools.homes.choose,
             self.identity,
             shares=SharesAPI(made.shares.room, made.shares.policies, made.identity, made.shares.acts),
+            tokens=TokensAPI(self.api_tokens),
         )
         self.server = RestService(
             self.backend,
@@ -100,7 +106,7 @@ class ScriptedServer:
             report=self.exchanges.append,
             is_shared=not guarded,
             kept=kept or CacheLimits(),
-            callers=callers(self.identity),
+            callers=BearerCallers(self.api_tokens, callers(self.identity)),
         )
         settings, managers = PollSchedule(), made.tools.managers.values()
         self._masters = [SubClusterPoller(manager, self.view, clock, settings) for manager in managers]

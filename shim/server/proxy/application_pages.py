@@ -18,8 +18,10 @@ from html import escape
 from http import HTTPStatus
 
 from shim.domain.ids import SubClusterId
+from shim.domain.token_scopes import TokenScope
 from shim.errors import ForbiddenError, HeddleError, InvariantViolationError, UnavailableError
 from shim.federation.view_rights import ViewRights
+from shim.identity.scopes import require_scope
 from shim.identity.service import Caller, IdentityService
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.errors import JavaError
@@ -131,7 +133,7 @@ class ApplicationPages:
         refuse_other_sites(request, changes=record.is_change)
         if record.is_change:
             record.audit = "application.page"
-            self._identity.require_user(login.caller)
+            require_scope(self._identity.require_user(login.caller), TokenScope.SUBMIT)
         home = await self._home(page, login.caller)
         record.subcluster = home
         answer = await self._asked(home, _request_for(request, page, login.caller))

@@ -23,6 +23,8 @@ from shim.protocol.rest.token_strings import TokenStringError, decode_token
 from shim.server.rest.messages import Headers, Request
 
 __all__ = [
+    "OPEN_PATHS",
+    "TOKEN_HEADER",
     "BelievedCallers",
     "Callers",
     "LoginRefusedError",
@@ -33,9 +35,9 @@ __all__ = [
 ]
 
 _COOKIE = re.compile(rf'(?:^|;)\s*{re.escape(COOKIE_NAME)}=("[^"]*"|[^;]*)')
-_TOKEN_HEADER = "x-hadoop-delegation-token"  # noqa: S105 - the name of a header
+TOKEN_HEADER = "x-hadoop-delegation-token"  # noqa: S105 - the name of a header
 _NEGOTIATE = "negotiate"
-_OPEN = frozenset({"/healthz", "/ready"})
+OPEN_PATHS = frozenset({"/healthz", "/ready"})
 """For balancers and supervisors, which have no tickets; neither tells anything of applications."""
 
 
@@ -106,7 +108,7 @@ class BelievedCallers:
             do_as=claims.do_as,
             cookie=_cookie_of(request),
             address=request.peer,
-            has_token=request.header(_TOKEN_HEADER) is not None or claims.is_about_tokens,
+            has_token=request.header(TOKEN_HEADER) is not None or claims.is_about_tokens,
         )
 
     async def log_in(self, request: Request, query: Query) -> WebLogin:
@@ -159,12 +161,12 @@ class ProvenCallers:
             LoginRefusedError: What he shows is not good.
             ImpersonationError: He may not act for the user that `doAs` names.
         """
-        if request.raw_path in _OPEN:
+        if request.raw_path in OPEN_PATHS:
             return WebLogin(self._identity.anonymous)
         try:
             return WebLogin(self.at_once(request, query))
         except TicketDemandedError:
-            shown = request.header(_TOKEN_HEADER)
+            shown = request.header(TOKEN_HEADER)
             shown = query.claims.delegation if shown is None else shown
             if shown is not None:
                 return await self._by_token(shown, request, query)

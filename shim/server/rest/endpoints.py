@@ -14,6 +14,8 @@ from enum import Enum
 from functools import lru_cache
 from urllib.parse import unquote
 
+from shim.domain.token_scopes import TokenScope
+
 __all__ = [
     "BASE",
     "ENDPOINTS",
@@ -28,6 +30,7 @@ __all__ = [
 ]
 
 BASE = "/ws/v1/cluster"
+_TOKENS = "/delegation-token"
 
 
 class Way(Enum):
@@ -120,6 +123,15 @@ class Endpoint:
     def operates(self) -> bool:
         """Whether it is for the operators of a ResourceManager: labels, nodes, the scheduler's queues and logs."""
         return self.changes and (self.way is Way.SPREAD or self.key in (Key.NAMED, Key.NODE))
+
+    @property
+    def scope(self) -> TokenScope | None:
+        """What an API token must have for it; None for what none suffices for: tokens of another kind."""
+        if not self.changes:
+            return TokenScope.READ
+        if self.path.startswith(_TOKENS):
+            return None
+        return TokenScope.OPERATE if self.operates else TokenScope.SUBMIT
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "segments", tuple(part for part in self.path.split("/") if part))

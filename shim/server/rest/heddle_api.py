@@ -12,6 +12,7 @@
     GET   masters                         who lives, who owns which queue, links, inconsistencies and repairs
     GET   usage                           what applications have used: see `usage_api`
     GET   console/...                     what the console reads besides: see `console_api`
+    GET   tokens                          API tokens, and how one is made and ended: see `tokens_api`
     GET   openapi.json                    this list, for programs
 
 JSON only; names with underscores, times and ages in seconds. A FastAPI application; the server identifies the caller,
@@ -24,7 +25,7 @@ from enum import StrEnum
 from typing import Annotated, Any, Protocol
 
 import msgspec
-from fastapi import FastAPI, Path, Response
+from fastapi import Depends, FastAPI, Path, Response
 from fastapi import Request as HTTPRequest
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -33,6 +34,7 @@ import shim
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, ApplicationDocument
 from shim.domain.submissions import HomeDecision, Submission
+from shim.domain.token_scopes import TokenScope
 from shim.errors import BadRequestError, HeddleError, MalformedBodyError, NotFoundError
 from shim.federation.administration import Drainage
 from shim.federation.inspection import Inspection
@@ -57,6 +59,7 @@ from shim.server.rest.messages import Request
 from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint, as_json
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.shares_api import SharesAPI
+from shim.server.rest.tokens_api import TokensAPI
 from shim.server.rest.usage_api import UsageAPI
 
 __all__ = ["PREFIX", "Administration", "HeddleAPI"]
@@ -122,6 +125,7 @@ class HeddleAPI:
         asks: Tells where an application's containers were asked for, also before this process.
         retirement: Answers what is about sub-clusters that never come back.
         usage: Answers what applications have used.
+        tokens: Answers what is about API tokens.
         altruism: Tells what a job puts off.
     """
 
@@ -139,6 +143,7 @@ class HeddleAPI:
         asks: AskLog | None = None,
         retirement: RetirementAPI | None = None,
         usage: UsageAPI | None = None,
+        tokens: TokensAPI | None = None,
         altruism: Callable[[ApplicationId], Mapping[str, Any] | None] = lambda _: None,
     ) -> None:
         self._backend = backend
@@ -156,6 +161,7 @@ class HeddleAPI:
         self._endpoints: tuple[Endpoint, ...] = ()
         self._usage = usage
         self._console = ConsoleAPI(backend, identity)
+        self._tokens = tokens
         self._application_of_fastapi = self._built()
 
     def _built(self) -> FastAPI:
@@ -176,15 +182,19 @@ class HeddleAPI:
             Endpoint("GET", "apps", self._applications),
             Endpoint("GET", "apps/{application}", self._application),
             Endpoint("GET", "apps/{application}/why", self._why),
-            Endpoint("POST", "choose-home", self._choose_home, "home.choose"),
+            Endpoint("POST", "choose-home", self._choose_home, "home.choose", TokenScope.READ),
             Endpoint("GET", "doctor", self._doctor),
             Endpoint("GET", "masters", self._masters),
             *self._console.endpoints(),
             *(self._usage.endpoints() if self._usage else ()),
+            *(self._tokens.endpoints() if self._tokens else ()),
         )
         self._endpoints = (*endpoints, *(self._shares.endpoints() if self._shares else ()))
         for each in self._endpoints:
-            built.add_api_route(PREFIX + each.path, each.answer, methods=[each.method], name=each.path)
+            guarded = [Depends(each.guard)]
+            built.add_api_route(
+                PREFIX + each.path, each.answer, methods=[each.method], name=each.path, dependencies=guarded
+            )
         hand_errors_out(built)
         return built
 

@@ -8,6 +8,8 @@ import msgspec
 from fastapi import Depends, Path, Query, Response
 from fastapi import Request as HTTPRequest
 
+from shim.domain.token_scopes import TokenScope
+from shim.identity.scopes import require_scope
 from shim.identity.service import Caller
 
 __all__ = ["Asker", "ClusterName", "DryRun", "Endpoint", "as_json"]
@@ -38,12 +40,27 @@ class Endpoint(NamedTuple):
         path: Below the prefix; segments in braces are parameters.
         answer: The operation.
         audit: What the audit calls a change; parameters of the path may stand in it.
+        scope: What an API token must have for it, if it is not what its method says.
     """
 
     method: str
     path: str
     answer: Callable[..., Awaitable[Response]]
     audit: str = ""
+    scope: TokenScope | None = None
+
+    @property
+    def needed(self) -> TokenScope:
+        """What an API token must have for it."""
+        return self.scope or (TokenScope.READ if self.method == "GET" else TokenScope.OPERATE)
+
+    async def guard(self, request: HTTPRequest) -> None:
+        """Refuse whoever shows an API token that does not suffice; for FastAPI, which knows the endpoint by its route.
+
+        Raises:
+            TokenScopeError: If it does not.
+        """
+        require_scope(_identified(request), self.needed)
 
     def audit_name(self, method: str, path: str) -> str | None:
         """The audit's name of a request; None if it is not this endpoint's."""

@@ -3,9 +3,11 @@
 from dataclasses import replace
 
 from shim.errors import HeddleError, StoreUnavailableError, UnavailableError
+from shim.identity.api_tokens import BadAPITokenError
 from shim.identity.service import ForeignTokenError, ImpersonationError
 from shim.protocol.rest.errors import RemoteException, remote_exception_of
 from shim.server.rest.answers import AnswerWriter
+from shim.server.rest.bearer_tokens import BEARER_CHALLENGE
 from shim.server.rest.callers import LoginRefusedError, TicketDemandedError
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.request_checks import representation_of
@@ -21,7 +23,9 @@ def refused(
         error = UnavailableError(str(error))
     if isinstance(error, TicketDemandedError):
         return writer.challenge(request.raw_path, extra=extra)
-    if isinstance(error, (ImpersonationError, ForeignTokenError, LoginRefusedError)):
+    if isinstance(error, BadAPITokenError):
+        extra = (*extra, *BEARER_CHALLENGE)
+    if isinstance(error, (ImpersonationError, ForeignTokenError, LoginRefusedError, BadAPITokenError)):
         shown = RemoteException(error.http_status, error.java_class, str(error))
         return writer.forbidden(shown, extra=extra, cookie=cookie)
     answer = writer.error(remote_exception_of(error), representation_of(request), extra=extra, cookie=cookie)

@@ -13,6 +13,7 @@ from typing import Protocol
 from shim.domain.ids import SubClusterId
 from shim.errors import HeddleError, InvariantViolationError
 from shim.federation.freshness import Freshness, instant
+from shim.identity.scopes import require_scope
 from shim.identity.service import Caller, IdentityService
 from shim.ports.resource_manager import RestAnswer
 from shim.protocol.rest.errors import JavaError
@@ -246,6 +247,7 @@ class RestService:
         record.target = next(iter(match.parameters.values()), "")
         if endpoint.changes:
             self._identity.require_user(caller)
+            require_scope(caller, endpoint.scope)
         if endpoint.operates:
             self._identity.refuse_wildcard_operator(caller)
         parameters = canonical_parameters(match.parameters)

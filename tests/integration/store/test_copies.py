@@ -5,7 +5,7 @@ import shutil
 import sqlite3
 import stat
 from collections.abc import AsyncIterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import asyncpg
@@ -15,6 +15,7 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.submissions import SubmissionState
 from shim.errors import ConfigError, ConflictError, StoreUnavailableError
 from shim.identity.delegation_tokens import DelegationTokenError, DelegationTokens
+from shim.ports.api_token_store import APIToken
 from shim.store import open_state_store
 from shim.store.copies import Copied, StoreHeldError, copying_of, look
 from shim.store.schema import HEAD
@@ -111,6 +112,26 @@ async def test_a_token_that_was_cancelled_after_the_copy_stays_useless(site: Sit
             await restored.renew(token, caller="alice")
     later = await restored.issue("alice", "alice", "", is_proven=True)
     await restored.check(later.identifier)
+    await store.close()
+
+
+async def test_an_api_token_that_was_revoked_after_the_copy_stays_useless(site: Site) -> None:
+    revoked = APIToken("a" * 16, "d" * 64, "ci", "alice", frozenset(), "alice", False, 1_000, 1 << 50)  # noqa: FBT003
+    kept = replace(revoked, id="b" * 16)
+    store = await open_state_store(site.url)
+    for token in (revoked, kept):
+        await store.stores(SECRET).api_tokens.insert(token, most_of_owner=9, most=9)
+    await store.close()
+    await site.copy()
+    store = await open_state_store(site.url)
+    assert await store.stores(SECRET).api_tokens.remove(revoked.id, None)
+    await store.close()
+    await site.put_back()
+    store = await open_state_store(site.url)
+    tokens = store.stores(SECRET).api_tokens
+    assert list(await tokens.of(None)) == [], "which of them were revoked nobody knows any more"
+    await tokens.insert(kept, most_of_owner=9, most=9)
+    assert await tokens.find(kept.id) == kept
     await store.close()
 
 

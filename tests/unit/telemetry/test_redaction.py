@@ -23,15 +23,19 @@ CARRIERS = {
     "bytes": {"body": f"token={CANARY}".encode()},
     "an address with a password": {"url": f"postgresql+asyncpg://heddle:{CANARY}@db/heddle"},
     "an exception": {"error": ValueError(f"postgresql://heddle:{CANARY}@db refused")},
+    "an API token in a path": {"target": f"/x/heddle_0123456789abcdef_{CANARY.replace('.', '-')}/y"},
+    "an API token by itself": {"user": f"heddle_0123456789abcdef_{CANARY.replace('.', '-')}"},
     "a tuple in a list": {"all": [("x", f"secret={CANARY}")]},
 }
 
 
 @pytest.mark.parametrize("event", CARRIERS.values(), ids=CARRIERS)
 def test_takes_a_secret_out_of(event):
-    written = msgspec.json.encode(redact(event)).decode()
-    assert CANARY not in written
-    assert REDACTED in written
+    for way in (redact, on_one_line):
+        written = msgspec.json.encode(way(event)).decode()
+        assert CANARY not in written
+        assert "c4n4ry" not in written
+        assert REDACTED in written
 
 
 @pytest.mark.parametrize(
@@ -40,6 +44,7 @@ def test_takes_a_secret_out_of(event):
         "application_1_0001 of ada in root.prod",
         "http://rm:8088/ws/v1/cluster/apps?user=ada",
         "3 tokens",
+        "heddle_up",
         "",
         7,
         None,

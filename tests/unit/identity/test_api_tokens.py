@@ -1,0 +1,306 @@
+"""API tokens: who may create them for whom, how long they are good, and how little a made-up one costs."""
+
+import asyncio
+import itertools
+import random
+from collections import Counter
+from dataclasses import replace
+
+import pytest
+
+from shim.domain.token_scopes import TokenScope
+from shim.errors import BadRequestError, ForbiddenError, NotAuthenticatedError, NotFoundError, UnavailableError
+from shim.identity.api_tokens import APITokenLimits, APITokens, BadAPITokenError
+from shim.identity.scopes import TokenScopeError, require_scope
+from shim.identity.service import Caller, IdentityRules, IdentityService
+from shim.ports.token_store import TooManyTokensError
+from shim.testing.clock import FakeClock
+from shim.testing.stores import InMemoryAPITokenStore
+
+DAY_S = 86_400.0
+ALICE, BOB, QUEEN = Caller("alice", "alice"), Caller("bob", "bob"), Caller("queen", "queen")
+OF_A_TOKEN = Caller("alice", "alice", scopes=frozenset(TokenScope), token_id="0" * 16)
+LOOKS_LIKE_ONE = "heddle_" + "0" * 16 + "_" + "A" * 43
+
+
+class Office:
+    """A store, and Heddles that share it."""
+
+    def __init__(self, *, heddles=1, admins=("queen",), limits=None, **named):
+        self.clock, self.store = FakeClock(), InMemoryAPITokenStore()
+        identity = IdentityService(IdentityRules(admins=admins), secret=b"x" * 32, clock=self.clock)
+        self.chance = random.Random(7)  # noqa: S311 - a test repeats itself
+        self.all = [
+            APITokens(identity, self.clock, self.store, self.chance.randbytes, limits, **named) for _ in range(heddles)
+        ]
+        self.tokens = self.all[0]
+
+    async def create(self, caller=ALICE, *, name="ci", owner="", scopes=(), lifetime_s=DAY_S):
+        return await self.tokens.create(caller, name=name, owner=owner, scopes=scopes, lifetime_s=lifetime_s)
+
+
+async def test_a_token_stands_for_who_created_it_and_the_store_cannot_tell_its_text():
+    office = Office()
+    made = await office.create(scopes=[TokenScope.SUBMIT])
+    found = await office.tokens.check(made.text)
+    assert (found.owner, found.created_by, found.name) == ("alice", "alice", "ci")
+    assert found.scopes == {TokenScope.READ, TokenScope.SUBMIT}
+    secret = made.text.rpartition("_")[2]
+    assert secret not in repr(office.store.tokens)
+    assert made.text.startswith(f"heddle_{found.id}_")
+
+
+async def test_no_two_tokens_are_alike():
+    office = Office()
+    texts = {(await office.create()).text for _ in range(50)}
+    assert len(texts) == len({text.split("_")[1] for text in texts}) == 50
+
+
+@pytest.mark.parametrize("place", range(len(LOOKS_LIKE_ONE)))
+async def test_a_token_of_which_one_letter_is_another_is_none(place):
+    office = Office()
+    text = (await office.create()).text
+    for other in {"A", "b", "0", "_", "-", text[place].swapcase()} - {text[place]}:
+        with pytest.raises(BadAPITokenError):
+            await office.tokens.check(text[:place] + other + text[place + 1 :])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        str.upper,
+        str.lower,
+        str.swapcase,
+        lambda text: text[:-1],
+        lambda text: text[1:],
+        lambda text: text + "A",
+        lambda text: text + "=",
+        lambda text: f"{text} {text}",
+        lambda text: f"{text},{text}",
+        lambda text: f"{text}\n",
+        lambda text: text * 100_000,
+        lambda text: text.replace("_", "\uff3f"),
+        lambda _: "",
+        lambda _: "heddle_",
+    ],
+)
+async def test_what_is_nearly_a_token_is_none_and_the_store_is_not_asked_for_what_cannot_be_one(change):
+    office = Office(heddles=2)
+    text = change((await office.create()).text)
+    with pytest.raises(BadAPITokenError):
+        await office.all[1].check(text)
+    with pytest.raises(BadAPITokenError):
+        await office.tokens.check(text)
+    assert office.store.reads <= 1
+
+
+async def test_a_token_ends_with_its_time_to_the_millisecond():
+    office = Office(limits=APITokenLimits(seen_within_s=1e9))
+    text = (await office.create(lifetime_s=10.0)).text
+    await office.clock.advance(9.999)
+    assert (await office.tokens.check(text)).owner == "alice"
+    await office.clock.advance(0.001)
+    with pytest.raises(BadAPITokenError, match="has expired"):
+        await office.tokens.check(text)
+
+
+async def test_a_revoked_token_ends_here_at_once_and_elsewhere_within_seconds():
+    office = Office(heddles=2)
+    here, there = office.all
+    made = await office.create()
+    assert await there.check(made.text)
+    await here.revoke(ALICE, made.token.id)
+    with pytest.raises(BadAPITokenError, match="revoked"):
+        await here.check(made.text)
+    await office.clock.advance(1.999)
+    assert await there.check(made.text)
+    await office.clock.advance(0.001)
+    with pytest.raises(BadAPITokenError, match="revoked"):
+        await there.check(made.text)
+
+
+async def test_the_store_is_asked_once_however_many_ask_and_not_again_for_seconds():
+    office = Office(heddles=2)
+    text = (await office.create()).text
+    there = office.all[1]
+    assert there.known(text) is None
+    await asyncio.gather(*(there.check(text) for _ in range(50)))
+    assert there.known(text) is not None
+    for _ in range(50):
+        await there.check(text)
+    assert office.store.reads == 1
+
+
+async def test_a_made_up_token_is_looked_for_once_in_seconds():
+    office = Office()
+    for _ in range(50):
+        with pytest.raises(BadAPITokenError):
+            await office.tokens.check(LOOKS_LIKE_ONE)
+    assert office.store.reads == 1
+
+
+async def test_made_up_tokens_do_not_push_out_those_that_are_known():
+    office = Office(limits=APITokenLimits(remembered=3))
+    text = (await office.create()).text
+    for number in range(9):
+        with pytest.raises(BadAPITokenError):
+            await office.tokens.check(f"heddle_{number:016x}_" + "A" * 43)
+    reads = office.store.reads
+    assert await office.tokens.check(text)
+    assert office.store.reads == reads
+
+
+class SlowStore(InMemoryAPITokenStore):
+    """Keeps who asks waiting; implements `APITokenStore`."""
+
+    def __init__(self):
+        super().__init__()
+        self.goes_on, self.asked, self.most_at_once = asyncio.Event(), 0, 0
+
+    async def find(self, token_id):
+        self.asked += 1
+        self.most_at_once = max(self.most_at_once, self.asked)
+        await self.goes_on.wait()
+        self.asked -= 1
+        return await super().find(token_id)
+
+
+async def test_a_flood_of_made_up_tokens_takes_turns_and_those_known_pass_it():
+    office = Office(limits=APITokenLimits(unknown_at_once=2, unknown_waiting=5))
+    text = (await office.create()).text
+    slow = SlowStore()
+    slow.tokens = office.store.tokens
+    identity = IdentityService(IdentityRules(), secret=b"x" * 32, clock=office.clock)
+    tokens = APITokens(
+        identity, office.clock, slow, office.chance.randbytes, APITokenLimits(unknown_at_once=2, unknown_waiting=5)
+    )
+    slow.goes_on.set()
+    assert await tokens.check(text)
+    slow.goes_on.clear()
+    await office.clock.advance(5.0)
+    flood = [asyncio.ensure_future(tokens.check(f"heddle_{number:016x}_" + "A" * 43)) for number in range(9)]
+    mine = asyncio.ensure_future(tokens.check(text))
+    for _ in range(5):
+        await asyncio.sleep(0)
+    assert slow.asked == 3, "two that are made up, and the one that was known"
+    slow.goes_on.set()
+    assert (await mine).owner == "alice"
+    outcomes = await asyncio.gather(*flood, return_exceptions=True)
+    assert Counter(map(type, outcomes)) == {BadAPITokenError: 5, UnavailableError: 4}
+    with pytest.raises(BadAPITokenError):
+        await tokens.check(f"heddle_{99:016x}_" + "A" * 43)
+
+
+async def test_while_the_store_is_away_nobody_is_let_in_on_old_news():
+    office = Office()
+    text = (await office.create()).text
+    office.store.is_away = True
+    assert await office.tokens.check(text)
+    await office.clock.advance(2.0)
+    with pytest.raises(Exception, match="away"):
+        await office.tokens.check(text)
+
+
+async def test_administrators_create_for_others_and_users_for_themselves():
+    office = Office()
+    for_alice = await office.create(QUEEN, owner="alice@REALM")
+    assert (for_alice.token.owner, for_alice.token.created_by) == ("alice", "queen")
+    assert (await office.create(ALICE, owner="alice")).token.owner == "alice"
+    with pytest.raises(ForbiddenError, match="may not create API tokens of queen"):
+        await office.create(ALICE, owner="queen")
+
+
+@pytest.mark.parametrize(
+    "caller",
+    [
+        replace(ALICE, real_user="oozie"),
+        replace(QUEEN, real_user="oozie"),
+        OF_A_TOKEN,
+        replace(OF_A_TOKEN, user="queen", real_user="queen"),
+    ],
+)
+async def test_who_acts_for_another_and_who_shows_a_token_creates_and_revokes_none(caller):
+    office = Office()
+    made = await office.create()
+    with pytest.raises(ForbiddenError):
+        await office.create(caller)
+    if caller.scopes is not None:
+        with pytest.raises(TokenScopeError):
+            await office.tokens.revoke(caller, made.token.id)
+    assert await office.tokens.check(made.text)
+
+
+async def test_nobody_has_no_tokens():
+    office = Office()
+    nobody = Caller("dr.who", "dr.who", is_anonymous=True)
+    with pytest.raises(NotAuthenticatedError):
+        await office.create(nobody)
+    allowing = IdentityService(IdentityRules(allow_anonymous=True, admins=("*",)), secret=b"x" * 32, clock=office.clock)
+    tokens = APITokens(allowing, office.clock, office.store, office.chance.randbytes)
+    for owner in ("", "alice"):
+        with pytest.raises(ForbiddenError):
+            await tokens.create(nobody, name="x", owner=owner, scopes=(), lifetime_s=9.0)
+
+
+async def test_that_everybody_operates_heddle_makes_nobody_another_user():
+    office = Office(admins=("*",))
+    with pytest.raises(ForbiddenError, match="by name"):
+        await office.create(ALICE, owner="bob")
+
+
+async def test_lists_and_revocations_are_the_owners_and_the_administrators():
+    office = Office()
+    mine, his = await office.create(ALICE), await office.create(BOB)
+    assert [each.id for each in await office.tokens.of(ALICE, "alice")] == [mine.token.id]
+    assert {each.id for each in await office.tokens.of(QUEEN, None)} == {mine.token.id, his.token.id}
+    for owner in ("bob", None):
+        with pytest.raises(ForbiddenError):
+            await office.tokens.of(ALICE, owner)
+    for wrong in (his.token.id, "0" * 16, "", "../x", his.text):
+        with pytest.raises(NotFoundError):
+            await office.tokens.revoke(ALICE, wrong)
+    assert await office.tokens.check(his.text)
+    await office.tokens.revoke(QUEEN, his.token.id)
+    with pytest.raises(BadAPITokenError):
+        await office.tokens.check(his.text)
+
+
+@pytest.mark.parametrize("name", ["", " x", "a" * 101, "a\nb", "a;b", "é", "<b>"])
+async def test_names_are_plain(name):
+    with pytest.raises(BadRequestError):
+        await Office().create(name=name)
+
+
+@pytest.mark.parametrize("lifetime_s", [0.0, -1.0, 366 * DAY_S + 1, float("inf"), float("nan")])
+async def test_lives_are_bounded(lifetime_s):
+    with pytest.raises(BadRequestError):
+        await Office().create(lifetime_s=lifetime_s)
+
+
+async def test_the_number_of_an_owner_is_bounded():
+    office = Office(limits=APITokenLimits(of_owner=2))
+    for _ in range(2):
+        await office.create()
+    with pytest.raises(TooManyTokensError):
+        await office.create()
+    assert await office.create(BOB)
+
+
+async def test_where_tickets_are_asked_for_a_token_counts_that_one_stands_behind():
+    office = Office(needs_ticket=True)
+    believed = await office.create(ALICE)
+    with pytest.raises(BadAPITokenError, match="without a Kerberos ticket"):
+        await office.tokens.check(believed.text)
+    proven = await office.create(replace(ALICE, has_ticket=True))
+    assert await office.tokens.check(proven.text)
+
+
+@pytest.mark.parametrize(("has", "wants"), [*itertools.product(TokenScope, [*TokenScope, None])])
+def test_a_scope_lets_do_itself_and_every_token_reads(has, wants):
+    caller = Caller("alice", "alice", scopes=frozenset({has}), token_id="1")  # noqa: S106 - an id
+    if wants in (has, TokenScope.READ):
+        require_scope(caller, wants)
+    else:
+        with pytest.raises(TokenScopeError):
+            require_scope(caller, wants)
+    require_scope(ALICE, wants)
