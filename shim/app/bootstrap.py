@@ -233,7 +233,7 @@ class Heddle:
         await self._open_admin_server(use_cases, AdminObserver(metrics, audit, request_prefix=f"a{started}"), stack)
 
     def _api_tokens(self, use_cases: UseCases) -> APITokens:
-        """What recognizes programs; where callers show tickets, tokens count that one stands behind."""
+        """API tokens; where callers show tickets, those count that a ticket stands behind."""
         runtime = use_cases.runtime
         return APITokens(
             use_cases.identity,

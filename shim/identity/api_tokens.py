@@ -47,7 +47,7 @@ class BadAPITokenError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class APITokenLimits:
-    """How long tokens are good, and how many there may be.
+    """Lives and numbers of tokens.
 
     Attributes:
         longest_s: Longest life of one.
@@ -82,7 +82,7 @@ class NewAPIToken:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the store told of an id, and when by the monotonic clock."""
+    """The store's word on an id, and when it was heard by the monotonic clock."""
 
     token: APIToken | None
     at_s: float
@@ -236,7 +236,7 @@ class APITokens:
         return owner
 
     def _remembered(self, id_: str) -> _Seen | None:
-        """What is remembered of an id, if it is young enough."""
+        """The store's last word on an id, if it is young enough."""
         seen = self._known.get(id_) or self._unknown.get(id_)
         is_fresh = seen is not None and self._clock.monotonic_s() - seen.at_s < self._limits.seen_within_s
         return seen if is_fresh else None

@@ -1,4 +1,4 @@
-"""What a caller's API token lets it do; other callers may do all that their users may."""
+"""Limits of a caller who shows an API token; other callers may do all that their users may."""
 
 from shim.domain.token_scopes import TokenScope
 from shim.errors import ForbiddenError

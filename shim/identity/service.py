@@ -211,7 +211,7 @@ class IdentityService:
         return caller.user in self._rules.admins and self._acts_by_name(caller)
 
     def is_named_admin(self, caller: Caller) -> bool:
-        """Whether the caller itself, not everybody, may operate Heddle: what makes one somebody else needs that."""
+        """True if the caller by name, not as everybody, may operate Heddle: to make one somebody else needs that."""
         return not caller.is_anonymous and caller.user == caller.real_user and caller.user in self._rules.admins
 
     def refuse_wildcard_operator(self, caller: Caller) -> Caller:

@@ -1,4 +1,4 @@
-"""Where API tokens are kept: all but the secret, of which there is a digest alone."""
+"""The store of API tokens: all but the secret, of which there is a digest alone."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

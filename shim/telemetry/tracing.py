@@ -14,6 +14,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from shim.errors import ConfigError
+from shim.telemetry.redaction import redact
 
 __all__ = ["Kind", "Span", "open_tracing", "span", "trace_with"]
 
@@ -154,11 +155,11 @@ class _Exported(Span):
         if name:
             self._span.update_name(name)
         if failed:
-            self._span.set_status(self._error, failed[:_LONGEST])
+            self._span.set_status(self._error, str(redact(failed))[:_LONGEST])
         for key, value in attributes.items():
             if value not in ("", None):
                 self._span.set_attribute(key, _shown(value))
 
 
 def _shown(value: object) -> bool | int | float | str:
-    return value if isinstance(value, bool | int | float) else str(value)[:_LONGEST]
+    return value if isinstance(value, bool | int | float) else str(redact(str(value)))[:_LONGEST]

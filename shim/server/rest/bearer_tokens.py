@@ -90,7 +90,7 @@ def _shown(request: Request) -> str | None:
 
 
 def _claims(line: str) -> bool:
-    """Whether a value of `Authorization` is meant as a token, rightly written or not."""
+    """True for a value of `Authorization` that is meant as a token, rightly written or not."""
     lowered = line.lower()
     return lowered.startswith(_BEARER) or API_TOKEN_MARK in lowered
 

@@ -126,7 +126,7 @@ class Endpoint:
 
     @property
     def scope(self) -> TokenScope | None:
-        """What an API token must have for it; None for what none suffices for: tokens of another kind."""
+        """The scope that an API token needs for it; None where none suffices: for tokens of another kind."""
         if not self.changes:
             return TokenScope.READ
         if self.path.startswith(_TOKENS):

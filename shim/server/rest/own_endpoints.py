@@ -51,7 +51,7 @@ class Endpoint(NamedTuple):
 
     @property
     def needed(self) -> TokenScope:
-        """What an API token must have for it."""
+        """The scope that an API token needs for it."""
         return self.scope or (TokenScope.READ if self.method == "GET" else TokenScope.OPERATE)
 
     async def guard(self, request: HTTPRequest) -> None:

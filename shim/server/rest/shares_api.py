@@ -27,6 +27,7 @@ from shim.concurrency.single_flight import SingleFlight
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
+from shim.domain.token_scopes import TokenScope
 from shim.errors import MalformedBodyError
 from shim.identity.service import Caller, IdentityService
 from shim.ports.policy_store import PolicyVersion
@@ -68,11 +69,11 @@ class SharesAPI:
         """Method, path and operation of each."""
         return (
             Endpoint("GET", "shares", self.shares),
-            Endpoint("POST", "shares/whatif", self.what_if, "shares.whatif"),
+            Endpoint("POST", "shares/whatif", self.what_if, "shares.whatif", TokenScope.READ),
             Endpoint("GET", "policy", self.policy),
             Endpoint("GET", "policy/history", self.history),
             Endpoint("GET", "policy/versions/{version}", self.version),
-            Endpoint("POST", "policy/validate", self.validate, "policy.validate"),
+            Endpoint("POST", "policy/validate", self.validate, "policy.validate", TokenScope.READ),
             Endpoint("POST", "policy", self.apply, "policy.apply"),
             Endpoint("POST", "policy/rollback/{version}", self.roll_back, "policy.rollback"),
             Endpoint("POST", "policy/release", self.release, "policy.release"),

@@ -27,10 +27,10 @@ _DEFAULT_LIFETIME_S = 30 * 86_400.0
 
 
 class _Wanted(msgspec.Struct, forbid_unknown_fields=True):
-    """What a new token is to be."""
+    """A new token, as it is asked for."""
 
     name: str
-    scopes: list[TokenScope] = []
+    scopes: tuple[TokenScope, ...] = ()
     user: str = ""
     lifetime_s: float = _DEFAULT_LIFETIME_S
 

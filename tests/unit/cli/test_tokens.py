@@ -92,8 +92,8 @@ def test_verbs_show_a_token_and_no_name(asked, tmp_path):
     file = tmp_path / "token"
     file.write_text(f"{TEXT}\n")
     file.chmod(0o600)
-    for environment in ({"HEDDLE_TOKEN": TEXT}, {"HEDDLE_TOKEN_FILE": str(file)}):
-        run("list", **environment)
+    run("list", HEDDLE_TOKEN=TEXT)
+    run("list", HEDDLE_TOKEN_FILE=str(file))
     for request in asked:
         assert request.headers["Authorization"] == f"Bearer {TEXT}"
         assert not request.url.params
