@@ -21,11 +21,12 @@ from shim.config.sections import PollConfig, SubClusterConfig
 from shim.domain.ids import SubClusterId
 from shim.errors import ConfigError
 from shim.federation.inspection import SubClusterDescription
+from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 
 __all__ = ["SubCluster", "connect", "resolve"]
 
-_MOST_OF_A_NODE = 4 * 1024 * 1024  # bytes; a `/conf` has a few hundred KiB
+_MOST_OF_A_NODE = 4 * 1024 * 1024  # bytes; a `/conf` has a few hundred KiB, a tail of logs at most 1 MiB
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +48,14 @@ class SubCluster:
         """Its ResourceManager, which is shown tickets if it asks for them; nothing is opened yet."""
         return RestResourceManager(self.id, self.description.web, self.settings, tickets=login)
 
-    async def read_node_settings(self, web_address: str) -> bytes:
-        """The body of `/conf` of one of its NodeManagers.
-
-        Raises:
-            ResourceManagerError: If the node does not answer, or tells an address that is not one of its cluster.
-        """
+    async def ask_node(self, web_address: str, request: RestRequest) -> RestAnswer:
+        """Ask one of its NodeManagers; see `shim.ports.AskNode`. No node takes Heddle's word for another (`doAs`)."""
         manager = urlsplit(self.description.web[0])
         url = await node_url(self.id, web_address, scheme=manager.scheme, manager_host=manager.hostname or "")
-        node = RestResourceManager(self.id, [url], replace(self.settings, max_answer_bytes=_MOST_OF_A_NODE))
+        settings = replace(self.settings, max_answer_bytes=_MOST_OF_A_NODE, is_proxy=False)
+        node = RestResourceManager(self.id, [url], settings)
         try:
-            return (await node.query("/conf")).body
+            return await node.forward(request)
         finally:
             await node.close()
 
@@ -150,7 +148,7 @@ def connect(config: Config, login: KerberosLogin | None = None) -> Clusters:
         descriptions={each.id: each.description for each in subclusters},
         guarded=frozenset(each.id for each in subclusters if each.is_guarded),
         own_users=_own_users(config, subclusters),
-        read_node_settings={each.id: each.read_node_settings for each in subclusters},
+        ask_node={each.id: each.ask_node for each in subclusters},
     )
 
 

@@ -28,6 +28,7 @@ from shim.server.rest.callers import BelievedCallers, Callers, ProvenCallers
 from shim.server.rest.forwarding import at_port, public_url
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.host_names import HostNames
+from shim.server.rest.logs_api import LogsAPI
 from shim.server.rest.messages import Request
 from shim.server.rest.observer import RequestObserver
 from shim.server.rest.operations import Operations
@@ -153,6 +154,7 @@ def _service(
         retirement=RetirementAPI(use_cases.retirement, use_cases.identity),
         usage=UsageAPI(use_cases.usage_reports, use_cases.identity),
         tokens=TokensAPI(logins.api_tokens),
+        logs=LogsAPI(use_cases.logs, use_cases.identity),
         altruism=use_cases.altruism.shown,
         shares=SharesAPI(
             use_cases.shares.room,

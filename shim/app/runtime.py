@@ -5,7 +5,7 @@ doubles and models. `shim.app.use_cases.assemble` then puts the same use cases o
 spawned on the running event loop, and whoever wants time to stand still brings a loop that does.
 """
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from shim.config.loader import Config
@@ -17,6 +17,7 @@ from shim.federation.inspection import SubClusterDescription
 from shim.federation.poller import PollListener, PollSchedule
 from shim.federation.polling import PollSettings
 from shim.ports.clock import Clock
+from shim.ports.node_managers import AskNode
 from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
@@ -40,7 +41,7 @@ class Clusters:
         descriptions: What the configuration says of each.
         guarded: Those whose answers depend on who asks (`yarn.acl.enable`).
         own_users: As whom Heddle speaks to those that believe its `doAs`.
-        read_node_settings: The body of `/conf` of a NodeManager, by its `host:port`.
+        ask_node: Web services of NodeManagers.
     """
 
     managers: Mapping[SubClusterId, ResourceManager]
@@ -50,7 +51,7 @@ class Clusters:
     descriptions: Mapping[SubClusterId, SubClusterDescription] = field(default_factory=dict)
     guarded: frozenset[SubClusterId] = frozenset()
     own_users: frozenset[str] = frozenset()
-    read_node_settings: Mapping[SubClusterId, Callable[[str], Awaitable[bytes]]] = field(default_factory=dict)
+    ask_node: Mapping[SubClusterId, AskNode] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -10,6 +10,7 @@ from shim.app.peers import GlobalMaster
 from shim.app.queues import SharesOfQueues, open_shares
 from shim.app.runtime import Runtime, heartbeat_settings
 from shim.app.tls import tls_facts
+from shim.calls.container_logs import ContainerLogs
 from shim.calls.control import ControlService
 from shim.config.loader import Config, is_loopback
 from shim.domain.ids import SubClusterId
@@ -117,6 +118,7 @@ class UseCases:
     lost_time: LostTime
     usage: UsageKeeping
     usage_reports: UsageReports
+    logs: ContainerLogs
 
 
 def assemble(
@@ -160,9 +162,10 @@ def assemble(
     usage = UsageKeeping(view, view.accounts, UsageForm(), stores.usage, clock, _decider(global_master))
     for listener in (lives, usage):
         pollers.listen(listener)
+    backend = _backend(runtime, managers, reading, applications, submissions, repair, shares.room, global_master)
     return UseCases(
         runtime=runtime,
-        backend=_backend(runtime, managers, reading, applications, submissions, repair, shares.room, global_master),
+        backend=backend,
         administration=administration,
         inspection=_inspection(runtime, managers, administration, shares),
         identity=identity,
@@ -195,6 +198,7 @@ def assemble(
         lost_time=lost_time,
         usage=usage,
         usage_reports=UsageReports(stores.usage, clock, identity.is_admin),
+        logs=ContainerLogs(backend.routing, managers, runtime.clusters.ask_node, applications, identity),
     )
 
 
@@ -318,7 +322,7 @@ def _inspection(
         admissions=administration.current,
         store=runtime.stores.state,
         clock=runtime.clock,
-        read_node_settings=runtime.clusters.read_node_settings,
+        ask_node=runtime.clusters.ask_node,
         settings=InspectionSettings(
             tuple(wildcards),
             allows_anonymous=security.allow_anonymous,

@@ -4,7 +4,7 @@ from typing import Annotated, Any
 
 import typer
 
-from shim.cli.front import EXIT_CODES, Server, User, fail, front
+from shim.cli.front import EXIT_CODES, ExitCode, Front, FrontError, Server, User, fail, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.domain import ApplicationId, MalformedIdError, YarnApplicationState
@@ -138,6 +138,54 @@ def kill(id_: Id, *, dry_run: DryRun = False, server: Server = DEFAULT_SERVER, u
             return
         heddle.put(f"/ws/v1/cluster/apps/{id_}/state", {"state": "KILLED"})
         say(f"killing {where}")
+
+
+@app.command(epilog=EXIT_CODES)
+def logs(
+    id_: Annotated[str, typer.Argument(help="application_<timestamp>_<number>, or container_...", metavar="ID")],
+    *,
+    file: Annotated[str, typer.Option(help="Only this file, such as stdout, stderr, syslog; all without it")] = "",
+    tail: Annotated[int, typer.Option(min=1, max=1024 * 1024, help="So many bytes of the end of each file")] = 4096,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
+    """Print what containers of a running application have printed, on whichever cluster they run.
+
+    For the application's user and for operators. What has ended is read by `yarn logs`, once it is aggregated.
+    """
+    with front(server, user) as heddle:
+        if id_.startswith("container_"):
+            _print_logs(heddle, id_, file, tail)
+            return
+        for container in _containers(heddle, _application_id(id_)):
+            try:
+                _print_logs(heddle, container, file, tail)
+            except FrontError as exc:  # one that begins or ends this moment; the others have logs all the same
+                if exc.code is not ExitCode.NOT_FOUND:
+                    raise
+                say(f"== {container}: {exc}")
+
+
+def _print_logs(heddle: Front, container: str, file: str, tail: int) -> None:
+    told = heddle.get(f"/heddle/v1/containers/{container}/logs")
+    say(f"== {container} on {told['node']} of {told['cluster']}")
+    for name in (each["file"] for each in told["files"] if file in ("", each["file"])):
+        text = heddle.get(f"/heddle/v1/containers/{container}/logs/{name}", tail=str(tail))["text"]
+        say(f"-- {name}")
+        say(text)
+
+
+def _containers(heddle: Front, application: str) -> list[str]:
+    """Containers of an application's newest attempt."""
+    path = f"/ws/v1/cluster/apps/{application}/appattempts"
+    attempts = (heddle.get(path)["appAttempts"] or {}).get("appAttempt", [])
+    newest = max((str(each["appAttemptId"]) for each in attempts), default="")
+    if not newest:
+        fail(f"{application} has no attempt yet: nothing has printed anything")
+    listed: list[dict[str, Any]] = (heddle.get(f"{path}/{newest}/containers") or {}).get("container", [])
+    if not listed:
+        fail(f"{application} has no container that runs: `yarn logs -applicationId {application}` reads what ended")
+    return [str(each["containerId"]) for each in listed]
 
 
 @app.command(epilog=EXIT_CODES)

@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -25,7 +25,8 @@ from shim.federation.doctor import (
 )
 from shim.federation.rm_questions import ask_part
 from shim.ports.clock import Clock
-from shim.ports.resource_manager import ResourceManager
+from shim.ports.node_managers import AskNode
+from shim.ports.resource_manager import ResourceManager, RestRequest
 from shim.ports.state_store import StateStore
 
 __all__ = [
@@ -39,6 +40,7 @@ __all__ = [
 ]
 
 _WHO = "/ws/v1/cluster/userinfo"
+_CONF = RestRequest("GET", "/conf", headers=(("Accept", "application/json"),))
 _LONGEST_NAME = 256  # characters of a user name that are told
 _OK = 200
 _WORDS = {Admission.CORDONED: "CORDONED", Admission.DRAINING: "DRAINING"}
@@ -139,7 +141,7 @@ class Inspection:
     Attributes:
         admissions: Operators' words as last read from the store; a sub-cluster that is not in here is OPEN.
         unfenced: Reach what is retired, too: whether it is back.
-        read_node_settings: For each sub-cluster: fetches `/conf` of one of its NodeManagers, by its `host:port`.
+        ask_node: Web services of each sub-cluster's NodeManagers.
     """
 
     view: FederationView
@@ -148,7 +150,7 @@ class Inspection:
     admissions: Mapping[SubClusterId, Admission]
     store: StateStore
     clock: Clock
-    read_node_settings: Mapping[SubClusterId, Callable[[str], Awaitable[bytes]]]
+    ask_node: Mapping[SubClusterId, AskNode]
     settings: InspectionSettings = field(default_factory=InspectionSettings)
     unfenced: Mapping[SubClusterId, ResourceManager] = field(default_factory=dict)
 
@@ -286,7 +288,7 @@ class Inspection:
         if not address:
             return None
         try:
-            return _decode_settings(await self.read_node_settings[subcluster](address))
+            return _decode_settings((await self.ask_node[subcluster](address, _CONF)).body)
         except HeddleError:
             return None
 

@@ -9,7 +9,7 @@ from shim.domain.ids import SubClusterId
 from shim.errors import NeverReachedError, UnavailableError
 from shim.federation.inspection import SubClusterDescription
 from shim.ports.clock import Clock
-from shim.ports.resource_manager import ResourceManager
+from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
 from shim.ports.scheduler_login import SchedulerLogin, SchedulerLogins
 from shim.store.stores import Stores
 from shim.submission.crash_points import CrashPoints, nothing_happens
@@ -52,7 +52,7 @@ def in_memory_clusters(
         logins=logins or NoSchedulers(),
         descriptions={name: SubClusterDescription((f"http://rm.{name}:8088",)) for name in managers},
         guarded=guarded,
-        read_node_settings=dict.fromkeys(managers, _no_node_settings),
+        ask_node=dict.fromkeys(managers, _no_node),
     )
 
 
@@ -92,5 +92,5 @@ def a_runtime(
     )
 
 
-async def _no_node_settings(address: str) -> bytes:
-    raise UnavailableError(f"{address} does not answer")
+async def _no_node(address: str, request: RestRequest) -> RestAnswer:
+    raise UnavailableError(f"{address} does not answer {request.path}")

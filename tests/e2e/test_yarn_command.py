@@ -1,11 +1,14 @@
 """The `yarn` command's subcommands, unmodified, on an application that runs for the whole module."""
 
 import re
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+from typer.testing import CliRunner
 
+from shim.cli.main import app
 from tests.support.stock_client import StockClient
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
@@ -59,6 +62,27 @@ def test_applications_are_listed_by_their_type_and_owner(client, running):
 
     (line,) = [line for line in printed.splitlines() if line.startswith(running.application)]
     assert {"sleeps", _OWNER, "RUNNING"} <= set(line.split())
+
+
+def test_logs_of_a_running_container_are_printed_by_heddle(heddle, running):
+    arguments = [
+        "app",
+        "logs",
+        running.application,
+        "--server",
+        heddle.url,
+        "--user",
+        _OWNER,
+        "--file",
+        "prelaunch.out",
+    ]
+    for _ in range(60):  # a container runs for its ResourceManager before its node has begun it
+        done = CliRunner().invoke(app, arguments)
+        assert done.exit_code == 0, done.output
+        if f"== {running.container} on 127.0." in done.output and done.output.count("Launching container") > 1:
+            return
+        time.sleep(0.5)
+    raise AssertionError(done.output)
 
 
 def test_an_attempt_is_shown(client, running):

@@ -1,7 +1,8 @@
 """The whole REST server over scripted ResourceManagers and a held clock: no socket, no process."""
 
 import json
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from shim.app.use_cases import Overrides, assemble
@@ -12,11 +13,13 @@ from shim.federation.poller import PollSchedule, SubClusterPoller
 from shim.identity.api_tokens import APITokens
 from shim.identity.service import IdentityRules, IdentityService
 from shim.ports.clock import Clock
+from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager
 from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers
 from shim.server.rest.heddle_api import HeddleAPI
+from shim.server.rest.logs_api import LogsAPI
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
 from shim.server.rest.request_records import RequestResponse
@@ -56,15 +59,17 @@ class ScriptedServer:
         groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
         callers: Callable[[IdentityService], Callers] = BelievedCallers,
         pages: Callable[[Request], str] = lambda _: "",
+        nodes: Mapping[SubClusterId, AskNode] | None = None,
         observe: Callable[[ResourceManager, Clock], ResourceManager] = lambda manager, _: manager,
     ) -> None:
         self.federation = ScriptedFederation(names)
         clock, spans = self.federation.clock, self.federation.spans
+        clusters = in_memory_clusters(
+            {name: observe(each, clock) for name, each in self.federation.managers.items()},
+            guarded=frozenset(map(SubClusterId, guarded)),
+        )
         runtime = a_runtime(
-            in_memory_clusters(
-                {name: observe(each, clock) for name, each in self.federation.managers.items()},
-                guarded=frozenset(map(SubClusterId, guarded)),
-            ),
+            replace(clusters, ask_node={**clusters.ask_node, **(nodes or {})}),
             clock,
             stores=self.federation.stores,
             config=f"[server]\nstaleness_s = {staleness_s}\nanswer_within_s = 2.2222\n",
@@ -85,6 +90,7 @@ class ScriptedServer:
             self.administration,
             made.tools.homes.choose,
             self.identity,
+            logs=LogsAPI(made.logs, self.identity),
             shares=SharesAPI(made.shares.room, made.shares.policies, made.identity, made.shares.acts),
             tokens=TokensAPI(self.api_tokens),
         )

@@ -13,6 +13,7 @@
     GET   usage                           what applications have used: see `usage_api`
     GET   console/...                     what the console reads besides: see `console_api`
     GET   tokens                          API tokens, and how one is made and ended: see `tokens_api`
+    GET   containers/...                  logs of containers: see `logs_api`
     GET   openapi.json                    this list, for programs
 
 JSON only; names with underscores, times and ages in seconds. A FastAPI application; the server identifies the caller,
@@ -54,6 +55,7 @@ from shim.server.rest.backend import Backend
 from shim.server.rest.console_api import ConsoleAPI
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.inspection_shown import shown_cluster, shown_decision, shown_drainage, shown_queue, shown_waited
+from shim.server.rest.logs_api import LogsAPI
 from shim.server.rest.masters_shown import shown_masters
 from shim.server.rest.messages import Request
 from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint, as_json
@@ -126,6 +128,7 @@ class HeddleAPI:
         retirement: Answers what is about sub-clusters that never come back.
         usage: Answers what applications have used.
         tokens: Answers what is about API tokens.
+        logs: Answers what containers have printed.
         altruism: Tells what a job puts off.
     """
 
@@ -144,6 +147,7 @@ class HeddleAPI:
         retirement: RetirementAPI | None = None,
         usage: UsageAPI | None = None,
         tokens: TokensAPI | None = None,
+        logs: LogsAPI | None = None,
         altruism: Callable[[ApplicationId], Mapping[str, Any] | None] = lambda _: None,
     ) -> None:
         self._backend = backend
@@ -160,6 +164,7 @@ class HeddleAPI:
         self._retirement = retirement
         self._endpoints: tuple[Endpoint, ...] = ()
         self._usage = usage
+        self._logs = logs
         self._console = ConsoleAPI(backend, identity)
         self._tokens = tokens
         self._application_of_fastapi = self._built()
@@ -188,6 +193,7 @@ class HeddleAPI:
             *self._console.endpoints(),
             *(self._usage.endpoints() if self._usage else ()),
             *(self._tokens.endpoints() if self._tokens else ()),
+            *(self._logs.endpoints() if self._logs else ()),
         )
         self._endpoints = (*endpoints, *(self._shares.endpoints() if self._shares else ()))
         for each in self._endpoints:

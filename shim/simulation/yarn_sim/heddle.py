@@ -30,6 +30,7 @@ from shim.errors import (
 from shim.federation.inspection import SubClusterDescription
 from shim.multicluster.attempts import Attempts
 from shim.ports.clock import Clock
+from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
 from shim.protocol.hrpc import JavaClass
 from shim.protocol.rest.submission_context import decode_submission
@@ -144,7 +145,7 @@ class ModelledHeddle:
                 logins=NetworkedLogins(clusters, network, gate),
                 rpcs={name: NetworkedRPC(each.client, network, gate) for name, each in clusters.items()},
                 descriptions={name: SubClusterDescription((f"http://rm.{name}:8088",)) for name in clusters},
-                read_node_settings=dict.fromkeys(clusters, _no_node_settings),
+                ask_node=dict.fromkeys(clusters, _no_node),
             ),
             stores=gated_stores(world.stores, gate, world.faults),
             view=new_view(world.config),
@@ -318,8 +319,8 @@ class _Refused:
         return RPCAnswer(b"", RPCRefusal(JavaClass.INVALID_TOKEN, told))
 
 
-async def _no_node_settings(address: str) -> bytes:
-    raise UnavailableError(f"{address} does not answer")
+async def _no_node(address: str, request: RestRequest) -> RestAnswer:
+    raise UnavailableError(f"{address} does not answer {request.path}")
 
 
 def _context(application_id: ApplicationId, job: ModelledJob) -> bytes:

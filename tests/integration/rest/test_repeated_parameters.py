@@ -89,7 +89,8 @@ async def test_every_parameter_of_every_own_endpoint_is_read_so(server: Scripted
     rows = list(single_valued(server.api))
     assert ("POST", f"{OWN}/clusters/{{cluster}}/{{verb}}", "dryRun") in rows
     for method, path, name in rows:
-        target = path.format(cluster="east", verb="cordon", application="x", version="1")
+        named = {"cluster": "east", "verb": "cordon", "application": "x", "version": "1", "container": "x", "file": "x"}
+        target = path.format_map(named)
         once = await server.ask(method, f"{target}?user.name=queen&{name}=true")
         twice = await server.ask(method, f"{target}?user.name=queen&{name}=true&{name}=%00{'z' * 500}")
         assert (once.status, once.body) == (twice.status, twice.body), (method, path, name)
