@@ -76,11 +76,12 @@ class SharesOfQueues:
         """The policy that holds."""
         return self.policies.current
 
-    def preemption(self, service: MultiClusterService) -> PreemptionService:
+    def preemption(self, service: MultiClusterService, altruism: AltruismService) -> PreemptionService:
         """Who holds asks back and asks containers back.
 
         Args:
             service: Knows the attempts whose calls are read.
+            altruism: Knows which containers were lent: they go first.
         """
         shares, poll = self._runtime.config.shares, self._runtime.config.poll
         return PreemptionService(
@@ -91,6 +92,7 @@ class SharesOfQueues:
                 log=self.acts,
                 clock=self._runtime.clock,
                 interval_s=shares.interval_s,
+                lent=altruism.lent,
             ),
             lambda: service.spans,
             PreemptionSettings(

@@ -158,6 +158,7 @@ def assemble(
     matching = _matching(runtime, following, pollers, shares)
     identity = _identity(runtime, overrides.rules)
     spans = open_spans(runtime, managers, administration.current, matching, shares.policy)
+    altruism = shares.altruism(spans.service)
     lives = ApplicationLives()
     usage = UsageKeeping(view, view.accounts, UsageForm(), stores.usage, clock, _decider(global_master))
     for listener in (lives, usage):
@@ -188,8 +189,8 @@ def assemble(
         masters=None if global_master is None else global_master.overview,
         shares=shares,
         starting=shares.starting(submissions, _decider(global_master)),
-        preemption=shares.preemption(spans.service),
-        altruism=shares.altruism(spans.service),
+        preemption=shares.preemption(spans.service, altruism),
+        altruism=altruism,
         job_plans=shares.job_plans(spans.service),
         job_counts=shares.job_counts(spans.service),
         matching=matching,

@@ -82,6 +82,7 @@ class HeldContainer:
         since_s: When it was first seen; seconds since the epoch.
         is_given: Whether its ApplicationMaster has been told of it.
         is_home: Whether its ApplicationMaster runs in the same sub-cluster: elsewhere it has no container of its own.
+        is_lent: Whether its job was granted it out of what another job put off: such are taken first.
     """
 
     id: ContainerId
@@ -92,6 +93,7 @@ class HeldContainer:
     since_s: float
     is_given: bool = True
     is_home: bool = True
+    is_lent: bool = False
 
     @property
     def is_master(self) -> bool:

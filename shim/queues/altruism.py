@@ -14,7 +14,7 @@ import structlog
 
 from altruism import LeftoverOrder
 from shim.concurrency.off_loop import OffLoop
-from shim.domain.ids import ApplicationAttemptId, ApplicationId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.job_graphs import StagesOfJob
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
@@ -27,6 +27,7 @@ from shim.ports.random_source import RandomSource
 from shim.queues.admission import AdmissionQueue
 from shim.queues.altruism_account import AltruismAccount, shown_account
 from shim.queues.core.job_watch import JobWatch, StageContainer
+from shim.queues.core.lent import LentContainers, QueueJobHeld
 from shim.queues.core.yielding import QueueJob, QueueYields, Yield, YieldRules
 from shim.scheduling.global_master.recurring_jobs import recurring_key
 
@@ -106,6 +107,7 @@ class AltruismService:
         self._spans = spans
         self._watch = JobWatch()
         self._queues: dict[str, QueueYields] = {}
+        self._lent: dict[str, LentContainers] = {}
         self._holding: set[ApplicationAttemptId] = set()
         self._accounts: OrderedDict[ApplicationId, AltruismAccount] = OrderedDict()
         self._looked_s: float | None = None
@@ -137,6 +139,7 @@ class AltruismService:
         self._watch.keep(spans.keys())
         self._holding &= spans.keys()
         self._queues = {path: self._queues.get(path) or QueueYields() for path in altruistic}
+        self._lent = {path: self._lent.get(path) or LentContainers() for path in altruistic}
         step_s = min(_MOST_STEP_S, now_s - self._looked_s) if self._looked_s is not None else 0.0
         self._looked_s = now_s
         is_old, looked = bool(world.view.late(now_s)), _Looked(now_s, step_s)
@@ -163,6 +166,9 @@ class AltruismService:
             for job in jobs:
                 span = looked.spans[job.attempt]
                 self._carry_out(span, looked.queues[path], yields[job.attempt], looked.step_s)
+            is_shadow = looked.queues[path].altruism_shadow
+            held = [_held(looked.spans[job.attempt], yields[job.attempt], is_shadow=is_shadow) for job in jobs]
+            self._lent[path].look(held, looked.totals[path], looked.at_s)
 
     def _job_of(self, span: AltruisticAttempt, queue: FederatedQueue, now_s: float) -> QueueJob:
         attempt, holdings = span.attempt, span.holdings
@@ -225,6 +231,10 @@ class AltruismService:
             self._holding.discard(attempt.id)
             span.tell(HeldBack({}))
 
+    def lent(self) -> Mapping[ContainerId, float]:
+        """Give the containers that jobs were lent, and when each was granted; seconds since the epoch."""
+        return {container: since_s for marks in self._lent.values() for container, since_s in marks.since_s.items()}
+
     # ------------------------------------------------------------------ for people
 
     def totals(self) -> Mapping[str, tuple[float, float]]:
@@ -240,4 +250,15 @@ class AltruismService:
         account = self._accounts.get(application)
         if account is None:
             return None
-        return shown_account(account)
+        lent = {id_: since_s for id_, since_s in self.lent().items() if id_.attempt.application == application}
+        return shown_account(account, lent)
+
+
+def _held(span: AltruisticAttempt, found: Yield, *, is_shadow: bool) -> QueueJobHeld:
+    home = span.attempt.home_subcluster
+    containers = [
+        (each.id, each.grant.resource)
+        for each in span.holdings.held
+        if each.grant is not None and not (each.id.is_first and each.subcluster == home)
+    ]
+    return QueueJobHeld(span.attempt.id, containers, found.share, 0.0 if is_shadow else found.given)

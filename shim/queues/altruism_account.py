@@ -1,8 +1,10 @@
 """Accounts of altruistic jobs from look to look, and how they are told to people."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
+from shim.domain.ids import ContainerId
 from shim.domain.job_graphs import Stage, StagesOfJob
 from shim.queues.core.job_watch import StageSeen
 from shim.queues.core.yielding import Yield, YieldedStage
@@ -35,8 +37,13 @@ class AltruismAccount:
     seen: tuple[StageSeen, ...] = ()
 
 
-def shown_account(account: AltruismAccount) -> dict[str, Any]:
-    """Give an account as a plain JSON object."""
+def shown_account(account: AltruismAccount, lent: Mapping[ContainerId, float]) -> dict[str, Any]:
+    """Give an account as a plain JSON object.
+
+    Args:
+        account: Of a job.
+        lent: Those of its containers that it was lent, and when.
+    """
     latest, stages = account.latest, account.stages
     return {
         "queue": account.queue,
@@ -48,6 +55,8 @@ def shown_account(account: AltruismAccount) -> dict[str, Any]:
         "share": round(latest.share, 4),
         "given_s": round(account.given, 1),
         "received_s": round(account.received, 1),
+        "lent_containers": len(lent),
+        "lent_since_ms": int(min(lent.values()) * _MS) if lent else None,
         "puts_off": [_shown_yield(stage) for stage in latest.stages],
         "stages": [] if stages is None else _shown_stages(stages, account.seen),
     }

@@ -1,6 +1,6 @@
 """Preemption at work: looks at who holds what, and has attempts hold back, give back, or be spared."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -45,6 +45,7 @@ class PreemptionWorld:
         log: Where every act is written down.
         clock: The machine's.
         interval_s: From one look to the next.
+        lent: Containers that jobs were lent by others of their queue.
     """
 
     policy: Callable[[], SharePolicy]
@@ -53,6 +54,7 @@ class PreemptionWorld:
     log: PreemptionLog
     clock: Clock
     interval_s: float = 1.0
+    lent: Callable[[], Collection[ContainerId]] = frozenset
 
 
 class PreemptionService:
@@ -96,7 +98,7 @@ class PreemptionService:
         ]
         held = [each for one in relayed for each in one.holdings.held]
         self._seen_s = {each.id: self._seen_s.get(each.id, min(at_s, each.since_s or at_s)) for each in held}
-        effects = self._core.handle(take_snapshot(self._now(at_s), relayed, self._seen_s))
+        effects = self._core.handle(take_snapshot(self._now(at_s), relayed, self._seen_s, self._world.lent()))
         acts = [act for effect in effects if (act := _act(effect, spans, at_s)) is not None]
         await self._world.log.note(acts)
         for act in acts:

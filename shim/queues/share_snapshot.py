@@ -1,7 +1,7 @@
 """The federation as preemption needs to know it: what reports say of queues, and what attempts have and want."""
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from shim.domain.ids import ContainerId, SubClusterId
@@ -62,7 +62,10 @@ class FederationNow:
 
 
 def take_snapshot(
-    now: FederationNow, relayed: Iterable[RelayedAttempt], seen_s: Mapping[ContainerId, float]
+    now: FederationNow,
+    relayed: Iterable[RelayedAttempt],
+    seen_s: Mapping[ContainerId, float],
+    lent: Collection[ContainerId] = frozenset(),
 ) -> ShareSnapshot:
     """Put it together.
 
@@ -70,6 +73,7 @@ def take_snapshot(
         now: What reports say.
         relayed: What is known of attempts.
         seen_s: When each of their containers was first seen.
+        lent: Those of them that were lent.
     """
     usable = {seen.subcluster for seen in now.usable}
     found = [(each, queue) for each in relayed if (queue := now.policy.find(each.attempt.queue)) is not None]
@@ -87,6 +91,7 @@ def take_snapshot(
                 since_s=seen_s.get(held.id, now.at_s),
                 is_given=held.state is ContainerState.GIVEN and held.subcluster in usable,
                 is_home=held.subcluster == each.attempt.home_subcluster,
+                is_lent=held.id in lent,
             )
             for each, queue in found
             for held in each.holdings.held

@@ -237,7 +237,7 @@ class Preemption:
                 ]
                 if not plans:
                     break
-                name, _, plan = min(plans, key=lambda item: (len(item[2]), fleet.lost(item[2]), item[0] != item[1]))
+                name, _, plan = min(plans, key=lambda item: (_own(item[2]), *fleet.cost(item[2]), item[0] != item[1]))
                 fleet.take(plan)
                 yield from self._ask_back(now, queue, name, plan, budget)
 
@@ -275,6 +275,11 @@ class Preemption:
             self._taken[queue.path] = {each for each in taken if now.at_s - each[0] / _MS < _MINUTE_S}
             left[queue.path] = max(0, queue.budget - len(self._taken[queue.path])) if queue.may_be_taken_from else 0
         return left
+
+
+def _own(plan: tuple[HeldContainer, ...]) -> bool:
+    """True if a container goes that was not lent."""
+    return not all(each.is_lent for each in plan)
 
 
 def _competes(attempt: AskingAttempt, owed: Iterable[QueueShare]) -> bool:

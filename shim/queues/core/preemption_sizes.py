@@ -159,7 +159,9 @@ class Fleet:
     def choose(
         self, unit: ResourceVector, taker: str, subcluster: SubClusterId, budget: Mapping[str, int]
     ) -> tuple[HeldContainer, ...]:
-        """Containers of one sub-cluster that make room for one of a size: on one node if any has enough.
+        """Containers of one sub-cluster that make room for one of a size: lent ones if they are enough.
+
+        They are on one node if any has enough.
 
         Args:
             unit: The size, of what is scarce.
@@ -174,15 +176,19 @@ class Fleet:
             ],
             dtype=np.bool_,
         )
-        problem = replace(self._problem, may_preempt=self._problem.may_preempt & may)
-        chosen = [self._containers[row] for row in choose_victims(problem, self._array([unit])[0])]
-        queues = [each.queue for each in chosen]
-        return () if any(queues.count(path) > budget[path] for path in set(queues)) else tuple(chosen)
+        is_lent = np.array([each.is_lent for each in self._containers], dtype=np.bool_)
+        for pool in (may & is_lent, may):
+            problem = replace(self._problem, may_preempt=self._problem.may_preempt & pool)
+            chosen = [self._containers[row] for row in choose_victims(problem, self._array([unit])[0])]
+            queues = [each.queue for each in chosen]
+            if chosen and not any(queues.count(path) > budget[path] for path in set(queues)):
+                return tuple(chosen)
+        return ()
 
-    def lost(self, chosen: Collection[HeldContainer]) -> float:
-        """What work is lost with them; MiB-seconds."""
+    def cost(self, chosen: Collection[HeldContainer]) -> tuple[int, float]:
+        """Give how many they are, and the work that is lost with them in MiB-seconds."""
         rows = [row for row, each in enumerate(self._containers) if each in chosen]
-        return float(self._problem.lost_work[rows].sum())
+        return len(chosen), float(self._problem.lost_work[rows].sum())
 
     def take(self, chosen: Collection[HeldContainer]) -> None:
         """Count them as leaving, from now on."""

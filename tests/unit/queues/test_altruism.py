@@ -42,11 +42,11 @@ class ListedJob:
     def holdings(self) -> AttemptHoldings:
         containers = tuple(
             Container(
-                ContainerId(JOB, number),
+                ContainerId(self.attempt.id, number),
                 EAST,
                 ContainerState.GIVEN,
                 key,
-                Grant(ContainerId(JOB, number), NodeId("n1", 1), key.priority, -1, UNIT),
+                Grant(ContainerId(self.attempt.id, number), NodeId("n1", 1), key.priority, -1, UNIT),
             )
             for number, key in self.held.items()
         )
@@ -69,6 +69,7 @@ class OneQueue:
 
     def __init__(self, **settings) -> None:
         self.clock, self.job, self.sequence = FakeClock(1000.0), ListedJob(), 0
+        self.others: list[ListedJob] = []
         self.view = FederationView((EAST,), ViewSettings(late_after_s=5.0))
         policy = SharePolicy((FederatedQueue("root.etl", **({"altruism": 1.0} | settings)),), version=1)
         room = AdmissionQueue(
@@ -81,7 +82,7 @@ class OneQueue:
             settings=ShareSettings(),
         )
         world = AltruismWorld(lambda: policy, self.view, room, MapReduceGraphs(), seeded(1, "altruism"), self.clock)
-        self.service = AltruismService(world, lambda: [self.job])  # type: ignore[list-item]
+        self.service = AltruismService(world, lambda: [self.job, *self.others])  # type: ignore[list-item]
 
     def wait(self, seconds):
         self.clock.wall_s += seconds
@@ -182,3 +183,18 @@ def test_the_stages_of_a_job_are_told_with_what_each_waits_for_and_how_sure_that
         ("map", [], 0, 6, "times of its own tasks (4)"),
         ("reduce", ["map"], 3, 0, "times of other stages (4)"),
     ]
+
+
+def test_what_a_job_is_lent_by_another_is_told_and_known():
+    queue = OneQueue()
+    queue.run_maps()
+    other = ListedJob(Attempt(ApplicationAttemptId(ApplicationId(1, 9), 1), EAST, "root.etl", "bob"))
+    queue.others.append(other)
+    for count in (3, 7):
+        other.asks, other.held = {MAP: 9}, dict.fromkeys(range(2, 2 + count), MAP)
+        queue.job.held, queue.job.asks = {6: MAP}, {REDUCE: 3}
+        queue.wait(1.0)
+        queue.look()
+    shown = queue.service.shown(other.attempt.id.application)
+    assert shown["lent_containers"] == len(queue.service.lent()) > 0
+    assert queue.service.shown(JOB.application)["lent_containers"] == 0

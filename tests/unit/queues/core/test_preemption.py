@@ -148,3 +148,25 @@ def test_what_is_held_back_stays_so_when_one_poll_is_missed_and_goes_out_when_si
     assert lifted(clusters.look(2)), "nobody knows who waits any more"
     clusters.is_silent = False
     assert not lifted(clusters.look(1))
+
+
+def first_asked(held: tuple[HeldContainer, ...], waits: Mapping[SubClusterId, WaitingWork]) -> list[int]:
+    """Numbers of the containers that are asked back first."""
+    effects = Clusters(held, 8, waits).look(4)
+    return [
+        each.container.id.number for each in effects if isinstance(each, Step) and each.stage is PreemptionStage.ASKED
+    ]
+
+
+def test_lent_containers_go_first_whatever_work_is_lost_with_them() -> None:
+    old, young = containers_at(EAST, range(2, 4), since_s=100.0), containers_at(EAST, range(4, 10))
+    lent = tuple(replace(each, is_lent=True) for each in old)
+    assert set(first_asked((*old, *young), {EAST: WaitingWork(UNIT, 2, 0)})).isdisjoint({2, 3})
+    assert sorted(first_asked((*lent, *young), {EAST: WaitingWork(UNIT, 2, 0)})) == [2, 3]
+    assert len(first_asked((*lent, *young), {EAST: WaitingWork(UNIT, 3, 0)})) == 3, "then those that are their own"
+
+
+def test_lent_containers_of_another_cluster_go_before_ones_own_where_what_waits_could_be_had_there() -> None:
+    own = containers_at(EAST, range(2, 6))
+    lent = tuple(replace(each, is_lent=True) for each in containers_at(WEST, range(6, 10), since_s=100.0))
+    assert set(first_asked((*own, *lent), spanning(2))) <= {6, 7, 8, 9}
