@@ -25,6 +25,7 @@ from shim.server.rest.asgi import RequestHandler
 from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers, ProvenCallers
+from shim.server.rest.console_api import ConsoleAPI
 from shim.server.rest.forwarding import at_port, public_url
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.host_names import HostNames
@@ -151,11 +152,14 @@ def _service(
         masters=use_cases.masters,
         matching=use_cases.matching,
         asks=use_cases.asks,
-        retirement=RetirementAPI(use_cases.retirement, use_cases.identity),
-        usage=UsageAPI(use_cases.usage_reports, use_cases.identity),
-        tokens=TokensAPI(logins.api_tokens),
-        logs=LogsAPI(use_cases.logs, use_cases.identity),
         altruism=use_cases.altruism.shown,
+        groups=(
+            ConsoleAPI(use_cases.backend, use_cases.identity),
+            RetirementAPI(use_cases.retirement, use_cases.identity),
+            UsageAPI(use_cases.usage_reports, use_cases.identity),
+            TokensAPI(logins.api_tokens),
+            LogsAPI(use_cases.logs, use_cases.identity),
+        ),
         shares=SharesAPI(
             use_cases.shares.room,
             use_cases.shares.policies,

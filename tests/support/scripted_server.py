@@ -18,6 +18,7 @@ from shim.ports.resource_manager import ResourceManager
 from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers
+from shim.server.rest.console_api import ConsoleAPI
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.logs_api import LogsAPI
 from shim.server.rest.messages import Answer, Request
@@ -90,9 +91,12 @@ class ScriptedServer:
             self.administration,
             made.tools.homes.choose,
             self.identity,
-            logs=LogsAPI(made.logs, self.identity),
             shares=SharesAPI(made.shares.room, made.shares.policies, made.identity, made.shares.acts),
-            tokens=TokensAPI(self.api_tokens),
+            groups=(
+                ConsoleAPI(self.backend, self.identity),
+                LogsAPI(made.logs, self.identity),
+                TokensAPI(self.api_tokens),
+            ),
         )
         self.server = RestService(
             self.backend,

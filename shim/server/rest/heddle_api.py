@@ -20,7 +20,7 @@ JSON only; names with underscores, times and ages in seconds. A FastAPI applicat
 makes error bodies of what is raised here, and adds the headers that all of its answers have.
 """
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Protocol
@@ -52,17 +52,12 @@ from shim.protocol.rest.submission_context import decode_submission
 from shim.server.rest.answers import Document
 from shim.server.rest.asks_shown import shown_matching
 from shim.server.rest.backend import Backend
-from shim.server.rest.console_api import ConsoleAPI
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.inspection_shown import shown_cluster, shown_decision, shown_drainage, shown_queue, shown_waited
-from shim.server.rest.logs_api import LogsAPI
 from shim.server.rest.masters_shown import shown_masters
 from shim.server.rest.messages import Request
-from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint, as_json
-from shim.server.rest.retirement_api import RetirementAPI
+from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint, EndpointGroup, as_json
 from shim.server.rest.shares_api import SharesAPI
-from shim.server.rest.tokens_api import TokensAPI
-from shim.server.rest.usage_api import UsageAPI
 
 __all__ = ["PREFIX", "Administration", "HeddleAPI"]
 
@@ -125,11 +120,8 @@ class HeddleAPI:
         shares: Answers what is about shares.
         matching: Tells how containers of spanning applications were matched.
         asks: Tells where an application's containers were asked for, also before this process.
-        retirement: Answers what is about sub-clusters that never come back.
-        usage: Answers what applications have used.
-        tokens: Answers what is about API tokens.
-        logs: Answers what containers have printed.
         altruism: Tells what a job puts off.
+        groups: Further endpoints, by subject; their paths go before those of this class.
     """
 
     def __init__(
@@ -144,11 +136,8 @@ class HeddleAPI:
         shares: SharesAPI | None = None,
         matching: AttemptMatching | None = None,
         asks: AskLog | None = None,
-        retirement: RetirementAPI | None = None,
-        usage: UsageAPI | None = None,
-        tokens: TokensAPI | None = None,
-        logs: LogsAPI | None = None,
         altruism: Callable[[ApplicationId], Mapping[str, Any] | None] = lambda _: None,
+        groups: Sequence[EndpointGroup] = (),
     ) -> None:
         self._backend = backend
         self._inspection = inspection
@@ -161,12 +150,8 @@ class HeddleAPI:
         self._altruism = altruism
         self._matching = matching
         self._asks = asks
-        self._retirement = retirement
         self._endpoints: tuple[Endpoint, ...] = ()
-        self._usage = usage
-        self._logs = logs
-        self._console = ConsoleAPI(backend, identity)
-        self._tokens = tokens
+        self._groups = groups if shares is None else (*groups, shares)
         self._application_of_fastapi = self._built()
 
     def _built(self) -> FastAPI:
@@ -178,9 +163,9 @@ class HeddleAPI:
             redoc_url=None,
             redirect_slashes=False,
         )
-        endpoints: tuple[Endpoint, ...] = (
+        self._endpoints = (
+            *(each for group in self._groups for each in group.endpoints()),
             Endpoint("GET", "clusters", self._clusters),
-            *(self._retirement.endpoints() if self._retirement else ()),
             Endpoint("POST", "clusters/{cluster}/{verb}", self._admit, "cluster.{verb}"),
             Endpoint("GET", "clusters/{cluster}/drainage", self._drainage),
             Endpoint("GET", "queues", self._queues),
@@ -190,12 +175,7 @@ class HeddleAPI:
             Endpoint("POST", "choose-home", self._choose_home, "home.choose", TokenScope.READ),
             Endpoint("GET", "doctor", self._doctor),
             Endpoint("GET", "masters", self._masters),
-            *self._console.endpoints(),
-            *(self._usage.endpoints() if self._usage else ()),
-            *(self._tokens.endpoints() if self._tokens else ()),
-            *(self._logs.endpoints() if self._logs else ()),
         )
-        self._endpoints = (*endpoints, *(self._shares.endpoints() if self._shares else ()))
         for each in self._endpoints:
             guarded = [Depends(each.guard)]
             built.add_api_route(

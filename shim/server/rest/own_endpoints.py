@@ -1,8 +1,8 @@
 """What endpoints of Heddle's own web services share: who asks, the flag of a dry run, how a document is answered."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping
-from typing import Annotated, Any, NamedTuple
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
 from fastapi import Depends, Path, Query, Response
@@ -12,7 +12,7 @@ from shim.domain.token_scopes import TokenScope
 from shim.identity.scopes import require_scope
 from shim.identity.service import Caller
 
-__all__ = ["Asker", "ClusterName", "DryRun", "Endpoint", "as_json"]
+__all__ = ["Asker", "ClusterName", "DryRun", "Endpoint", "EndpointGroup", "as_json"]
 
 
 def _identified(request: HTTPRequest) -> Caller:
@@ -74,6 +74,14 @@ class Endpoint(NamedTuple):
             elif want != got:
                 return None
         return self.audit.format_map(values)
+
+
+class EndpointGroup(Protocol):
+    """Endpoints of one subject."""
+
+    def endpoints(self) -> Sequence[Endpoint]:
+        """Method, path and operation of each."""
+        ...
 
 
 def as_json(document: Mapping[str, Any]) -> Response:
