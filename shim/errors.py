@@ -8,7 +8,8 @@
     │   ├── ForbiddenError             403  ForbiddenException
     │   ├── NotFoundError              404  NotFoundException
     │   ├── ConflictError              409  an application id that is known with another content or user
-    │   └── BodyTooLargeError          413
+    │   ├── BodyTooLargeError          413
+    │   └── TooManyCallsError          429 with Retry-After: the user, or the address, calls too fast
     ├── UnavailableError               503 with Retry-After: try again later, nothing was lost
     │   ├── NoUsableSubClusterError    no sub-cluster may take the application; says why for each
     │   └── HomeUnreachableError       the home sub-cluster does not answer
@@ -63,6 +64,7 @@ __all__ = [
     "StandbyError",
     "StoreError",
     "StoreUnavailableError",
+    "TooManyCallsError",
     "UnavailableError",
     "UserError",
     "VersionConflictError",
@@ -129,6 +131,17 @@ class BodyTooLargeError(UserError):
     """The body is larger than the limit of `[server] max_body_bytes`."""
 
     http_status = 413
+
+
+class TooManyCallsError(UserError):
+    """A user, or an address, calls more often than `[limits]` lets; again after `retry_after_s` seconds."""
+
+    http_status = 429
+    java_class = "org.apache.hadoop.ipc.RetriableException"
+
+    def __init__(self, message: str, *, retry_after_s: int) -> None:
+        super().__init__(message)
+        self.retry_after_s = retry_after_s
 
 
 class UnavailableError(HeddleError):

@@ -39,10 +39,13 @@ from shim.app.runtime import Runtime, new_view
 from shim.app.scheduler_server import serve_masters
 from shim.app.use_cases import UseCases, assemble
 from shim.config.loader import Config
+from shim.config.sections import LimitsConfig
+from shim.domain.rates import Rate
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.federation.health import Health
 from shim.identity.api_tokens import APITokens
 from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.rates import CallRates, RateLimits
 from shim.multicluster.attempts import never_read
 from shim.peers.roster import global_master_role
 from shim.ports.clock import Clock
@@ -220,7 +223,8 @@ class Heddle:
             use_cases.runtime.secret, clock, use_cases.runtime.stores.tokens, needs_ticket=self._kerberos is not None
         )
         observer = RequestObserver(metrics, audit, home_of)
-        logins = WebLogins(self._web_tickets, tokens, self._api_tokens(use_cases))
+        rates = CallRates(_rate_limits(config.limits), clock, metrics.rate_limited)
+        logins = WebLogins(self._web_tickets, tokens, self._api_tokens(use_cases), rates)
         self._server = await serve_web(use_cases, observer, metrics, self._health, logins)
         stack.push_async_callback(self._server.stop, grace_s=config.server.shutdown_s)
         if config.server.proxy:
@@ -228,7 +232,7 @@ class Heddle:
             stack.push_async_callback(self._pages.stop, grace_s=config.server.shutdown_s)
         started = f"{int(clock.now_s() * 1000):x}"
         client_observer = ClientObserver(metrics, audit, home_of, request_prefix=f"c{started}")
-        await self._open_client_server(use_cases, client_observer, tokens, stack)
+        await self._open_client_server(use_cases, client_observer, logins, stack)
         await self._open_scheduler_server(use_cases, metrics, master, stack)
         await self._open_admin_server(use_cases, AdminObserver(metrics, audit, request_prefix=f"a{started}"), stack)
 
@@ -310,7 +314,7 @@ class Heddle:
             self._run_beside(name, work, stack)
 
     async def _open_client_server(
-        self, use_cases: UseCases, observer: ClientObserver, tokens: DelegationTokens, stack: AsyncExitStack
+        self, use_cases: UseCases, observer: ClientObserver, logins: WebLogins, stack: AsyncExitStack
     ) -> None:
         runtime = use_cases.runtime
         server = runtime.config.server
@@ -319,7 +323,8 @@ class Heddle:
             use_cases.backend,
             use_cases.identity,
             runtime.rpcs,
-            tokens=tokens,
+            tokens=logins.tokens,
+            rates=logins.rates,
             kerberos=self._kerberos,
             observer=observer,
             guarded=runtime.clusters.guarded,
@@ -379,6 +384,10 @@ class Heddle:
             _log.exception("a part ended that never should", part=name)
             if self._failed is not None and not self._failed.done():
                 self._failed.set_exception(InvariantViolationError(f"{name} ended: {type(exc).__name__}: {exc}"))
+
+
+def _rate_limits(limits: LimitsConfig) -> RateLimits:
+    return RateLimits(Rate(limits.user_per_s, limits.user_burst), Rate(limits.address_per_s, limits.address_burst))
 
 
 def _open_audit(config: Config, clock: Clock) -> AuditTrail:

@@ -9,6 +9,7 @@ from shim.config.sections import ServerConfig
 from shim.domain.addresses import split_address
 from shim.domain.ids import SubClusterId
 from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.rates import CallRates
 from shim.identity.service import IdentityService
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.server.rest.backend import Backend
@@ -30,6 +31,7 @@ async def serve_clients(
     kerberos: TicketLogin | None = None,
     observer: CallObserver = lambda _: None,
     guarded: frozenset[SubClusterId] = frozenset(),
+    rates: CallRates | None = None,
 ) -> RPCServer | None:
     """Open the client RPC server; None if it is switched off, or no sub-cluster's client RPC address is known.
 
@@ -42,6 +44,7 @@ async def serve_clients(
         kerberos: How clients log in by ticket; None where names are believed.
         observer: Told of every answer.
         guarded: Sub-clusters with access lists.
+        rates: How fast users may call; None for as they like.
 
     Raises:
         ConfigError: If the address cannot be listened on.
@@ -67,6 +70,7 @@ async def serve_clients(
         maximum_allocation=backend.maximum_allocation,
         max_submission_bytes=server.max_body_bytes,
         kerberos=kerberos,
+        rates=rates,
     )
     service = ClientService(use_cases, observer)
     return await open_service(service, server.client_rpc, "client_rpc", "the web services alone", judge=service.logins)

@@ -19,6 +19,7 @@ from shim.domain.submissions import HomeDecision, Submission
 from shim.federation.health import Health
 from shim.identity.api_tokens import APITokens
 from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.rates import CallRates
 from shim.server.proxy import ApplicationPages, PageSettings
 from shim.server.rest import ConnectionLimits, RestServer
 from shim.server.rest.asgi import RequestHandler
@@ -33,6 +34,7 @@ from shim.server.rest.logs_api import LogsAPI
 from shim.server.rest.messages import Request
 from shim.server.rest.observer import RequestObserver
 from shim.server.rest.operations import Operations
+from shim.server.rest.rated_callers import RatedCallers
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.service import RestService
 from shim.server.rest.shares_api import SharesAPI
@@ -56,11 +58,13 @@ class WebLogins:
         tickets: Takes theirs; None where names are believed.
         tokens: Heddle's delegation tokens.
         api_tokens: What programs show.
+        rates: How fast callers may call.
     """
 
     tickets: WebTickets | None
     tokens: DelegationTokens
     api_tokens: APITokens
+    rates: CallRates
 
 
 async def serve_web(
@@ -203,11 +207,11 @@ def _pages_of(server: ServerConfig) -> Callable[[Request], str]:
 
 
 def _callers(use_cases: UseCases, logins: WebLogins) -> Callers:
-    if logins.tickets is None:
-        return BearerCallers(logins.api_tokens, BelievedCallers(use_cases.identity))
-    principals = principals_of(use_cases.runtime.config.security.kerberos)
-    proven = ProvenCallers(use_cases.identity, logins.tickets, principals, logins.tokens)
-    return BearerCallers(logins.api_tokens, proven)
+    others: Callers = BelievedCallers(use_cases.identity)
+    if logins.tickets is not None:
+        principals = principals_of(use_cases.runtime.config.security.kerberos)
+        others = ProvenCallers(use_cases.identity, logins.tickets, principals, logins.tokens)
+    return RatedCallers(logins.rates, BearerCallers(logins.api_tokens, others))
 
 
 def _told_settings(server: ServerConfig) -> Mapping[str, str]:

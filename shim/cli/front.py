@@ -52,6 +52,7 @@ _CODE_BY_STATUS = {
     401: ExitCode.NOT_ALLOWED,
     403: ExitCode.NOT_ALLOWED,
     404: ExitCode.NOT_FOUND,
+    429: ExitCode.UNAVAILABLE,
     503: ExitCode.UNAVAILABLE,
 }
 

@@ -19,6 +19,7 @@ from shim.config.kerberos import KerberosConfig
 from shim.config.queues import MappingConfig, QueueConfig, check_queues
 from shim.config.sections import (
     HistoryConfig,
+    LimitsConfig,
     LogConfig,
     MastersConfig,
     MultiClusterConfig,
@@ -52,6 +53,7 @@ class Config:
     masters: MastersConfig = section(MastersConfig, Key("Masters in processes of their own."))
     shares: SharesConfig = section(SharesConfig, Key("Shares of queues."))
     span: MultiClusterConfig = section(MultiClusterConfig, Key("Applications beyond their homes."))
+    limits: LimitsConfig = section(LimitsConfig, Key("How fast users and addresses may call."))
     scheduling: SchedulingConfig = section(SchedulingConfig, Key("Cycles of queues."))
     tez: TezConfig = section(TezConfig, Key("Graphs of Tez jobs."))
     log: LogConfig = section(LogConfig, Key("Logs."))

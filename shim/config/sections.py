@@ -18,6 +18,7 @@ from shim.domain.users import USER_NAME
 
 __all__ = [
     "HistoryConfig",
+    "LimitsConfig",
     "LogConfig",
     "MastersConfig",
     "MultiClusterConfig",
@@ -432,6 +433,36 @@ class SchedulingConfig:
     REMOVED: ClassVar[Mapping[str, str]] = {"core": "all that waits in a queue is planned together"}
 
     cycle_s: float = key(0.25, about=Key("From one cycle of a queue to the next, at least.", least=0.01, most=60))
+
+
+@dataclass(frozen=True, slots=True)
+class LimitsConfig:
+    """Rates at which users and addresses may call. No limit unless one is set, as gateways call for many users."""
+
+    user_per_s: float = key(
+        0.0,
+        about=Key(
+            "Calls a second of one user, over the web services and Hadoop clients' RPC together; more are 429 with "
+            "`Retry-After`, or a `RetriableException`. 0: any number.",
+            least=0,
+            most=1_000_000,
+        ),
+    )
+    user_burst: int = key(
+        100, about=Key("Calls that a user may make at once after a silence.", least=1, most=1_000_000)
+    )
+    address_per_s: float = key(
+        0.0,
+        about=Key(
+            "The same of one address, at the web services. Where a gateway or balancer stands in front, all calls have "
+            "its address. 0: any number.",
+            least=0,
+            most=1_000_000,
+        ),
+    )
+    address_burst: int = key(
+        200, about=Key("Calls that may come from an address at once after a silence.", least=1, most=1_000_000)
+    )
 
 
 @dataclass(frozen=True, slots=True)

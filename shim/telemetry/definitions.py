@@ -82,6 +82,13 @@ HTTP_REQUESTS = MetricDefinition(
     "counter",
     notes="answers from the cache of rendered answers are not in it",
 )
+RATE_LIMITED = MetricDefinition(
+    "heddle_rate_limited",
+    "Calls that came too fast by `[limits]`, over the web services and Hadoop clients' RPC",
+    ("by",),
+    "counter",
+    notes="`by` is `user` or `address`",
+)
 HTTP_REQUEST_SECONDS = MetricDefinition(
     "heddle_http_request_seconds", "From request to answer", ("endpoint",), "histogram", _FAST
 )
@@ -246,6 +253,7 @@ SUBJECTS: Mapping[str, tuple[MetricDefinition, ...]] = MappingProxyType(
         "The process": (
             HTTP_REQUESTS,
             HTTP_REQUEST_SECONDS,
+            RATE_LIMITED,
             EVENT_LOOP_LAG_SECONDS,
             STORE_SECONDS,
             BUILD_INFO,

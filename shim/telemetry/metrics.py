@@ -70,6 +70,7 @@ class Metrics:
         self._requests = definitions.HTTP_REQUESTS.counter(registry)
         self._request_seconds = definitions.HTTP_REQUEST_SECONDS.histogram(registry)
         self._rm_seconds = definitions.RM_REQUEST_SECONDS.histogram(registry)
+        self._rate_limited = definitions.RATE_LIMITED.counter(registry)
         self._polls = definitions.POLLS.counter(registry)
         self._submissions = definitions.SUBMISSIONS.counter(registry)
         self._store_seconds = definitions.STORE_SECONDS.histogram(registry)
@@ -92,6 +93,10 @@ class Metrics:
             series = self._answered[key] = (requests, self._request_seconds.labels(endpoint))
         series[0].inc()
         series[1].observe(duration_s)
+
+    def rate_limited(self, by: str) -> None:
+        """Count a call that came too fast: by its `user`, or from its `address`."""
+        self._rate_limited.labels(by).inc()
 
     def exchange(self, subcluster: str, outcome: str, duration_s: float) -> None:
         """Count an exchange with a ResourceManager: `answered`, or the name of the error."""

@@ -7,7 +7,7 @@ import json
 from dataclasses import dataclass
 from html import escape
 
-from shim.errors import UnavailableError, UserError
+from shim.errors import TooManyCallsError, UnavailableError, UserError
 from shim.protocol.rest.xml_writer import json_to_xml
 
 __all__ = ["JavaError", "RemoteException", "jetty_page", "not_found_page", "remote_exception_of"]
@@ -90,6 +90,8 @@ def remote_exception_of(error: Exception) -> RemoteException:
     match error:
         case JavaError():
             return error.exception
+        case TooManyCallsError():
+            return RemoteException(error.http_status, error.java_class, f"{_PREFIX}{error}", error.retry_after_s)
         case UserError():
             return RemoteException(error.http_status, error.java_class, f"{_PREFIX}{error}")
         case UnavailableError():

@@ -7,7 +7,7 @@ from google.protobuf.message import DecodeError, Message
 
 from shim.calls.client import Gathered
 from shim.domain.ids import ApplicationAttemptId
-from shim.errors import BadRequestError, ForbiddenError, HeddleError
+from shim.errors import BadRequestError, ForbiddenError, HeddleError, TooManyCallsError
 from shim.identity.service import Caller
 from shim.ports.resource_manager_rpc import RPCAnswer, RPCCall
 from shim.protocol.hrpc import Call, ContextReceived, Failure, JavaClass, Offer, method_of, request_of
@@ -51,6 +51,7 @@ class ClientService:
         self.logins = Logins(use_cases.identity, use_cases.tokens, use_cases.kerberos)
         self._kept = use_cases.kept
         self._max_request_bytes = use_cases.max_submission_bytes
+        self._rates = use_cases.rates
         self._observer = observer
         own = OwnMethods(use_cases)
         self._own, self._own_at_once = own.table, own.at_once
@@ -84,6 +85,11 @@ class ClientService:
         method = method_of(call, _PROTOCOLS)
         if isinstance(method, Failure):
             return method
+        try:
+            if self._rates is not None:
+                self._rates.by_user(caller)
+        except TooManyCallsError as exc:
+            return Failure(JavaClass.RETRIABLE, str(exc))
         size = len(call.payload_untrusted or b"")
         if size > self._max_request_bytes:  # before it is decoded: that takes a time and memory that grow with it
             return Failure(

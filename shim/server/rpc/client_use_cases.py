@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from shim.calls.client import ClientCalls
 from shim.domain.resources import ResourceVector
 from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.rates import CallRates
 from shim.identity.service import IdentityService
 from shim.server.rpc.kept_answers import KeptAnswers
 from shim.server.rpc.logins import TicketLogin
@@ -23,6 +24,7 @@ class ClientUseCases:
         kept: Lists, counts and reports that are given again.
         maximum_allocation: The largest container that some sub-cluster grants.
         kerberos: How clients log in by ticket; None where names are believed.
+        rates: How fast users may call; None for as they like.
         max_submission_bytes: A larger submission is refused: each is kept in the store.
     """
 
@@ -35,3 +37,4 @@ class ClientUseCases:
     maximum_allocation: Callable[[], ResourceVector]
     max_submission_bytes: int = 1024 * 1024
     kerberos: TicketLogin | None = None
+    rates: CallRates | None = None

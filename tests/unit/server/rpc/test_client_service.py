@@ -9,10 +9,12 @@ import pytest
 from adapters.yarn.rm_dual import DualResourceManager
 from shim.calls.client import CallSettings, ClientCalls
 from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.rates import Rate
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
 from shim.federation.core.federation_view import Part
 from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.rates import CallRates, RateLimits
 from shim.identity.service import Caller, IdentityRules, IdentityService, ProxyRule
 from shim.ports.resource_manager_rpc import RPCAnswer
 from shim.protocol.hrpc import (
@@ -103,6 +105,7 @@ class ClientServiceFixture:
                 tokens=DelegationTokens(b"s" * 32, clock, InMemoryTokenStore()),
                 kept=KeptAnswers(heddle.view, clock, staleness_s=1.0, is_shared=self.is_shared),
                 maximum_allocation=lambda: ResourceVector(4096, 4),
+                rates=CallRates(RateLimits(user=Rate(1.0, 2)), clock),
             )
         )
         return self
@@ -132,6 +135,24 @@ async def server() -> ClientServiceFixture:
 async def guarded() -> ClientServiceFixture:
     """One where what a list shows depends on who asks."""
     return await ClientServiceFixture(ScriptedFederation(), is_shared=False).open()
+
+
+def report_of(application_id):
+    payload = GetApplicationReportRequestProto(application_id=application_message(application_id)).SerializeToString()
+    return Call(1, b"client", 0, CallerContext("CLI"), APPLICATION_CLIENT.name, "getApplicationReport", 1, payload)
+
+
+async def test_who_calls_too_fast_is_told_to_come_again_and_nobody_else_is(server):
+    call = report_of(APP)
+    for _ in range(2):
+        assert server.server.answer_at_once(call, ALICE) is None
+    for _ in range(3):
+        refused = server.server.answer_at_once(call, ALICE)
+        assert isinstance(refused, Failure)
+        assert refused.java_class is JavaClass.RETRIABLE
+    assert server.server.answer_at_once(call, Caller("bob", "bob")) is None
+    await server.federation.clock.advance(1.0)
+    assert server.server.answer_at_once(call, ALICE) is None
 
 
 def submission(application_id=APP, name="pi"):

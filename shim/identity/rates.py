@@ -1,0 +1,124 @@
+"""Rates at which users and addresses may call: buckets, as many as are remembered, for all servers of a process."""
+
+import math
+from collections import OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass
+
+from shim.domain.rates import Rate, RatedCall
+from shim.errors import TooManyCallsError
+from shim.identity.service import Caller
+from shim.ports.clock import Clock
+
+__all__ = ["CallRates", "RateLimits"]
+
+_UNLIMITED = Rate(0.0, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class RateLimits:
+    """Rates, and buckets that are remembered.
+
+    Attributes:
+        user: Of one user, over REST and RPC together.
+        address: Of one address, over REST, before anybody knows whose calls they are.
+        remembered: Buckets of users, and as many of addresses; the one used longest ago is forgotten, and full again.
+    """
+
+    user: Rate = _UNLIMITED
+    address: Rate = _UNLIMITED
+    remembered: int = 10_000
+
+
+class CallRates:
+    """Lets calls in, or says when to come again.
+
+    Args:
+        limits: How many.
+        clock: A time that never goes back.
+        tell: Told of each call that is not let in, `user` or `address`.
+    """
+
+    def __init__(self, limits: RateLimits, clock: Clock, tell: Callable[[str], None] = lambda _: None) -> None:
+        self._limits = limits
+        self._clock = clock
+        self._tell = tell
+        self._users: OrderedDict[str, float] = OrderedDict()
+        self._addresses: OrderedDict[str, float] = OrderedDict()
+
+    @property
+    def buckets(self) -> int:
+        """Buckets that are remembered."""
+        return len(self._users) + len(self._addresses)
+
+    def from_address(self, address: str) -> None:
+        """A call from an address.
+
+        Raises:
+            TooManyCallsError: Too many came from there.
+        """
+        self._told(self._from(address))
+
+    def by_user(self, caller: Caller) -> None:
+        """A call by a caller; one that names nobody counts for its address alone.
+
+        Raises:
+            TooManyCallsError: The user calls too fast.
+        """
+        self._told(self._by(caller))
+
+    def at_once(self, address: str, caller: Caller) -> None:
+        """Both, for a call that is made again in another way if it is not let in: then nothing is taken or told.
+
+        Raises:
+            TooManyCallsError: The user, or the address, calls too fast.
+        """
+        asked = (self._from(address), self._by(caller))
+        for each in asked:
+            each.check()
+        for each in asked:
+            each.keep(self._limits.remembered)
+
+    def _from(self, address: str) -> "_Ask":
+        return self._ask(self._limits.address, self._addresses, address, "address")
+
+    def _by(self, caller: Caller) -> "_Ask":
+        rate = _UNLIMITED if caller.is_anonymous else self._limits.user
+        return self._ask(rate, self._users, caller.user, "user")
+
+    def _ask(self, rate: Rate, buckets: OrderedDict[str, float], key: str, kind: str) -> "_Ask":
+        return _Ask(rate, buckets, key, kind, rate.take(buckets.get(key), self._clock.monotonic_s()))
+
+    def _told(self, asked: "_Ask") -> None:
+        try:
+            asked.check()
+        except TooManyCallsError:
+            self._tell(asked.kind)
+            raise
+        asked.keep(self._limits.remembered)
+
+
+@dataclass(frozen=True, slots=True)
+class _Ask:
+    """A call at one bucket, which is as it was until `keep`."""
+
+    rate: Rate
+    buckets: OrderedDict[str, float]
+    key: str
+    kind: str
+    call: RatedCall
+
+    def check(self) -> None:
+        """Raise `TooManyCallsError` for a call that is not let in."""
+        if self.call.wait_s > 0:
+            told = f"the {self.kind} {self.key} calls more than {self.rate.per_s:g} times a second"
+            raise TooManyCallsError(told, retry_after_s=max(1, math.ceil(self.call.wait_s)))
+
+    def keep(self, most: int) -> None:
+        """Remember the bucket after the call, and `most` buckets in all."""
+        if not self.rate.is_limited:
+            return
+        self.buckets[self.key] = self.call.full_at_s
+        self.buckets.move_to_end(self.key)
+        if len(self.buckets) > most:
+            self.buckets.popitem(last=False)
