@@ -5,9 +5,11 @@ import asyncio
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.identity.service import IdentityRules
+from shim.domain.token_scopes import TokenScope
+from shim.identity.service import Caller, IdentityRules
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.server.proxy import ApplicationPages, PageSettings
+from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.callers import BelievedCallers
 from shim.server.rest.messages import Answer, Request
 from shim.testing.misbehaviours import IsPaused
@@ -49,7 +51,7 @@ class Pages:
         self.pages = ApplicationPages(
             self.server.backend,
             self.server.identity,
-            BelievedCallers(self.server.identity),
+            BearerCallers(self.server.api_tokens, BelievedCallers(self.server.identity)),
             PageSettings({SubClusterId("west"): histories}, 8088),
             report=lambda record: self.told.append(f"{record.operation} {record.subcluster} {record.status}"),
         )
@@ -208,3 +210,22 @@ async def test_the_web_services_send_browsers_to_the_proxy():
     await server.poll()
     answer = await server.ask("GET", f"{BASE}/jobs?x=1")
     assert (answer.status, named(answer)["location"]) == (302, f"http://heddle:8089{BASE}/jobs?x=1")
+
+
+@pytest.mark.parametrize(
+    ("scope", "changes"), [(TokenScope.READ, 403), (TokenScope.OPERATE, 403), (TokenScope.SUBMIT, 200)]
+)
+async def test_an_api_token_looks_and_changes_by_its_scope_and_stays_here(pages, scope, changes):
+    made = await pages.server.api_tokens.create(
+        Caller("bob", "bob"), name="ci", owner="", scopes={scope}, lifetime_s=60.0
+    )
+    shown = f"Bearer {made.text}"
+    looked = await pages.ask(f"{BASE}/", authorization=shown)
+    assert (looked.status, "set-cookie" in named(looked)) == (200, False)
+    assert (await pages.ask(f"{BASE}/kill", "PUT", b"{}", authorization=shown)).status == changes
+    asked = pages.shown.asked
+    assert [each.method for each in asked] == ["GET", *(["PUT"] if changes == 200 else [])]
+    assert {each.user for each in asked} == {"bob"}
+    assert made.text not in repr(asked) + repr(looked)
+    refused = await pages.ask(f"{BASE}/?user.name=bob", authorization=shown[:-1])
+    assert (refused.status, named(refused)["www-authenticate"].partition(" ")[0]) == (401, "Bearer")
