@@ -400,7 +400,7 @@ def _open_audit(config: Config, clock: Clock) -> AuditTrail:
 def _register(metrics: Metrics, use_cases: UseCases) -> None:
     """Have a scrape ask the parts that count for themselves."""
     attempts = use_cases.submissions.attempts
-    metrics.register(ShareCollector(use_cases.shares.gauges))
+    metrics.register(ShareCollector(use_cases.shares.gauges, use_cases.altruism.totals))
     metrics.register(RepairCollector(lambda: len(attempts.failing), lambda: attempts.given_up))
     metrics.register(MatchingCollector(use_cases.matching.status))
 

@@ -32,6 +32,7 @@ _SHARES = (
     ("WAITING", "waiting"),
     ("PREEMPTED", "preempted"),
 )
+_ALTRUISM = (("GAVE s", "given_s"), ("RECEIVED s", "received_s"))
 _PARTS = (("CLUSTER", "cluster"), ("STATE", "state"), *_AMOUNTS)
 _WHAT_IF = (
     ("QUEUE", "queue"),
@@ -53,7 +54,9 @@ def list_(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVE
     has_shares = any("share" in row for row in rows)
     if output is OutputFormat.TABLE:
         rows = [{**_in_percent(row), "clusters": [part["cluster"] for part in row["parts"]]} for row in rows]
-    columns = (("QUEUE", "queue"), ("CLUSTERS", "clusters"), *(_SHARES if has_shares else ()), *_AMOUNTS)
+    altruism = _ALTRUISM if any("given_s" in row for row in rows) else ()
+    shares = _SHARES if has_shares else ()
+    columns = (("QUEUE", "queue"), ("CLUSTERS", "clusters"), *shares, *altruism, *_AMOUNTS)
     print_rows(rows, columns, output)
 
 

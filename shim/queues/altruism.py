@@ -110,6 +110,7 @@ class AltruismService:
         self._lent: dict[str, LentContainers] = {}
         self._holding: set[ApplicationAttemptId] = set()
         self._accounts: OrderedDict[ApplicationId, AltruismAccount] = OrderedDict()
+        self._sums: dict[str, tuple[float, float]] = {}
         self._looked_s: float | None = None
         self._work = OffLoop()
 
@@ -139,6 +140,7 @@ class AltruismService:
         self._watch.keep(spans.keys())
         self._holding &= spans.keys()
         self._queues = {path: self._queues.get(path) or QueueYields() for path in altruistic}
+        self._sums = {path: self._sums.get(path, (0.0, 0.0)) for path in altruistic}
         self._lent = {path: self._lent.get(path) or LentContainers() for path in altruistic}
         step_s = min(_MOST_STEP_S, now_s - self._looked_s) if self._looked_s is not None else 0.0
         self._looked_s = now_s
@@ -218,8 +220,11 @@ class AltruismService:
         account = self._account_of(attempt, queue)
         account.is_shadow = queue.altruism_shadow
         if not account.is_shadow:
-            account.given += step_s * account.latest.given
-            account.received += step_s * account.latest.beyond
+            given, received = step_s * account.latest.given, step_s * account.latest.beyond
+            account.given += given
+            account.received += received
+            before = self._sums.get(queue.path, (0.0, 0.0))
+            self._sums[queue.path] = before[0] + given, before[1] + received
         if bool(found.held_back) != bool(account.latest.held_back):
             counts = {stage.name: stage.count for stage in found.stages}
             _log.info("puts containers off", application=str(attempt.id.application), stages=counts, queue=queue.path)
@@ -239,11 +244,7 @@ class AltruismService:
 
     def totals(self) -> Mapping[str, tuple[float, float]]:
         """Give what the jobs of each queue gave and received, since this Heddle runs."""
-        found: dict[str, tuple[float, float]] = {}
-        for account in self._accounts.values():
-            given, received = found.get(account.queue, (0.0, 0.0))
-            found[account.queue] = given + account.given, received + account.received
-        return found
+        return self._sums
 
     def shown(self, application: ApplicationId) -> Mapping[str, Any] | None:
         """Give what is known of a job's altruism as a plain JSON object; None for a job of no altruistic queue."""

@@ -176,6 +176,13 @@ QUEUE_SHARE = MetricDefinition(
     ("queue", "kind"),
     notes="`kind`: share, entitlement, used, held and more: see [fairness](../fairness.md#watching)",
 )
+ALTRUISM_SECONDS = MetricDefinition(
+    "heddle_altruism_seconds",
+    "Seconds of the whole share of an altruistic queue that its jobs gave, and received beyond their own",
+    ("queue", "kind"),
+    "counter",
+    notes="`kind`: given, received; since this Heddle runs. See [altruism](../altruism.md)",
+)
 PREEMPTION_ACTS = MetricDefinition(
     "heddle_preemption_acts",
     "Asks held back, and containers asked back, demanded, released and spared",
@@ -268,7 +275,7 @@ SUBJECTS: Mapping[str, tuple[MetricDefinition, ...]] = MappingProxyType(
             RM_REQUEST_SECONDS,
         ),
         "Submissions": (SUBMISSIONS, REPAIR_FAILING, REPAIR_GIVEN_UP),
-        "Queues": (QUEUE_WAITING_APPLICATIONS, QUEUE_SHARE, PREEMPTION_ACTS),
+        "Queues": (QUEUE_WAITING_APPLICATIONS, QUEUE_SHARE, PREEMPTION_ACTS, ALTRUISM_SECONDS),
         "ApplicationMasters": (
             AM_SESSIONS,
             AM_LOGINS,

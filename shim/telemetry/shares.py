@@ -1,12 +1,12 @@
 """What is told of queues with shares at a scrape."""
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
-from shim.telemetry.definitions import PREEMPTION_ACTS, QUEUE_SHARE, QUEUE_WAITING_APPLICATIONS
+from shim.telemetry.definitions import ALTRUISM_SECONDS, PREEMPTION_ACTS, QUEUE_SHARE, QUEUE_WAITING_APPLICATIONS
 
 __all__ = ["QueueGauges", "ShareCollector"]
 
@@ -29,8 +29,19 @@ class QueueGauges:
 class ShareCollector(Collector):
     """Asked at each scrape."""
 
-    def __init__(self, queues: Callable[[], Iterable[QueueGauges]]) -> None:
+    def __init__(
+        self,
+        queues: Callable[[], Iterable[QueueGauges]],
+        altruism: Callable[[], Mapping[str, tuple[float, float]]] = dict,
+    ) -> None:
+        """Remember whom to ask.
+
+        Args:
+            queues: Tells how each queue with a share stands.
+            altruism: Tells what the jobs of each altruistic queue gave and received.
+        """
         self._queues = queues
+        self._altruism = altruism
 
     def collect(self) -> Iterator[Metric]:
         """The families."""
@@ -40,3 +51,7 @@ class ShareCollector(Collector):
         yield QUEUE_WAITING_APPLICATIONS.gauges({(each.queue,): each.waiting for each in queues})
         yield QUEUE_SHARE.gauges(parts)
         yield PREEMPTION_ACTS.counters(acts)
+        sums = self._altruism()
+        kinds = ("given", "received")
+        seconds = {(queue, kind): told for queue, both in sums.items() for kind, told in zip(kinds, both, strict=True)}
+        yield ALTRUISM_SECONDS.counters(seconds)

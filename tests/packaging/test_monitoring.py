@@ -37,7 +37,11 @@ def a_scrape():
     """Every collector that some server registers, in one text."""
     east = SubClusterGauges("east", 1.0, "RUNNING", "open", 2, 3)
     metrics = Metrics(FakeClock(), version="1", subclusters=lambda: [east])
-    metrics.register(ShareCollector(lambda: [QueueGauges("root.a", 1, {"share": 0.5}, {"released": 1})]))
+    metrics.register(
+        ShareCollector(
+            lambda: [QueueGauges("root.a", 1, {"share": 0.5}, {"released": 1})], lambda: {"root.a": (1.0, 2.0)}
+        )
+    )
     metrics.register(RepairCollector(lambda: 0, lambda: 0))
     metrics.register(MatchingCollector(MatchingStatus))
     metrics.register(MastersCollector(lambda: MastersStatus(name="gm/a", masters=(), queues=(), links=())))

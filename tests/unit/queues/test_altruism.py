@@ -198,3 +198,16 @@ def test_what_a_job_is_lent_by_another_is_told_and_known():
     shown = queue.service.shown(other.attempt.id.application)
     assert shown["lent_containers"] == len(queue.service.lent()) > 0
     assert queue.service.shown(JOB.application)["lent_containers"] == 0
+
+
+def test_sums_of_a_queue_never_fall_while_it_is_altruistic():
+    queue = OneQueue()
+    queue.run_maps()
+    queue.wait(2.0)
+    queue.look()
+    before = queue.service.totals()["root.etl"]
+    for number in range(100, 4300):
+        queue.job.attempt = Attempt(ApplicationAttemptId(ApplicationId(1, number), 1), EAST, "root.etl", "ada")
+        queue.look(is_fresh=number == 100)
+    assert queue.service.totals()["root.etl"] >= before > (0.0, 0.0)
+    assert queue.service.shown(JOB.application) is None, "its account was forgotten"
