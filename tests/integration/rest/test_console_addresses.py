@@ -85,6 +85,14 @@ async def test_a_cluster_that_hides_applications_is_asked_as_whoever_looks():
     assert asked[-2:] == ["alice", "bob"]
 
 
+async def test_who_asks_the_same_at_the_same_time_as_another_does_not_have_his_answer():
+    server = ScriptedServer(guarded=("west",), rules=IdentityRules(allow_anonymous=True), staleness_s=1000.0)
+    await server.poll()
+    await asyncio.gather(*(server.ask("GET", f"{CONSOLE}/applications?user.name={user}") for user in ("alice", "bob")))
+    asked = {each.user for each in server.federation["west"].taken if each.path.endswith("/apps")}
+    assert {"alice", "bob"} <= asked
+
+
 async def test_nodes_of_all_clusters(server):
     told = body_of(await server.ask("GET", f"{CONSOLE}/nodes"))
     assert [(row["cluster"], row["node"], row["memory_mib"]) for row in told["nodes"]] == [

@@ -88,6 +88,7 @@ def test_a_redirect_leads_back_here_or_to_a_known_history(told, place):
             "//evil/x",
             "",
             "http://[",
+            "http://rm/cluster/app/application_1_1",
             "/ws/v1/cluster/apps",
         ),
         *("/proxy/application_1_1/", "/cluster/apps", "http://169.254.169.254/latest/meta-data"),
