@@ -33,7 +33,6 @@ from shim.peers.launches import LaunchService
 from shim.peers.overview import MastersOverview
 from shim.ports.resource_manager import ResourceManager
 from shim.protocol.rest.usage import UsageForm
-from shim.queues.admission import AdmissionQueue
 from shim.queues.altruism import AltruismService
 from shim.queues.job_counts import JobCountReader
 from shim.queues.job_plans import JobPlanReader
@@ -121,6 +120,53 @@ class UseCases:
     logs: ContainerLogs
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Federation:
+    """Parts on which all others stand: what is known of sub-clusters, and what operators and queues allow."""
+
+    runtime: Runtime
+    global_master: GlobalMaster | None
+    overrides: Overrides
+    administration: AdministrationService
+    shares: SharesOfQueues
+    pollers: SubClusterPollers | Following
+    reading: ReadingSettings
+    applications: ApplicationReading
+    identity: IdentityService
+
+    @property
+    def following(self) -> Following | None:
+        """What Local Masters tell, where they are processes of their own."""
+        return None if self.global_master is None else self.global_master.following
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Submitting:
+    """Parts that bring submissions to their homes, and find out what became of them."""
+
+    tools: SubmissionTools
+    submissions: SubmissionService
+    repair: Repair
+    lost_time: LostTime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Containers:
+    """Parts that deal with containers of running applications."""
+
+    matching: AttemptMatching
+    spans: Spans
+    altruism: AltruismService
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Listening:
+    """Parts that hear of every report."""
+
+    lives: ApplicationLives
+    usage: UsageKeeping
+
+
 def assemble(
     runtime: Runtime, *, global_master: GlobalMaster | None = None, overrides: Overrides | None = None
 ) -> UseCases:
@@ -131,76 +177,124 @@ def assemble(
         global_master: Where this Heddle is one of several; None where it has its Local Masters inside.
         overrides: Parts that are otherwise than in production.
     """
-    overrides = overrides or Overrides()
-    config, view, clock, stores = runtime.config, runtime.view, runtime.clock, runtime.stores
-    managers, reading = runtime.managers, _reading(runtime)
-    applications = ApplicationReading(view, managers, stores.state, clock, reading)
+    federation = _federation(runtime, global_master, overrides or Overrides())
+    submitting = _submitting(federation)
+    # Launches and cycles hear of a report before lives and usage do: listeners are called in the order of `listen`.
+    containers = _containers(federation)
+    listening = _listening(federation)
+    return _use_cases(federation, submitting, containers, listening)
+
+
+def _federation(runtime: Runtime, global_master: GlobalMaster | None, overrides: Overrides) -> _Federation:
+    view, clock, stores = runtime.view, runtime.clock, runtime.stores
+    reading = _reading(runtime)
     administration = AdministrationService(view=view, store=stores.state, spans=stores.spans, clock=clock)
-    shares = open_shares(runtime, administration.current, overrides.policy)
     following = None if global_master is None else global_master.following
-    pollers = following or _pollers(runtime, managers)
-    lost_time = LostTime(stores.history, view, managers, clock, LostTimeSettings(history_s=config.history.records_s))
+    return _Federation(
+        runtime=runtime,
+        global_master=global_master,
+        overrides=overrides,
+        administration=administration,
+        shares=open_shares(runtime, administration.current, overrides.policy),
+        pollers=following or _pollers(runtime, runtime.managers),
+        reading=reading,
+        applications=ApplicationReading(view, runtime.managers, stores.state, clock, reading),
+        identity=_identity(runtime, overrides.rules),
+    )
+
+
+def _submitting(base: _Federation) -> _Submitting:
+    runtime, shares, overrides = base.runtime, base.shares, base.overrides
+    view, managers, clock, stores = runtime.view, runtime.managers, runtime.clock, runtime.stores
+    remembered = LostTimeSettings(history_s=runtime.config.history.records_s)
+    lost_time = LostTime(stores.history, view, managers, clock, remembered)
     home_settings = HomeSettings(name_at=shares.name_at, out_of_reach=out_of_reach(runtime.clusters.rpcs))
     tools = SubmissionTools(
-        homes=overrides.homes(view, clock, home_settings, administration.current, following),
+        homes=overrides.homes(view, clock, home_settings, base.administration.current, base.following),
         view=view,
         managers=managers,
         store=stores.state,
-        listing=overrides.listing or applications,
+        listing=overrides.listing or base.applications,
         clock=clock,
         new_intent_id=IntentIds(runtime.random),
         crash_points=runtime.crash_points,
         past=overrides.past or lost_time,
     )
-    settings = SubmissionSettings(answer_within_s=reading.answer_within_s)
+    settings = SubmissionSettings(answer_within_s=base.reading.answer_within_s)
     submissions = SubmissionService(tools, settings=settings, gate=overrides.gate or shares.room)
-    repair = Repair(tools, submissions)
-    matching = _matching(runtime, following, pollers, shares)
-    identity = _identity(runtime, overrides.rules)
-    spans = open_spans(runtime, managers, administration.current, matching, shares.policy)
-    altruism = shares.altruism(spans.service)
+    return _Submitting(tools=tools, submissions=submissions, repair=Repair(tools, submissions), lost_time=lost_time)
+
+
+def _containers(base: _Federation) -> _Containers:
+    runtime, shares = base.runtime, base.shares
+    matching = _matching(runtime, base.following, base.pollers, shares)
+    spans = open_spans(runtime, runtime.managers, base.administration.current, matching, shares.policy)
+    return _Containers(matching=matching, spans=spans, altruism=shares.altruism(spans.service))
+
+
+def _listening(base: _Federation) -> _Listening:
+    view, decides = base.runtime.view, _decider(base.global_master)
     lives = ApplicationLives()
-    usage = UsageKeeping(view, view.accounts, UsageForm(), stores.usage, clock, _decider(global_master))
+    usage = UsageKeeping(view, view.accounts, UsageForm(), base.runtime.stores.usage, base.runtime.clock, decides)
     for listener in (lives, usage):
-        pollers.listen(listener)
-    backend = _backend(runtime, managers, reading, applications, submissions, repair, shares.room, global_master)
+        base.pollers.listen(listener)
+    return _Listening(lives=lives, usage=usage)
+
+
+def _use_cases(base: _Federation, submitting: _Submitting, containers: _Containers, listening: _Listening) -> UseCases:
+    runtime, shares, service = base.runtime, base.shares, containers.spans.service
+    backend = _backend(base, submitting)
     return UseCases(
         runtime=runtime,
         backend=backend,
-        administration=administration,
-        inspection=_inspection(runtime, managers, administration, shares),
-        identity=identity,
-        pollers=pollers,
-        tools=tools,
-        submissions=submissions,
-        repair=repair,
-        reconciliation=Reconciliation(
-            repair=repair,
-            view=view,
-            managers=managers,
-            store=stores.state,
-            clock=clock,
-            settings=_remembers(config),
-            ended=lives.ended,
-        ),
-        retirement=RetirementService(
-            tools, submissions, repair, administration, runtime.clusters.managers, stores.spans
-        ),
-        masters=None if global_master is None else global_master.overview,
+        administration=base.administration,
+        inspection=_inspection(runtime, runtime.managers, base.administration, shares),
+        identity=base.identity,
+        pollers=base.pollers,
+        tools=submitting.tools,
+        submissions=submitting.submissions,
+        repair=submitting.repair,
+        reconciliation=_reconciliation(runtime, submitting.repair, listening.lives),
+        retirement=_retirement(base, submitting),
+        masters=None if base.global_master is None else base.global_master.overview,
         shares=shares,
-        starting=shares.starting(submissions, _decider(global_master)),
-        preemption=shares.preemption(spans.service, altruism),
-        altruism=altruism,
-        job_plans=shares.job_plans(spans.service),
-        job_counts=shares.job_counts(spans.service),
-        matching=matching,
-        spans=spans,
-        asks=AskLog(matching, stores.asks, clock, shown_asks),
-        lost_time=lost_time,
-        usage=usage,
-        usage_reports=UsageReports(stores.usage, clock, identity.is_admin),
-        logs=ContainerLogs(backend.routing, managers, runtime.clusters.ask_node, applications, identity),
+        starting=shares.starting(submitting.submissions, _decider(base.global_master)),
+        preemption=shares.preemption(service, containers.altruism),
+        altruism=containers.altruism,
+        job_plans=shares.job_plans(service),
+        job_counts=shares.job_counts(service),
+        matching=containers.matching,
+        spans=containers.spans,
+        asks=AskLog(containers.matching, runtime.stores.asks, runtime.clock, shown_asks),
+        lost_time=submitting.lost_time,
+        usage=listening.usage,
+        usage_reports=UsageReports(runtime.stores.usage, runtime.clock, base.identity.is_admin),
+        logs=_logs(base, backend),
     )
+
+
+def _reconciliation(runtime: Runtime, repair: Repair, lives: ApplicationLives) -> Reconciliation:
+    return Reconciliation(
+        repair=repair,
+        view=runtime.view,
+        managers=runtime.managers,
+        store=runtime.stores.state,
+        clock=runtime.clock,
+        settings=_remembers(runtime.config),
+        ended=lives.ended,
+    )
+
+
+def _retirement(base: _Federation, submitting: _Submitting) -> RetirementService:
+    tools, submissions, repair = submitting.tools, submitting.submissions, submitting.repair
+    unfenced, attempts = base.runtime.clusters.managers, base.runtime.stores.spans
+    return RetirementService(tools, submissions, repair, base.administration, unfenced, attempts)
+
+
+def _logs(base: _Federation, backend: Backend) -> ContainerLogs:
+    runtime = base.runtime
+    ask_node = runtime.clusters.ask_node
+    return ContainerLogs(backend.routing, runtime.managers, ask_node, base.applications, base.identity)
 
 
 def _reading(runtime: Runtime) -> ReadingSettings:
@@ -217,19 +311,12 @@ def _remembers(config: Config) -> ReconciliationSettings:
     return ReconciliationSettings(history_s=history.records_s, history_count=history.records)
 
 
-def _backend(
-    runtime: Runtime,
-    managers: Mapping[SubClusterId, ResourceManager],
-    reading: ReadingSettings,
-    applications: ApplicationReading,
-    submissions: SubmissionService,
-    repair: Repair,
-    room: AdmissionQueue,
-    global_master: GlobalMaster | None,
-) -> Backend:
+def _backend(base: _Federation, submitting: _Submitting) -> Backend:
     """What the servers call."""
+    runtime, managers, applications = base.runtime, base.runtime.managers, base.applications
+    global_master, submissions = base.global_master, submitting.submissions
     view, store, clock = runtime.view, runtime.stores.state, runtime.clock
-    within_s = reading.answer_within_s
+    within_s = base.reading.answer_within_s
     takes_submissions: TakesSubmissions = submissions
     if global_master is not None:
         takes_submissions = global_master.pass_on(submissions, applications, answer_within_s=within_s)
@@ -238,7 +325,7 @@ def _backend(
     return Backend(
         view=view,
         applications=applications,
-        documents=DocumentReading(view, managers, clock, reading),
+        documents=DocumentReading(view, managers, clock, base.reading),
         routing=routing,
         ids=ApplicationIds(
             store,
@@ -248,10 +335,10 @@ def _backend(
         submissions=takes_submissions,
         control=ControlService(
             routing=routing,
-            repair=repair,
+            repair=submitting.repair,
             managers=managers,
             listing=applications,
-            room=room,
+            room=base.shares.room,
             answer_within_s=within_s,
         ),
         store=store,
