@@ -185,6 +185,32 @@ async def test_an_owner_kills_after_a_question_and_nobody_else_does(browser, ser
     assert west.applications[some_id(6)]["state"] == "KILLED"
 
 
+async def test_stages_of_a_job_and_what_it_puts_off_are_a_table(browser, url):
+    stage = {"tasks": 8, "waiting": None, "running": 2, "ended": 6, "task_s": 3.5, "sure": "times of its own (6)"}
+    told = {
+        "unknown": "",
+        "graph": "wordcount",
+        "graph_from": "its plan",
+        "ends_by_ms": None,
+        "given_s": 12.5,
+        "received_s": 0.0,
+        "lent_containers": 1,
+        "lent_since_ms": 1_700_000_000_000,
+        "shadow": False,
+        "puts_off": [{"stage": "Sorter", "containers": 3, "next_at_ms": None, "waits_for": ["Tokenizer"]}],
+        "stages": [
+            {"stage": "Tokenizer", "waits_for": [], **stage},
+            {"stage": "Sorter", "waits_for": ["Tokenizer"], **stage},
+        ],
+    }
+    async with looking(browser, url) as looker:
+        await looker.page.route("**/why", lambda route: route.fulfill(json={"reason": "", "altruism": told}))
+        await looker.go(f"application/{some_id(6)}")
+        await looker.until("document.querySelectorAll('[aria-label=Stages] tbody tr').length == 2")
+        assert "Sorter\tTokenizer\t8\t?\t2\t6\t3\t3.5 s" in await looker.text("[aria-label=Stages]")
+        assert "1 of its containers are lent" in await looker.text()
+
+
 async def test_operators_drain_after_they_saw_what_still_runs(browser, server, url):
     async with looking(browser, url) as looker:
         await looker.go("clusters", user="alice")

@@ -86,7 +86,28 @@ function Why({ why }) {
       ["For", (row) => row.for],
       ["Why", (row) => row.reason],
     ]} />`}
-    ${why.altruism && html`<h2>Altruism</h2><pre>${JSON.stringify(why.altruism, null, 2)}</pre>`}`;
+    ${why.altruism && html`<h2>Altruism</h2><${Altruism} of=${why.altruism} />`}`;
+}
+
+/** The stages of a job as Heddle knows them, and what of them it puts off for others. */
+function Altruism({ of }) {
+  const putOff = new Map(of.puts_off.map((each) => [each.stage, each]));
+  return html`<p>${of.unknown || `The graph is that of ${of.graph} (${of.graph_from}).`}
+      ${of.ends_by_ms ? ` With its share alone it would end by ${time(of.ends_by_ms)}.` : ""}
+      ${` Given ${of.given_s} s, received ${of.received_s} s of a queue's share.`}
+      ${of.lent_containers ? ` ${of.lent_containers} of its containers are lent, since ${time(of.lent_since_ms)}.` : ""}
+      ${of.shadow ? " This is only computed: the queue's altruism is a shadow." : ""}</p>
+    <${Table} label="Stages" rows=${of.stages} empty="Its stages are not known." columns=${[
+      ["Stage", (row) => row.stage],
+      ["Waits for", (row) => row.waits_for.join(", ")],
+      ["Tasks", (row) => row.tasks, true],
+      ["Waiting", (row) => row.waiting ?? "?", true],
+      ["Running", (row) => row.running, true],
+      ["Ended", (row) => row.ended, true],
+      ["Put off", (row) => putOff.get(row.stage)?.containers ?? "", true],
+      ["A task lasts", (row) => (row.task_s === null ? "?" : `${row.task_s} s`), true],
+      ["How sure", (row) => row.sure],
+    ]} />`;
 }
 
 function Asks({ asks }) {
