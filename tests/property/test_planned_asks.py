@@ -51,16 +51,20 @@ class PlannedRelay(Relay):
 
     def tell(self, event):
         super().tell(event)
-        is_urgent = False
-        for effect in self.log[-1][1]:
-            is_urgent = self.carry_out(effect) or is_urgent
-        if is_urgent:
+        if self.carry_all_out(self.log[-1][1]):
             starts, may_queue = getattr(self, "next_plan", ({}, frozenset(NAMES)))
             self.plan(starts, may_queue)
             if isinstance(event, AMCalled):
                 super().tell(Proceed())
-                for effect in self.log[-1][1]:
-                    assert not self.carry_out(effect), "a call is planned once"
+                assert not self.carry_all_out(self.log[-1][1]), "a call is planned once"
+
+    def carry_all_out(self, effects):
+        """Whether a plan is wanted at once. Verdicts are events: they come when all that was to be done is done."""
+        wishes = [self.carry_out(effect) for effect in effects]
+        for effect in effects:
+            if isinstance(effect, Propose):
+                self.answer_proposal(effect.number)
+        return any(wishes)
 
     def carry_out(self, effect):
         match effect:
@@ -73,7 +77,6 @@ class PlannedRelay(Relay):
                 assert number not in self.proposed, "each number is given once"
                 assert count > 0
                 self.proposed[number] = (subcluster, key, count)
-                self.answer_proposal(number)
             case SettleAllocation(subcluster, number, honoured, withdrawn):
                 before = self.settled.get(number, (0, 0))
                 assert before[0] <= honoured
@@ -87,8 +90,7 @@ class PlannedRelay(Relay):
     def plan(self, starts, may_queue):
         plans = tuple(RequestPlan(key, starts, may_queue & row.may_use) for key, row in self.rows.items())
         super().tell(Planned(plans))
-        for effect in self.log[-1][1]:
-            self.carry_out(effect)
+        self.carry_all_out(self.log[-1][1])
 
     def answer_proposal(self, number, accepted=None, *, is_late=False):
         accepts = getattr(self, "accepts", None)

@@ -466,6 +466,10 @@ class Relay(RuleBasedStateMachine):
         for known in self.remembered.values():
             for container in [each for each, answer in known.items() if answer == unheard]:
                 del known[container]
+        for container, state in self.ledger.containers.items():
+            if state.value == "surplus" and container not in self.master.has:
+                # nobody has heard of it, and nobody launches it: ContainerAllocationExpirer takes it back
+                self.schedulers[HOME].live.pop(container, None)
         self.begins_a_ledger()
         self.found = None
         self.home_id = self.home_offset + self.master.response_id
@@ -514,7 +518,8 @@ class Relay(RuleBasedStateMachine):
         for _ in range(8):  # asks from before a restart are found out by what they are granted
             for name in NAMES:
                 for key in KEYS:
-                    if not self.master.wanted[key]:
+                    pending = sum(scheduler.pending[key] for scheduler in self.schedulers.values())
+                    if not self.master.wanted[key] or pending > self.master.wanted[key]:
                         self.grants(name, key, 1)
             self._settle()
         for _ in range(3):

@@ -17,6 +17,7 @@ from shim.domain.preemption import (
 from shim.domain.resources import ResourceVector
 from shim.queues.core.preemption import Preemption
 from shim.queues.core.preemption_effects import CapDemand, PreemptionSettings, Step
+from shim.queues.core.preemption_memory import Begun, Memory
 from shim.queues.core.preemption_sizes import easy, lacking
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -170,3 +171,86 @@ def test_lent_containers_of_another_cluster_go_before_ones_own_where_what_waits_
     own = containers_at(EAST, range(2, 6))
     lent = tuple(replace(each, is_lent=True) for each in containers_at(WEST, range(6, 10), since_s=100.0))
     assert set(first_asked((*own, *lent), spanning(2))) <= {6, 7, 8, 9}
+
+
+IDLE = PreemptionSettings(persist_s=2, grace_s=4, settle_s=3, idle_s=5)
+
+
+def restrains(effects: list[object]) -> bool:
+    return any(isinstance(each, CapDemand) and each.amount is not None for each in effects)
+
+
+def test_nothing_is_kept_for_a_queue_that_leaves_its_room_idle_for_the_whole_time() -> None:
+    """`prod` waits for two in the west, where there is room for both, and takes neither."""
+    clusters = Clusters(containers_at(EAST, range(2, 10)), 8, {WEST: WaitingWork(UNIT, 2, 2)}, Preemption(IDLE))
+    assert restrains(clusters.look(1))
+    assert not lifted(clusters.look(4)), "it has had room for four seconds"
+    assert lifted(clusters.look(1)), "and now for five"
+    assert not restrains(clusters.look(3))
+
+
+def test_a_queue_that_takes_some_of_its_room_has_the_whole_time_anew() -> None:
+    clusters = Clusters(containers_at(EAST, range(2, 10)), 8, {WEST: WaitingWork(UNIT, 2, 2)}, Preemption(IDLE))
+    clusters.look(5)
+    clusters.prod = 9
+    assert not lifted(clusters.look(5)), "it used more a moment before its time was over"
+    assert lifted(clusters.look(1))
+
+
+def test_a_queue_that_had_no_room_for_a_moment_has_the_whole_time_anew() -> None:
+    clusters = Clusters(containers_at(EAST, range(2, 10)), 8, {WEST: WaitingWork(UNIT, 2, 2)}, Preemption(IDLE))
+    clusters.look(5)
+    clusters.waits = {WEST: WaitingWork(UNIT, 2, 1)}
+    clusters.look(1)
+    clusters.waits = {WEST: WaitingWork(UNIT, 2, 2)}
+    assert not lifted(clusters.look(5))
+    assert lifted(clusters.look(1))
+
+
+def test_what_an_earlier_process_had_begun_is_forgotten_if_it_is_not_seen_in_time() -> None:
+    clusters = Clusters((), 12, {}, Preemption(replace(PATIENCE, stuck_s=6)))
+    gone = Begun(ContainerId(an_attempt(1), 2), "root.prod", "r", 990.0, PreemptionStage.ASKED)
+    clusters.core.recall(Memory(begun=(gone,)), clusters.at_s)
+    clusters.look(5)
+    assert clusters.core.is_busy, "its cluster may tell of it yet"
+    clusters.look(1)
+    assert not clusters.core.is_busy
+
+
+@dataclass
+class ReportsAreOld(Clusters):
+    """Both clusters told last at 950; what began later is not in `used`."""
+
+    held_of_used: int = 0
+
+    def snapshot(self) -> ShareSnapshot:
+        whole = super().snapshot()
+        prod, dev = whole.queues
+        queues = (prod, replace(dev, used=slots(self.held_of_used)))
+        return replace(whole, queues=queues, as_of_s=dict.fromkeys((EAST, WEST), 950.0))
+
+
+@pytest.mark.parametrize(
+    ("since_s", "queue", "left"), [(960.0, "root.dev", 1), (940.0, "root.dev", 3), (960.0, "root.prod", 3)]
+)
+def test_what_a_queue_was_granted_since_the_reports_counts_as_used_and_nothing_else(since_s, queue, left) -> None:
+    """`dev` is entitled to four, of which one is in the reports."""
+    held = tuple(replace(each, queue=queue) for each in containers_at(EAST, range(2, 4), since_s=since_s))
+    clusters = ReportsAreOld(held, 8, spanning(4), held_of_used=1)
+    amounts = [each.amount for each in clusters.look(1) if isinstance(each, CapDemand)]
+    assert [each.memory_mib for each in amounts if each is not None] == [1024 * left]
+
+
+@pytest.mark.parametrize(("ago_ms", "asked"), [(59_999 - 2000, 0), (60_000 - 2000, 1)])
+def test_what_was_asked_back_a_minute_ago_is_out_of_the_budget(ago_ms: int, asked: int) -> None:
+    """The first container could be asked back two seconds from now, when `prod` has waited for `persist_s`."""
+    clusters = Clusters(containers_at(EAST, range(2, 10)), 11, {EAST: WaitingWork(UNIT, 1)})
+    before = (int(clusters.at_s * 1000) + 1000 - ago_ms, ContainerId(an_attempt(1), 99))
+    clusters.core.recall(Memory(taken={"root.dev": frozenset({before})}), clusters.at_s)
+    one_a_minute = [
+        replace(snapshot, queues=(snapshot.queues[0], replace(snapshot.queues[1], budget=1)))
+        for clusters.at_s in (1001.0, 1002.0, 1003.0)
+        for snapshot in (clusters.snapshot(),)
+    ]
+    effects = [effect for snapshot in one_a_minute for effect in clusters.core.handle(snapshot)]
+    assert len(asked_at(effects)) == asked
