@@ -252,5 +252,5 @@ def test_what_was_asked_back_a_minute_ago_is_out_of_the_budget(ago_ms: int, aske
         for clusters.at_s in (1001.0, 1002.0, 1003.0)
         for snapshot in (clusters.snapshot(),)
     ]
-    effects = [effect for snapshot in one_a_minute for effect in clusters.core.handle(snapshot)]
+    effects: list[object] = [effect for snapshot in one_a_minute for effect in clusters.core.handle(snapshot)]
     assert len(asked_at(effects)) == asked
