@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from shim.config.loader import VARIABLE_PREFIX, Config
-from shim.config.tree import Key, is_table, item_type, key_of
+from shim.config.tree import FolderOrAddress, Key, is_table, item_type, key_of
 
 PAGE = Path(__file__).resolve().parent.parent / "docs" / "configuration.md"
 
@@ -38,7 +38,14 @@ heddle.toml: subcluster[1].auht: unknown key. Did you mean auth? Allowed: admin_
 Names that end in `_s` are seconds, in `_bytes` bytes. Relative paths start in the folder of the file.
 """
 
-_TYPES: Mapping[Any, str] = {bool: "true or false", int: "whole number", float: "number", str: "text", Path: "path"}
+_TYPES: Mapping[Any, str] = {
+    bool: "true or false",
+    int: "whole number",
+    float: "number",
+    str: "text",
+    Path: "path",
+    FolderOrAddress: "path or address",
+}
 
 
 def page() -> str:

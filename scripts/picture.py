@@ -1,8 +1,8 @@
-"""Draw docs/pictures/architecture.svg: one address in front, many YARN clusters behind."""
+"""Draw docs/pictures: one address in front of many YARN clusters, and the boundaries of trust around it."""
 
 from pathlib import Path
 
-TARGET = Path(__file__).resolve().parent.parent / "docs" / "pictures" / "architecture.svg"
+PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
 
 _CLIENTS = ("curl, scripts", "yarn, MapReduce", "Spark, Tez", "monitors", "browsers")
 _CLUSTERS = (("east", "Hadoop 2.10"), ("west", "Hadoop 3.3"), ("north", "Hadoop 3.5"))
@@ -64,6 +64,47 @@ def picture() -> str:
     return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 400" {style}>\n{body}\n</svg>\n'
 
 
+_OUTSIDE = (
+    ("clients, gateways", "REST, RPC", "B1", 60),
+    ("browsers", "console, pages", "B1, B6", 140),
+    ("operators", "policies, drains", "B7", 220),
+    ("ApplicationMasters", "scheduler RPC", "B2", 300),
+)
+_BEHIND = (
+    ("ResourceManagers", "polls, submissions", "B3", 60),
+    ("NodeManagers", "logs", "B3", 140),
+    ("other masters", "launches, reports", "B4", 220),
+    ("store, files, audit", "records, secrets", "B5", 300),
+)
+
+
+def trust_boundaries() -> str:
+    """The flow of data across boundaries; each arrow begins at who opens the connection."""
+    parts = [_box(0, 0, 900, 380, fill=_SOFT, stroke=_SOFT), _box(360, 50, 180, 300, fill="white")]
+    parts += [
+        _text(450, 180, "Heddle", size=18, weight="bold"),
+        _text(450, 206, "one process:", size=13),
+        _text(450, 226, "nothing inside is kept apart", size=11),
+    ]
+    for side, (x, start, end) in ((_OUTSIDE, (20, 180, 360)), (_BEHIND, (720, 540, 720))):
+        for name, what, boundary, y in side:
+            middle = (start + end) // 2
+            parts += [
+                _box(x, y, 160, 48),
+                _text(x + 80, y + 29, name, weight="bold", size=13),
+                f'<path d="M{start} {y + 24} L{end - 8} {y + 24}" stroke="{_THREAD}" stroke-width="2"/>',
+                f'<path d="M{end - 8} {y + 19} L{end} {y + 24} L{end - 8} {y + 29} Z" fill="{_THREAD}"/>',
+                _text(middle, y + 16, what, size=12),
+                _text(middle, y + 44, boundary, size=12, weight="bold"),
+            ]
+    for x in (270, 630):
+        parts.append(f'<path d="M{x} 40 L{x} 360" stroke="{_INK}" stroke-dasharray="6 5"/>')
+    style = 'font-family="system-ui, sans-serif" role="img" aria-label="Data across the boundaries of trust"'
+    body = "\n".join(parts)
+    return f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 900 380" {style}>\n{body}\n</svg>\n'
+
+
 if __name__ == "__main__":
-    TARGET.parent.mkdir(parents=True, exist_ok=True)
-    TARGET.write_text(picture(), "utf-8")
+    PICTURES.mkdir(parents=True, exist_ok=True)
+    (PICTURES / "architecture.svg").write_text(picture(), "utf-8")
+    (PICTURES / "trust-boundaries.svg").write_text(trust_boundaries(), "utf-8")

@@ -56,9 +56,10 @@ class KerberosLogin:
         Raises:
             SASLError: If there is no ticket to be had.
         """
-        return await asyncio.get_running_loop().run_in_executor(self._threads, self._web_proof, host)
+        return await asyncio.get_running_loop().run_in_executor(self._threads, self.web_proof, host)
 
-    def _web_proof(self, host: str) -> WebProof:
+    def web_proof(self, host: str) -> WebProof:
+        """The same at once: it speaks with the KDC, which blocks."""
         return WebProof(self._initiator, socket.getfqdn(host))
 
     def close(self) -> None:

@@ -6,7 +6,7 @@ from typing import TypeVar
 
 import aiohttp
 
-from adapters.peers.link import PATH, LinkSettings, WebSocketLink
+from adapters.peers.link import PATH, LinkSettings, LinkTLS, WebSocketLink
 from shim.errors import MasterLinkError, RemoteProtocolError
 from shim.protocol.peers import (
     NONCE_BYTES,
@@ -15,6 +15,7 @@ from shim.protocol.peers import (
     Frame,
     WelcomeFrame,
     answer_challenge,
+    check_listener,
     check_welcome,
 )
 
@@ -24,9 +25,18 @@ T = TypeVar("T", bound=Frame)
 
 
 class WebSocketDialer:
-    """Implements `shim.ports.master_links.MasterDialer`."""
+    """Implements `shim.ports.master_links.MasterDialer`.
 
-    def __init__(self, credentials: Credentials, settings: LinkSettings | None = None) -> None:
+    Args:
+        credentials: Who dials.
+        settings: Limits.
+        tls: How both ends prove who they are; without it they do by the secret of the credentials.
+    """
+
+    def __init__(
+        self, credentials: Credentials, settings: LinkSettings | None = None, *, tls: LinkTLS | None = None
+    ) -> None:
+        self._tls = tls
         self._credentials = credentials
         self._settings = settings or LinkSettings()
         self._session: aiohttp.ClientSession | None = None
@@ -53,15 +63,21 @@ class WebSocketDialer:
         if self._session is None:
             # environment variables for proxies are for the web, not for masters
             self._session = aiohttp.ClientSession(trust_env=False)
+        tls = self._tls
         socket = await self._session.ws_connect(
-            f"http://{address}{PATH}",
+            f"{'http' if tls is None else 'https'}://{address}{PATH}",
+            ssl=True if tls is None else tls.dialling(),
             max_msg_size=self._settings.max_frame_bytes,
             compress=0,
             heartbeat=self._settings.ping_s,
         )
         link = WebSocketLink(socket, self._settings, address=address)
         try:
-            await self._shake_hands(link, expected)
+            if tls is None:
+                await self._shake_hands(link, expected)
+            else:
+                check_listener(socket.get_extra_info("peercert"), expected=expected)
+                link.peer = expected
         except BaseException:
             await link.close("no handshake")
             raise

@@ -1,15 +1,16 @@
 """One end of a WebSocket as a `MasterLink`."""
 
 import asyncio
+import ssl
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Protocol
 
 from aiohttp import ClientError, ClientWebSocketResponse, WSMsgType, web
 
 from shim.errors import MasterLinkError, RemoteProtocolError
 from shim.protocol.peers import MAX_FRAME_BYTES, MAX_HANDSHAKE_BYTES, Frame, decode_frame_untrusted, encode_frame
 
-__all__ = ["PATH", "LinkSettings", "WebSocketLink"]
+__all__ = ["PATH", "LinkSettings", "LinkTLS", "WebSocketLink"]
 
 PATH: Final = "/masters/1"
 _POLICY_VIOLATION = 1008
@@ -38,6 +39,18 @@ class LinkSettings:
     def ping_s(self) -> float:
         """From one ping to the next; a WebSocket of aiohttp waits half as long for the answer."""
         return self.silent_after_s / 1.5
+
+
+class LinkTLS(Protocol):
+    """Contexts of links, as the files of now make them; both verify the other end."""
+
+    def listening(self) -> ssl.SSLContext:
+        """For links that others make; the same object each time."""
+        ...
+
+    def dialling(self) -> ssl.SSLContext:
+        """For a link that is made."""
+        ...
 
 
 class WebSocketLink:

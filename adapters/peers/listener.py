@@ -9,11 +9,19 @@ from contextlib import suppress
 import structlog
 from aiohttp import web
 
-from adapters.peers.link import PATH, LinkSettings, WebSocketLink
+from adapters.peers.link import PATH, LinkSettings, LinkTLS, WebSocketLink
 from shim.domain.addresses import join_address
 from shim.errors import MasterLinkError, RemoteProtocolError
 from shim.ports.master_links import AcceptLink
-from shim.protocol.peers import NONCE_BYTES, ChallengeFrame, Credentials, ProofFrame, check_proof, make_welcome
+from shim.protocol.peers import (
+    NONCE_BYTES,
+    ChallengeFrame,
+    Credentials,
+    ProofFrame,
+    check_proof,
+    dialer_of,
+    make_welcome,
+)
 
 __all__ = ["LinkListener"]
 
@@ -31,6 +39,7 @@ class LinkListener:
         host: Address to bind.
         port: 0 takes a free one.
         settings: Limits.
+        tls: How both ends prove who they are; without it they do by the secret of the credentials.
     """
 
     def __init__(
@@ -41,7 +50,9 @@ class LinkListener:
         host: str,
         port: int,
         settings: LinkSettings | None = None,
+        tls: LinkTLS | None = None,
     ) -> None:
+        self._tls = tls
         self._credentials = credentials
         self._accept = accept
         self._host, self._port = host, port
@@ -71,7 +82,15 @@ class LinkListener:
         self._runner = web.AppRunner(application, access_log=None, shutdown_timeout=_STOP_WITHIN_S)
         await self._runner.setup()
         loop = asyncio.get_running_loop()
-        self._server = await loop.create_server(self._connected, sock=listening)
+        if self._tls is None:
+            self._server = await loop.create_server(self._connected, sock=listening)
+        else:
+            self._server = await loop.create_server(
+                self._connected,
+                sock=listening,
+                ssl=self._tls.listening(),
+                ssl_handshake_timeout=self._settings.handshake_s,
+            )
 
     async def stop(self) -> None:
         """Take no new links, and end those that there are."""
@@ -95,6 +114,8 @@ class LinkListener:
         server = None if self._runner is None else self._runner.server
         if server is None:
             raise MasterLinkError("not listening")
+        if self._tls is not None:
+            self._tls.listening()  # TLS begins after this call: with the files of now
         connection = server()
         loop = asyncio.get_running_loop()
         self._unproven[connection] = loop.call_later(
@@ -118,9 +139,17 @@ class LinkListener:
     async def _serve(self, request: web.Request) -> web.StreamResponse:
         if len(self._links) >= self._settings.max_links:
             return web.Response(status=503, text="too many links")
-        return await self._serve_link(request)
+        if self._tls is None:
+            return await self._serve_link(request)
+        try:
+            dialer = dialer_of(None if request.transport is None else request.transport.get_extra_info("peercert"))
+        except RemoteProtocolError as exc:
+            _log.info("link refused", address=request.remote, reason=str(exc))
+            return web.Response(status=403, text=str(exc))
+        return await self._serve_link(request, dialer)
 
-    async def _serve_link(self, request: web.Request) -> web.WebSocketResponse:
+    async def _serve_link(self, request: web.Request, dialer: str = "") -> web.WebSocketResponse:
+        """Serve one link; `dialer` is who its certificate names, empty where it has to be proved."""
         settings = self._settings
         upgraded = web.WebSocketResponse(
             max_msg_size=settings.max_frame_bytes, compress=False, heartbeat=settings.ping_s
@@ -129,7 +158,10 @@ class LinkListener:
         link = WebSocketLink(upgraded, settings, address=request.remote or "")
         reason = ""
         try:
-            await self._shake_hands(link)
+            if dialer:
+                link.peer = dialer
+            else:
+                await self._shake_hands(link)
             self._proven(request.protocol)
             self._links.add(link)
             await self._accept(link)

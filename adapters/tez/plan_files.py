@@ -61,7 +61,7 @@ def stages_of_plan(graph: JobGraph) -> StagesOfJob:
     priorities = ask_priorities(graph.distances)
     again = {priority - 1: vertex for vertex, priority in enumerate(priorities)}
     by_priority = {priority: vertex for vertex, priority in enumerate(priorities)} | again
-    return StagesOfJob(graph, by_priority, frozenset(again), source="the job's plan file")
+    return StagesOfJob(graph, by_priority, frozenset(again), source="the job's plan file", reuses_containers=True)
 
 
 def _plan_in(folder: str, application: str) -> bytes | None:

@@ -187,6 +187,7 @@ class RestResourceManager(ResourceManager):
                 data=request.body or None,
                 allow_redirects=False,
                 trace_request_ctx=trail,
+                ssl=self._settings.for_https(),
             ) as response:
                 body = await read_bounded(
                     response.content.iter_chunked(_CHUNK_BYTES),
@@ -248,7 +249,7 @@ class RestResourceManager(ResourceManager):
 
     def _opened(self) -> aiohttp.ClientSession:
         if self._session is None:
-            self._session = open_session(self._settings, is_encrypted=self._addresses[0].startswith("https:"))
+            self._session = open_session(self._settings)
         return self._session
 
     def _identity(self, user: str | None) -> tuple[tuple[str, str], ...]:

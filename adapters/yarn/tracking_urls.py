@@ -1,5 +1,7 @@
 """Tracking URLs that lead to Heddle: a ResourceManager names its own web proxy, which users may not reach.
 
+Over Hadoop RPC the same is in application reports.
+
 Source: `org.apache.hadoop.yarn.server.resourcemanager.webapp.dao.AppInfo` of Hadoop 3.4.2, by whose `trackingUrl` an
 application that runs is at `http://PROXY/proxy/APPLICATION/`.
 """
@@ -13,11 +15,15 @@ from shim.domain.ids import SubClusterId
 from shim.domain.submissions import Submission
 from shim.domain.submit_replies import SubmitReply
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCAnswer, RPCCall
+from shim.protocol.yarn.report_tracking import tracked_reports
 
-__all__ = ["TrackedAtHeddle", "tracked_at"]
+__all__ = ["TrackedAtHeddle", "TrackedByRPC", "tracked_at"]
 
 _APPS = "/ws/v1/cluster/apps"
 _AT_ONCE = 128 * 1024
+_REPORTING = frozenset({"getApplicationReport", "getApplications"})
+_ENTRIES_AT_ONCE = 100
 _JSON = re.compile(rb'("trackingUrl":")https?://[^/"\\\s]{1,300}(/proxy/application_[0-9]{1,19}_[0-9]{1,10}/")')
 _XML = re.compile(rb"(<trackingUrl>)https?://[^/<\s]{1,300}(/proxy/application_[0-9]{1,19}_[0-9]{1,10}/</trackingUrl>)")
 
@@ -59,6 +65,40 @@ class TrackedAtHeddle(ResourceManager):
 
     async def close(self) -> None:
         """See `ResourceManager`."""
+        await self._inner.close()
+
+
+class TrackedByRPC:
+    """A `ResourceManagerRPC` whose application reports name Heddle's proxy.
+
+    Args:
+        inner: The RPC server.
+        url: Of the proxy, without a slash at its end.
+    """
+
+    def __init__(self, inner: ResourceManagerRPC, url: str) -> None:
+        self._inner = inner
+        self._url = url.rstrip("/")
+
+    @property
+    def subcluster(self) -> SubClusterId:
+        """See `ResourceManagerRPC`."""
+        return self._inner.subcluster
+
+    async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
+        """See `ResourceManagerRPC`."""
+        answer = await self._inner.call(call, timeout_s=timeout_s)
+        if call.method not in _REPORTING or answer.refusal is not None:
+            return answer
+        entries = []
+        for entry in tracked_reports(self._url, answer.payload):
+            entries.append(entry)
+            if not len(entries) % _ENTRIES_AT_ONCE:
+                await asyncio.sleep(0)
+        return replace(answer, payload=b"".join(entries))
+
+    async def close(self) -> None:
+        """See `ResourceManagerRPC`."""
         await self._inner.close()
 
 

@@ -1,8 +1,8 @@
 """Connections to the web services of one sub-cluster: how they are opened, and whether a request went out on one."""
 
 import ssl
+from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from types import SimpleNamespace
 
 import aiohttp
@@ -25,10 +25,8 @@ class RestSettings:
         max_answer_bytes: Longest answer, packed and unpacked.
         max_page_bytes: The same of a page of an ApplicationMaster.
         connections: Most connections at a time.
-        verify_tls: Whether certificates are checked.
-        ca_file: Certificates to trust instead of the machine's.
-        certificate: Heddle's own, if the ResourceManager asks for one.
-        key_file: With its key.
+        tls: The context for https of the moment, which a connection that is opened then is made with; without it, what
+            the machine trusts.
     """
 
     user: str = "heddle"
@@ -38,10 +36,11 @@ class RestSettings:
     max_answer_bytes: int = 64 * 1024 * 1024
     max_page_bytes: int = 16 * 1024 * 1024
     connections: int = 64
-    verify_tls: bool = True
-    ca_file: Path | None = None
-    certificate: Path | None = None
-    key_file: Path | None = None
+    tls: Callable[[], ssl.SSLContext] | None = None
+
+    def for_https(self) -> ssl.SSLContext | bool:
+        """Argument `ssl` of aiohttp; with another context it uses no connection of before."""
+        return True if self.tls is None else self.tls()
 
 
 class Trail(SimpleNamespace):
@@ -50,13 +49,9 @@ class Trail(SimpleNamespace):
     was_sent: bool = False
 
 
-def open_session(settings: RestSettings, *, is_encrypted: bool) -> aiohttp.ClientSession:
-    """A pool of connections, none of them open yet; requests carry a `Trail`."""
-    connector = aiohttp.TCPConnector(
-        limit=settings.connections,
-        keepalive_timeout=_IDLE_S,
-        ssl=_ssl_context(settings) if is_encrypted else True,
-    )
+def open_session(settings: RestSettings) -> aiohttp.ClientSession:
+    """A pool of connections, none of them open yet; requests carry a `Trail`, and `settings.for_https()`."""
+    connector = aiohttp.TCPConnector(limit=settings.connections, keepalive_timeout=_IDLE_S)
     watch = aiohttp.TraceConfig()
     watch.on_request_headers_sent.append(_note_sent)
     return aiohttp.ClientSession(
@@ -75,13 +70,3 @@ async def _note_sent(
 ) -> None:
     del session
     context.trace_request_ctx.was_sent = True
-
-
-def _ssl_context(settings: RestSettings) -> ssl.SSLContext:
-    context = ssl.create_default_context(cafile=str(settings.ca_file) if settings.ca_file else None)
-    if settings.certificate is not None:
-        context.load_cert_chain(settings.certificate, settings.key_file)
-    if not settings.verify_tls:
-        context.check_hostname = False
-        context.verify_mode = ssl.CERT_NONE
-    return context

@@ -10,6 +10,8 @@ from typing import Self
 from scripts.bench import client_reads, side_by_side
 from scripts.bench.allocate import allocate
 from scripts.bench.cells import Cell, Effort, Say
+from scripts.bench.consoles import consoles
+from scripts.bench.flood import floods
 from scripts.bench.generated import Size, generated
 from scripts.bench.granted import granted
 from scripts.bench.jobs import jobs
@@ -69,6 +71,14 @@ def _jobs(bench: Bench) -> Iterator[str]:
     return jobs(bench.stage(), bench.folder / "jobs", bench.effort, bench.say)
 
 
+def _console(bench: Bench) -> Iterator[str]:
+    return consoles(bench.stage(), bench.effort, bench.say)
+
+
+def _flood(bench: Bench) -> Iterator[str]:
+    return floods(bench.stage(), bench.effort, bench.say)
+
+
 def _many(bench: Bench) -> Iterator[str]:
     stage = bench.stage()
     yield from _cells(side_by_side.many, bench)
@@ -109,6 +119,8 @@ SECTIONS: Mapping[str, Section] = {
     "differing": partial(_cells, partial(client_reads.differing_lists, sizes=(FEW, 1000))),
     "many": _many,
     "differing-many": partial(_cells, partial(client_reads.differing_lists, sizes=(10_000,))),
+    "console": _console,
+    "flood": _flood,
     "submit": partial(_cells, side_by_side.submissions),
     "allocate": _allocate,
     "granted": _granted,

@@ -54,6 +54,7 @@ def lasting_work(use_cases: UseCases) -> Mapping[str, Work]:
         "retirement": use_cases.retirement.run,
         "cluster events": events.run,
         "usage": use_cases.usage.run,
+        "credits": use_cases.credits.run,
         "cycles of queues": use_cases.matching.run,
         "decisions on asks": use_cases.asks.run,
         "spans": use_cases.spans.watch.run,

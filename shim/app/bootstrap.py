@@ -28,6 +28,7 @@ from shim.app.host_limits import (
     SystemClock,
     allow_many_connections,
     current_user,
+    read_other_secrets,
     read_secret,
     spare_collector,
     system_random,
@@ -59,10 +60,11 @@ from shim.server.rpc.scheduler_server import SchedulerServer
 from shim.store import open_state_store
 from shim.submission.crash_points import CrashPoints, nothing_happens
 from shim.telemetry import AuditTrail, Metrics, ObservedResourceManager, ObservedStateStore, SubClusterGauges, TracedRPC
+from shim.telemetry.application_life import listen
 from shim.telemetry.polls import PollCounter
 from shim.telemetry.repair import RepairCollector
 from shim.telemetry.shares import ShareCollector
-from shim.telemetry.tracing import open_tracing
+from shim.telemetry.tracing import is_tracing, open_tracing
 
 __all__ = ["Heddle"]
 
@@ -216,11 +218,16 @@ class Heddle:
         use_cases = assemble(runtime, global_master=master)
         made.append(use_cases)
         _register(metrics, use_cases)
+        stack.callback(listen(use_cases.decisions.note))
         await self._begin(use_cases, stack)
         home_of = runtime.view.home_of
         self._health = Health(runtime.view, runtime.stores.state, clock)
         tokens = DelegationTokens(
-            use_cases.runtime.secret, clock, use_cases.runtime.stores.tokens, needs_ticket=self._kerberos is not None
+            runtime.secret,
+            clock,
+            runtime.stores.tokens,
+            needs_ticket=self._kerberos is not None,
+            other_secrets=runtime.other_secrets,
         )
         observer = RequestObserver(metrics, audit, home_of)
         rates = CallRates(_rate_limits(config.limits), clock, metrics.rate_limited)
@@ -263,10 +270,11 @@ class Heddle:
         for admin in clusters.admins.values():
             stack.push_async_callback(admin.close)
         observed = {id_: ObservedResourceManager(each, metrics, clock) for id_, each in clusters.managers.items()}
-        secret = read_secret(config.security.secret_file)
-        opened = await open_state_store(
-            config.store.url, now_s=clock.now_s, secret=None if config.security.secret_file is None else secret
-        )
+        rpcs = {id_: TracedRPC(each) for id_, each in clusters.rpcs.items()} if is_tracing() else clusters.rpcs
+        security = config.security
+        secret, others = read_secret(security.secret_file), read_other_secrets(security)
+        kept = None if security.secret_file is None else secret
+        opened = await open_state_store(config.store.url, now_s=clock.now_s, secret=kept, other_secrets=others)
         stack.push_async_callback(opened.close)
         if not opened.seals_bodies:
             _log.warning("submission contexts are stored in clear until they are final: set security.secret_file")
@@ -274,14 +282,13 @@ class Heddle:
             config=config,
             clock=clock,
             random=system_random(),
-            clusters=replace(
-                clusters, managers=observed, rpcs={id_: TracedRPC(each) for id_, each in clusters.rpcs.items()}
-            ),
-            stores=replace(opened.stores(secret), state=ObservedStateStore(opened, metrics, clock)),
+            clusters=replace(clusters, managers=observed, rpcs=rpcs),
+            stores=replace(opened.stores(secret, others), state=ObservedStateStore(opened, metrics, clock)),
             view=new_view(config),
             groups_of=group_directory(),
             user=current_user(),
             secret=secret,
+            other_secrets=others,
             listeners=(PollCounter(metrics),),
             crash_points=self._crash_points,
         )
@@ -308,7 +315,8 @@ class Heddle:
         await begin(use_cases)
         await use_cases.spans.check(use_cases.shares.policy())
         use_cases.administration.listen(use_cases.spans.service.look_again)
-        for close in (use_cases.matching.close, use_cases.asks.close, use_cases.spans.service.close):
+        kept = (use_cases.matching.close, use_cases.asks.close, use_cases.credits.turn)
+        for close in (*kept, use_cases.spans.service.close):
             stack.push_async_callback(close)
         for name, work in lasting_work(use_cases).items():
             self._run_beside(name, work, stack)
@@ -400,7 +408,7 @@ def _open_audit(config: Config, clock: Clock) -> AuditTrail:
 def _register(metrics: Metrics, use_cases: UseCases) -> None:
     """Have a scrape ask the parts that count for themselves."""
     attempts = use_cases.submissions.attempts
-    metrics.register(ShareCollector(use_cases.shares.gauges, use_cases.altruism.totals))
+    metrics.register(ShareCollector(use_cases.shares.gauges, use_cases.altruism_reports.of_queues))
     metrics.register(RepairCollector(lambda: len(attempts.failing), lambda: attempts.given_up))
     metrics.register(MatchingCollector(use_cases.matching.status))
 

@@ -1,30 +1,33 @@
 """From the `[[subcluster]]` sections of the configuration to the ResourceManagers behind them."""
 
 import ssl
-from collections.abc import Iterable, Mapping, Sequence
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
 from adapters.kerberos import KerberosLogin
 from adapters.yarn import RestResourceManager, RestSettings, SubClusterConfiguration, read_folder
+from adapters.yarn.log_folder import LogFolder
+from adapters.yarn.log_web import WebLogFolder
 from adapters.yarn.node_addresses import node_url
 from adapters.yarn.rm_dual import DualResourceManager
 from adapters.yarn.rm_rpc import RPCSettings, RPCTarget, YarnRPC, addresses_of
 from adapters.yarn.rpc_budget import ConnectionBudget
 from adapters.yarn.scheduler_login import TokenLogins
-from adapters.yarn.tracking_urls import TrackedAtHeddle
+from adapters.yarn.tracking_urls import TrackedAtHeddle, TrackedByRPC
 from shim.app.runtime import Clusters
-from shim.app.tls_files import TLSFiles
+from shim.app.tls_files import ClientTLSFiles, ReloadedContext
 from shim.config.loader import Config
 from shim.config.sections import PollConfig, SubClusterConfig
 from shim.domain.ids import SubClusterId
-from shim.errors import ConfigError
 from shim.federation.inspection import SubClusterDescription
+from shim.ports.log_archive import LogArchive
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 
-__all__ = ["SubCluster", "connect", "resolve"]
+__all__ = ["SubCluster", "cluster_tls_files", "connect", "resolve"]
 
 _MOST_OF_A_NODE = 4 * 1024 * 1024  # bytes; a `/conf` has a few hundred KiB, a tail of logs at most 1 MiB
 
@@ -60,15 +63,19 @@ class SubCluster:
             await node.close()
 
 
-def resolve(config: SubClusterConfig, poll: PollConfig) -> SubCluster:
+def resolve(
+    config: SubClusterConfig, poll: PollConfig, monotonic_s: Callable[[], float] = time.monotonic
+) -> SubCluster:
     """Find a sub-cluster's addresses: those of the configuration go before those of its folder.
+
+    Args:
+        config: Its section.
+        poll: How it is asked.
+        monotonic_s: The clock that tells when files of certificates are looked at again.
 
     Raises:
         ConfigError: If the folder or the certificates cannot be read.
     """
-    if config.ca_file is not None:
-        _check_certificates(config.ca_file, config.id)
-    _check_own_certificate(config)
     found = read_folder(config.conf) if config.conf is not None else _nothing()
     is_proxy = config.auth == "proxy"
     return SubCluster(
@@ -87,34 +94,30 @@ def resolve(config: SubClusterConfig, poll: PollConfig) -> SubCluster:
             connect_timeout_s=poll.connect_timeout_s,
             timeout_s=poll.timeout_s,
             max_answer_bytes=poll.max_answer_bytes,
-            verify_tls=config.verify_tls,
-            ca_file=config.ca_file,
-            certificate=config.certificate,
-            key_file=config.key_file,
+            tls=_tls_of(config, config.web or found.web, monotonic_s),
         ),
         principal=config.principal,
     )
 
 
-def _check_certificates(file: Path, subcluster: str) -> None:
-    """Without this each poll would fail, with words that do not name the file."""
-    try:
-        ssl.create_default_context(cafile=str(file))
-    except OSError as exc:
-        message = f"cannot be used: {exc}; sub-cluster {subcluster} needs certificates in PEM form there"
-        raise ConfigError(str(file), "subcluster.ca_file", message) from exc
+def cluster_tls_files(config: SubClusterConfig) -> ClientTLSFiles:
+    """Files for https that a `[[subcluster]]` names."""
+    return ClientTLSFiles(
+        ca=config.ca_file,
+        certificate=config.certificate,
+        key=config.key_file,
+        is_verified=config.verify_tls,
+        whom=f"sub-cluster {config.id}",
+    )
 
 
-def _check_own_certificate(config: SubClusterConfig) -> None:
-    """Without this each poll would fail, with words that do not name the files."""
-    if config.certificate is None and config.key_file is None:
-        return
-    if config.certificate is None or config.key_file is None:
-        lacking = "certificate" if config.certificate is None else "key"
-        raise ConfigError(
-            f"sub-cluster {config.id}", f"subcluster.{lacking}", "is missing: a certificate and its key go together"
-        )
-    TLSFiles(config.certificate, config.key_file, section="subcluster").context()
+def _tls_of(
+    config: SubClusterConfig, web: Iterable[str], monotonic_s: Callable[[], float]
+) -> Callable[[], ssl.SSLContext] | None:
+    """Looks at the files now: without this each poll would fail, with words that do not name them."""
+    files = cluster_tls_files(config)
+    is_needed = files.names_any or any(address.startswith("https:") for address in web)
+    return ReloadedContext(files, monotonic_s).now if is_needed else None
 
 
 def _nothing() -> SubClusterConfiguration:
@@ -143,12 +146,37 @@ def connect(config: Config, login: KerberosLogin | None = None) -> Clusters:
     return Clusters(
         managers={id_: TrackedAtHeddle(each, url) if url else each for id_, each in duals.items()},
         logins=_logins(subclusters, config.poll),
-        rpcs=rpcs,
+        rpcs={id_: TrackedByRPC(each, url) if url else each for id_, each in rpcs.items()},
         admins=admins,
         descriptions={each.id: each.description for each in subclusters},
         guarded=frozenset(each.id for each in subclusters if each.is_guarded),
         own_users=_own_users(config, subclusters),
         ask_node={each.id: each.ask_node for each in subclusters},
+        archives=_archives(config, subclusters, login),
+    )
+
+
+def _archives(
+    config: Config, subclusters: Iterable[SubCluster], login: KerberosLogin | None
+) -> dict[SubClusterId, LogArchive]:
+    settings = {each.id: each.settings for each in subclusters}
+    return {
+        id_: _archive(place, each.aggregated_logs_nodes, settings[id_], login)
+        for each in config.subclusters
+        if (id_ := SubClusterId(each.id)) and (place := each.aggregated_logs) is not None
+    }
+
+
+def _archive(place: str, nodes: tuple[str, ...], settings: RestSettings, login: KerberosLogin | None) -> LogArchive:
+    if "://" not in place:
+        return LogFolder(Path(place))
+    return WebLogFolder(
+        place,
+        settings.user,
+        nodes,
+        connect_timeout_s=settings.connect_timeout_s,
+        tls=settings.tls,
+        prove=None if login is None else login.web_proof,
     )
 
 

@@ -7,6 +7,7 @@ import grp
 import os
 import pwd
 import random
+import re
 import resource
 import secrets
 import socket
@@ -15,6 +16,8 @@ import time
 from contextlib import suppress
 from pathlib import Path
 
+from shim.config.masters import MastersConfig
+from shim.config.sections import SecurityConfig
 from shim.errors import ConfigError
 
 __all__ = [
@@ -23,7 +26,9 @@ __all__ = [
     "connections_allowed",
     "current_user",
     "groups_of",
+    "is_credential",
     "one_address_share",
+    "read_other_secrets",
     "read_secret",
     "spare_collector",
     "system_random",
@@ -33,6 +38,7 @@ _COLLECTIONS = (10_000, 20, 10)
 """New objects before a look at the youngest; such looks before one at the middle-aged; such before one at all."""
 _SECRET_BYTES = 32
 _SHORTEST_SECRET = 16
+_VARIABLE = re.compile(r"env:([A-Za-z_][A-Za-z0-9_]*)")
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -114,10 +120,10 @@ def own_host_names() -> frozenset[str]:
 
 
 def read_secret(file: Path | None, *, key: str = "security.secret_file") -> bytes:
-    """The secret in a file, or a new one that lives as long as the process.
+    """The secret in a file or an environment variable, or a new one that lives as long as the process.
 
     Args:
-        file: Where it is.
+        file: Where it is; a name `env:NAME` is of a variable.
         key: What of the configuration names the file, for messages.
 
     Raises:
@@ -125,14 +131,34 @@ def read_secret(file: Path | None, *, key: str = "security.secret_file") -> byte
     """
     if file is None:
         return secrets.token_bytes(_SECRET_BYTES)
+    variable = _VARIABLE.fullmatch(file.name)
+    secret = _read_private(file, key) if variable is None else os.environb.get(variable[1].encode(), b"").strip()
+    if len(secret) < _SHORTEST_SECRET:
+        where = str(file) if variable is None else variable[0]
+        message = f"holds {len(secret)} bytes, at least {_SHORTEST_SECRET} are needed: openssl rand -hex 32"
+        raise ConfigError(where, key, message)
+    return secret
+
+
+def read_other_secrets(section: SecurityConfig | MastersConfig, *, name: str = "security") -> tuple[bytes, ...]:
+    """The second secret that a section names, if it does; as `read_secret`."""
+    file = section.other_secret_file
+    return () if file is None else (read_secret(file, key=f"{name}.other_secret_file"),)
+
+
+def _read_private(file: Path, key: str) -> bytes:
+    """Read a file that nobody else reads."""
     try:
         mode, secret = stat.S_IMODE(file.stat().st_mode), file.read_bytes().strip()
     except OSError as exc:
         raise ConfigError(str(file), key, f"cannot be read: {exc}") from exc
-    if mode & _OTHERS:
+    if mode & _OTHERS and not is_credential(file):
         message = f"others may read or write it (mode {mode:04o}): chmod 600 {file}"
         raise ConfigError(str(file), key, message)
-    if len(secret) < _SHORTEST_SECRET:
-        message = f"holds {len(secret)} bytes, at least {_SHORTEST_SECRET} are needed: openssl rand -hex 32 > {file}"
-        raise ConfigError(str(file), key, message)
     return secret
+
+
+def is_credential(file: Path) -> bool:
+    """True for one that systemd passed on: it guards them by their folder, and by ACLs that look like a group's."""
+    folder = os.environ.get("CREDENTIALS_DIRECTORY")
+    return bool(folder) and file.resolve().is_relative_to(Path(folder or "").resolve())

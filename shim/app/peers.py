@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import shim
 from adapters.peers import LinkListener, LinkSettings, WebSocketDialer
 from shim.app.connections import SubCluster, resolve
-from shim.app.host_limits import SystemClock, read_secret, system_random
+from shim.app.host_limits import SystemClock, read_other_secrets, read_secret, system_random
 from shim.app.listening import listening
+from shim.app.master_tls import MasterTLS, open_master_tls
 from shim.app.runtime import Runtime, heartbeat_settings, view_settings
 from shim.config.loader import Config
-from shim.config.sections import MastersConfig
+from shim.config.masters import MastersConfig
 from shim.domain.addresses import join_address, split_address
 from shim.domain.ids import GlobalMasterId
 from shim.errors import ConfigError, InvariantViolationError
@@ -152,8 +153,9 @@ async def open_global_master(
     async def accept(link: MasterLink) -> None:
         await made[0].accept(link)
 
-    where = await _listen(credentials, accept, config.masters, settings, stack)
-    dialer = WebSocketDialer(credentials, _link_settings(config.masters, MAX_FRAME_BYTES))
+    tls = open_master_tls(config.masters, credentials.speaker, runtime.clock.monotonic_s)
+    where = await _listen(credentials, accept, config.masters, settings, stack, tls)
+    dialer = WebSocketDialer(credentials, _link_settings(config.masters, MAX_FRAME_BYTES), tls=tls)
     stack.push_async_callback(dialer.close)
     # nobody dials an address that no lease tells yet
     made.append(GlobalMaster(name, where.told, runtime, dialer, observer=observer))
@@ -224,7 +226,8 @@ class LocalMasterProcess:
         async def accept(link: MasterLink) -> None:
             await made[0].serve(link)
 
-        where = await _listen(credentials, accept, masters, _link_settings(masters, _SMALL_FRAME), stack)
+        tls = open_master_tls(masters, credentials.speaker, clock.monotonic_s)
+        where = await _listen(credentials, accept, masters, _link_settings(masters, _SMALL_FRAME), stack, tls)
         made.append(local_master(config, manager, store.leases, clock, self._random, address=where.told))
         return made[0], where.bound
 
@@ -286,10 +289,14 @@ def _queues(view: FederationView, clock: Clock) -> set[str]:
 
 
 def _credentials(masters: MastersConfig, speaker: str) -> Credentials:
+    if masters.tls.certificate is not None:
+        return Credentials(speaker, b"")  # certificates prove it; a link without TLS cannot be made with this
     if masters.secret_file is None:
-        message = "masters need a secret in common: openssl rand -hex 32 > masters.secret; chmod 600 masters.secret"
+        advice = "openssl rand -hex 32 > masters.secret; chmod 600 masters.secret"
+        message = f"masters need [masters.tls], or a secret in common: {advice}"
         raise ConfigError("the configuration", "masters.secret_file", message)
-    return Credentials(speaker, read_secret(masters.secret_file, key="masters.secret_file"))
+    secret = read_secret(masters.secret_file, key="masters.secret_file")
+    return Credentials(speaker, secret, read_other_secrets(masters, name="masters"))
 
 
 def _link_settings(masters: MastersConfig, max_frame_bytes: int) -> LinkSettings:
@@ -315,10 +322,11 @@ async def _listen(
     masters: MastersConfig,
     settings: LinkSettings,
     stack: AsyncExitStack,
+    tls: MasterTLS | None,
 ) -> _Listening:
     """Listen for other masters."""
     host, port = split_address(masters.listen)
-    listener = LinkListener(credentials, accept, host=host, port=port, settings=settings)
+    listener = LinkListener(credentials, accept, host=host, port=port, settings=settings, tls=tls)
     with listening(masters.listen, "masters.listen"):
         await listener.start()
     stack.push_async_callback(listener.stop)

@@ -15,10 +15,12 @@ from shim.multicluster.service import MultiClusterService
 from shim.queues.admission import AdmissionQueue
 from shim.queues.altruism import AltruismService, AltruismWorld
 from shim.queues.core.entitle import ShareSettings
-from shim.queues.core.preemption_effects import PreemptionSettings
+from shim.queues.core.preemption_effects import PreemptionSettings, settling_s
+from shim.queues.credits import CreditBook, CreditKeeping
 from shim.queues.engines import EngineGraphs
 from shim.queues.job_counts import JobCountReader
-from shim.queues.job_plans import JobPlanReader, PlannedFor
+from shim.queues.job_plans import JobPlanReader
+from shim.queues.job_reading import PlannedFor
 from shim.queues.policies import PolicyService
 from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
@@ -28,8 +30,7 @@ from shim.telemetry.shares import QueueGauges
 
 __all__ = ["SharesOfQueues", "open_shares"]
 
-_SETTLE_S = 5.0
-_POLLS_TO_SETTLE = 3
+_LIFE_BYTES = 8
 _TOLD = ("share", "entitlement", "used", "held", "wanted", "borrowed", "lent")
 
 
@@ -40,6 +41,8 @@ class SharesOfQueues:
     policies: PolicyService
     room: AdmissionQueue
     acts: PreemptionLog
+    book: CreditBook
+    credits: CreditKeeping
     _runtime: Runtime
     _graphs: EngineGraphs = field(default_factory=EngineGraphs)
 
@@ -81,7 +84,7 @@ class SharesOfQueues:
 
         Args:
             service: Knows the attempts whose calls are read.
-            altruism: Knows which containers were lent: they go first.
+            altruism: Knows which containers were lent, and who needs them back: they go first.
         """
         shares, poll = self._runtime.config.shares, self._runtime.config.poll
         return PreemptionService(
@@ -93,12 +96,13 @@ class SharesOfQueues:
                 clock=self._runtime.clock,
                 interval_s=shares.interval_s,
                 lent=altruism.lent,
+                needs=altruism.needs,
             ),
             lambda: service.spans,
             PreemptionSettings(
                 persist_s=shares.preempt_after_s,
                 grace_s=shares.preempt_grace_s,
-                settle_s=max(_SETTLE_S, _POLLS_TO_SETTLE * poll.interval_s),
+                settle_s=settling_s(poll.interval_s),
             ),
         )
 
@@ -115,6 +119,7 @@ class SharesOfQueues:
             graphs=self._graphs,
             random=self._runtime.random,
             clock=self._runtime.clock,
+            credits=self.book,
             interval_s=self._runtime.config.shares.interval_s,
         )
         return AltruismService(world, lambda: service.spans)
@@ -191,7 +196,9 @@ def open_shares(
             pending_per_cluster=config.shares.pending_per_cluster, absent_after_s=config.shares.absent_after_s
         ),
     )
-    return SharesOfQueues(service, room, PreemptionLog(stores.acts), runtime)
+    book = CreditBook(lambda: runtime.random.randbytes(_LIFE_BYTES).hex())
+    keeping = CreditKeeping(book, stores.credits, runtime.clock)
+    return SharesOfQueues(service, room, PreemptionLog(stores.acts), book, keeping, runtime)
 
 
 def _parsed(config: Config, text: str, source: str) -> SharePolicy:

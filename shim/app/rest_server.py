@@ -22,12 +22,15 @@ from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.rates import CallRates
 from shim.server.proxy import ApplicationPages, PageSettings
 from shim.server.rest import ConnectionLimits, RestServer
+from shim.server.rest.aggregated_logs_api import AggregatedLogsAPI
 from shim.server.rest.asgi import RequestHandler
+from shim.server.rest.audit_api import AuditAPI
 from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers, ProvenCallers
 from shim.server.rest.console_api import ConsoleAPI
 from shim.server.rest.forwarding import at_port, public_url
+from shim.server.rest.hardening_api import HardeningAPI
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.host_names import HostNames
 from shim.server.rest.logs_api import LogsAPI
@@ -156,20 +159,23 @@ def _service(
         masters=use_cases.masters,
         matching=use_cases.matching,
         asks=use_cases.asks,
-        altruism=use_cases.altruism.shown,
+        altruism=use_cases.altruism_reports,
         groups=(
-            ConsoleAPI(use_cases.backend, use_cases.identity),
+            AuditAPI(runtime.config.log.audit_file, use_cases.identity),
+            HardeningAPI(use_cases.hardening, use_cases.identity),
+            ConsoleAPI(use_cases.backend, use_cases.identity, use_cases.decisions),
             RetirementAPI(use_cases.retirement, use_cases.identity),
             UsageAPI(use_cases.usage_reports, use_cases.identity),
             TokensAPI(logins.api_tokens),
             LogsAPI(use_cases.logs, use_cases.identity),
+            AggregatedLogsAPI(use_cases.aggregated_logs, use_cases.identity),
         ),
         shares=SharesAPI(
             use_cases.shares.room,
             use_cases.shares.policies,
             use_cases.identity,
             use_cases.shares.acts,
-            use_cases.altruism.totals,
+            use_cases.altruism_reports.of_queues,
         ),
     )
     site = Site(

@@ -17,6 +17,7 @@ from shim.federation.inspection import SubClusterDescription
 from shim.federation.poller import PollListener, PollSchedule
 from shim.federation.polling import PollSettings
 from shim.ports.clock import Clock
+from shim.ports.log_archive import LogArchive
 from shim.ports.node_managers import AskNode
 from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
@@ -42,6 +43,7 @@ class Clusters:
         guarded: Those whose answers depend on who asks (`yarn.acl.enable`).
         own_users: As whom Heddle speaks to those that believe its `doAs`.
         ask_node: Web services of NodeManagers.
+        archives: Aggregated logs, of those whose folder is known.
     """
 
     managers: Mapping[SubClusterId, ResourceManager]
@@ -52,6 +54,7 @@ class Clusters:
     guarded: frozenset[SubClusterId] = frozenset()
     own_users: frozenset[str] = frozenset()
     ask_node: Mapping[SubClusterId, AskNode] = field(default_factory=dict)
+    archives: Mapping[SubClusterId, LogArchive] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -64,6 +67,7 @@ class Runtime:
         groups_of: The groups of a user.
         user: Whom this process runs as.
         secret: Signs cookies and tokens.
+        other_secrets: What was signed with them is good, too: while a secret is changed there are two.
         listeners: Told of every report and failure.
         crash_points: Called at each step of each submission.
     """
@@ -77,6 +81,7 @@ class Runtime:
     groups_of: Callable[[str], frozenset[str]]
     user: str
     secret: bytes
+    other_secrets: tuple[bytes, ...] = ()
     listeners: tuple[PollListener, ...] = ()
     crash_points: CrashPoints = nothing_happens
 

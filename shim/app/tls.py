@@ -1,16 +1,25 @@
-"""TLS of the web services put together, and what the doctor says of it."""
+"""TLS put together: the offer of the web services, and what the doctor says of every certificate."""
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
 
 from cryptography import x509
 
+from shim.app.connections import cluster_tls_files
+from shim.app.master_tls import master_tls_files
 from shim.app.tls_files import ReloadedContext, TLSFiles
-from shim.config.loader import is_loopback
-from shim.config.sections import ServerConfig
+from shim.config.loader import Config, is_loopback
+from shim.config.masters import MastersConfig
+from shim.config.sections import ServerConfig, SubClusterConfig
 from shim.errors import ConfigError
-from shim.federation.doctor import TLSFacts
+from shim.federation.findings import Finding, Level
+from shim.federation.tls_findings import CertificateFacts, ClusterTLSFacts, MasterTLSFacts, TLSFacts, tls_findings
 from shim.ports.clock import Clock
 from shim.server.rest.tls_greeting import TLSOffer
 
-__all__ = ["check_tls_files", "offered_tls", "tls_facts"]
+__all__ = ["check_tls_files", "cluster_tls_facts", "master_tls_facts", "offered_tls", "tls_facts", "tls_warnings"]
+
+_HTTPS = "https:"
 
 
 def offered_tls(server: ServerConfig, clock: Clock) -> TLSOffer | None:
@@ -25,28 +34,106 @@ def offered_tls(server: ServerConfig, clock: Clock) -> TLSOffer | None:
     return TLSOffer(ReloadedContext(files, clock.monotonic_s).now, server.tls.hsts_s)
 
 
-def check_tls_files(server: ServerConfig) -> None:
-    """See whether a server could start with them.
+def check_tls_files(config: Config) -> None:
+    """See whether the web services and a master could start with theirs.
 
     Raises:
         ConfigError: If the files cannot be used.
     """
-    files = _files_of(server)
-    if files is not None:
-        files.context()
+    for files in (_files_of(config.server), master_tls_files(config.masters)):
+        if files is not None:
+            files.context()
 
 
-def tls_facts(server: ServerConfig, clock: Clock) -> TLSFacts:
+def tls_facts(server: ServerConfig, now_s: float) -> TLSFacts:
     """Facts of it now, by the files as they are."""
     files = _files_of(server)
     if files is None:
         return TLSFacts(plain_address="" if is_loopback(server.rest) else server.rest)
     try:
         files.context()
-        certificate = x509.load_pem_x509_certificate(files.certificate.read_bytes())
+        ends_at_s = _ends_at_s(files.certificate)
     except (ConfigError, OSError, ValueError) as exc:
         return TLSFacts(has_certificate=True, trouble=str(exc))
-    return TLSFacts(has_certificate=True, ends_in_s=certificate.not_valid_after_utc.timestamp() - clock.now_s())
+    return TLSFacts(has_certificate=True, ends_in_s=ends_at_s - now_s, file=str(files.certificate))
+
+
+def cluster_tls_facts(config: SubClusterConfig, web: Sequence[str], now_s: float) -> ClusterTLSFacts | None:
+    """Facts of https towards a sub-cluster, by its files as they are; None where it has none of it.
+
+    Args:
+        config: Its section.
+        web: Addresses of its ResourceManagers.
+        now_s: Seconds since the epoch.
+    """
+    files = cluster_tls_files(config)
+    is_encrypted = any(address.startswith(_HTTPS) for address in web)
+    if not is_encrypted and not files.names_any:
+        return None
+    plain = tuple(address for address in web if not address.startswith(_HTTPS))
+    is_verified = config.verify_tls or not is_encrypted
+    named = (("the CA of its web servers", files.ca), ("Heddle's certificate for it", files.certificate))
+    try:
+        files.context()
+        certificates = _lives(named, now_s)
+    except (ConfigError, OSError, ValueError) as exc:
+        return ClusterTLSFacts(config.id, plain, is_verified, trouble=str(exc))
+    return ClusterTLSFacts(config.id, plain, is_verified, certificates=certificates)
+
+
+def master_tls_facts(masters: MastersConfig, addresses: Iterable[str], now_s: float) -> MasterTLSFacts:
+    """Facts of links to other masters, by the files as they are.
+
+    Args:
+        masters: Their section.
+        addresses: Where the masters are reached, this one with them.
+        now_s: Seconds since the epoch.
+    """
+    files = master_tls_files(masters)
+    if files is None:
+        return MasterTLSFacts(plain=tuple(sorted({each for each in addresses if not is_loopback(each)})))
+    try:
+        files.context()
+        named = (("the certificate of this master", files.certificate), ("the CA of masters", files.client_ca))
+        return MasterTLSFacts(certificates=_lives(named, now_s))
+    except (ConfigError, OSError, ValueError) as exc:
+        return MasterTLSFacts(trouble=str(exc))
+
+
+def tls_warnings(config: Config, webs: Sequence[Sequence[str]], now_s: float) -> list[Finding]:
+    """Trouble with any certificate, now or soon, before Heddle runs.
+
+    Args:
+        config: All of it.
+        webs: Web addresses of each sub-cluster, in the order of the configuration.
+        now_s: Seconds since the epoch.
+    """
+    pairs = zip(config.subclusters, webs, strict=True)
+    clusters = [facts for each, web in pairs if (facts := cluster_tls_facts(each, web, now_s)) is not None]
+    masters = master_tls_facts(config.masters, (config.masters.advertise or config.masters.listen,), now_s)
+    found = tls_findings(tls_facts(config.server, now_s), clusters, masters)
+    return [each for each in found if each.level is not Level.OK]
+
+
+def _lives(named: Iterable[tuple[str, Path | None]], now_s: float) -> tuple[CertificateFacts, ...]:
+    return tuple(CertificateFacts(what, str(file), _ends_at_s(file) - now_s) for what, file in named if file)
+
+
+def _ends_at_s(file: Path) -> float:
+    """End of the first certificate of a chain, or of the last of several CAs, in seconds since the epoch.
+
+    A chain's first is a server's own; of CAs that follow each other one that is good is enough.
+    """
+    found = x509.load_pem_x509_certificates(file.read_bytes())
+    ends = [each.not_valid_after_utc.timestamp() for each in found]
+    return max(ends) if all(_is_ca(each) for each in found) else ends[0]
+
+
+def _is_ca(certificate: x509.Certificate) -> bool:
+    try:
+        return certificate.extensions.get_extension_for_class(x509.BasicConstraints).value.ca
+    except x509.ExtensionNotFound:
+        return False
 
 
 def _files_of(server: ServerConfig) -> TLSFiles | None:

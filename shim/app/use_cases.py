@@ -1,87 +1,73 @@
 """What Heddle does, put together: every use case with what it stands on."""
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
-from random import Random
 
+from shim.app.assembly import (
+    Containers,
+    Foundation,
+    Listening,
+    Overrides,
+    Submitting,
+    containers_on,
+    decider,
+    foundation_on,
+    listening_on,
+    submitting_on,
+)
+from shim.app.hardening import check_lines
+from shim.app.hardening_facts import gather
 from shim.app.kerberos import trouble_with
-from shim.app.multicluster import Spans, open_spans
+from shim.app.multicluster import Spans
 from shim.app.peers import GlobalMaster
-from shim.app.queues import SharesOfQueues, open_shares
-from shim.app.runtime import Runtime, heartbeat_settings
-from shim.app.tls import tls_facts
+from shim.app.queues import SharesOfQueues
+from shim.app.runtime import Runtime
+from shim.app.tls import cluster_tls_facts, master_tls_facts, tls_facts
+from shim.calls.aggregated_logs import AggregatedLogs
 from shim.calls.container_logs import ContainerLogs
 from shim.calls.control import ControlService
 from shim.config.loader import Config, is_loopback
-from shim.domain.ids import SubClusterId
-from shim.domain.shares import SharePolicy
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.work_left import WorkLeft
 from shim.federation.administration import AdministrationService
 from shim.federation.container_places import ContainerPlaces
 from shim.federation.doctor import KerberosFacts
 from shim.federation.documents import DocumentReading
+from shim.federation.findings import LineResult
 from shim.federation.inspection import Inspection, InspectionSettings
 from shim.federation.poller import SubClusterPollers
-from shim.federation.reading import ApplicationReading, ReadingSettings
 from shim.federation.routing import Routing, RoutingSettings
-from shim.identity.service import IdentityRules, IdentityService, ProxyRule
+from shim.federation.tls_findings import ClusterTLSFacts, MasterTLSFacts
+from shim.identity.service import IdentityService
 from shim.multicluster.ask_log import AskLog
-from shim.multicluster.core.splitter import SplitSettings
-from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
 from shim.multicluster.splitters import AttemptMatching
 from shim.peers.following import Following
-from shim.peers.launches import LaunchService
 from shim.peers.overview import MastersOverview
-from shim.ports.resource_manager import ResourceManager
-from shim.protocol.rest.usage import UsageForm
 from shim.queues.altruism import AltruismService
+from shim.queues.altruism_reports import AltruismReports
+from shim.queues.credits import CreditKeeping
 from shim.queues.job_counts import JobCountReader
 from shim.queues.job_plans import JobPlanReader
 from shim.queues.preemption import PreemptionService
 from shim.queues.starting import Starting
 from shim.queues.usage import UsageKeeping, UsageReports
+from shim.scheduling.global_master.recurring_jobs import recurring_key
 from shim.server.rest.asks_shown import shown_asks
 from shim.server.rest.backend import Backend
+from shim.store.postgresql import unverified_server
 from shim.submission.application_ids import ApplicationIds
-from shim.submission.core.home import HomeSettings
-from shim.submission.gate import Gate
-from shim.submission.homes import Homes, out_of_reach
-from shim.submission.intent_ids import IntentIds
-from shim.submission.lost_time import LostTime, LostTimeSettings, Past
+from shim.submission.lost_time import LostTime
 from shim.submission.reconciliation import Reconciliation, ReconciliationSettings
 from shim.submission.repair import Repair
 from shim.submission.retirement import RetirementService
-from shim.submission.service import Listing, SubmissionService, SubmissionSettings, SubmissionTools, TakesSubmissions
+from shim.submission.service import SubmissionService, SubmissionTools, TakesSubmissions
 from shim.telemetry.application_life import ApplicationLives
+from shim.telemetry.recent_decisions import RecentDecisions
 
-__all__ = ["Overrides", "UseCases", "assemble"]
+__all__ = ["UseCases", "assemble"]
 
 _ANY = "*"
 _SERVERS = ("client_rpc", "scheduler_rpc", "admin_rpc")
-
-
-_SHARE_OF_HOMES = 0.9
-"""Part of a client's patience that homes may use up; the rest is for the way back to the client."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Overrides:
-    """Parts in the place of those that are made otherwise; each is named by whoever wants it so.
-
-    Attributes:
-        homes: Makes the choice of homes, from what `Homes` is made of.
-        listing: Shows applications that were submitted.
-        gate: Stands before submissions, instead of the queues' policy.
-        past: Whether the store was restored.
-        policy: Holds whatever the configuration file and the store say.
-        rules: Whom callers are taken for.
-    """
-
-    homes: type[Homes] = Homes
-    listing: Listing | None = None
-    gate: Gate | None = None
-    past: Past | None = None
-    policy: SharePolicy | None = None
-    rules: IdentityRules | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -109,6 +95,8 @@ class UseCases:
     starting: Starting
     preemption: PreemptionService
     altruism: AltruismService
+    altruism_reports: AltruismReports
+    credits: CreditKeeping
     job_plans: JobPlanReader
     job_counts: JobCountReader
     matching: AttemptMatching
@@ -118,53 +106,12 @@ class UseCases:
     usage: UsageKeeping
     usage_reports: UsageReports
     logs: ContainerLogs
+    aggregated_logs: AggregatedLogs
+    decisions: RecentDecisions
 
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Federation:
-    """Parts on which all others stand: what is known of sub-clusters, and what operators and queues allow."""
-
-    runtime: Runtime
-    global_master: GlobalMaster | None
-    overrides: Overrides
-    administration: AdministrationService
-    shares: SharesOfQueues
-    pollers: SubClusterPollers | Following
-    reading: ReadingSettings
-    applications: ApplicationReading
-    identity: IdentityService
-
-    @property
-    def following(self) -> Following | None:
-        """What Local Masters tell, where they are processes of their own."""
-        return None if self.global_master is None else self.global_master.following
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Submitting:
-    """Parts that bring submissions to their homes, and find out what became of them."""
-
-    tools: SubmissionTools
-    submissions: SubmissionService
-    repair: Repair
-    lost_time: LostTime
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Containers:
-    """Parts that deal with containers of running applications."""
-
-    matching: AttemptMatching
-    spans: Spans
-    altruism: AltruismService
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Listening:
-    """Parts that hear of every report."""
-
-    lives: ApplicationLives
-    usage: UsageKeeping
+    async def hardening(self) -> list[LineResult]:
+        """Check the lines of the hardening guide."""
+        return check_lines(await gather(self.runtime, self.masters))
 
 
 def assemble(
@@ -177,78 +124,22 @@ def assemble(
         global_master: Where this Heddle is one of several; None where it has its Local Masters inside.
         overrides: Parts that are otherwise than in production.
     """
-    federation = _federation(runtime, global_master, overrides or Overrides())
-    submitting = _submitting(federation)
+    foundation = foundation_on(runtime, global_master, overrides or Overrides())
+    submitting = submitting_on(foundation)
     # Launches and cycles hear of a report before lives and usage do: listeners are called in the order of `listen`.
-    containers = _containers(federation)
-    listening = _listening(federation)
-    return _use_cases(federation, submitting, containers, listening)
+    containers = containers_on(foundation)
+    listening = listening_on(foundation)
+    return _use_cases(foundation, submitting, containers, listening)
 
 
-def _federation(runtime: Runtime, global_master: GlobalMaster | None, overrides: Overrides) -> _Federation:
-    view, clock, stores = runtime.view, runtime.clock, runtime.stores
-    reading = _reading(runtime)
-    administration = AdministrationService(view=view, store=stores.state, spans=stores.spans, clock=clock)
-    following = None if global_master is None else global_master.following
-    return _Federation(
-        runtime=runtime,
-        global_master=global_master,
-        overrides=overrides,
-        administration=administration,
-        shares=open_shares(runtime, administration.current, overrides.policy),
-        pollers=following or _pollers(runtime, runtime.managers),
-        reading=reading,
-        applications=ApplicationReading(view, runtime.managers, stores.state, clock, reading),
-        identity=_identity(runtime, overrides.rules),
-    )
-
-
-def _submitting(base: _Federation) -> _Submitting:
-    runtime, shares, overrides = base.runtime, base.shares, base.overrides
-    view, managers, clock, stores = runtime.view, runtime.managers, runtime.clock, runtime.stores
-    remembered = LostTimeSettings(history_s=runtime.config.history.records_s)
-    lost_time = LostTime(stores.history, view, managers, clock, remembered)
-    home_settings = HomeSettings(name_at=shares.name_at, out_of_reach=out_of_reach(runtime.clusters.rpcs))
-    tools = SubmissionTools(
-        homes=overrides.homes(view, clock, home_settings, base.administration.current, base.following),
-        view=view,
-        managers=managers,
-        store=stores.state,
-        listing=overrides.listing or base.applications,
-        clock=clock,
-        new_intent_id=IntentIds(runtime.random),
-        crash_points=runtime.crash_points,
-        past=overrides.past or lost_time,
-    )
-    settings = SubmissionSettings(answer_within_s=base.reading.answer_within_s)
-    submissions = SubmissionService(tools, settings=settings, gate=overrides.gate or shares.room)
-    return _Submitting(tools=tools, submissions=submissions, repair=Repair(tools, submissions), lost_time=lost_time)
-
-
-def _containers(base: _Federation) -> _Containers:
-    runtime, shares = base.runtime, base.shares
-    matching = _matching(runtime, base.following, base.pollers, shares)
-    spans = open_spans(runtime, runtime.managers, base.administration.current, matching, shares.policy)
-    return _Containers(matching=matching, spans=spans, altruism=shares.altruism(spans.service))
-
-
-def _listening(base: _Federation) -> _Listening:
-    view, decides = base.runtime.view, _decider(base.global_master)
-    lives = ApplicationLives()
-    usage = UsageKeeping(view, view.accounts, UsageForm(), base.runtime.stores.usage, base.runtime.clock, decides)
-    for listener in (lives, usage):
-        base.pollers.listen(listener)
-    return _Listening(lives=lives, usage=usage)
-
-
-def _use_cases(base: _Federation, submitting: _Submitting, containers: _Containers, listening: _Listening) -> UseCases:
+def _use_cases(base: Foundation, submitting: Submitting, containers: Containers, listening: Listening) -> UseCases:
     runtime, shares, service = base.runtime, base.shares, containers.spans.service
-    backend = _backend(base, submitting)
+    backend = _backend(base, submitting, containers.matching)
     return UseCases(
         runtime=runtime,
         backend=backend,
         administration=base.administration,
-        inspection=_inspection(runtime, runtime.managers, base.administration, shares),
+        inspection=_inspection(base),
         identity=base.identity,
         pollers=base.pollers,
         tools=submitting.tools,
@@ -258,9 +149,11 @@ def _use_cases(base: _Federation, submitting: _Submitting, containers: _Containe
         retirement=_retirement(base, submitting),
         masters=None if base.global_master is None else base.global_master.overview,
         shares=shares,
-        starting=shares.starting(submitting.submissions, _decider(base.global_master)),
+        starting=shares.starting(submitting.submissions, decider(base.global_master)),
         preemption=shares.preemption(service, containers.altruism),
         altruism=containers.altruism,
+        altruism_reports=AltruismReports(shares.policy, containers.altruism, shares.credits),
+        credits=shares.credits,
         job_plans=shares.job_plans(service),
         job_counts=shares.job_counts(service),
         matching=containers.matching,
@@ -268,8 +161,10 @@ def _use_cases(base: _Federation, submitting: _Submitting, containers: _Containe
         asks=AskLog(containers.matching, runtime.stores.asks, runtime.clock, shown_asks),
         lost_time=submitting.lost_time,
         usage=listening.usage,
-        usage_reports=UsageReports(runtime.stores.usage, runtime.clock, base.identity.is_admin),
+        usage_reports=UsageReports(runtime.stores.usage, runtime.stores.credits, runtime.clock, base.identity.is_admin),
         logs=_logs(base, backend),
+        aggregated_logs=AggregatedLogs(runtime.clusters.archives, base.identity),
+        decisions=RecentDecisions(runtime.clock),
     )
 
 
@@ -285,25 +180,16 @@ def _reconciliation(runtime: Runtime, repair: Repair, lives: ApplicationLives) -
     )
 
 
-def _retirement(base: _Federation, submitting: _Submitting) -> RetirementService:
+def _retirement(base: Foundation, submitting: Submitting) -> RetirementService:
     tools, submissions, repair = submitting.tools, submitting.submissions, submitting.repair
     unfenced, attempts = base.runtime.clusters.managers, base.runtime.stores.spans
     return RetirementService(tools, submissions, repair, base.administration, unfenced, attempts)
 
 
-def _logs(base: _Federation, backend: Backend) -> ContainerLogs:
+def _logs(base: Foundation, backend: Backend) -> ContainerLogs:
     runtime = base.runtime
     ask_node = runtime.clusters.ask_node
     return ContainerLogs(backend.routing, runtime.managers, ask_node, base.applications, base.identity)
-
-
-def _reading(runtime: Runtime) -> ReadingSettings:
-    server = runtime.config.server
-    return ReadingSettings(
-        staleness_s=server.staleness_s,
-        answer_within_s=_SHARE_OF_HOMES * server.answer_within_s,
-        guarded=runtime.clusters.guarded,
-    )
 
 
 def _remembers(config: Config) -> ReconciliationSettings:
@@ -311,7 +197,7 @@ def _remembers(config: Config) -> ReconciliationSettings:
     return ReconciliationSettings(history_s=history.records_s, history_count=history.records)
 
 
-def _backend(base: _Federation, submitting: _Submitting) -> Backend:
+def _backend(base: Foundation, submitting: Submitting, matching: AttemptMatching) -> Backend:
     """What the servers call."""
     runtime, managers, applications = base.runtime, base.runtime.managers, base.applications
     global_master, submissions = base.global_master, submitting.submissions
@@ -345,69 +231,36 @@ def _backend(base: _Federation, submitting: _Submitting) -> Backend:
         managers=managers,
         clock=clock,
         answer_within_s=within_s,
+        work_left=_work_left(base, matching),
     )
 
 
-def _matching(
-    runtime: Runtime, following: Following | None, pollers: SubClusterPollers | Following, shares: SharesOfQueues
-) -> AttemptMatching:
-    """How asks of spanning applications find their sub-clusters."""
-    span = runtime.config.span
-    settings = SplitSettings(span.move_after_beats, span.oldest_view_s)
-    if span.placement != "heddle":
-        return AttemptMatching(settings)
-    launches = LaunchService(runtime.view, runtime.clock, span.promise_s, following)
-    cycle = CycleSettings(runtime.config.scheduling.cycle_s, span.starvation_s)
-    cycles = QueueCycles(launches, shares.container_order, runtime.view, runtime.clock, _draws(runtime), cycle)
-    for each in (launches, cycles):
-        pollers.listen(each)
-    return AttemptMatching(settings, launches, cycles)
+def _work_left(base: Foundation, matching: AttemptMatching) -> Callable[[ApplicationId], WorkLeft | None]:
+    """Give the lookup of what is left: by the cycle of its queue, and before it has begun by its last run."""
+
+    def left(application_id: ApplicationId) -> WorkLeft | None:
+        found, document = matching.work_left(application_id), base.runtime.view.find(application_id)
+        if found is not None or document is None:
+            return found
+        room = base.shares.room
+        run = room.former_runs.of(room.access.full_path(document.summary.queue), recurring_key(document.summary))
+        return None if run is None else WorkLeft(run.containers, run.container_s, 0, run.runs)
+
+    return left
 
 
-def _draws(runtime: Runtime) -> Random:
-    """Random numbers for policies: of the runtime's chance, so that a run can be repeated."""
-    return Random(runtime.random.randbytes(8))  # noqa: S311 - chooses among equals, protects nothing
-
-
-def _decider(global_master: GlobalMaster | None) -> Callable[[str], bool]:
-    """Who lets start what waits in a queue: its owner, or anybody while nobody owns it."""
-    if global_master is None:
-        return lambda _: True
-    master = global_master
-
-    def is_mine(queue: str) -> bool:
-        owner = master.owner_of(queue)
-        return owner is None or owner.is_me
-
-    return is_mine
-
-
-def _pollers(runtime: Runtime, managers: Mapping[SubClusterId, ResourceManager]) -> SubClusterPollers:
-    return SubClusterPollers(
-        runtime.view,
-        managers,
-        runtime.clock,
-        heartbeat_settings(runtime.config),
-        random=runtime.random,
-        listeners=runtime.listeners,
-    )
-
-
-def _inspection(
-    runtime: Runtime,
-    managers: Mapping[SubClusterId, ResourceManager],
-    administration: AdministrationService,
-    shares: SharesOfQueues,
-) -> Inspection:
+def _inspection(base: Foundation) -> Inspection:
+    runtime, shares = base.runtime, base.shares
+    masters = None if base.global_master is None else base.global_master.overview
     security = runtime.config.security
     wildcards = (
         user for user, rule in security.proxyuser.items() if _ANY in rule.hosts and _ANY in rule.users + rule.groups
     )
     return Inspection(
         view=runtime.view,
-        managers=managers,
+        managers=runtime.managers,
         descriptions=runtime.clusters.descriptions,
-        admissions=administration.current,
+        admissions=base.administration.current,
         store=runtime.stores.state,
         clock=runtime.clock,
         ask_node=runtime.clusters.ask_node,
@@ -419,12 +272,29 @@ def _inspection(
             policy=lambda: shares.policy().queues,
             spanning=lambda: tuple(queue.path for queue in shares.policy().spanning),
             kerberos=lambda: _kerberos(runtime.config),
-            tls=lambda: tls_facts(runtime.config.server, runtime.clock),
+            tls=lambda: tls_facts(runtime.config.server, runtime.clock.now_s()),
+            cluster_tls=lambda: _cluster_tls(runtime),
+            master_tls=lambda: None if masters is None else _master_tls(runtime, masters),
             policy_trouble=lambda: str(shares.policies.difference() or ""),
             file_has_policy=bool(runtime.config.queues or runtime.config.mappings),
+            unverified_store=unverified_server(runtime.config.store.url),
         ),
         unfenced=runtime.clusters.managers,
     )
+
+
+def _cluster_tls(runtime: Runtime) -> list[ClusterTLSFacts]:
+    """The files as they are now: they may have changed since the start."""
+    now_s, descriptions = runtime.clock.now_s(), runtime.clusters.descriptions
+    told = (
+        cluster_tls_facts(each, descriptions[SubClusterId(each.id)].web, now_s) for each in runtime.config.subclusters
+    )
+    return [each for each in told if each is not None]
+
+
+def _master_tls(runtime: Runtime, masters: MastersOverview) -> MasterTLSFacts:
+    addresses = [each.address for each in masters.now().masters]
+    return master_tls_facts(runtime.config.masters, addresses, runtime.clock.now_s())
 
 
 def _kerberos(config: Config) -> KerberosFacts | None:
@@ -434,21 +304,3 @@ def _kerberos(config: Config) -> KerberosFacts | None:
         return None
     web = "" if is_loopback(rest) or kerberos.web_principal else rest
     return KerberosFacts(kerberos.principal, trouble_with(kerberos), kerberos.allow_simple, web)
-
-
-def _identity(runtime: Runtime, rules: IdentityRules | None) -> IdentityService:
-    security = runtime.config.security
-    configured = IdentityRules(
-        static_user=security.static_user,
-        allow_anonymous=security.allow_anonymous,
-        admins=(runtime.user, *security.admins),
-        own_users=runtime.clusters.own_users,
-        proxy_users={
-            user: ProxyRule(hosts=rule.hosts, users=rule.users, groups=rule.groups)
-            for user, rule in security.proxyuser.items()
-        },
-        cookie_validity_s=security.cookie_validity_s,
-        is_encrypted=runtime.config.server.tls.certificate is not None,
-        asks_for_tickets=bool(security.kerberos.web_principal),
-    )
-    return IdentityService(rules or configured, secret=runtime.secret, clock=runtime.clock, groups_of=runtime.groups_of)

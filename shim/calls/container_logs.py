@@ -27,6 +27,7 @@ from shim.federation.routing import Routing
 from shim.identity.service import Caller, IdentityService
 from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager, RestAnswer, RestRequest
+from shim.protocol.yarn.log_text import LogText, told_by_node
 
 __all__ = ["MOST_TAIL_BYTES", "ContainerLogs", "LogFile", "LogFiles"]
 
@@ -93,8 +94,8 @@ class ContainerLogs:
         answer = await self._asked(place, node, container, request)
         return LogFiles(place, node, tuple(_files_of(answer)))
 
-    async def tail(self, container: ContainerId, file: str, caller: Caller, *, most_bytes: int) -> bytes:
-        """The end of a file, as the node tells it: with a few lines on the file before it.
+    async def tail(self, container: ContainerId, file: str, caller: Caller, *, most_bytes: int) -> LogText:
+        """The end of a file.
 
         Args:
             container: Whose.
@@ -109,10 +110,10 @@ class ContainerLogs:
         if not _FILE.fullmatch(file):
             raise BadRequestError("a file of logs has a name of letters, digits, dots, dashes and underscores")
         place, node = await self._node_of(container, caller)
-        size = (("size", str(-min(most_bytes, MOST_TAIL_BYTES))),)
+        most = min(most_bytes, MOST_TAIL_BYTES)
         path = f"/ws/v1/node/containerlogs/{container}/{file}"
-        request = RestRequest("GET", path, parameters=size, user=caller.user, headers=_TEXT)
-        return (await self._asked(place, node, container, request)).body
+        request = RestRequest("GET", path, parameters=(("size", str(-most)),), user=caller.user, headers=_TEXT)
+        return told_by_node((await self._asked(place, node, container, request)).body, most)
 
     async def _node_of(self, container: ContainerId, caller: Caller) -> tuple[SubClusterId, str]:
         """The sub-cluster and the node of a container, for those who may read its logs."""

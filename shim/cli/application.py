@@ -1,10 +1,13 @@
 """`heddle app`: applications of all sub-clusters as one list, and why each is where it is."""
 
+import time
 from typing import Annotated, Any
 
 import typer
 
-from shim.cli.front import EXIT_CODES, ExitCode, Front, FrontError, Server, User, fail, front
+from shim.cli.application_logs import LogsWanted, print_logs
+from shim.cli.followed_logs import follow_logs
+from shim.cli.front import EXIT_CODES, Server, User, fail, front
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.domain import ApplicationId, MalformedIdError, YarnApplicationState
@@ -146,46 +149,33 @@ def logs(
     *,
     file: Annotated[str, typer.Option(help="Only this file, such as stdout, stderr, syslog; all without it")] = "",
     tail: Annotated[int, typer.Option(min=1, max=1024 * 1024, help="So many bytes of the end of each file")] = 4096,
+    grep: Annotated[
+        str,
+        typer.Option(
+            help="Only lines that hold this text, in the last MiB of each file, or 16 MiB of an aggregated one"
+        ),
+    ] = "",
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Print what is added, every 2 s, until the application has ended")
+    ] = False,
+    of: Annotated[str, typer.Option(help="The application's user, where Heddle does not know it any more")] = "",
     server: Server = DEFAULT_SERVER,
     user: User = "",
 ) -> None:
-    """Print what containers of a running application have printed, on whichever cluster they run.
+    """Print what containers of an application have printed, on whichever cluster they run or ran.
 
-    For the application's user and for operators. What has ended is read by `yarn logs`, once it is aggregated.
+    While they run their nodes tell it, then what was aggregated (see `aggregated_logs` of a `[[subcluster]]`). For the
+    application's user and for operators; what was aggregated also for those in its view ACL.
     """
+    try:
+        wanted = LogsWanted.parse(id_, file=file, tail=tail, of=of, grep=grep)
+    except MalformedIdError as exc:
+        raise typer.BadParameter(str(exc)) from exc
     with front(server, user) as heddle:
-        if id_.startswith("container_"):
-            _print_logs(heddle, id_, file, tail)
-            return
-        for container in _containers(heddle, _application_id(id_)):
-            try:
-                _print_logs(heddle, container, file, tail)
-            except FrontError as exc:  # one that begins or ends this moment; the others have logs all the same
-                if exc.code is not ExitCode.NOT_FOUND:
-                    raise
-                say(f"== {container}: {exc}")
-
-
-def _print_logs(heddle: Front, container: str, file: str, tail: int) -> None:
-    told = heddle.get(f"/heddle/v1/containers/{container}/logs")
-    say(f"== {container} on {told['node']} of {told['cluster']}")
-    for name in (each["file"] for each in told["files"] if file in ("", each["file"])):
-        text = heddle.get(f"/heddle/v1/containers/{container}/logs/{name}", tail=str(tail))["text"]
-        say(f"-- {name}")
-        say(text)
-
-
-def _containers(heddle: Front, application: str) -> list[str]:
-    """Containers of an application's newest attempt."""
-    path = f"/ws/v1/cluster/apps/{application}/appattempts"
-    attempts = (heddle.get(path)["appAttempts"] or {}).get("appAttempt", [])
-    newest = max((str(each["appAttemptId"]) for each in attempts), default="")
-    if not newest:
-        fail(f"{application} has no attempt yet: nothing has printed anything")
-    listed: list[dict[str, Any]] = (heddle.get(f"{path}/{newest}/containers") or {}).get("container", [])
-    if not listed:
-        fail(f"{application} has no container that runs: `yarn logs -applicationId {application}` reads what ended")
-    return [str(each["containerId"]) for each in listed]
+        if follow:
+            follow_logs(heddle, wanted, time.sleep)
+        else:
+            print_logs(heddle, wanted)
 
 
 @app.command(epilog=EXIT_CODES)
@@ -201,7 +191,10 @@ def print_decision(told: dict[str, Any], output: OutputFormat) -> None:
     if output is not OutputFormat.TABLE:
         print_fields(told, output)
         return
-    print_fields({name: value for name, value in told.items() if name not in _TABLES}, output)
+    fields = {name: value for name, value in told.items() if name not in _TABLES}
+    if told.get("deadline"):
+        fields["deadline"] = told["deadline"]["text"]
+    print_fields(fields, output)
     say("")
     print_rows(told["candidates"], _CANDIDATE_COLUMNS, output)
     if told.get("verdicts"):

@@ -1,5 +1,7 @@
 """`heddle doctor`: what is wrong, or will be."""
 
+from typing import Annotated
+
 import typer
 
 from shim.cli.front import EXIT_CODES, ExitCode, Server, User, front
@@ -8,20 +10,37 @@ from shim.cli.settings import DEFAULT_SERVER
 
 __all__ = ["doctor"]
 
+_LINE_COLUMNS = (("", "state"), ("LINE", "id"), ("SHOULD BE", "what"), ("FOUND", "found"), ("DO", "mend"))
 _COLUMNS = (("", "level"), ("CHECK", "check"), ("CLUSTER", "cluster"), ("FOUND", "message"), ("DO", "advice"))
 
 
-def doctor(*, output: Output = OutputFormat.TABLE, server: Server = DEFAULT_SERVER, user: User = "") -> None:
+def doctor(
+    *,
+    hardening: Annotated[
+        bool, typer.Option("--hardening", help="Check each line of the hardening guide instead; for operators")
+    ] = False,
+    output: Output = OutputFormat.TABLE,
+    server: Server = DEFAULT_SERVER,
+    user: User = "",
+) -> None:
     """Look for trouble: reachability, versions, clocks, epochs, queues, scheduler addresses, proxy users, the store.
 
-    Also for two ids that lead to one cluster, addresses and names of queues that lead nowhere, Kerberos, and who may do
-    what.
+    Also for two ids that lead to one cluster, addresses and names of queues that lead nowhere, Kerberos, certificates,
+    and who may do what. With --hardening: what keeps others out, line by line as in docs/security/hardening.md; ok, not
+    ok, or cannot tell.
     """
     with front(server, user) as heddle:
+        if hardening:
+            lines = heddle.get("/heddle/v1/hardening")["lines"]
+            print_rows(lines, _LINE_COLUMNS, output)
+            if any(line["state"] == "not ok" for line in lines):
+                raise typer.Exit(ExitCode.FAILED)
+            return
         findings = heddle.get("/heddle/v1/doctor")["findings"]
     print_rows(findings, _COLUMNS, output)
     if any(found["level"] == "error" for found in findings):
         raise typer.Exit(ExitCode.FAILED)
 
 
-doctor.__doc__ = f"{doctor.__doc__}\n\n{EXIT_CODES} It is 1 if a check found an error; warnings are not errors."
+_CODES = "It is 1 if a check found an error, or a line is not ok; warnings are not errors."
+doctor.__doc__ = f"{doctor.__doc__}\n\n{EXIT_CODES} {_CODES}"

@@ -15,6 +15,8 @@ from shim.cli.serve import serve
 from shim.cli.submit import submit
 from shim.cli.top import top
 from shim.cli.usage import usage
+from shim.cli.what_if import EPILOG as WHAT_IF_EPILOG
+from shim.cli.what_if import what_if
 
 __all__ = ["app", "main"]
 
@@ -43,6 +45,7 @@ app.command(epilog=EXIT_CODES)(usage)
 app.add_typer(lab.app, name="lab")
 app.add_typer(demo.app, name="demo")
 app.add_typer(simulate.app, name="simulate")
+app.command("whatif", epilog=WHAT_IF_EPILOG)(what_if)
 app.command()(completion)
 
 

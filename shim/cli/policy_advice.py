@@ -45,7 +45,9 @@ _NAMES = 3
 
 def advise(
     *,
-    history: Annotated[list[Path], typer.Option(help="A trace (.tr), or an input of Hadoop's SLS (.json)")],
+    history: Annotated[
+        list[Path], typer.Option(help="A trace (.tr); an input of Hadoop's SLS or a trace by Rumen (.json)")
+    ],
     against: Annotated[str, typer.Option(help="The policy in force", metavar="POLICY")] = "fifo",
     jobs: Annotated[int, typer.Option(help="At most so many jobs of each", min=1, max=100_000)] = 500,
     nodes: Annotated[int, typer.Option(help="Nodes; by --load if not given", min=0, max=20_000)] = 0,

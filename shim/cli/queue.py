@@ -92,7 +92,10 @@ def whatif(
     server: Server = DEFAULT_SERVER,
     user: User = "",
 ) -> None:
-    """Show what each queue would be entitled to with another policy, by what runs and waits now."""
+    """Show what each queue would be entitled to with another policy, by what runs and waits now.
+
+    `heddle whatif` replays applications of the past instead, and tells how long they would have waited and taken.
+    """
     with front(server, user) as heddle:
         rows = heddle.post("/heddle/v1/shares/whatif", policy_body(file))["queues"]
     print_rows([_in_percent(row) for row in rows] if output is OutputFormat.TABLE else rows, _WHAT_IF, output)

@@ -2,8 +2,10 @@
 
 import os
 import sys
+import time
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -11,6 +13,9 @@ from shim.cli.front import ExitCode, fail
 from shim.config.loader import Config, load
 from shim.errors import ConfigError, HeddleError
 from shim.telemetry import configure_logs
+
+if TYPE_CHECKING:
+    from shim.app.connections import SubCluster
 
 __all__ = ["serve"]
 
@@ -43,8 +48,10 @@ def serve(
     try:
         settings = load(config, os.environ)
         if check:
-            typer.echo(f"{config}: in order; sub-clusters: {', '.join(_checked(settings))}")
-            for line in _told_of_policy(settings):
+            found = _checked(settings)
+            typer.echo(f"{config}: in order; sub-clusters: {', '.join(each.id for each in found)}")
+            webs = [each.description.web for each in found]
+            for line in (*_told_of_tls(settings, webs), *_told_of_store(settings), *_told_of_policy(settings)):
                 typer.echo(line)
             return
         configure_logs(level=settings.log.level, style=settings.log.format)
@@ -55,22 +62,42 @@ def serve(
         fail(str(exc))
 
 
-def _checked(config: Config) -> list[str]:
-    """Read what the configuration names: folders of clusters, the secret, the keytab, TLS; the ids of the clusters.
+def _checked(config: Config) -> "list[SubCluster]":
+    """Read what the configuration names: folders of clusters, the secret, the keytab, TLS; the clusters.
 
     Raises:
         ConfigError: If something is not there, or not as it must be.
     """
     # the other verbs need nothing of this, and shall not wait for it
     from shim.app.connections import resolve  # noqa: PLC0415 - see above
-    from shim.app.host_limits import read_secret  # noqa: PLC0415 - see above
+    from shim.app.host_limits import read_other_secrets, read_secret  # noqa: PLC0415 - see above
     from shim.app.kerberos import open_kerberos  # noqa: PLC0415 - see above
     from shim.app.tls import check_tls_files  # noqa: PLC0415 - see above
+    from shim.store.postgresql import check_store_url  # noqa: PLC0415 - see above
 
     read_secret(config.security.secret_file)
+    read_other_secrets(config.security)
     open_kerberos(config.security.kerberos)
-    check_tls_files(config.server)
-    return [resolve(subcluster, config.poll).id for subcluster in config.subclusters]
+    check_tls_files(config)
+    check_store_url(config.store.url)
+    return [resolve(subcluster, config.poll) for subcluster in config.subclusters]
+
+
+def _told_of_tls(config: Config, webs: Sequence[Sequence[str]]) -> list[str]:
+    """Warnings of certificates that have expired or soon will, of clear text, of who need not prove himself."""
+    from shim.app.tls import tls_warnings  # noqa: PLC0415 - the other verbs shall not wait for it
+
+    found = tls_warnings(config, webs, time.time())
+    return [f"warning: {f'{each.subject}: ' if each.subject else ''}{each.message}; {each.advice}" for each in found]
+
+
+def _told_of_store(config: Config) -> list[str]:
+    """A warning if others could pose as the store."""
+    from shim.store.postgresql import unverified_server  # noqa: PLC0415 - the other verbs shall not wait for it
+
+    where = unverified_server(config.store.url)
+    advice = "add ?sslmode=verify-full&sslrootcert=FILE to store.url"
+    return [f"warning: the connection to PostgreSQL at {where} is not verified; {advice}"] if where else []
 
 
 def _told_of_policy(config: Config) -> list[str]:

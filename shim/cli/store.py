@@ -101,6 +101,37 @@ def downgrade(
 
 
 @app.command(epilog=_EXIT_CODES)
+def reseal(
+    *,
+    dry_run: DryRun = False,
+    config: ConfigFile = _DEFAULT,
+    output: Output = OutputFormat.TABLE,
+) -> None:
+    """Seal with security.secret_file what is sealed with other_secret_file, with a key beside SQLite, or is in clear.
+
+    Heddle may run meanwhile. When it has ended well, other_secret_file is not needed to open the store any more: see
+    docs/security/secrets.md. What no secret opens is counted, left as it is, and makes it fail.
+    """
+    from shim.app.host_limits import read_other_secrets, read_secret  # noqa: PLC0415 - the other verbs shall not wait
+    from shim.store.resealing import reseal_store  # noqa: PLC0415 - see above
+
+    try:
+        settings = load(config, os.environ)
+        security = settings.security
+        if security.secret_file is None:
+            fail(f"{config}: security.secret_file is missing: it is what the store is sealed with", ExitCode.USAGE)
+        secrets = (read_secret(security.secret_file), *read_other_secrets(security))
+        done = asyncio.run(reseal_store(settings.store.url, secrets, dry_run=dry_run))
+    except ConfigError as exc:
+        fail(str(exc), ExitCode.USAGE)
+    except HeddleError as exc:
+        fail(str(exc))
+    print_fields({"done": not dry_run, **asdict(done)}, output)
+    if done.unreadable:
+        raise typer.Exit(ExitCode.FAILED)
+
+
+@app.command(epilog=_EXIT_CODES)
 def check(
     *,
     offline: Annotated[bool, typer.Option("--offline", help="Ask no cluster what it lists")] = False,

@@ -13,6 +13,7 @@ from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, fron
 from shim.cli.output import Output, OutputFormat, print_fields
 from shim.cli.settings import DEFAULT_SERVER, DryRun
 from shim.domain import YarnApplicationState
+from shim.domain.deadlines import DEADLINE_TAG
 
 __all__ = ["submit"]
 
@@ -32,6 +33,9 @@ def submit(
     vcores: Annotated[int, typer.Option(min=1, help="Virtual cores of the ApplicationMaster")] = 1,
     application_type: Annotated[str, typer.Option("--type", help="Type of the application")] = "YARN",
     tag: Annotated[list[str] | None, typer.Option(help="Tag; may be repeated")] = None,
+    deadline: Annotated[
+        str, typer.Option(help="When it should have ended: 2026-11-24T08:00:00Z, or +45m after its submission")
+    ] = "",
     unmanaged: Annotated[bool, typer.Option("--unmanaged", help="Its ApplicationMaster runs outside YARN")] = False,
     wait: Annotated[bool, typer.Option("--wait", help="Wait until it ends; exit code 1 unless it succeeded")] = False,
     dry_run: DryRun = False,
@@ -59,6 +63,8 @@ def submit(
         )
     if queue:
         context["queue"] = queue
+    if deadline:
+        _add_tag(context, f"{DEADLINE_TAG}={deadline}")
     with front(server, user) as heddle:
         if dry_run:
             print_decision(heddle.post("/heddle/v1/choose-home", context), output)
@@ -90,11 +96,18 @@ def _simple_context(
     return context | ({"application-tags": {"tag": tags}} if tags else {})
 
 
+def _add_tag(context: dict[str, Any], tag: str) -> None:
+    """Add a tag to those of a context, which has one, several or none."""
+    tags = (context.get("application-tags") or {}).get("tag", [])
+    context["application-tags"] = {"tag": [*([tags] if isinstance(tags, str) else tags), tag]}
+
+
 def _send(heddle: Front, context: dict[str, Any], *, wait: bool) -> dict[str, Any]:
     if _ID not in context:
         context[_ID] = heddle.post("/ws/v1/cluster/apps/new-application")[_ID]
     id_ = context[_ID]
     heddle.post("/ws/v1/cluster/apps", context)
+    _warn_of_deadline(heddle, id_)
     shown = ("id", "cluster", "queue", "state", "finalStatus")
     while True:
         found = heddle.get(f"/heddle/v1/apps/{id_}")["app"]
@@ -104,6 +117,13 @@ def _send(heddle: Front, context: dict[str, Any], *, wait: bool) -> dict[str, An
     if wait and found["finalStatus"] != "SUCCEEDED":
         fail(f"{id_} on {found.get('cluster')}: {found['state']}: {found.get('diagnostics', '')}")
     return {name: found.get(name) for name in shown}
+
+
+def _warn_of_deadline(heddle: Front, id_: str) -> None:
+    """Say on standard error that its deadline will not be met, where that is known already."""
+    deadline = heddle.get(f"/heddle/v1/apps/{id_}/why").get("deadline")
+    if deadline is not None and deadline["met"] == "no":
+        typer.echo(f"warning: the deadline will not be met: {deadline['text']}", err=True)
 
 
 submit.__doc__ = f"{submit.__doc__}\n\n{EXIT_CODES}"

@@ -21,6 +21,7 @@ _AMOUNTS = (
     ("PREEMPTED MiB-SECONDS", "preempted_memory_mib_s"),
     ("PREEMPTED VCORE-SECONDS", "preempted_vcore_s"),
 )
+_CREDITS = (("GAVE MiB-SECONDS", "given_mib_s"), ("RECEIVED MiB-SECONDS", "received_mib_s"))
 
 
 class _Format(StrEnum):
@@ -45,12 +46,14 @@ def usage(
     query = {name: value for name, value in (("by", by), ("from", begin), ("to", end)) if value}
     with front(server, user) as heddle:
         told = heddle.get("/heddle/v1/usage", **query)
-    names = list(told["by"])
+    names, rows = list(told["by"]), told["usage"]
+    credits_ = [column for column in _CREDITS if any(column[1] in row for row in rows)]
     if output is _Format.CSV:
-        say(_as_csv(told["usage"], [*names, *(key for _, key in _AMOUNTS)]))
+        say(_as_csv(rows, [*names, *(key for _, key in (*_AMOUNTS, *credits_))]))
         return
-    columns = [*((name.upper(), name) for name in names), *_AMOUNTS]
-    print_rows(told["usage"], columns, OutputFormat(output.value))
+    has_some = any(row[key] for row in rows for _, key in credits_)
+    columns = [*((name.upper(), name) for name in names), *_AMOUNTS, *(credits_ if has_some else ())]
+    print_rows(rows, columns, OutputFormat(output.value))
 
 
 def _as_csv(rows: Sequence[Mapping[str, Any]], names: Sequence[str]) -> str:

@@ -16,12 +16,12 @@ from typing import Any
 
 from shim.config.job_graphs import TezConfig
 from shim.config.kerberos import KerberosConfig
+from shim.config.masters import MastersConfig
 from shim.config.queues import MappingConfig, QueueConfig, check_queues
 from shim.config.sections import (
     HistoryConfig,
     LimitsConfig,
     LogConfig,
-    MastersConfig,
     MultiClusterConfig,
     PollConfig,
     SchedulingConfig,
@@ -97,9 +97,11 @@ def parse(text: str, *, source: str, environment: Mapping[str, str]) -> Config:
     _check_subclusters(config.subclusters, source)
     check_queues(config.queues, config.mappings, [each.id for each in config.subclusters], source)
     _check_spans(config, source)
+    _check_secrets(config, source)
     _check_proxy_users(config, source)
     _check_kerberos(config, source)
     _check_tls(config.server, source)
+    _check_master_tls(config.masters, source)
     _check_binding(config.server, config.masters, source)
     return config
 
@@ -138,6 +140,13 @@ def _check_spans(config: Config, source: str) -> None:
         raise ConfigError(source, "security.secret_file", f"{message}: openssl rand -hex 32 > FILE; chmod 600 FILE")
 
 
+def _check_secrets(config: Config, source: str) -> None:
+    """Refuse a second secret without a first: the first is what is signed with."""
+    for name, each in (("security", config.security), ("masters", config.masters)):
+        if each.other_secret_file is not None and each.secret_file is None:
+            raise ConfigError(source, f"{name}.other_secret_file", f"is there without {name}.secret_file")
+
+
 def _check_proxy_users(config: Config, source: str) -> None:
     """A rule for a name that no caller has would never count, and nobody would see why."""
     for name in config.security.proxyuser:
@@ -167,6 +176,14 @@ def _check_tls(server: ServerConfig, source: str) -> None:
         raise ConfigError(source, "server.tls.key", "is missing: the certificate is of no use without it")
     if tls.certificate is None and (tls.key_file is not None or tls.client_ca is not None):
         raise ConfigError(source, "server.tls.certificate", "is missing: without it nothing is encrypted")
+
+
+def _check_master_tls(masters: MastersConfig, source: str) -> None:
+    """Half of it would leave links in clear where an operator believes them encrypted."""
+    named = {"certificate": masters.tls.certificate, "key": masters.tls.key_file, "ca": masters.tls.ca}
+    missing = [name for name, file in named.items() if file is None]
+    if missing and len(missing) < len(named):
+        raise ConfigError(source, f"masters.tls.{missing[0]}", "is missing: certificate, key and ca come together")
 
 
 def _check_binding(server: ServerConfig, masters: MastersConfig, source: str) -> None:

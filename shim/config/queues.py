@@ -22,11 +22,13 @@ from shim.errors import ConfigError
 from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
 
 __all__ = [
+    "MOST_POLICY_BYTES",
     "MappingConfig",
     "PolicyConfig",
     "QueueConfig",
     "check_queues",
     "parse_policy",
+    "policy_tables",
     "policy_text",
     "share_policy",
 ]
@@ -35,7 +37,8 @@ _PATH = r"root(\.[^\s.]+)*"
 _PATH_FORM = 'the full path of a queue; write "root.prod"'
 _LINE = re.compile(r"at line (\d+)")
 _ROUNDING = 1e-9
-_MOST_BYTES = 256 * 1024
+MOST_POLICY_BYTES = 256 * 1024
+"""A policy file may have."""
 _MOST = {"queue": 1000, "mapping": 1000}
 """Tables of each kind in one policy."""
 _MOST_LEVELS = 32
@@ -50,7 +53,7 @@ _TOKEN = re.compile(
 _SAME = (
     *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
     *("max_user_running", "user_maximum", "order"),
-    *("span", "preemptable", "preempted_per_minute", "containers"),
+    *("span", "preemptable", "preempted_per_minute", "containers", "deadline"),
     *("altruism", "altruism_order", "altruism_slack", "altruism_shadow"),
 )
 """Keys of a queue that mean the same in the core."""
@@ -100,6 +103,14 @@ class QueueConfig:
             'Needs `span.placement = "heddle"`.',
             choices=(UNORDERED, *QUEUE_POLICIES),
             objection=queue_objection,
+        ),
+    )
+    deadline: str = key(
+        "warn",
+        about=Key(
+            "What becomes of a submission whose deadline cannot be met, as far as is known: `warn` takes it and says "
+            "so, `refuse` does not take it (docs/clients/deadlines.md).",
+            choices=("warn", "refuse"),
         ),
     )
     weight: float | None = key(
@@ -218,6 +229,12 @@ def parse_policy(text: str, *, source: str, subclusters: Sequence[str] = ()) -> 
     Raises:
         ConfigError: Naming the line, the key and what is allowed.
     """
+    config = policy_tables(text, source=source, subclusters=subclusters)
+    return share_policy(config.queues, config.mappings)
+
+
+def policy_tables(text: str, *, source: str, subclusters: Sequence[str] = ()) -> PolicyConfig:
+    """As `parse_policy`, but the tables as a configuration has them."""
     tables = _tables(text, source)
     try:
         config = read(PolicyConfig, tables, Origin(source, Path()))
@@ -225,7 +242,7 @@ def parse_policy(text: str, *, source: str, subclusters: Sequence[str] = ()) -> 
     except ConfigError as exc:
         message = str(exc).removeprefix(f"{exc.source}: {exc.key}: ")
         raise ConfigError(f"{source}:{_line_of(text, exc.key)}", exc.key, message) from exc
-    return share_policy(config.queues, config.mappings)
+    return config
 
 
 def _tables(text: str, source: str) -> dict[str, Any]:
@@ -236,8 +253,8 @@ def _tables(text: str, source: str) -> dict[str, Any]:
     Raises:
         ConfigError: It is too large, or no TOML.
     """
-    if len(text) > _MOST_BYTES or len(text.encode("utf-8", "replace")) > _MOST_BYTES:
-        raise ConfigError(source, "(file)", f"is larger than the {_MOST_BYTES} bytes that a policy may have")
+    if len(text) > MOST_POLICY_BYTES or len(text.encode("utf-8", "replace")) > MOST_POLICY_BYTES:
+        raise ConfigError(source, "(file)", f"is larger than the {MOST_POLICY_BYTES} bytes that a policy may have")
     for token in _TOKEN.finditer(text):
         if (
             token["name"]

@@ -11,16 +11,17 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import ClassVar
 
+from shim.config.addresses import ADDRESS, ADDRESS_FORM, address_key
 from shim.config.kerberos import SERVICE_PRINCIPAL, KerberosConfig
+from shim.config.masters import WHILE_CHANGED
 from shim.config.tls import TLSConfig
-from shim.config.tree import Key, key, section
+from shim.config.tree import FolderOrAddress, Key, key, section
 from shim.domain.users import USER_NAME
 
 __all__ = [
     "HistoryConfig",
     "LimitsConfig",
     "LogConfig",
-    "MastersConfig",
     "MultiClusterConfig",
     "PollConfig",
     "ProxyUserConfig",
@@ -32,10 +33,9 @@ __all__ = [
     "SubClusterConfig",
 ]
 
-_PORT = r"(6553[0-5]|655[0-2]\d|65[0-4]\d\d|6[0-4]\d{3}|[1-5]\d{4}|\d{1,4})"
-_ADDRESS = rf"(\[[0-9a-fA-F:.]+\]|[^\s:/\[\]]+):{_PORT}"
-_ADDRESS_FORM = 'an address; write "host:port", the port at most 65535'
 _WEB = r"https?://[^\s/?#@]+/?"
+_LOG_FOLDER = r"s?webhdfs://(?:[A-Za-z0-9._-]+|\[[0-9A-Fa-f:]+\]):[0-9]{1,5}(?:/[^\s?#]*)?|(?!.*://)[^\0]+"
+_REDIRECT_HOST = r"\.?[A-Za-z0-9](?:[A-Za-z0-9.-]{0,251}[A-Za-z0-9])?|[0-9A-Fa-f:]{2,45}"
 _USER_FORM = "a user name; write the short one, without host and realm"
 _USERS = rf"{USER_NAME}|\*"
 _USERS_FORM = f"{_USER_FORM}, or *"
@@ -43,21 +43,17 @@ _ID = r"[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?"
 _MIB = 1024 * 1024
 
 
-def _address(meaning: str) -> Key:
-    return Key(meaning, pattern=_ADDRESS, form=_ADDRESS_FORM)
-
-
 @dataclass(frozen=True, slots=True)
 class ServerConfig:
     """Where clients find Heddle, and how much each may ask for."""
 
-    rest: str = key("127.0.0.1:8088", about=_address("Web services and pages; port 0 takes a free one."))
+    rest: str = key("127.0.0.1:8088", about=address_key("Web services and pages; port 0 takes a free one."))
     client_rpc: str = key(
         "127.0.0.1:8032",
         about=Key(
             "Where Hadoop clients connect (their `yarn.resourcemanager.address`); empty for none.",
-            pattern=rf"({_ADDRESS})?",
-            form=_ADDRESS_FORM,
+            pattern=rf"({ADDRESS})?",
+            form=ADDRESS_FORM,
         ),
     )
     scheduler_rpc: str = key(
@@ -65,16 +61,16 @@ class ServerConfig:
         about=Key(
             "Where ApplicationMasters connect (`yarn.resourcemanager.scheduler.address` of whoever submits); empty for "
             "none: they then need their home's address.",
-            pattern=rf"({_ADDRESS})?",
-            form=_ADDRESS_FORM,
+            pattern=rf"({ADDRESS})?",
+            form=ADDRESS_FORM,
         ),
     )
     admin_rpc: str = key(
         "127.0.0.1:8033",
         about=Key(
             "Where `yarn rmadmin` connects (its `yarn.resourcemanager.admin.address`); empty for none.",
-            pattern=rf"({_ADDRESS})?",
-            form=_ADDRESS_FORM,
+            pattern=rf"({ADDRESS})?",
+            form=ADDRESS_FORM,
         ),
     )
     proxy: str = key(
@@ -82,8 +78,8 @@ class ServerConfig:
         about=Key(
             "Where pages of ApplicationMasters are served, at `/proxy/APPLICATION/`; empty for nowhere. An address of "
             "its own, as they are their users' content.",
-            pattern=rf"({_ADDRESS})?",
-            form=_ADDRESS_FORM,
+            pattern=rf"({ADDRESS})?",
+            form=ADDRESS_FORM,
         ),
     )
     proxy_url: str = key(
@@ -141,7 +137,8 @@ class StoreConfig:
     url: str = key(
         "sqlite:///heddle.db",
         about=Key(
-            "`sqlite:///FILE` (relative to the working folder) or `postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE`.",
+            "`sqlite:///FILE` (relative to the working folder) or `postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE`,"
+            " with `?sslmode=verify-full&sslrootcert=FILE` for TLS ([security/postgresql.md](security/postgresql.md)).",
             pattern=r"(sqlite|postgresql)(\+[a-z]+)?://.*",
             form='a store; write "sqlite:///heddle.db" or "postgresql+asyncpg://user:password@host/database"',
         ),
@@ -193,9 +190,11 @@ class SecurityConfig:
     secret_file: Path | None = key(
         None,
         about=Key(
-            "File (mode 0600) with the secret that signs `hadoop.auth` cookies; without it each start makes one."
+            "File (mode 0600) with the secret that signs `hadoop.auth` cookies; without it each start makes one. "
+            "`env:NAME` takes it from that environment variable."
         ),
     )
+    other_secret_file: Path | None = key(None, about=Key(WHILE_CHANGED))
     kerberos: KerberosConfig = section(KerberosConfig, Key("Kerberos."))
     cookie_validity_s: float = key(36000.0, about=Key("How long a `hadoop.auth` cookie is good.", least=1))
 
@@ -265,13 +264,13 @@ class SubClusterConfig:
         ),
     )
     client_rpc: tuple[str, ...] = key(
-        (), about=_address("Client RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
+        (), about=address_key("Client RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
     )
     scheduler_rpc: tuple[str, ...] = key(
-        (), about=_address("Scheduler RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
+        (), about=address_key("Scheduler RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
     )
     admin_rpc: tuple[str, ...] = key(
-        (), about=_address("Admin RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
+        (), about=address_key("Admin RPC address of its ResourceManager, or a list under HA; goes before `conf`.")
     )
     history_web: tuple[str, ...] = key(
         (),
@@ -282,10 +281,38 @@ class SubClusterConfig:
             form='a web address; write "http://host:port"',
         ),
     )
-    verify_tls: bool = key(default=True, about=Key("Whether the certificate of an https address is checked."))
-    ca_file: Path | None = key(None, about=Key("Certificates to trust for https, instead of the machine's."))
+    aggregated_logs: FolderOrAddress | None = key(
+        None,
+        about=Key(
+            "Folder of the logs that its nodes aggregate (`yarn.nodemanager.remote-app-log-dir`), as this machine sees "
+            "it: a shared or mounted one, or in HDFS by its web gateway, a NameNode's WebHDFS or HttpFS: "
+            "`webhdfs://host:port/path`, `swebhdfs://` for https. Heddle reads there as `user`, and its web services "
+            "show ended containers' logs.",
+            pattern=_LOG_FOLDER,
+            form='a folder or a web gateway of HDFS; write "/mnt/logs" or "webhdfs://host:9870/path"',
+        ),
+    )
+    aggregated_logs_nodes: tuple[str, ...] = key(
+        (),
+        about=Key(
+            "Hosts of DataNodes, besides the gateway's own, that a NameNode may send Heddle on to for aggregated logs: "
+            "names, or `.example.org` for all below. HttpFS needs none.",
+            pattern=_REDIRECT_HOST,
+            form='a host; write "node1.example.org", or ".example.org" for all below',
+        ),
+    )
+    verify_tls: bool = key(
+        default=True, about=Key("Whether certificates and names of its web servers are checked; for trials alone.")
+    )
+    ca_file: Path | None = key(
+        None,
+        about=Key(
+            "CAs of its web servers, ResourceManagers and nodes, in PEM form; the machine's without it. It, "
+            "`certificate` and `key` are read again when they change ([security/clusters.md](security/clusters.md))."
+        ),
+    )
     certificate: Path | None = key(
-        None, about=Key("Heddle's own certificate for https there, in PEM form, if its ResourceManager asks for one.")
+        None, about=Key("Heddle's own certificate for https there, in PEM form, if its web servers ask for one.")
     )
     key_file: Path | None = key(None, about=Key("File (mode 0600) with the key of `certificate`.", name="key"))
     principal: str = key(
@@ -309,32 +336,6 @@ class SubClusterConfig:
     user: str = key(
         "heddle", about=Key("Heddle's own user there, for polls and for `proxy`.", pattern=USER_NAME, form=_USER_FORM)
     )
-
-
-@dataclass(frozen=True, slots=True)
-class MastersConfig:
-    """Masters in processes of their own: `heddle gm` and `heddle lm`. `heddle serve` needs none of it."""
-
-    listen: str = key("127.0.0.1:0", about=_address("Where other masters reach this one; port 0 takes a free one."))
-    advertise: str = key(
-        "",
-        about=Key(
-            "What the others are told instead of `listen`: behind a container's port, say.",
-            pattern=rf"({_ADDRESS})?",
-            form=_ADDRESS_FORM,
-        ),
-    )
-    secret_file: Path | None = key(
-        None, about=Key("File (mode 0600) with the secret that all masters of a federation share; they need one.")
-    )
-    lease_s: float = key(
-        2.5,
-        about=Key("A master that died is replaced when its lease has ended; prolonged four times as often.", least=0.5),
-    )
-    verify_within_s: float = key(
-        0.3, about=Key("How long a submission waits for a Local Master's word on its home.", least=0.01, most=5)
-    )
-    silent_after_s: float = key(5.0, about=Key("A link on which nothing came for this long is made anew.", least=0.5))
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,13 +15,28 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any, NewType, TypeVar
 
 from shim.errors import ConfigError
 
-__all__ = ["Key", "Origin", "RenamedKeyWarning", "is_table", "item_type", "key", "key_of", "overlay", "read", "section"]
+__all__ = [
+    "FolderOrAddress",
+    "Key",
+    "Origin",
+    "RenamedKeyWarning",
+    "is_table",
+    "item_type",
+    "key",
+    "key_of",
+    "overlay",
+    "read",
+    "section",
+]
 
 T = TypeVar("T")
+
+FolderOrAddress = NewType("FolderOrAddress", str)
+"""A folder, relative ones made absolute, or an address with its scheme."""
 
 _METADATA = "key"
 _LONGEST_SHOWN = 200
@@ -226,7 +241,7 @@ def _value(type_: Any, raw: Any, about: Key, origin: Origin, path: str) -> Any:
             _value(item, value, about, origin, f"{path}[{number}]" if is_table(item) else path)
             for number, value in enumerate(values)
         )
-    if isinstance(type_, types.UnionType):  # T | None: absence is None, presence is a T
+    if typing.get_origin(type_) in (types.UnionType, typing.Union):  # T | None: absence is None, presence is a T
         type_ = next(part for part in typing.get_args(type_) if part is not types.NoneType)
     return _check(_scalar(type_, raw, origin, path), about, origin, path)
 
@@ -282,6 +297,7 @@ _SCALARS: Mapping[Any, tuple[Callable[[Any], Any], str]] = {
     float: (_number, "a number"),
     str: (_text, "a text in quotes"),
     Path: (_text, "a path in quotes"),
+    FolderOrAddress: (_text, "a path or an address in quotes"),
 }
 
 
@@ -291,6 +307,8 @@ def _scalar(type_: Any, raw: Any, origin: Origin, path: str) -> Any:
         value = convert(raw)
     except (KeyError, TypeError, ValueError, OverflowError) as exc:
         raise origin.error(path, f"{_shown(raw)} is not {wanted}") from exc
+    if type_ is FolderOrAddress:
+        return value if "://" in value else str(origin.folder / Path(value).expanduser())
     return origin.folder / Path(value).expanduser() if type_ is Path else value
 
 

@@ -65,12 +65,15 @@ class StagesOfJob:
         by_priority: Position of the stage, by the asks' priority.
         urgent: Priorities of tasks that failed before: they are never put off.
         source: Where it was learnt, for people.
+        reuses_containers: Whether the engine runs further tasks in a container, those of the smallest priority number
+            first, whatever was asked for by which ask.
     """
 
     graph: JobGraph
     by_priority: Mapping[int, int]
     urgent: frozenset[int] = frozenset()
     source: str = ""
+    reuses_containers: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,8 @@ class PreemptionAct:
         reason: For people.
         container: Which; None where it concerns asks.
         subcluster: Where that is.
-        taker: The queue that waits for its share; empty where it concerns asks.
+        taker: The queue that waits for its share, or the job that a lent one goes back to; empty where it concerns
+            asks.
         room: Names the containers that go together, to make room for one of the taker's.
     """
 

@@ -6,10 +6,11 @@ Each check is one function; `examine` runs the table of them. A finding says wha
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from enum import Enum
 
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import FederatedQueue
+from shim.federation.findings import Finding, Level
+from shim.federation.tls_findings import NO_TLS, ClusterTLSFacts, MasterTLSFacts, TLSFacts, tls_findings
 
 __all__ = [
     "PROBE_USER",
@@ -27,8 +28,6 @@ SKEW_NOTABLE_S = 1.0
 SKEW_HARMFUL_S = 30.0
 
 _OLDEST = (2, 10)
-_NOTABLE_DAYS = 21
-_RENEW = "put a new one into the files of server.tls: they are read again without a restart"
 _EPOCH = "yarn.resourcemanager.epoch"
 _SCHEDULER = "yarn.resourcemanager.scheduler.address"
 _FILTERS = "hadoop.http.filter.initializers"
@@ -36,33 +35,6 @@ _PLAIN_FILTER = "org.apache.hadoop.security.AuthenticationFilterInitializer"
 
 PROBE_USER = "heddle-doctor"
 """In whose name a ResourceManager is asked as whom it takes the request; nobody is called so."""
-
-
-class Level(Enum):
-    """How much a finding matters."""
-
-    OK = "ok"
-    WARNING = "warning"
-    """Works, with a limit that the message names."""
-    ERROR = "error"
-    """Something does not work, or will go wrong."""
-
-
-@dataclass(frozen=True, slots=True)
-class Finding:
-    """What one check found.
-
-    Attributes:
-        check: Name of the check.
-        subject: Sub-cluster that it is about; empty for the federation.
-        advice: What to do; empty when there is nothing to do.
-    """
-
-    check: str
-    level: Level
-    subject: str
-    message: str
-    advice: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +62,7 @@ class SubClusterFacts:
         proxy_user: Heddle's own user, if it acts for others by `doAs` there; else empty.
         taken_as: As whom its web services take a request in the name of `PROBE_USER`; empty if they refuse it, None if
             they do not tell.
+        excess: Amounts of which it tells more than its nodes sum up to, as `name: told, of nodes`.
         manager_settings: Of its ResourceManager; None if they could not be read.
         node_settings: Of one of its NodeManagers; None if they could not be read.
     """
@@ -106,6 +79,7 @@ class SubClusterFacts:
     lacking: tuple[str, ...] = ()
     proxy_user: str = ""
     taken_as: str | None = None
+    excess: tuple[str, ...] = ()
     manager_settings: Settings | None = None
     node_settings: Settings | None = None
 
@@ -128,23 +102,6 @@ class KerberosFacts:
 
 
 @dataclass(frozen=True, slots=True)
-class TLSFacts:
-    """Facts of TLS at the web services.
-
-    Attributes:
-        has_certificate: Whether they are configured to speak it.
-        plain_address: Where other machines reach them without it; else empty.
-        trouble: Why the files cannot be used now; empty if they can.
-        ends_in_s: Until the certificate expires; negative if it has.
-    """
-
-    has_certificate: bool = False
-    plain_address: str = ""
-    trouble: str = ""
-    ends_in_s: float = 0.0
-
-
-@dataclass(frozen=True, slots=True)
 class FederationFacts:
     """What is known of the whole.
 
@@ -157,8 +114,11 @@ class FederationFacts:
         policy: Queues that the configuration, or the policy that holds, names.
         kerberos: None where names are believed.
         tls: Of the web services.
+        cluster_tls: Of https towards sub-clusters that have it, or have files for it.
+        master_tls: Of links to other masters; None where all are in one process.
         policy_trouble: How the policy that holds differs from that of the configuration file; empty if it does not.
         file_has_policy: Whether the configuration file names queues or mappings.
+        unverified_store: Another machine's database that anybody on the way could pose as; empty if there is none.
     """
 
     subclusters: Sequence[SubClusterFacts]
@@ -169,9 +129,12 @@ class FederationFacts:
     spanning: tuple[str, ...] = ()
     policy: Sequence[FederatedQueue] = ()
     kerberos: KerberosFacts | None = None
-    tls: TLSFacts = TLSFacts()
+    tls: TLSFacts = NO_TLS
+    cluster_tls: Sequence[ClusterTLSFacts] = ()
+    master_tls: MasterTLSFacts | None = None
     policy_trouble: str = ""
     file_has_policy: bool = False
+    unverified_store: str = ""
     reachable: Sequence[SubClusterFacts] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -232,6 +195,15 @@ def _versions(facts: FederationFacts) -> Iterator[Finding]:
 
 def _numbers(version: str) -> tuple[int, ...]:
     return tuple(int(part) for part in version.partition("-")[0].split(".") if part.isdecimal())
+
+
+def _capacities(facts: FederationFacts) -> Iterator[Finding]:
+    """A ResourceManager's word on its capacity decides how much is sent there."""
+    for each in facts.reachable:
+        if each.excess:
+            message = f"it tells more than its nodes sum up to: {'; '.join(each.excess)}"
+            advice = f"if that lasts: heddle cluster cordon {each.id}, and look who answers as its ResourceManager"
+            yield Finding("capacity", Level.WARNING, each.id, message, advice)
 
 
 def _clocks(facts: FederationFacts) -> Iterator[Finding]:
@@ -398,19 +370,7 @@ def _kerberos(facts: FederationFacts) -> Iterator[Finding]:
 
 
 def _tls(facts: FederationFacts) -> Iterator[Finding]:
-    tls, days = facts.tls, facts.tls.ends_in_s / 86_400
-    if tls.plain_address:
-        message = f"the web services at {tls.plain_address} are not encrypted, and other machines reach them"
-        yield Finding("tls", Level.WARNING, "", message, "set server.tls.certificate and key, or bind to loopback")
-    elif tls.trouble:
-        advice = "until then the certificate of before is shown, and Heddle does not start again"
-        yield Finding("tls", Level.ERROR, "", tls.trouble, advice)
-    elif tls.has_certificate and days <= 0:
-        yield Finding("tls", Level.ERROR, "", "the certificate of the web services has expired", _RENEW)
-    elif tls.has_certificate:
-        message = f"the certificate of the web services is good for {days:.0f} more days"
-        level = Level.WARNING if days < _NOTABLE_DAYS else Level.OK
-        yield Finding("tls", level, "", message, _RENEW if level is Level.WARNING else "")
+    return tls_findings(facts.tls, facts.cluster_tls, facts.master_tls)
 
 
 def _store(facts: FederationFacts) -> Iterator[Finding]:
@@ -419,6 +379,9 @@ def _store(facts: FederationFacts) -> Iterator[Finding]:
         yield Finding("store", Level.ERROR, "", facts.store_trouble, advice)
     else:
         yield Finding("store", Level.OK, "", "the store can be read and written")
+    if facts.unverified_store:
+        message = f"the connection to PostgreSQL at {facts.unverified_store} is not verified: others can pose as it"
+        yield Finding("store", Level.WARNING, "", message, "add ?sslmode=verify-full&sslrootcert=FILE to store.url")
 
 
 def _policy_in_force(facts: FederationFacts) -> Iterator[Finding]:
@@ -435,6 +398,7 @@ _CHECKS: Sequence[Callable[[FederationFacts], Iterator[Finding]]] = (
     _addresses,
     _twice,
     _versions,
+    _capacities,
     _clocks,
     _epochs,
     _queues,

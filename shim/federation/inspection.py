@@ -13,17 +13,19 @@ from shim.domain.shares import FederatedQueue
 from shim.domain.subclusters import Admission, SubClusterState
 from shim.errors import HeddleError, StoreError
 from shim.federation.core.federation_view import FederationView, Part, SubClusterView
+from shim.federation.core.told_capacity import capacity_excess
 from shim.federation.doctor import (
     PROBE_USER,
     FederationFacts,
-    Finding,
     KerberosFacts,
     Setting,
     SubClusterFacts,
-    TLSFacts,
     examine,
 )
+from shim.federation.findings import Finding
+from shim.federation.hadoop_settings import decode_settings
 from shim.federation.rm_questions import ask_part
+from shim.federation.tls_findings import ClusterTLSFacts, MasterTLSFacts, TLSFacts
 from shim.ports.clock import Clock
 from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager, RestRequest
@@ -129,8 +131,11 @@ class InspectionSettings:
     policy: Callable[[], Sequence[FederatedQueue]] = tuple
     kerberos: Callable[[], KerberosFacts | None] = lambda: None
     tls: Callable[[], TLSFacts] = TLSFacts
+    cluster_tls: Callable[[], Sequence[ClusterTLSFacts]] = tuple
+    master_tls: Callable[[], MasterTLSFacts | None] = lambda: None
     policy_trouble: Callable[[], str] = str
     file_has_policy: bool = False
+    unverified_store: str = ""
     answer_within_s: float = 2.0
 
 
@@ -165,16 +170,8 @@ class Inspection:
         for seen in self._seen():
             for queue in seen.queues.values():
                 if queue.is_leaf:
-                    parts[queue.path].append(
-                        QueuePart(
-                            seen.subcluster,
-                            queue.state.value,
-                            queue.capacity,
-                            queue.used,
-                            queue.pending,
-                            queue.applications,
-                        )
-                    )
+                    amounts = queue.capacity, queue.used, queue.pending, queue.applications
+                    parts[queue.path].append(QueuePart(seen.subcluster, queue.state.value, *amounts))
         return [QueueStatus(path, tuple(parts[path])) for path in sorted(parts)]
 
     async def doctor(self) -> list[Finding]:
@@ -191,8 +188,11 @@ class Inspection:
                 policy=self.settings.policy(),
                 kerberos=self.settings.kerberos(),
                 tls=self.settings.tls(),
+                cluster_tls=self.settings.cluster_tls(),
+                master_tls=self.settings.master_tls(),
                 policy_trouble=self.settings.policy_trouble(),
                 file_has_policy=self.settings.file_has_policy,
+                unverified_store=self.settings.unverified_store,
             )
         )
 
@@ -246,9 +246,14 @@ class Inspection:
             lacking=tuple(server for server in self.settings.servers if not getattr(description, server)),
             proxy_user=description.proxy_user,
             taken_as=taken_as,
+            excess=capacity_excess(seen.capacity, seen.nodes) if self._has_nodes(seen) else (),
             manager_settings=manager,
             node_settings=node,
         )
+
+    def _has_nodes(self, seen: SubClusterView) -> bool:
+        """True if its list of nodes was told: a large cluster's first poll may end before it."""
+        return self.view.part(seen.subcluster, Part.NODES) is not None
 
     async def _is_back(self, subcluster: SubClusterId) -> bool:
         """Whether somebody is there after all."""
@@ -266,7 +271,7 @@ class Inspection:
             answer = await self.managers[subcluster].query("/conf", timeout_s=self.settings.answer_within_s)
         except HeddleError:
             return None
-        return _decode_settings(answer.body) if answer.status == _OK else None
+        return decode_settings(answer.body) if answer.status == _OK else None
 
     async def _taken_as(self, subcluster: SubClusterId) -> str | None:
         """As whom its web services take a request in another's name; empty for a refusal, None if they do not tell."""
@@ -288,7 +293,7 @@ class Inspection:
         if not address:
             return None
         try:
-            return _decode_settings((await self.ask_node[subcluster](address, _CONF)).body)
+            return decode_settings((await self.ask_node[subcluster](address, _CONF)).body)
         except HeddleError:
             return None
 
@@ -330,21 +335,3 @@ class _NodesDocument(msgspec.Struct):
 
 class _UserInfo(msgspec.Struct):
     requestedUser: str = ""  # noqa: N815 - Hadoop's name
-
-
-class _Property(msgspec.Struct):
-    key: str
-    value: str | None = None
-    isFinal: bool = False  # noqa: N815 - Hadoop's name
-
-
-class _ConfDocument(msgspec.Struct):
-    properties: list[_Property]
-
-
-def _decode_settings(body: bytes) -> Mapping[str, Setting] | None:
-    try:
-        properties = msgspec.json.decode(body, type=_ConfDocument).properties
-    except msgspec.DecodeError:
-        return None
-    return {each.key: Setting(each.value or "", each.isFinal) for each in properties}

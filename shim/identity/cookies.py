@@ -10,6 +10,7 @@ import base64
 import hashlib
 import hmac
 from collections import OrderedDict
+from collections.abc import Sequence
 from typing import TypeVar
 
 from shim.ports.clock import Clock
@@ -38,12 +39,20 @@ class Cookies:
         is_secure: Whether browsers are to send it over TLS only.
         kind: How the users that it names were known. Cookies of another kind are not good: names that were believed
             once are not after Kerberos is switched on.
+        other_secrets: Cookies that were signed with them are good, too.
     """
 
     def __init__(
-        self, secret: bytes, clock: Clock, *, validity_s: float, is_secure: bool = False, kind: str = BY_NAME
+        self,
+        secret: bytes,
+        clock: Clock,
+        *,
+        validity_s: float,
+        is_secure: bool = False,
+        kind: str = BY_NAME,
+        other_secrets: Sequence[bytes] = (),
     ) -> None:
-        self._secret = secret
+        self._secrets = (secret, *other_secrets)
         self._clock = clock
         self._validity_s = validity_s
         self._kind = kind
@@ -59,7 +68,7 @@ class Cookies:
             if any(character in _NOT_IN_A_COOKIE or character.isspace() for character in user):
                 return None
             claim = f"u={user}&p={user}&t={self._kind}&e={expires_ms}"
-            cookie = f'{COOKIE_NAME}="{claim}&s={self._signature(claim)}"; {self._attributes}'
+            cookie = f'{COOKIE_NAME}="{claim}&s={_signature(self._secrets[0], claim)}"; {self._attributes}'
             _remember(self._issued, (user, expires_ms), cookie)
         return cookie
 
@@ -79,14 +88,15 @@ class Cookies:
         claim, separator, signature = value.strip('"').rpartition("&s=")
         if not separator or len(value) > _LONGEST:
             return None
-        if not hmac.compare_digest(signature.encode(), self._signature(claim).encode()):
+        if not any(hmac.compare_digest(signature.encode(), _signature(each, claim).encode()) for each in self._secrets):
             return None
         fields = {name: text for name, _, text in (part.partition("=") for part in claim.split("&"))}
         return (fields["u"], int(fields["e"])) if fields["t"] == self._kind else None
 
-    def _signature(self, claim: str) -> str:
-        digest = hmac.digest(self._secret, claim.encode("utf-8", "surrogateescape"), hashlib.sha256)
-        return base64.b64encode(digest).decode()
+
+def _signature(secret: bytes, claim: str) -> str:
+    digest = hmac.digest(secret, claim.encode("utf-8", "surrogateescape"), hashlib.sha256)
+    return base64.b64encode(digest).decode()
 
 
 def _remember(known: "OrderedDict[K, V]", key: K, value: V) -> None:

@@ -12,6 +12,7 @@ import hashlib
 import hmac
 import itertools
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 from google.protobuf.message import DecodeError
@@ -97,6 +98,7 @@ class DelegationTokens:
         store: Where their state is.
         limits: How long tokens are good.
         needs_ticket: Whether only tokens count that a caller with a Kerberos ticket asked for.
+        other_secrets: Tokens that were issued with them are good, too.
     """
 
     def __init__(
@@ -107,8 +109,9 @@ class DelegationTokens:
         limits: TokenLimits | None = None,
         *,
         needs_ticket: bool = False,
+        other_secrets: Sequence[bytes] = (),
     ) -> None:
-        self._key = hmac.digest(secret, _KEY_LABEL, "sha256")
+        self._keys = [hmac.digest(each, _KEY_LABEL, "sha256") for each in (secret, *other_secrets)]
         self._clock = clock
         self._store = store
         self._limits = limits or TokenLimits()
@@ -146,7 +149,7 @@ class DelegationTokens:
         token = StoredToken(_digest(identifier), owner, is_proven, good_until_ms)
         await self._store.insert(token, now_ms=now_ms, most_of_owner=self._limits.of_owner, most=self._limits.in_all)
         self._remember(token.key, token)
-        return TokenProto(identifier=identifier, password=self._password(identifier), kind=_KIND, service="")
+        return TokenProto(identifier=identifier, password=_password(self._keys[0], identifier), kind=_KIND, service="")
 
     async def renew(self, token_untrusted: TokenProto, *, caller: str) -> int:
         """When the token expires now, in milliseconds since the epoch.
@@ -196,13 +199,18 @@ class DelegationTokens:
         self._verified(token_untrusted)
 
     def password_of(self, identifier_untrusted: bytes) -> bytes:
-        """What a client that holds the token knows. Whether the token is good, `check` says.
+        """What a client knows that holds a token of the secret. Whether the token is good, `check` says.
 
         Raises:
             DelegationTokenError: If its time is over, or it never was a token.
         """
         self._decoded(identifier_untrusted)
-        return self._password(identifier_untrusted)
+        return _password(self._keys[0], identifier_untrusted)
+
+    def other_passwords_of(self, identifier_untrusted: bytes) -> Sequence[bytes]:
+        """As `password_of`, of tokens of the other secrets."""
+        self._decoded(identifier_untrusted)
+        return [_password(key, identifier_untrusted) for key in self._keys[1:]]
 
     def is_known_good(self, identifier: bytes) -> bool | None:
         """Whether a proven token is good, as far as is remembered; None if the store has to be asked."""
@@ -257,7 +265,8 @@ class DelegationTokens:
 
     def _verified(self, token_untrusted: TokenProto) -> YARNDelegationTokenIdentifierProto:
         identifier = self._decoded(token_untrusted.identifier)
-        if not hmac.compare_digest(token_untrusted.password, self._password(token_untrusted.identifier)):
+        expected = [_password(key, token_untrusted.identifier) for key in self._keys]
+        if not any(hmac.compare_digest(token_untrusted.password, each) for each in expected):
             raise DelegationTokenError("the delegation token was not issued here")
         return identifier
 
@@ -272,11 +281,12 @@ class DelegationTokens:
             raise DelegationTokenError("the delegation token has expired")
         return identifier
 
-    def _password(self, identifier: bytes) -> bytes:
-        return hmac.new(self._key, identifier, hashlib.sha1).digest()
-
     def _now_ms(self) -> int:
         return int(self._clock.now_s() * 1000)
+
+
+def _password(key: bytes, identifier: bytes) -> bytes:
+    return hmac.new(key, identifier, hashlib.sha1).digest()
 
 
 def _renewer(name_untrusted: str) -> str:

@@ -13,7 +13,7 @@ Source: `PseudoAuthenticationHandler`, `AuthenticationFilter`, `Signer`, `Delega
 """
 
 import ipaddress
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from types import MappingProxyType
 
@@ -118,6 +118,7 @@ class IdentityService:
         secret: Key of the cookies' signatures, 32 bytes or more.
         clock: For the cookies' expiry.
         groups_of: The groups of a user on this machine.
+        other_secrets: Cookies that were signed with them are good, too.
     """
 
     def __init__(
@@ -127,6 +128,7 @@ class IdentityService:
         secret: bytes,
         clock: Clock,
         groups_of: Callable[[str], frozenset[str]] = lambda _: frozenset(),
+        other_secrets: Sequence[bytes] = (),
     ) -> None:
         self._rules = rules
         self._cookies = Cookies(
@@ -135,6 +137,7 @@ class IdentityService:
             validity_s=rules.cookie_validity_s,
             is_secure=rules.is_encrypted,
             kind=BY_TICKET if rules.asks_for_tickets else BY_NAME,
+            other_secrets=other_secrets,
         )
         self._groups_of = groups_of
 
@@ -209,6 +212,10 @@ class IdentityService:
         if _ANY in self._rules.admins:
             return True
         return caller.user in self._rules.admins and self._acts_by_name(caller)
+
+    def groups_of(self, caller: Caller) -> frozenset[str]:
+        """The groups of the user that a caller acts as; none of one that nobody named."""
+        return frozenset() if caller.is_anonymous else self._groups_of(caller.user)
 
     def is_named_admin(self, caller: Caller) -> bool:
         """True if the caller by name, not as everybody, may operate Heddle: to make one somebody else needs that."""

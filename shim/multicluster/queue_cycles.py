@@ -10,11 +10,13 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from shim.domain.allocations import AskKey
+from shim.domain.deadlines import JobTimes, job_times
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.domain.launches import ContainerKind, LaunchNews, LaunchVerdict
 from shim.domain.requests import RequestPlan
 from shim.domain.subclusters import SubClusterReport
 from shim.domain.verdicts import Verdict
+from shim.domain.work_left import WorkLeft
 from shim.errors import HeddleError, InvariantViolationError
 from shim.federation.core.federation_view import Applied, FederationView
 from shim.multicluster.core import Event
@@ -37,7 +39,7 @@ from shim.ports.attempt_calls import Attempt
 from shim.ports.clock import Clock
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.durations import DurationModel
-from shim.scheduling.global_master.recurring_jobs import RecurringJobModels, recurring_key
+from shim.scheduling.global_master.recurring_jobs import FormerRuns, RecurringJobModels, recurring_key
 from shim.scheduling.placements import RandomSource
 from shim.scheduling.queue_table import QueueTable
 
@@ -67,6 +69,7 @@ class QueueCycles:
         clock: For the times that tables are told.
         rng: What policies draw from.
         settings: How cycles run.
+        runs: Takes what runs of recurring jobs have taught; others may read it.
 
     Attributes:
         cycles: Cycles that were run.
@@ -80,7 +83,9 @@ class QueueCycles:
         clock: Clock,
         rng: RandomSource,
         settings: CycleSettings | None = None,
+        runs: FormerRuns | None = None,
     ) -> None:
+        self._runs = FormerRuns() if runs is None else runs
         self._rng = rng
         self.launches = launches
         self.clock = clock
@@ -117,9 +122,10 @@ class QueueCycles:
             self._tables[queue] = QueueTable(
                 self._view.subclusters,
                 self._settings.starvation_s,
-                RecurringJobModels(self._everything),
+                RecurringJobModels(self._everything, queue, self._runs),
                 self._recurring_key,
                 self._rng,
+                self._times,
             )
         self._names[queue] = queue_at
         plans = AttemptPlans(self, self._tables[queue], attempt, queue_at, tell)
@@ -138,6 +144,13 @@ class QueueCycles:
     def _recurring_key(self, application: ApplicationId) -> str:
         document = self._view.find(application)
         return "" if document is None else recurring_key(document.summary)
+
+    def _times(self, application: ApplicationId) -> JobTimes | None:
+        document = self._view.find(application)
+        if document is None:
+            return None
+        told_ms = self._view.submitted_at_ms.get(application, document.summary.started_at_ms)
+        return job_times(told_ms / 1000, document.summary.tags)
 
     # ------------------------------------------------------------------ when cycles run
 
@@ -282,6 +295,10 @@ class AttemptPlans:
             case _:
                 raise InvariantViolationError(f"no cycle knows what {effect} means")
         return ()
+
+    def work_left(self) -> WorkLeft | None:
+        """Tell what is left of its containers, as far as it was learnt."""
+        return self._table.work_left(self.attempt.id)
 
     def heard(self) -> None:
         """The ApplicationMaster calls: it would take a container."""

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.verdicts import Verdict
+from shim.domain.work_left import WorkLeft
 from shim.multicluster.core import AskSplitter, CapacitySplitter, Event
 from shim.multicluster.core.ask_decisions import AskDecision
 from shim.multicluster.core.planned import PlannedSplitter
@@ -88,6 +89,11 @@ class AttemptMatching:
             return ()
         splitter, plans = self._planned[application]
         return splitter.decisions(plans.latest)
+
+    def work_left(self, application: ApplicationId) -> WorkLeft | None:
+        """Tell what is left of an application's containers; None where its queue's cycle does not know it."""
+        known = self._planned.get(application)
+        return None if known is None else known[1].work_left()
 
     def decided(self) -> Mapping[ApplicationId, int]:
         """How many decisions were made for each application: another number means that `decisions` has changed."""

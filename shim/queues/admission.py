@@ -20,6 +20,7 @@ from shim.federation.unplaced import unplaced_document
 from shim.ports.clock import Clock
 from shim.ports.state_store import StateStore
 from shim.queues.access import QueueAccess
+from shim.queues.core.deadline_rules import check_deadline
 from shim.queues.core.entitle import (
     Division,
     PendingApplication,
@@ -32,6 +33,7 @@ from shim.queues.core.queue_rules import GroupsOf, map_queue, may_administer
 from shim.queues.core.share_load import FederationLoad
 from shim.queues.load_meter import LoadMeter
 from shim.queues.share_preview import DEFAULT_QUEUE, SharePreview, pending_application_of
+from shim.scheduling.global_master.recurring_jobs import FormerRuns
 from shim.submission.queue_names import put_into
 from shim.telemetry.application_life import LifeEvent, tell
 
@@ -90,6 +92,7 @@ class AdmissionQueue:
         self._counts: Counter[str] = Counter()
         self._meter = LoadMeter(view, admissions, clock, absent_after_s=settings.absent_after_s)
         self._told: dict[ApplicationId, str] = {}
+        self.former_runs = FormerRuns()
         self.latest = Round()
 
     # -- the gate ----------------------------------------------------------------------------------------------------
@@ -111,6 +114,9 @@ class AdmissionQueue:
         queue = policy.find(path or DEFAULT_QUEUE)
         if queue is not None:
             self._check_limits(queue, submission)
+            warning = check_deadline(queue, submission, self._clock.now_s(), self.former_runs)
+            if warning:
+                tell(LifeEvent.DEADLINE_HOPELESS, submission.application_id, queue=queue.path, reason=warning)
         return put_into(submission, path)
 
     def _check_limits(self, queue: FederatedQueue, submission: Submission) -> None:

@@ -5,7 +5,7 @@ a stopped Heddle (a hold-back lapses in the ledger by itself).
 """
 
 from collections import OrderedDict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, Protocol
@@ -14,6 +14,7 @@ import structlog
 
 from altruism import LeftoverOrder
 from shim.concurrency.off_loop import OffLoop
+from shim.domain.credits import Credits
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.job_graphs import StagesOfJob
 from shim.domain.resources import ResourceVector
@@ -22,13 +23,16 @@ from shim.federation.core.federation_view import FederationView
 from shim.multicluster.core import AttemptHoldings, HeldBack, Recall
 from shim.ports.attempt_calls import Attempt
 from shim.ports.clock import Clock
+from shim.ports.credit_store import CreditRow
 from shim.ports.job_graphs import JobGraphs
 from shim.ports.random_source import RandomSource
 from shim.queues.admission import AdmissionQueue
 from shim.queues.altruism_account import AltruismAccount, shown_account
 from shim.queues.core.job_watch import JobWatch, StageContainer
 from shim.queues.core.lent import LentContainers, QueueJobHeld
+from shim.queues.core.lent_recalls import LenderNeed, need_of
 from shim.queues.core.yielding import QueueJob, QueueYields, Yield, YieldRules
+from shim.queues.credits import CreditBook
 from shim.scheduling.global_master.recurring_jobs import recurring_key
 
 __all__ = ["AltruismAccount", "AltruismService", "AltruismWorld", "AltruisticAttempt"]
@@ -66,6 +70,7 @@ class AltruismWorld:
     Attributes:
         policy: As it is now.
         room: Knows the queues' shares.
+        credits: Takes down what jobs give and receive.
         interval_s: From one look to the next.
     """
 
@@ -75,6 +80,7 @@ class AltruismWorld:
     graphs: JobGraphs
     random: RandomSource
     clock: Clock
+    credits: CreditBook
     interval_s: float = 1.0
 
 
@@ -110,7 +116,7 @@ class AltruismService:
         self._lent: dict[str, LentContainers] = {}
         self._holding: set[ApplicationAttemptId] = set()
         self._accounts: OrderedDict[ApplicationId, AltruismAccount] = OrderedDict()
-        self._sums: dict[str, tuple[float, float]] = {}
+        self._needs: list[LenderNeed] = []
         self._looked_s: float | None = None
         self._work = OffLoop()
 
@@ -140,7 +146,6 @@ class AltruismService:
         self._watch.keep(spans.keys())
         self._holding &= spans.keys()
         self._queues = {path: self._queues.get(path) or QueueYields() for path in altruistic}
-        self._sums = {path: self._sums.get(path, (0.0, 0.0)) for path in altruistic}
         self._lent = {path: self._lent.get(path) or LentContainers() for path in altruistic}
         step_s = min(_MOST_STEP_S, now_s - self._looked_s) if self._looked_s is not None else 0.0
         self._looked_s = now_s
@@ -164,13 +169,17 @@ class AltruismService:
         return found
 
     def _tell(self, looked: "_Looked", yields: Mapping[ApplicationAttemptId, Yield]) -> None:
+        self._needs = []
         for path, jobs in looked.jobs.items():
             for job in jobs:
                 span = looked.spans[job.attempt]
-                self._carry_out(span, looked.queues[path], yields[job.attempt], looked.step_s)
+                self._count(span.attempt, looked.queues[path], looked)
+                self._carry_out(span, looked.queues[path], yields[job.attempt])
             is_shadow = looked.queues[path].altruism_shadow
             held = [_held(looked.spans[job.attempt], yields[job.attempt], is_shadow=is_shadow) for job in jobs]
             self._lent[path].look(held, looked.totals[path], looked.at_s)
+            if not is_shadow:
+                self._needs += self._needs_of(path, jobs, held, looked.totals[path])
 
     def _job_of(self, span: AltruisticAttempt, queue: FederatedQueue, now_s: float) -> QueueJob:
         attempt, holdings = span.attempt, span.holdings
@@ -215,16 +224,19 @@ class AltruismService:
             self._accounts.popitem(last=False)
         return account
 
-    def _carry_out(self, span: AltruisticAttempt, queue: FederatedQueue, found: Yield, step_s: float) -> None:
+    def _count(self, attempt: Attempt, queue: FederatedQueue, looked: "_Looked") -> None:
+        """Take down what a job gave and received since the look before, by what was found then."""
+        latest, mib = self._account_of(attempt, queue).latest, looked.totals[queue.path].memory_mib
+        if not queue.altruism_shadow:
+            given_s, received_s = looked.step_s * latest.given, looked.step_s * latest.beyond
+            more = Credits(given_s, received_s, given_s * mib, received_s * mib)
+            at_ms = int(looked.at_s * 1000)
+            self._world.credits.add(attempt.id.application, queue.path, attempt.user, more, at_ms)
+
+    def _carry_out(self, span: AltruisticAttempt, queue: FederatedQueue, found: Yield) -> None:
         attempt = span.attempt
         account = self._account_of(attempt, queue)
         account.is_shadow = queue.altruism_shadow
-        if not account.is_shadow:
-            given, received = step_s * account.latest.given, step_s * account.latest.beyond
-            account.given += given
-            account.received += received
-            before = self._sums.get(queue.path, (0.0, 0.0))
-            self._sums[queue.path] = before[0] + given, before[1] + received
         if bool(found.held_back) != bool(account.latest.held_back):
             counts = {stage.name: stage.count for stage in found.stages}
             _log.info("puts containers off", application=str(attempt.id.application), stages=counts, queue=queue.path)
@@ -236,23 +248,48 @@ class AltruismService:
             self._holding.discard(attempt.id)
             span.tell(HeldBack({}))
 
+    def _needs_of(
+        self, path: str, jobs: Sequence[QueueJob], held: Sequence[QueueJobHeld], total: ResourceVector
+    ) -> Iterator[LenderNeed]:
+        """Find what jobs that gave lack now."""
+        for job, its in zip(jobs, held, strict=True):
+            account = self._accounts.get(job.attempt.application)
+            if account is None:
+                continue
+            account.has_given = account.has_given or account.latest.given > 0
+            back = account.latest.held_back
+            need = need_of(path, its, {key: count - back.get(key, 0) for key, count in job.asks.items()}, total)
+            if account.has_given and need is not None:
+                yield need
+
+    def needs(self) -> Sequence[LenderNeed]:
+        """Give what jobs that gave need now within their shares, and have not got."""
+        return self._needs
+
     def lent(self) -> Mapping[ContainerId, float]:
         """Give the containers that jobs were lent, and when each was granted; seconds since the epoch."""
         return {container: since_s for marks in self._lent.values() for container, since_s in marks.since_s.items()}
 
     # ------------------------------------------------------------------ for people
 
-    def totals(self) -> Mapping[str, tuple[float, float]]:
-        """Give what the jobs of each queue gave and received, since this Heddle runs."""
-        return self._sums
+    def shown(self, application: ApplicationId, parts: Sequence[CreditRow] | None = None) -> Mapping[str, Any] | None:
+        """Give what is known of a job's altruism as a plain JSON object; None for a job of no altruistic queue.
 
-    def shown(self, application: ApplicationId) -> Mapping[str, Any] | None:
-        """Give what is known of a job's altruism as a plain JSON object; None for a job of no altruistic queue."""
+        Args:
+            application: The job.
+            parts: What it gave and received; None for what was counted here.
+        """
+        known = self._world.credits.parts(application) if parts is None else parts
         account = self._accounts.get(application)
         if account is None:
-            return None
+            return shown_account(_gone(known[-1]), known, {}) if known else None
         lent = {id_: since_s for id_, since_s in self.lent().items() if id_.attempt.application == application}
-        return shown_account(account, lent)
+        return shown_account(account, known, lent)
+
+
+def _gone(part: CreditRow) -> AltruismAccount:
+    """A job of which only debits and credits are left: it ran before, or runs elsewhere."""
+    return AltruismAccount(part.queue, part.user, latest=Yield(reason="this Heddle does not read its calls now"))
 
 
 def _held(span: AltruisticAttempt, found: Yield, *, is_shadow: bool) -> QueueJobHeld:

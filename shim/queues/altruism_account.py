@@ -1,11 +1,13 @@
-"""Accounts of altruistic jobs from look to look, and how they are told to people."""
+"""Altruistic jobs from look to look, and how they are told to people with their debits and credits."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from shim.domain.credits import NO_CREDITS
 from shim.domain.ids import ContainerId
 from shim.domain.job_graphs import Stage, StagesOfJob
+from shim.ports.credit_store import CreditRow
 from shim.queues.core.job_watch import StageSeen
 from shim.queues.core.yielding import Yield, YieldedStage
 
@@ -16,12 +18,11 @@ _MS = 1000
 
 @dataclass(slots=True)
 class AltruismAccount:
-    """Debits and credits of a job, in seconds of the whole of its queue's share.
+    """State of a job.
 
     Attributes:
-        given: What it could have held of its share and put off.
-        received: What it held beyond its share.
         latest: What it puts off now.
+        has_given: Whether anything of its share was ever free for others.
         is_shadow: Whether it is only told so.
         stages: Its graph; None if that is not known.
         seen: What is known of each stage.
@@ -29,22 +30,25 @@ class AltruismAccount:
 
     queue: str
     user: str
-    given: float = 0.0
-    received: float = 0.0
     latest: Yield = field(default_factory=Yield)
     is_shadow: bool = False
+    has_given: bool = False
     stages: StagesOfJob | None = None
     seen: tuple[StageSeen, ...] = ()
 
 
-def shown_account(account: AltruismAccount, lent: Mapping[ContainerId, float]) -> dict[str, Any]:
+def shown_account(
+    account: AltruismAccount, parts: Sequence[CreditRow], lent: Mapping[ContainerId, float]
+) -> dict[str, Any]:
     """Give an account as a plain JSON object.
 
     Args:
         account: Of a job.
+        parts: What it gave and received.
         lent: Those of its containers that it was lent, and when.
     """
     latest, stages = account.latest, account.stages
+    credits_ = sum((part.credits for part in parts), start=NO_CREDITS)
     return {
         "queue": account.queue,
         "shadow": account.is_shadow,
@@ -53,8 +57,8 @@ def shown_account(account: AltruismAccount, lent: Mapping[ContainerId, float]) -
         "graph_from": "" if stages is None else stages.source,
         "ends_by_ms": None if latest.ends_by_s is None else int(latest.ends_by_s * _MS),
         "share": round(latest.share, 4),
-        "given_s": round(account.given, 1),
-        "received_s": round(account.received, 1),
+        "given_s": round(credits_.given_s, 1),
+        "received_s": round(credits_.received_s, 1),
         "lent_containers": len(lent),
         "lent_since_ms": int(min(lent.values()) * _MS) if lent else None,
         "puts_off": [_shown_yield(stage) for stage in latest.stages],

@@ -5,7 +5,7 @@ what is known of it is what its containers tell.
 """
 
 import asyncio
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 
 import structlog
@@ -16,7 +16,7 @@ from shim.errors import MalformedJobGraphError
 from shim.ports.clock import Clock
 from shim.ports.job_graphs import JobCounts
 from shim.queues.engines import EngineGraphs
-from shim.queues.job_plans import PlannedFor
+from shim.queues.job_reading import JobReader, PlannedFor
 
 __all__ = ["JobCountReader"]
 
@@ -33,16 +33,8 @@ class _Silence:
     until_s: float
 
 
-class JobCountReader:
-    """Asks, for ever. `run` does it until cancelled; `look` once.
-
-    Args:
-        graphs: Know the jobs' stages, and take the counts.
-        sources: Who asks, one for each engine.
-        jobs: Jobs of altruistic queues, as they are now.
-        clock: Says when to ask again.
-        interval_s: From one look to the next.
-    """
+class JobCountReader(JobReader[JobCounts]):
+    """A `JobReader` of counts: how far the tasks of each stage are, asked again and again."""
 
     def __init__(
         self,
@@ -52,23 +44,12 @@ class JobCountReader:
         clock: Clock,
         interval_s: float = 2.0,
     ) -> None:
-        self._graphs = graphs
-        self._sources: Mapping[str, JobCounts] = {source.engine: source for source in sources}
-        self._jobs = jobs
-        self._clock = clock
-        self._interval_s = interval_s
+        super().__init__(graphs, sources, jobs, clock, interval_s)
         self._silent: dict[ApplicationId, _Silence] = {}
-
-    async def run(self) -> None:
-        """Look until cancelled; without any source there is nobody to ask."""
-        while True:
-            if self._sources:
-                await self.look()
-            await self._clock.sleep(self._interval_s)
 
     async def look(self) -> None:
         """Ask every job that is due, a few at a time."""
-        jobs = [job for job in self._jobs() if job.engine in self._sources]
+        jobs = self._readable()
         here = {job.application for job in jobs}
         self._silent = {id_: silence for id_, silence in self._silent.items() if id_ in here}
         due = iter([job for job in jobs if self._is_due(job.application)])

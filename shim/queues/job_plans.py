@@ -4,21 +4,21 @@ A plan is read once. One that is not there is looked for a few times: clients wr
 file system may show it later. What cannot be read makes the job one of which nothing is known: it puts nothing off.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Sequence
 from functools import partial
 
 import structlog
 
 from shim.concurrency.off_loop import OffLoop
-from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.ids import ApplicationId
 from shim.domain.job_graphs import StagesOfJob
 from shim.errors import MalformedJobGraphError, UnavailableError
 from shim.ports.clock import Clock
 from shim.ports.job_graphs import JobPlans
 from shim.queues.engines import EngineGraphs
+from shim.queues.job_reading import JobReader, PlannedFor
 
-__all__ = ["JobPlanReader", "PlannedFor"]
+__all__ = ["JobPlanReader"]
 
 _log = structlog.get_logger("heddle.altruism")
 _TRIES = 8
@@ -26,32 +26,8 @@ _MOST_AT_ONCE = 16
 _LIMIT_S = 5.0
 
 
-@dataclass(frozen=True, slots=True)
-class PlannedFor:
-    """A job whose stages are wanted.
-
-    Attributes:
-        engine: Its application type.
-        user: Whose it is.
-        home: Its sub-cluster.
-    """
-
-    application: ApplicationId
-    engine: str
-    user: str
-    home: SubClusterId
-
-
-class JobPlanReader:
-    """Reads, for ever. `run` does it until cancelled; `look` once.
-
-    Args:
-        graphs: Take what was read.
-        sources: By whom plans are read, one for each engine.
-        jobs: Jobs of altruistic queues, as they are now.
-        clock: Says when to look next.
-        interval_s: From one look to the next.
-    """
+class JobPlanReader(JobReader[JobPlans]):
+    """A `JobReader` of plans: graphs of stages, each read once."""
 
     def __init__(
         self,
@@ -61,24 +37,13 @@ class JobPlanReader:
         clock: Clock,
         interval_s: float = 1.0,
     ) -> None:
-        self._graphs = graphs
-        self._sources: Mapping[str, JobPlans] = {source.engine: source for source in sources}
-        self._jobs = jobs
-        self._clock = clock
-        self._interval_s = interval_s
+        super().__init__(graphs, sources, jobs, clock, interval_s)
         self._tries: dict[ApplicationId, int] = {}
         self._work = OffLoop(limit_s=_LIMIT_S)
 
-    async def run(self) -> None:
-        """Look until cancelled; without any source there is nothing to look for."""
-        while True:
-            if self._sources:
-                await self.look()
-            await self._clock.sleep(self._interval_s)
-
     async def look(self) -> None:
         """Read the plans of jobs that have none as yet, a few at a time."""
-        wanted = [job for job in self._jobs() if job.engine in self._sources and job.application not in self._graphs]
+        wanted = [job for job in self._readable() if job.application not in self._graphs]
         here = {job.application for job in wanted}
         self._tries = {id_: count for id_, count in self._tries.items() if id_ in here}
         for job in sorted(wanted, key=lambda each: self._tries.get(each.application, 0))[:_MOST_AT_ONCE]:

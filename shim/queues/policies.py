@@ -73,7 +73,7 @@ class PolicyService:
     def __init__(
         self, store: PolicyStore, first: str, parse: ParsePolicy, clock: Clock, work: OffLoop | None = None
     ) -> None:
-        self.work = work or OffLoop()
+        self.work = OffLoop() if work is None else work
         self._store = store
         self._parse = parse
         self._clock = clock

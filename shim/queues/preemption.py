@@ -1,12 +1,12 @@
 """Preemption at work: looks at who holds what, and has attempts hold back, give back, or be spared."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import structlog
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
-from shim.domain.preemption import PreemptionAct, PreemptionStage
+from shim.domain.preemption import PreemptionAct, PreemptionStage, ShareSnapshot
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import SharePolicy
 from shim.federation.core.federation_view import FederationView
@@ -14,6 +14,7 @@ from shim.multicluster.attempt import MultiClusterAttempt
 from shim.multicluster.core import DemandCap, PreemptionCancelled, PreemptionRequested, Recall, ReleaseOrder
 from shim.ports.clock import Clock
 from shim.queues.admission import AdmissionQueue
+from shim.queues.core.lent_recalls import LenderNeed, LentRecalls
 from shim.queues.core.preemption import Preemption
 from shim.queues.core.preemption_effects import CapDemand, PreemptionEffect, PreemptionSettings, Remind, Step
 from shim.queues.core.preemption_sizes import NOTHING
@@ -46,6 +47,7 @@ class PreemptionWorld:
         clock: The machine's.
         interval_s: From one look to the next.
         lent: Containers that jobs were lent by others of their queue.
+        needs: What such others need back now.
     """
 
     policy: Callable[[], SharePolicy]
@@ -55,6 +57,7 @@ class PreemptionWorld:
     clock: Clock
     interval_s: float = 1.0
     lent: Callable[[], Collection[ContainerId]] = frozenset
+    needs: Callable[[], Sequence[LenderNeed]] = tuple
 
 
 class PreemptionService:
@@ -72,6 +75,7 @@ class PreemptionService:
         self._world = world
         self._spans = spans
         self._core = Preemption(settings)
+        self._within = LentRecalls(settings)
         self._seen_s: dict[ContainerId, float] = {}
         self._known: set[ApplicationId] = set()
         world.room.count_withheld(self._withheld)
@@ -87,7 +91,7 @@ class PreemptionService:
         has_begun = await self._world.log.begin()
         spans = {span.attempt.id: span for span in self._spans()}
         may_take = any(queue.preemptable for queue in self._world.policy().sharing)
-        if not has_begun or not (may_take or self._core.is_busy):
+        if not has_begun or not (may_take or self._core.is_busy or self._within.victims):
             return
         at_s = self._world.clock.now_s()
         await self._recollect(spans, at_s)
@@ -98,13 +102,23 @@ class PreemptionService:
         ]
         held = [each for one in relayed for each in one.holdings.held]
         self._seen_s = {each.id: self._seen_s.get(each.id, min(at_s, each.since_s or at_s)) for each in held}
-        effects = self._core.handle(take_snapshot(self._now(at_s), relayed, self._seen_s, self._world.lent()))
+        effects = self._decide(take_snapshot(self._now(at_s), relayed, self._seen_s, self._world.lent()))
         acts = [act for effect in effects if (act := _act(effect, spans, at_s)) is not None]
         await self._world.log.note(acts)
         for act in acts:
             _say(act)
         for effect in effects:
             _carry_out(effect, spans)
+
+    def _decide(self, now: ShareSnapshot) -> list[PreemptionEffect]:
+        """Decide on what is to be done within queues, and between them with what is left of the budgets."""
+        steps = self._within.handle(now, self._world.needs(), self._core.budget(now), self._core.victims)
+        for step in steps:
+            if step.stage is PreemptionStage.ASKED:
+                self._core.spend(step.container.queue, step.container.id, now.at_s)
+        taken = self._within.victims
+        containers = tuple(replace(each, is_given=each.is_given and each.id not in taken) for each in now.containers)
+        return [*steps, *self._core.handle(replace(now, containers=containers) if taken else now)]
 
     async def _recollect(self, spans: Mapping[ApplicationAttemptId, MultiClusterAttempt], at_s: float) -> None:
         """Learn what an earlier Heddle had begun with applications; of one that is not known nothing is taken."""

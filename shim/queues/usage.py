@@ -6,10 +6,11 @@ that is written twice, or by two Heddles, counts once.
 
 import asyncio
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 import structlog
 
+from shim.domain.credits import Credits
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument, SubClusterReport
 from shim.domain.usage import Account, PartUsage
@@ -18,6 +19,7 @@ from shim.federation.core.account_book import AccountBook, ReadsUsage
 from shim.federation.core.federation_view import Applied, FederationView
 from shim.identity.service import Caller
 from shim.ports.clock import Clock
+from shim.ports.credit_store import GROUPS_OF_CREDITS, CreditQuestion, CreditStore
 from shim.ports.usage_store import GROUPS, KEPT_FOR_MS, MOST_GROUPS, UsageQuestion, UsageRow, UsageStore, UsageTotal
 
 __all__ = ["UsageKeeping", "UsageReports"]
@@ -151,12 +153,16 @@ class UsageReports:
 
     Args:
         store: Knows it.
+        credits_: Knows what jobs of altruistic queues gave and received.
         clock: For what lives.
         is_admin: Whether a caller may see everything.
     """
 
-    def __init__(self, store: UsageStore, clock: Clock, is_admin: Callable[[Caller], bool]) -> None:
+    def __init__(
+        self, store: UsageStore, credits_: CreditStore, clock: Clock, is_admin: Callable[[Caller], bool]
+    ) -> None:
         self._store = store
+        self._credits = credits_
         self._clock = clock
         self._is_admin = is_admin
 
@@ -181,3 +187,14 @@ class UsageReports:
         question = UsageQuestion(tuple(by), begin, end, now_ms, user)
         found = await self._store.totals(question)
         return found[:MOST_GROUPS], question, len(found) > MOST_GROUPS
+
+    async def credits(self, question: UsageQuestion) -> Mapping[tuple[str, ...], Credits] | None:
+        """Give what jobs of altruistic queues gave and received, by the same groups; None where clusters are asked for.
+
+        Raises:
+            StoreUnavailableError: If the store does not answer.
+        """
+        if not set(question.by) <= set(GROUPS_OF_CREDITS):
+            return None
+        asked = CreditQuestion(question.by, question.from_ms, question.to_ms, question.user)
+        return dict(await self._credits.totals(asked))

@@ -11,7 +11,7 @@ from shim.scheduling.registry import KINDS, PolicyKind
 
 __all__ = ["QUEUE_FACTS", "QUEUE_POLICIES", "queue_objection"]
 
-QUEUE_FACTS = frozenset({Fact.VECTORS, Fact.LOCALITY, Fact.ESTIMATES})
+QUEUE_FACTS = frozenset({Fact.VECTORS, Fact.LOCALITY, Fact.ESTIMATES, Fact.DEADLINES})
 """What a queue of real clusters tells."""
 
 

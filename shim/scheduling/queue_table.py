@@ -13,13 +13,16 @@ from itertools import islice
 from typing import NamedTuple, TypeVar
 
 from shim.domain.allocations import AskKey
+from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.launches import Waiting
 from shim.domain.requests import PendingRequest, RequestPlan
+from shim.domain.work_left import WorkLeft
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.cycle import CycleState, run_cycle
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.global_master.waiting_table import WaitingTable
+from shim.scheduling.knowledge import NOTHING_KNOWN
 from shim.scheduling.placements import RandomSource
 from shim.scheduling.policies.fifo import FIFO
 from shim.scheduling.policy import Fact, Policy
@@ -117,6 +120,7 @@ class QueueTable:
         durations: What applications of the queue have taught.
         recurring_key: By what an application is recognised; empty if that is not known (yet).
         rng: What a policy draws from.
+        times_of: When an application was submitted, and its deadline; None if that is not known.
 
     Attributes:
         again_at_s: When a policy wants another cycle even if nothing changes; None if it does not.
@@ -129,8 +133,9 @@ class QueueTable:
         durations: RecurringJobModels,
         recurring_key: Callable[[ApplicationId], str],
         rng: RandomSource,
+        times_of: Callable[[ApplicationId], JobTimes | None] = lambda _: None,
     ) -> None:
-        self._attempts = WaitingTable(starvation_s, durations, recurring_key)
+        self._attempts = WaitingTable(starvation_s, durations, recurring_key, times_of)
         self._rows = QueueRows(subclusters)
         self._states = {has_label: CycleState(rng) for has_label in (False, True)}
         self._ahead = _Ahead()
@@ -178,6 +183,10 @@ class QueueTable:
     def ended(self, attempt: ApplicationAttemptId, container: ContainerId, at_s: float, *, is_whole: bool) -> None:
         """The attempt has it no more; `is_whole` says whether it ran for as long as it was wanted."""
         self._attempts.ended(attempt, container, at_s, is_whole=is_whole)
+
+    def work_left(self, attempt: ApplicationAttemptId) -> WorkLeft | None:
+        """Tell what is left of an attempt's containers, as far as it was learnt."""
+        return self._attempts.work_left(attempt)
 
     def leave(self, attempt: ApplicationAttemptId) -> None:
         """An attempt wants nothing any more."""
@@ -267,11 +276,12 @@ class QueueTable:
             return placed
         nodes, names = self._rows.nodes(capacity), tuple(capacity.nodes)
         named = {row: request.named for attempt in planned for request, row in self._rows.with_rows(attempt)}
+        knowledge = self._attempts.knowledge() if Fact.DEADLINES in policy.needs else NOTHING_KNOWN
         ends_s: list[float] = []
         for has_label, snapshot in self._rows.snapshots(
             nodes, capacity, self._attempts.jobs, planned, at_s, policy
         ).items():
-            plan = run_cycle(snapshot, policy, self._states[has_label])
+            plan = run_cycle(replace(snapshot, knowledge=knowledge), policy, self._states[has_label])
             for grant in plan.grants:
                 at_node = grant.scope is Scope.NODE
                 name = names[nodes.cells[nodes.cell_of(grant.place)].cluster if at_node else grant.place]

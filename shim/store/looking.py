@@ -5,10 +5,10 @@ from pathlib import Path
 from sqlalchemy import create_engine, inspect
 from sqlalchemy.engine import URL, Connection, make_url
 from sqlalchemy.exc import ArgumentError, SQLAlchemyError
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from shim.errors import StoreUnavailableError
 from shim.ports.policy_store import PolicyVersion
+from shim.store.postgresql import postgresql_engine
 from shim.store.sql_policy_store import newest_of
 from shim.store.tables import policies
 
@@ -48,7 +48,7 @@ def _of_sqlite(file: Path) -> PolicyVersion | None:
 
 
 async def _of_server(url: URL) -> PolicyVersion | None:
-    engine = create_async_engine(url, connect_args={"timeout": _CONNECT_WITHIN_S})
+    engine = postgresql_engine(url, connect_args={"timeout": _CONNECT_WITHIN_S})
     try:
         async with engine.connect() as connection:
             return await connection.run_sync(_newest)

@@ -6,9 +6,10 @@ from typing import TypeVar
 from sqlalchemy import Connection
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import DBAPIError
-from sqlalchemy.ext.asyncio import AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncEngine
 
 from shim.store.errors import translated
+from shim.store.postgresql import postgresql_engine
 
 __all__ = ["SESSION_NAME", "PooledExecutor"]
 
@@ -33,7 +34,7 @@ class PooledExecutor:
 
     def __init__(self, url: URL) -> None:
         self._name = url.render_as_string(hide_password=True)
-        self._engine: AsyncEngine = create_async_engine(
+        self._engine: AsyncEngine = postgresql_engine(
             url,
             pool_size=_CONNECTIONS,
             max_overflow=_BURST,

@@ -7,11 +7,12 @@ older Heddle stored in clear is read as it is.
 from collections.abc import Sequence
 from dataclasses import replace
 
+from shim.domain.ids import ApplicationId
 from shim.domain.submissions import SubmissionRecord
 from shim.errors import StoreUnavailableError
 from shim.store.sealing import Sealer
 
-__all__ = ["SealedBodies"]
+__all__ = ["SealedBodies", "resealed_body"]
 
 _MARK = b"\0hs1"  # a context begins with neither: JSON and XML are text, and protobuf has no field of number zero
 _PURPOSE = b"heddle: submission contexts"
@@ -25,19 +26,19 @@ class SealedBodies:
     """
 
     def __init__(self, secrets: Sequence[bytes]) -> None:
-        self._sealers = [Sealer(secret, purpose=_PURPOSE) for secret in secrets]
+        self._sealer = _sealer(secrets) if secrets else None
 
     @property
     def is_sealing(self) -> bool:
         """Whether there is a key."""
-        return bool(self._sealers)
+        return self._sealer is not None
 
     def sealed(self, record: SubmissionRecord) -> SubmissionRecord:
         """The record as it is stored."""
         body = record.submission.body
-        if not self._sealers or not body or body.startswith(_MARK):
+        if self._sealer is None or not body or body.startswith(_MARK):
             return record
-        return _with_body(record, _MARK + self._sealers[0].seal(body, _place(record)))
+        return _with_body(record, _MARK + self._sealer.seal(body, _place_of(record)))
 
     def opened(self, record: SubmissionRecord) -> SubmissionRecord:
         """The record as it was sealed; its body is empty where no key opens it.
@@ -47,16 +48,36 @@ class SealedBodies:
         body = record.submission.body
         if not body.startswith(_MARK):
             return record
-        for sealer in self._sealers:
-            try:
-                return _with_body(record, sealer.open(body.removeprefix(_MARK), _place(record)))
-            except StoreUnavailableError:
-                continue
-        return _with_body(record, b"")
+        try:
+            opened = b"" if self._sealer is None else self._sealer.open(body.removeprefix(_MARK), _place_of(record))
+        except StoreUnavailableError:
+            opened = b""
+        return _with_body(record, opened)
 
 
-def _place(record: SubmissionRecord) -> str:
-    return f"submission {record.submission.application_id} {record.submission.user}"
+def resealed_body(body: bytes, secrets: Sequence[bytes], *, application_id: ApplicationId, user: str) -> bytes:
+    """A body as it is stored, sealed with the first of the secrets; the same if it is already.
+
+    Raises:
+        StoreUnavailableError: If no secret opens it.
+    """
+    sealer, place = _sealer(secrets), _place(application_id, user)
+    if not body.startswith(_MARK):
+        return _MARK + sealer.seal(body, place) if body else body
+    sealed = body.removeprefix(_MARK)
+    return body if sealer.is_newest(sealed, place) else _MARK + sealer.seal(sealer.open(sealed, place), place)
+
+
+def _sealer(secrets: Sequence[bytes]) -> Sealer:
+    return Sealer(secrets[0], purpose=_PURPOSE, others=secrets[1:])
+
+
+def _place_of(record: SubmissionRecord) -> str:
+    return _place(record.submission.application_id, record.submission.user)
+
+
+def _place(application_id: ApplicationId, user: str) -> str:
+    return f"submission {application_id} {user}"
 
 
 def _with_body(record: SubmissionRecord, body: bytes) -> SubmissionRecord:

@@ -14,7 +14,7 @@ from shim.store.executors import Executor
 from shim.store.sealing import Sealer
 from shim.store.tables import span_attempts, span_containers, span_sessions
 
-__all__ = ["SqlMultiClusterStore"]
+__all__ = ["SqlMultiClusterStore", "session_place"]
 
 _BATCH = 400
 _DIALECT_INSERT: Mapping[str, Callable[[Table], sqlite.Insert | postgresql.Insert]] = {
@@ -26,13 +26,13 @@ _DIALECT_INSERT: Mapping[str, Callable[[Table], sqlite.Insert | postgresql.Inser
 class SqlMultiClusterStore:
     """Implements `shim.ports.multicluster_store.MultiClusterStore`; closing the state store closes it."""
 
-    def __init__(self, executor: Executor, secret: bytes) -> None:
+    def __init__(self, executor: Executor, secret: bytes, others: Sequence[bytes] = ()) -> None:
         self._executor = executor
-        self._sealer = Sealer(secret)
+        self._sealer = Sealer(secret, others=others)
 
     async def save_session(self, session: RemoteSession) -> None:
         """Keep a session."""
-        place = _session_place(session.application, session.subcluster)
+        place = session_place(session.application, session.subcluster)
         row = _key(session.application) | {
             "subcluster": session.subcluster,
             "home_subcluster": session.home,
@@ -50,7 +50,7 @@ class SqlMultiClusterStore:
     def _session(self, row: Mapping[str, Any]) -> RemoteSession:
         application = ApplicationId(row["cluster_timestamp"], row["sequence"])
         subcluster = SubClusterId(row["subcluster"])
-        place = _session_place(application, subcluster)
+        place = session_place(application, subcluster)
         return RemoteSession(
             application,
             subcluster,
@@ -112,7 +112,8 @@ class SqlMultiClusterStore:
         return {subcluster: frozenset(names) for subcluster, names in found.items()}
 
 
-def _session_place(application: ApplicationId, subcluster: SubClusterId) -> str:
+def session_place(application: ApplicationId, subcluster: SubClusterId) -> str:
+    """Name the row of a session: what is sealed for it opens there alone."""
     return f"{application} in {subcluster}"
 
 

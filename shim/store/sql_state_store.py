@@ -23,13 +23,17 @@ from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
 from shim.store.stores import Stores, sql_stores
 
-__all__ = ["SqlStateStore", "open_state_store"]
+__all__ = ["SqlStateStore", "body_secrets", "open_executor", "open_state_store"]
 
 _MORE_TRIES = 4  # each waits for the lock as long as any write does
 
 
 async def open_state_store(
-    url: str, *, now_s: Callable[[], float] = time.time, secret: bytes | None = None
+    url: str,
+    *,
+    now_s: Callable[[], float] = time.time,
+    secret: bytes | None = None,
+    other_secrets: Sequence[bytes] = (),
 ) -> "SqlStateStore":
     """Open a store, make or upgrade its tables, and return it.
 
@@ -37,24 +41,25 @@ async def open_state_store(
         url: `sqlite:///FILE` or `postgresql+asyncpg://USER:PASSWORD@HOST/DATABASE`.
         now_s: Seconds since the epoch.
         secret: Seals submission contexts; without one, SQLite has a key in a file beside it, and PostgreSQL none.
+        other_secrets: Open what was sealed with them.
 
     Raises:
         ConfigError: If the URL is not one of these.
         StoreUnavailableError: If the database cannot be opened, or was upgraded by a newer Heddle.
     """
-    executor = _executor(url)
+    executor = open_executor(url)
     try:
         await _upgraded(executor)
-        bodies = SealedBodies(_secrets(url, secret))
+        bodies = SealedBodies(body_secrets(url, secret, other_secrets))
     except BaseException:
         await executor.close()
         raise
     return SqlStateStore(executor, now_s=now_s, bodies=bodies)
 
 
-def _secrets(url: str, secret: bytes | None) -> list[bytes]:
+def body_secrets(url: str, secret: bytes | None, other_secrets: Sequence[bytes] = ()) -> list[bytes]:
     """Keys of this store, the one to seal with first: a configured secret may have come after a key beside the file."""
-    configured = [] if secret is None else [secret]
+    configured = [] if secret is None else [secret, *other_secrets]
     parsed = make_url(url)
     if parsed.get_backend_name() != "sqlite" or not parsed.database:
         return configured
@@ -71,7 +76,13 @@ async def _upgraded(executor: Executor) -> None:
     await executor.write(upgrade)
 
 
-def _executor(url: str) -> Executor:
+def open_executor(url: str) -> Executor:
+    """Open the database of a store; its tables are left as they are.
+
+    Raises:
+        ConfigError: If the URL is not one of these.
+        StoreUnavailableError: If the database cannot be opened.
+    """
     try:
         parsed = make_url(url)
     except ArgumentError as exc:
@@ -119,13 +130,14 @@ class SqlStateStore:
         """Whether submission contexts are unreadable in the database."""
         return self._bodies.is_sealing
 
-    def stores(self, secret: bytes) -> Stores:
+    def stores(self, secret: bytes, other_secrets: Sequence[bytes] = ()) -> Stores:
         """Everything that the database keeps; closed with this one.
 
         Args:
             secret: Of the configuration: seals tokens.
+            other_secrets: Open what was sealed with them.
         """
-        return sql_stores(self, self._executor, self._now_s, secret)
+        return sql_stores(self, self._executor, self._now_s, secret, other_secrets)
 
     async def federation_timestamp_ms(self) -> int:
         """When this federation was founded; fixed at the first call ever."""

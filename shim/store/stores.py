@@ -1,11 +1,12 @@
 """Everything that one database keeps, as one value, and the same over SQL."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from shim.ports.act_store import ActStore
 from shim.ports.api_token_store import APITokenStore
 from shim.ports.ask_store import AskStore
+from shim.ports.credit_store import CreditStore
 from shim.ports.history_store import HistoryStore
 from shim.ports.lease_store import LeaseStore
 from shim.ports.multicluster_store import MultiClusterStore
@@ -17,6 +18,7 @@ from shim.store.executors import Executor
 from shim.store.sql_act_store import SqlActStore
 from shim.store.sql_api_token_store import SqlAPITokenStore
 from shim.store.sql_ask_store import SqlAskStore
+from shim.store.sql_credit_store import SqlCreditStore
 from shim.store.sql_history_store import SqlHistoryStore
 from shim.store.sql_lease_store import SqlLeaseStore
 from shim.store.sql_multicluster_store import SqlMultiClusterStore
@@ -38,12 +40,19 @@ class Stores:
     spans: MultiClusterStore
     acts: ActStore
     usage: UsageStore
+    credits: CreditStore
     asks: AskStore
     leases: LeaseStore
     history: HistoryStore
 
 
-def sql_stores(state: StateStore, executor: Executor, now_s: Callable[[], float], secret: bytes) -> Stores:
+def sql_stores(
+    state: StateStore,
+    executor: Executor,
+    now_s: Callable[[], float],
+    secret: bytes,
+    other_secrets: Sequence[bytes] = (),
+) -> Stores:
     """The stores in the database of an executor.
 
     Args:
@@ -51,15 +60,17 @@ def sql_stores(state: StateStore, executor: Executor, now_s: Callable[[], float]
         executor: Of the database.
         now_s: Seconds since the epoch.
         secret: Of the configuration: seals tokens.
+        other_secrets: Open what was sealed with them.
     """
     return Stores(
         state=state,
         policies=SqlPolicyStore(executor, now_s=now_s),
         tokens=SqlTokenStore(executor),
         api_tokens=SqlAPITokenStore(executor),
-        spans=SqlMultiClusterStore(executor, secret),
+        spans=SqlMultiClusterStore(executor, secret, other_secrets),
         acts=SqlActStore(executor),
         usage=SqlUsageStore(executor),
+        credits=SqlCreditStore(executor),
         asks=SqlAskStore(executor, now_s=now_s),
         leases=SqlLeaseStore(executor),
         history=SqlHistoryStore(executor, now_s=now_s),

@@ -17,6 +17,7 @@ from sqlalchemy import (
 
 __all__ = [
     "admissions",
+    "altruism_credits",
     "ask_decisions",
     "delegation_tokens",
     "delivery_failures",
@@ -214,6 +215,24 @@ usage_parts = Table(  # what an application has used of one sub-cluster
     Column("as_of_ms", BigInteger, nullable=False),
 )
 Index("ix_usage_parts_ended_at_ms", usage_parts.c.ended_at_ms)
+
+altruism_credits = Table(  # what one process counted of what an application gave and received
+    "altruism_credits",
+    metadata,
+    Column("cluster_timestamp", BigInteger, primary_key=True, autoincrement=False),
+    Column("sequence", Integer, primary_key=True, autoincrement=False),
+    Column("part", String(48), primary_key=True),  # of one process; no other writes it
+    Column("queue", Text, nullable=False),
+    Column("user_name", Text, nullable=False),
+    Column("from_ms", BigInteger, nullable=False),
+    Column("to_ms", BigInteger, nullable=False),  # when it was counted last
+    Column("given_s", Double, nullable=False),
+    Column("received_s", Double, nullable=False),
+    Column("given_mib_s", Double, nullable=False),
+    Column("received_mib_s", Double, nullable=False),
+)
+Index("ix_altruism_credits_to_ms", altruism_credits.c.to_ms)
+
 ask_decisions = Table(  # the newest decisions on each spanning application's asks, as `why` shows them
     "ask_decisions",
     metadata,

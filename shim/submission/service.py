@@ -18,13 +18,12 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
-from shim.domain.applications import SPAN_TAG, ApplicationSummary
+from shim.domain.applications import ApplicationSummary
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.same_application import differences
 from shim.domain.submissions import NOWHERE, HomeDecision, Submission, SubmissionRecord, SubmissionState, Waited
 from shim.domain.submit_replies import Refusal
 from shim.errors import (
-    BadRequestError,
     ConflictError,
     NoUsableSubClusterError,
     StoreError,
@@ -36,6 +35,7 @@ from shim.ports.clock import Clock
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.state_store import StateStore
 from shim.submission.claims import Claims
+from shim.submission.core.own_tags import check_tags
 from shim.submission.crash_points import CrashPoint, CrashPoints, nothing_happens
 from shim.submission.delivery import Delivery, NotSent, Refused, Taken, deliver
 from shim.submission.delivery_attempts import DeliveryAttempts
@@ -186,14 +186,13 @@ class SubmissionService:
             accept: In which representation the home should refuse.
 
         Raises:
-            BadRequestError: It has a tag that is Heddle's own.
+            BadRequestError: It has a tag that is Heddle's own, or one that names a deadline and is none.
             ConflictError: The id is known with another content or user.
             ForbiddenError: The policy does not let the user submit to that queue.
             NoUsableSubClusterError: No sub-cluster may take it now; says why for each.
             UnavailableError: The state store does not take it. The same submission may be repeated.
         """
-        if SPAN_TAG in {tag.lower() for tag in submission.tags}:  # else it would be listed nowhere
-            raise BadRequestError(f"the tag {SPAN_TAG} is Heddle's own: it marks what stands for another application")
+        check_tags(submission.tags)
         application_id = submission.application_id
         flight = self._flights.get(application_id)
         if flight is not None:

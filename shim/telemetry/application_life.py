@@ -4,7 +4,7 @@ Every event is of the logger `heddle.application` and has `application_id`; docs
 """
 
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from enum import StrEnum
 from typing import Any
 
@@ -17,7 +17,7 @@ from shim.domain.submissions import HomeDecision
 from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied
 
-__all__ = ["ApplicationLives", "LifeEvent", "scores_of", "tell"]
+__all__ = ["ApplicationLives", "LifeEvent", "LifeListener", "listen", "scores_of", "tell"]
 
 _log = structlog.get_logger("heddle.application")
 _MOST_REMEMBERED = 100_000
@@ -28,6 +28,7 @@ class LifeEvent(StrEnum):
 
     SUBMITTED = "application submitted"
     WAITS = "application waits"
+    DEADLINE_HOPELESS = "application cannot meet its deadline"
     HOME_CHOSEN = "application home chosen"
     STARTED = "application started"
     SPANS = "application spans"
@@ -37,9 +38,23 @@ class LifeEvent(StrEnum):
     ENDED = "application ended"
 
 
+LifeListener = Callable[[LifeEvent, ApplicationId, Mapping[str, Any]], None]
+"""Hears of an event and of its facts; it neither fails nor waits."""
+
+_listeners: list[LifeListener] = []
+
+
 def tell(event: LifeEvent, application_id: ApplicationId, **facts: Any) -> None:
     """Write one event; facts are plain values."""
     _log.info(event.value, application_id=str(application_id), **facts)
+    for listener in _listeners:
+        listener(event, application_id, facts)
+
+
+def listen(listener: LifeListener) -> Callable[[], None]:
+    """Have every event of this process told from now on, whatever the level of the log; returns what ends that."""
+    _listeners.append(listener)
+    return lambda: _listeners.remove(listener)
 
 
 def scores_of(decision: HomeDecision) -> Mapping[str, float | str]:

@@ -181,7 +181,7 @@ ALTRUISM_SECONDS = MetricDefinition(
     "Seconds of the whole share of an altruistic queue that its jobs gave, and received beyond their own",
     ("queue", "kind"),
     "counter",
-    notes="`kind`: given, received; since this Heddle runs. See [altruism](../altruism.md)",
+    notes="`kind`: given, received; kept over restarts; each Global Master tells all. See [altruism](../altruism.md)",
 )
 PREEMPTION_ACTS = MetricDefinition(
     "heddle_preemption_acts",

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
+from shim.domain.credits import Credits
 from shim.telemetry.definitions import ALTRUISM_SECONDS, PREEMPTION_ACTS, QUEUE_SHARE, QUEUE_WAITING_APPLICATIONS
 
 __all__ = ["QueueGauges", "ShareCollector"]
@@ -32,7 +33,7 @@ class ShareCollector(Collector):
     def __init__(
         self,
         queues: Callable[[], Iterable[QueueGauges]],
-        altruism: Callable[[], Mapping[str, tuple[float, float]]] = dict,
+        altruism: Callable[[], Mapping[str, Credits]] = dict,
     ) -> None:
         """Remember whom to ask.
 
@@ -52,6 +53,6 @@ class ShareCollector(Collector):
         yield QUEUE_SHARE.gauges(parts)
         yield PREEMPTION_ACTS.counters(acts)
         sums = self._altruism()
-        kinds = ("given", "received")
-        seconds = {(queue, kind): told for queue, both in sums.items() for kind, told in zip(kinds, both, strict=True)}
-        yield ALTRUISM_SECONDS.counters(seconds)
+        given = {(queue, "given"): total.given_s for queue, total in sums.items()}
+        received = {(queue, "received"): total.received_s for queue, total in sums.items()}
+        yield ALTRUISM_SECONDS.counters(given | received)

@@ -16,7 +16,7 @@ from typing import Any, Self
 from shim.errors import ConfigError
 from shim.telemetry.redaction import redact
 
-__all__ = ["Kind", "Span", "open_tracing", "span", "trace_with"]
+__all__ = ["Kind", "Span", "is_tracing", "open_tracing", "span", "trace_with"]
 
 _ENDPOINTS = ("OTEL_EXPORTER_OTLP_TRACES_ENDPOINT", "OTEL_EXPORTER_OTLP_ENDPOINT")
 _PROTOCOLS = ("OTEL_EXPORTER_OTLP_TRACES_PROTOCOL", "OTEL_EXPORTER_OTLP_PROTOCOL")
@@ -35,9 +35,14 @@ class Kind(Enum):
 
 
 class Span:
-    """A stretch of work, as a context manager; this one tells nobody."""
+    """A stretch of work, as a context manager; this one tells nobody.
+
+    Attributes:
+        is_recording: Whether anybody hears what is told: else it need not be made.
+    """
 
     __slots__ = ()
+    is_recording = False
 
     def __enter__(self) -> Self:
         return self
@@ -52,7 +57,12 @@ class Span:
 
 
 _NOTHING = Span()
-_begin: Callable[[str, Kind, str | None], Span] | None = None
+_begin: Callable[[str, Kind, Attributes, str | None], Span] | None = None
+
+
+def is_tracing() -> bool:
+    """True while spans are exported."""
+    return _begin is not None
 
 
 def span(name: str, kind: Kind, attributes: Attributes = _NONE, *, parent: str | None = None) -> Span:
@@ -64,11 +74,7 @@ def span(name: str, kind: Kind, attributes: Attributes = _NONE, *, parent: str |
         attributes: By the names of OpenTelemetry's semantic conventions, or `heddle.`.
         parent: `traceparent` of whoever asks, as it was received.
     """
-    if _begin is None:
-        return _NOTHING
-    begun = _begin(name, kind, parent)
-    begun.tell(attributes)
-    return begun
+    return _NOTHING if _begin is None else _begin(name, kind, attributes, parent)
 
 
 def open_tracing(environment: Mapping[str, str], *, version: str) -> Callable[[], None] | None:
@@ -113,9 +119,10 @@ def trace_with(processor: Any, *, version: str) -> Callable[[], None]:
     api = importlib.import_module("opentelemetry.trace")
     context = importlib.import_module("opentelemetry.trace.propagation.tracecontext").TraceContextTextMapPropagator()
 
-    def begin(name: str, kind: Kind, parent: str | None) -> Span:
+    def begin(name: str, kind: Kind, attributes: Attributes, parent: str | None) -> Span:
         above = None if parent is None else context.extract({"traceparent": parent})
-        return _Exported(tracer.start_as_current_span(name, above, api.SpanKind[kind.value]), api.StatusCode.ERROR)
+        begun = tracer.start_as_current_span(name, above, api.SpanKind[kind.value], _shown(attributes))
+        return _Exported(begun, api.StatusCode.ERROR)
 
     def end() -> None:
         global _begin  # noqa: PLW0603 - as above
@@ -129,17 +136,16 @@ def trace_with(processor: Any, *, version: str) -> Callable[[], None]:
 class _Exported(Span):
     """A span of OpenTelemetry."""
 
-    __slots__ = ("_before", "_error", "_manager", "_span")
+    __slots__ = ("_error", "_manager", "_span")
+    is_recording = True
 
     def __init__(self, manager: Any, error: Any) -> None:
         self._manager = manager
         self._error = error
         self._span: Any = None
-        self._before: Attributes = _NONE
 
     def __enter__(self) -> Self:
         self._span = self._manager.__enter__()
-        self.tell(self._before)
         return self
 
     def __exit__(
@@ -149,17 +155,16 @@ class _Exported(Span):
 
     def tell(self, attributes: Attributes = _NONE, *, name: str = "", failed: str = "") -> None:
         """See `Span`."""
-        if self._span is None:
-            self._before = attributes
-            return
         if name:
             self._span.update_name(name)
         if failed:
             self._span.set_status(self._error, str(redact(failed))[:_LONGEST])
-        for key, value in attributes.items():
-            if value not in ("", None):
-                self._span.set_attribute(key, _shown(value))
+        self._span.set_attributes(_shown(attributes))
 
 
-def _shown(value: object) -> bool | int | float | str:
-    return value if isinstance(value, bool | int | float) else str(redact(str(value)))[:_LONGEST]
+def _shown(attributes: Attributes) -> dict[str, bool | int | float | str]:
+    return {
+        key: value if isinstance(value, bool | int | float) else str(redact(str(value)))[:_LONGEST]
+        for key, value in attributes.items()
+        if value not in ("", None)
+    }

@@ -12,7 +12,8 @@ from dataclasses import replace
 from itertools import count
 from typing import Any, TypeVar
 
-from shim.app.use_cases import Overrides, assemble
+from shim.app.assembly import Overrides
+from shim.app.use_cases import assemble
 from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.resources import ResourceVector

@@ -6,13 +6,14 @@ import shutil
 import socket
 import subprocess
 import tempfile
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
 from shim.errors import HeddleError
 
-__all__ = ["LocalPostgreSQL", "PostgreSQLMissingError"]
+__all__ = ["LocalPostgreSQL", "PostgreSQLMissingError", "ServedTLS"]
 
 _TIMEOUT_S = 60
 _SERVER_OPTIONS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off", "max_connections=200")
@@ -20,6 +21,27 @@ _SERVER_OPTIONS = ("fsync=off", "synchronous_commit=off", "full_page_writes=off"
 
 class PostgreSQLMissingError(HeddleError):
     """The machine has no PostgreSQL server binaries."""
+
+
+@dataclass(frozen=True, slots=True)
+class ServedTLS:
+    """Files by which a server speaks TLS, and takes nobody without.
+
+    Attributes:
+        certificate: Its own.
+        key: Of its certificate.
+        client_ca: Who has no certificate of this CA is not let in; None lets everybody in.
+    """
+
+    certificate: Path
+    key: Path
+    client_ca: Path | None = None
+
+    @property
+    def access(self) -> str:
+        """The lines of `pg_hba.conf`."""
+        needed = "" if self.client_ca is None else " clientcert=verify-ca"
+        return f"local all all trust\nhostssl all all 127.0.0.1/32 trust{needed}\n"
 
 
 class LocalPostgreSQL:
@@ -32,7 +54,8 @@ class LocalPostgreSQL:
         PostgreSQLMissingError: If no server binaries are found; the message says what to install.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, tls: ServedTLS | None = None) -> None:
+        self._tls = tls
         self._binaries = _find_binaries()
         self._user = _unprivileged_user()
         self._folder = Path(tempfile.mkdtemp(prefix="heddle-postgresql-"))
@@ -52,12 +75,12 @@ class LocalPostgreSQL:
             self._run(
                 "initdb", "--no-sync", "--auth=trust", "--username=postgres", "--encoding=UTF8", f"--pgdata={data}"
             )
-            options = " ".join(f"-c {option}" for option in _SERVER_OPTIONS)
+            options = " ".join(f"-c {option}" for option in (*_SERVER_OPTIONS, *self._tls_options()))
             listen = f"-p {self._port} -h 127.0.0.1 -k {self._folder} {options}"
             self._run(
                 "pg_ctl", "start", "--wait", f"--pgdata={data}", f"--log={self._folder}/log", f"--options={listen}"
             )
-            self._run("createdb", "--host=127.0.0.1", f"--port={self._port}", "--username=postgres", "heddle")
+            self._run("createdb", f"--host={self._folder}", f"--port={self._port}", "--username=postgres", "heddle")
         except BaseException:
             self._stop()
             raise
@@ -67,6 +90,22 @@ class LocalPostgreSQL:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._stop()
+
+    def _tls_options(self) -> list[str]:
+        """Bring the files where the server's user may read them, as it wants them; the options that name them."""
+        if self._tls is None:
+            return []
+        (self._folder / "data" / "pg_hba.conf").write_text(self._tls.access, encoding="utf-8")
+        named = {"ssl_cert_file": self._tls.certificate, "ssl_key_file": self._tls.key}
+        if self._tls.client_ca is not None:
+            named["ssl_ca_file"] = self._tls.client_ca
+        for option, file in named.items():
+            own = self._folder / option
+            shutil.copyfile(file, own)
+            own.chmod(0o600)
+            if self._user is not None:
+                shutil.chown(own, self._user)
+        return ["ssl=on", *(f"{option}={self._folder / option}" for option in named)]
 
     def _stop(self) -> None:
         if (self._folder / "data" / "postmaster.pid").exists():

@@ -19,6 +19,7 @@ from shim.ports.policy_store import PolicyVersion
 from shim.ports.state_store import StateStore
 from shim.ports.token_store import StoredToken, TooManyTokensError
 from shim.store.stores import Stores
+from shim.testing.credit_stores import InMemoryCreditStore
 from shim.testing.multicluster_stores import InMemoryMultiClusterStore
 from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
 from shim.testing.usage_stores import InMemoryUsageStore
@@ -308,6 +309,7 @@ def in_memory_stores(
         api_tokens=InMemoryAPITokenStore(),
         acts=InMemoryActStore(),
         usage=InMemoryUsageStore(),
+        credits=InMemoryCreditStore(),
         asks=InMemoryAskStore(),
         leases=InMemoryLeaseStore(clock),
     )

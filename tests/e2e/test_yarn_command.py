@@ -1,6 +1,8 @@
 """The `yarn` command's subcommands, unmodified, on an application that runs for the whole module."""
 
 import re
+import subprocess
+import sys
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -83,6 +85,17 @@ def test_logs_of_a_running_container_are_printed_by_heddle(heddle, running):
             return
         time.sleep(0.5)
     raise AssertionError(done.output)
+
+
+def test_logs_of_a_running_container_are_followed_and_searched(heddle, running):
+    wanted = ["--follow", "--file", "prelaunch.out", "--grep", "Launching container"]
+    named = ["--server", heddle.url, "--user", _OWNER]
+    command = [sys.executable, "-m", "shim", "app", "logs", running.container, *wanted, *named]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        lines = [process.stdout.readline() for _ in range(2)]
+        process.terminate()
+    assert lines == [f"== {running.container} prelaunch.out\n", "Launching container\n"]
 
 
 def test_an_attempt_is_shown(client, running):

@@ -1,6 +1,6 @@
 """Two clusters of one node to break, and a Heddle in front of them that looks twice a second."""
 
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -76,7 +76,7 @@ class Client:
         assert reply.status == 200, reply
         return str(reply.body["application-id"])
 
-    async def submit(self, application_id: str | None = None) -> Reply:
+    async def submit(self, application_id: str | None = None, *, tags: Sequence[str] = ()) -> Reply:
         """Submit an application that costs the cluster nothing."""
         application_id = application_id or await self.new_id()
         context = {
@@ -86,6 +86,7 @@ class Client:
             "unmanaged-AM": True,
             "am-container-spec": {"commands": {"command": "true"}},
             "resource": {"memory": 128, "vCores": 1},
+            **({"application-tags": {"tag": list(tags)}} if tags else {}),
         }
         reply = await self.ask("apps", "POST", context)
         if reply.status == 202:

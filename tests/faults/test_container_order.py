@@ -3,7 +3,7 @@
 import asyncio
 import getpass
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, TypeVar
@@ -80,10 +80,12 @@ async def a_federation(lab: Lab, folder: Path, order: str) -> AsyncIterator[tupl
 _AMT = TypeVar("_AMT", bound=AM)
 
 
-async def begin(federation: Federation, server: str, kind: Callable[[YarnRPC], _AMT]) -> tuple[str, _AMT]:
+async def begin(
+    federation: Federation, server: str, kind: Callable[[YarnRPC], _AMT], tags: Sequence[str] = ()
+) -> tuple[str, _AMT]:
     """An application, with its ApplicationMaster registered."""
     client = federation.heddle
-    assert (await client.submit()).status == 202
+    assert (await client.submit(tags=tags)).status == 202
     application = client.acknowledged[-1]
 
     async def has_a_home() -> bool:

@@ -15,12 +15,12 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import aiohttp
-import asyncpg
 import pytest
 
 from shim.lab import Lab
 from tests.faults.conftest import Client
 from tests.faults.observing import until
+from tests.support.databases import emptied
 from tests.support.heddle_process import HeddleProcess
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
@@ -83,14 +83,7 @@ def heddle_store(heddle: HeddleProcess, *words: str) -> str:
 @asynccontextmanager
 async def a_store(kind: str, request: pytest.FixtureRequest) -> AsyncIterator[str]:
     """The address of an empty store; empty for the SQLite file of the process."""
-    if kind != "postgresql":
-        yield ""
-        return
-    url: str = request.getfixturevalue("postgres_url")
-    connection = await asyncpg.connect(url)
-    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    await connection.close()
-    yield url
+    yield await emptied(request.getfixturevalue("postgres_url")) if kind == "postgresql" else ""
 
 
 def put_back(heddle: HeddleProcess, copy: Path, how: str) -> None:

@@ -58,6 +58,8 @@ FULL = VALUES | {
     "tolerations": [{"key": "dedicated", "operator": "Exists"}],
 }
 
+CERTIFIED = FULL | {"mastersTLS": True}
+
 
 @pytest.fixture(scope="module")
 def helm():
@@ -91,8 +93,12 @@ def of_kind(documents, kind):
     return {each["metadata"]["name"]: each for each in documents if each["kind"] == kind}
 
 
+def workloads(documents):
+    return of_kind(documents, "Deployment") | of_kind(documents, "StatefulSet")
+
+
 def pods(documents):
-    return {name: each["spec"]["template"] for name, each in of_kind(documents, "Deployment").items()}
+    return {name: each["spec"]["template"] for name, each in workloads(documents).items()}
 
 
 def environment_of(pod):
@@ -111,7 +117,7 @@ def selects(selector, labels):
     return selector["matchLabels"].items() <= labels.items()
 
 
-@pytest.mark.parametrize("values", [VALUES, FULL], ids=["least", "all"])
+@pytest.mark.parametrize("values", [VALUES, FULL, CERTIFIED], ids=["least", "all", "TLS between masters"])
 def test_helm_finds_nothing_to_complain_of(helm, values, tmp_path):
     file = tmp_path / "values.yaml"
     file.write_text(yaml.safe_dump(values))
@@ -121,7 +127,7 @@ def test_helm_finds_nothing_to_complain_of(helm, values, tmp_path):
 
 
 @pytest.mark.parametrize("version", [OLDEST, "1.32", NEWEST])
-@pytest.mark.parametrize("values", [VALUES, FULL], ids=["least", "all"])
+@pytest.mark.parametrize("values", [VALUES, FULL, CERTIFIED], ids=["least", "all", "TLS between masters"])
 def test_every_object_is_one_that_kubernetes_knows(render, values, version):
     for document in render(values, version):
         kubernetes_validate.validate(document, version, strict=True)
@@ -153,7 +159,7 @@ def test_every_value_is_in_the_schema_and_its_default_is_allowed(render):
 
 
 def test_pods_run_without_root_without_capabilities_and_cannot_write_their_image(render):
-    for name, pod in pods(render(FULL)).items():
+    for name, pod in (*pods(render(FULL)).items(), *pods(render(CERTIFIED)).items()):
         spec = pod["spec"]
         security = spec["securityContext"]
         assert (security["runAsNonRoot"], security["runAsUser"]) == (True, 10001), name
@@ -237,7 +243,7 @@ def test_services_and_budgets_select_the_pods_that_they_are_for(render):
     for name, budget in budgets.items():
         assert [pod for pod, each in labels.items() if selects(budget["spec"]["selector"], each)] == [name]
         assert budget["spec"]["maxUnavailable"] == 1
-    for name, each in of_kind(documents, "Deployment").items():
+    for name, each in workloads(documents).items():
         assert [pod for pod, own in labels.items() if selects(each["spec"]["selector"], own)] == [name]
 
 
@@ -278,3 +284,37 @@ def test_secrets_come_to_heddle_as_files_that_it_takes(render, tmp_path):
     subprocess.run([*init["command"][:-1], script], check=True, timeout=30)
     assert read_secret(kept / "masters.secret") == b"0123456789abcdef" * 4
     assert {stat.S_IMODE(file.stat().st_mode) for file in kept.iterdir()} == {0o600}
+
+
+def test_with_certificates_masters_have_names_that_last_and_each_pod_its_own(render, tmp_path):
+    documents = render(CERTIFIED)
+    assert of_kind(documents, "StatefulSet").keys() == {"demo-heddle-gm"}
+    assert of_kind(documents, "Deployment").keys() == {"demo-heddle-lm-east", "demo-heddle-lm-west-2"}
+    for name, pod in pods(documents).items():
+        own = "gm.demo-heddle-gm-0" if name.endswith("-gm") else name.replace("demo-heddle-lm-", "lm.")
+        kept = unpacked(pod, tmp_path / name, "gm.demo-heddle-gm-0", "gm.demo-heddle-gm-1", "lm.east", "lm.west-2")
+        masters = parse(CONFIGURATION, source=name, environment=environment_of(pod)).masters
+        assert masters.secret_file is None
+        assert (kept / str(masters.tls.certificate).rpartition("/")[2]).read_text() == f"{own}.crt"
+        assert (kept / str(masters.tls.key_file).rpartition("/")[2]).read_text() == f"{own}.key"
+        assert (kept / str(masters.tls.ca).rpartition("/")[2]).read_text() == "masters-ca.crt"
+        assert {file.name for file in kept.iterdir()} == {
+            "masters.crt",
+            "masters.key",
+            "masters-ca.crt",
+            "security.secret",
+        }
+        assert {stat.S_IMODE(file.stat().st_mode) for file in kept.iterdir()} == {0o600}
+
+
+def unpacked(pod, folder, *masters):
+    """What the first container of a pod keeps of a secret in which each file has its name as its content."""
+    shown, kept = folder / "shown", folder / "kept"
+    shown.mkdir(parents=True)
+    for name in ("masters-ca.crt", "security.secret", *(f"{each}.{end}" for each in masters for end in ("crt", "key"))):
+        (shown / name).write_text(name)
+    (init,) = pod["spec"]["initContainers"]
+    filled = {each["name"]: each.get("value", "").replace("$(POD_NAME)", "demo-heddle-gm-0") for each in init["env"]}
+    script = init["command"][-1].replace("/run/heddle/secrets", str(kept)).replace("/secrets/", f"{shown}/")
+    subprocess.run([*init["command"][:-1], script], check=True, timeout=30, env=os.environ | filled)
+    return kept

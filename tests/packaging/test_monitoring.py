@@ -10,6 +10,7 @@ import yaml
 from prometheus_client.parser import text_string_to_metric_families
 
 from scripts import metrics_page
+from shim.domain.credits import Credits
 from shim.multicluster.splitters import MatchingStatus
 from shim.peers.overview import MastersStatus
 from shim.server.peers import MastersCollector, MatchingCollector
@@ -39,7 +40,7 @@ def a_scrape():
     metrics = Metrics(FakeClock(), version="1", subclusters=lambda: [east])
     metrics.register(
         ShareCollector(
-            lambda: [QueueGauges("root.a", 1, {"share": 0.5}, {"released": 1})], lambda: {"root.a": (1.0, 2.0)}
+            lambda: [QueueGauges("root.a", 1, {"share": 0.5}, {"released": 1})], lambda: {"root.a": Credits(1.0, 2.0)}
         )
     )
     metrics.register(RepairCollector(lambda: 0, lambda: 0))

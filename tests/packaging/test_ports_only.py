@@ -30,6 +30,7 @@ EXCEPTIONS = {
     "telemetry/audit_file.py: secrets": "names a chain of lines as no other is named",
     "telemetry/slow_turns.py: time.perf_counter": "how long the event loop was held, for a log line alone",
     "store/sealing.py: os.urandom": "a nonce of a cipher",
+    "store/postgresql.py: ssl": "files of certificates are read, to say at the start what is wrong with them",
     "store/private_files.py: secrets": "a key beside the database",
     "store/copies/copying.py: time.time": "a restore by hand",
     "store/copies/postgresql.py: time.sleep": "a copy by hand waits for PostgreSQL",

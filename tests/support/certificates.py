@@ -2,6 +2,7 @@
 
 import datetime as dt
 import ipaddress
+from collections.abc import Sequence
 from pathlib import Path
 
 from cryptography import x509
@@ -9,9 +10,14 @@ from cryptography.hazmat.primitives import hashes, serialization
 from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import NameOID
 
-__all__ = ["TestAuthority"]
+__all__ = ["LOCAL", "TestAuthority"]
 
 _DAY = dt.timedelta(days=1)
+LOCAL: tuple[x509.GeneralName, ...] = (
+    x509.DNSName("localhost"),
+    x509.IPAddress(ipaddress.ip_address("127.0.0.1")),
+)
+"""Names of this machine."""
 
 
 class TestAuthority:
@@ -31,12 +37,18 @@ class TestAuthority:
         self.file = folder / f"{name}.pem"
         self.file.write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, name: str, *, days: int = 30) -> tuple[Path, Path]:
-        """Files of a new certificate for `name`, localhost and 127.0.0.1, and of its key; written over older ones."""
+    def issue(self, name: str, *, days: int = 30, names: Sequence[x509.GeneralName] = LOCAL) -> tuple[Path, Path]:
+        """Files of a new certificate for `name`, and of its key; written over older ones.
+
+        Args:
+            name: Its subject, and how the files are called.
+            days: Until it ends; it has ended if negative.
+            names: Its alternative names: what clients look at.
+        """
         key = ec.generate_private_key(ec.SECP256R1())
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
         certificate_file, key_file = self._folder / f"{name}.crt", self._folder / f"{name}.key"
-        certificate = self._signed(subject, key, is_ca=False, days=days)
+        certificate = self._signed(subject, key, is_ca=False, days=days, names=names)
         certificate_file.write_bytes(certificate.public_bytes(serialization.Encoding.PEM))
         key_file.touch(mode=0o600)
         key_file.write_bytes(
@@ -47,19 +59,24 @@ class TestAuthority:
         return certificate_file, key_file
 
     def _signed(
-        self, subject: x509.Name, key: ec.EllipticCurvePrivateKey, *, is_ca: bool, days: int
+        self,
+        subject: x509.Name,
+        key: ec.EllipticCurvePrivateKey,
+        *,
+        is_ca: bool,
+        days: int,
+        names: Sequence[x509.GeneralName] = LOCAL,
     ) -> x509.Certificate:
         now = dt.datetime.now(dt.UTC)
-        local = x509.IPAddress(ipaddress.ip_address("127.0.0.1"))
         return (
             x509.CertificateBuilder()
             .subject_name(subject)
             .issuer_name(self._name)
             .public_key(key.public_key())
             .serial_number(x509.random_serial_number())
-            .not_valid_before(now - _DAY)
+            .not_valid_before(now + min(0, days) * _DAY - _DAY)
             .not_valid_after(now + days * _DAY)
             .add_extension(x509.BasicConstraints(ca=is_ca, path_length=None), critical=True)
-            .add_extension(x509.SubjectAlternativeName([x509.DNSName("localhost"), local]), critical=False)
+            .add_extension(x509.SubjectAlternativeName(names), critical=False)
             .sign(self._key, hashes.SHA256())
         )

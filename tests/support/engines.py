@@ -171,6 +171,17 @@ class Tez:
         words = [str(argument) for argument in arguments]
         return self._client.run(_TEZ_EXAMPLES, example, *words, user=getpass.getuser(), class_path=f"{tez_jars()}/*")
 
+    def run_program(self, program: Path, name: str, *arguments: str) -> str:
+        """What a program prints that runs DAGs of its own.
+
+        Args:
+            program: Its jar.
+            name: Of its class.
+            arguments: Its own.
+        """
+        path = f"{program}:{tez_jars()}/*"
+        return self._client.run(name, *arguments, user=getpass.getuser(), class_path=path)
+
     @staticmethod
     def words(*texts: Path) -> Counter[str]:
         """What its word counts shall count."""

@@ -79,13 +79,17 @@ def names_that_share(queues: tuple[str, ...]) -> tuple[str, ...]:
 
 
 class Nursery:
-    """Starts processes of the command line in no time; a context manager."""
+    """Starts processes of the command line in no time; a context manager.
 
-    def __init__(self) -> None:
+    Args:
+        tree: The source tree whose code they run.
+    """
+
+    def __init__(self, tree: Path = _REPOSITORY) -> None:
         self._process = subprocess.Popen(
             [sys.executable, "-m", "tests.support.master_nursery"],
-            cwd=_REPOSITORY,
-            env={**os.environ, "HEDDLE_LOG_FORMAT": "json"},
+            cwd=tree,
+            env={**os.environ, "HEDDLE_LOG_FORMAT": "json", "PYTHONPATH": str(tree)},
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
@@ -133,6 +137,10 @@ class MasterProcess:
     def kill(self) -> None:
         """As a machine that loses power."""
         os.kill(self.pid, signal.SIGKILL)
+
+    def stop(self) -> None:
+        """Ask it to end in order."""
+        os.kill(self.pid, signal.SIGTERM)
 
     def freeze(self) -> None:
         """It keeps its connections, and does nothing."""
@@ -193,12 +201,21 @@ class MasterProcesses:
         await until(listens, within_s=_START_S)
         return master
 
+    async def end(self, master: MasterProcess) -> None:
+        """Stop a process in order, and wait until it is gone."""
+        master.stop()
+
+        async def has_ended() -> bool:
+            return not master.is_running
+
+        await until(has_ended)
+
     async def end_all(self) -> None:
         """End every process that is left."""
         left = [master for master in self.running.values() if master.is_running]
         for master in left:
-            os.kill(master.pid, signal.SIGTERM)
-            os.kill(master.pid, signal.SIGCONT)
+            master.stop()
+            master.thaw()
 
         async def have_ended() -> bool:
             return not any(master.is_running for master in left)

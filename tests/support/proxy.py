@@ -35,12 +35,14 @@ class Proxy:
         address: Where it listens.
         inner: `host:port` that it passes on to; may be set late.
         label: Given to the connections that are made from now on.
+        seen: What was passed on, either way, if somebody gave it a place.
     """
 
     def __init__(self, inner: str = "") -> None:
         self.inner = inner
         self.address = ""
         self.label = ""
+        self.seen: bytearray | None = None
         self._takes = True
         self._flows = asyncio.Event()
         self._flows.set()
@@ -95,5 +97,7 @@ class Proxy:
         with suppress(ConnectionError):
             while data := await reader.read(65536):
                 await self._flows.wait()
+                if self.seen is not None:
+                    self.seen += data
                 writer.write(data)
         writer.close()

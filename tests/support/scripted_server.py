@@ -3,9 +3,12 @@
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from typing import Any
+from pathlib import Path
+from typing import Any, TypeVar
 
-from shim.app.use_cases import Overrides, assemble
+from shim.app.assembly import Overrides
+from shim.app.use_cases import assemble
+from shim.concurrency.off_loop import OffLoop
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.shares import SharePolicy
 from shim.federation.health import Health
@@ -13,8 +16,11 @@ from shim.federation.poller import PollSchedule, SubClusterPoller
 from shim.identity.api_tokens import APITokens
 from shim.identity.service import IdentityRules, IdentityService
 from shim.ports.clock import Clock
+from shim.ports.log_archive import LogArchive
 from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager
+from shim.server.rest.aggregated_logs_api import AggregatedLogsAPI
+from shim.server.rest.audit_api import AuditAPI
 from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers
@@ -35,6 +41,17 @@ from shim.testing.runtime import a_runtime, in_memory_clusters
 __all__ = ["ScriptedServer", "body_of", "context"]
 
 BASE = "/ws/v1/cluster"
+T = TypeVar("T")
+
+
+class WorkAtOnce(OffLoop):
+    """Work that is done at once: held time does not wait for a thread."""
+
+    async def run(self, caller: str, work: Callable[[], T]) -> T:  # noqa: ARG002 - as `OffLoop`
+        return work()
+
+    async def run_own(self, work: Callable[[], T]) -> T:
+        return work()
 
 
 class ScriptedServer:
@@ -61,8 +78,12 @@ class ScriptedServer:
         callers: Callable[[IdentityService], Callers] = BelievedCallers,
         pages: Callable[[Request], str] = lambda _: "",
         nodes: Mapping[SubClusterId, AskNode] | None = None,
+        archives: Mapping[SubClusterId, LogArchive] | None = None,
+        audit_file: Path | None = None,
         observe: Callable[[ResourceManager, Clock], ResourceManager] = lambda manager, _: manager,
+        thread: OffLoop | None = None,
     ) -> None:
+        thread = WorkAtOnce() if thread is None else thread
         self.federation = ScriptedFederation(names)
         clock, spans = self.federation.clock, self.federation.spans
         clusters = in_memory_clusters(
@@ -70,7 +91,7 @@ class ScriptedServer:
             guarded=frozenset(map(SubClusterId, guarded)),
         )
         runtime = a_runtime(
-            replace(clusters, ask_node={**clusters.ask_node, **(nodes or {})}),
+            replace(clusters, ask_node={**clusters.ask_node, **(nodes or {})}, archives=archives or {}),
             clock,
             stores=self.federation.stores,
             config=f"[server]\nstaleness_s = {staleness_s}\nanswer_within_s = 2.2222\n",
@@ -80,6 +101,7 @@ class ScriptedServer:
         self.use_cases = made = assemble(runtime, overrides=overrides)
         self.view, self.spans, self.backend = runtime.view, spans, made.backend
         self.administration, self.starting, self.identity = made.administration, made.starting, made.identity
+        self.decisions = made.decisions
         self.health = Health(self.view, self.federation.store, clock)
         self.exchanges: list[RequestResponse] = []
         webs = {name: each.web[0] for name, each in runtime.clusters.descriptions.items()}
@@ -93,8 +115,10 @@ class ScriptedServer:
             self.identity,
             shares=SharesAPI(made.shares.room, made.shares.policies, made.identity, made.shares.acts),
             groups=(
-                ConsoleAPI(self.backend, self.identity),
-                LogsAPI(made.logs, self.identity),
+                AuditAPI(audit_file, self.identity),
+                ConsoleAPI(self.backend, self.identity, made.decisions, thread=thread),
+                LogsAPI(made.logs, self.identity, thread),
+                AggregatedLogsAPI(replace(made.aggregated_logs, thread=thread), self.identity),
                 TokensAPI(self.api_tokens),
             ),
         )

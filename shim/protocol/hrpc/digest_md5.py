@@ -95,6 +95,7 @@ class DigestMD5Server:
         lookup: Password of a token.
         nonce: Random, never used twice; `NONCE_BYTES` of entropy in base64.
         qualities: What is offered, most wanted first.
+        others: Further passwords that the token may have: there are two while a secret is changed for another.
     """
 
     def __init__(
@@ -102,8 +103,11 @@ class DigestMD5Server:
         lookup: SecretLookup,
         nonce: str,
         qualities: Sequence[QualityOfProtection] = (QualityOfProtection.AUTH,),
+        *,
+        others: Callable[[bytes], Sequence[bytes]] = lambda _: (),
     ) -> None:
         self._lookup = lookup
+        self._others = others
         self._nonce = nonce
         self._qualities = tuple(qualities)
         self._layer: SecurityLayer = ClearLayer()
@@ -126,12 +130,17 @@ class DigestMD5Server:
         said = _parse(token_untrusted, _MAX_RESPONSE_BYTES)
         quality, cipher = self._check(said)
         identifier = _identifier(said["username"])
-        digest = _Digest.of(said, self._lookup(identifier), quality)
-        if not hmac.compare_digest(said["response"].encode(), digest.response()):
-            raise SASLError(f"{_VIOLATION}Mismatched response.")
+        digest = self._matching(said, (self._lookup(identifier), *self._others(identifier)), quality)
         self._layer = _layer(quality, cipher, digest.hash_a1, is_server=True)
         self.quality, self.identity, self.is_complete = quality, said["username"], True
         return b"rspauth=" + digest.proof()
+
+    def _matching(self, said: Mapping[str, str], passwords: Sequence[bytes], quality: QualityOfProtection) -> "_Digest":
+        for password in passwords:
+            digest = _Digest.of(said, password, quality)
+            if hmac.compare_digest(said["response"].encode(), digest.response()):
+                return digest
+        raise SASLError(f"{_VIOLATION}Mismatched response.")
 
     def _check(self, said: Mapping[str, str]) -> tuple[QualityOfProtection, str]:
         """What a Java server checks before it looks at the digest, in its order."""

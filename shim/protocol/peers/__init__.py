@@ -5,6 +5,7 @@ Master that misses one notices the gap in the sequence and asks for a whole one.
 that carries them is the business of `adapters.peers`.
 """
 
+from shim.protocol.peers.certificates import URI_PREFIX, check_listener, dialer_of, speaker_of
 from shim.protocol.peers.deltas import DeltaMismatchError, ReportDelta, apply_delta, delta_between
 from shim.protocol.peers.frames import (
     MAX_FRAME_BYTES,
@@ -49,6 +50,7 @@ __all__ = [
     "MAX_HANDSHAKE_BYTES",
     "MAX_LAUNCHES",
     "NONCE_BYTES",
+    "URI_PREFIX",
     "Answer",
     "ChallengeFrame",
     "Credentials",
@@ -76,11 +78,14 @@ __all__ = [
     "WelcomeFrame",
     "answer_challenge",
     "apply_delta",
+    "check_listener",
     "check_proof",
     "check_welcome",
     "decode_frame_untrusted",
     "delta_between",
+    "dialer_of",
     "encode_frame",
     "in_pieces",
     "make_welcome",
+    "speaker_of",
 ]

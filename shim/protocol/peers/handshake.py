@@ -5,8 +5,9 @@
                                      ◀─────────     proof(speaker, nonce, HMAC over both)
     welcome(HMAC over both, reversed) ────────▶
 
-The proofs hold both names, both nonces and the direction: what one link said proves nothing on another one. A link is
-not encrypted, and what follows is not signed: whoever can change packets between masters is kept out by the network.
+The proofs hold both names, both nonces and the direction: what one link said proves nothing on another one. Such a link
+is not encrypted, and what follows is not signed: whoever can change packets between masters is kept out by the network.
+Where masters have certificates there is no handshake (`certificates.py`).
 
 Source: the exchange is that of ISO/IEC 9798-4, three pass mutual authentication with a keyed hash.
 """
@@ -16,7 +17,7 @@ import hmac
 from dataclasses import dataclass
 from enum import Enum
 
-from shim.errors import RemoteProtocolError
+from shim.errors import InvariantViolationError, RemoteProtocolError
 from shim.protocol.peers.frames import ChallengeFrame, ProofFrame, WelcomeFrame
 
 __all__ = ["NONCE_BYTES", "Credentials", "answer_challenge", "check_proof", "check_welcome", "make_welcome"]
@@ -36,11 +37,13 @@ class Credentials:
 
     Attributes:
         speaker: `gm/<id>` or `lm/<sub-cluster>`.
-        secret: Shared by all masters of a federation; in no text of this object.
+        secret: Shared by all masters of a federation, empty where they speak TLS; in no text of this object.
+        other_secrets: Who proves to have one of them is believed, too: while a secret is changed there are two.
     """
 
     speaker: str
     secret: bytes
+    other_secrets: tuple[bytes, ...] = ()
 
     def __repr__(self) -> str:
         return f"Credentials({self.speaker!r})"
@@ -74,17 +77,14 @@ def check_proof(credentials: Credentials, challenge: ChallengeFrame, proof: Proo
         RemoteProtocolError: If it has not.
     """
     _check_nonce(proof.nonce)
-    right = _proof(
-        _Direction.DIALER, credentials.secret, (challenge.speaker, challenge.nonce), (proof.speaker, proof.nonce)
-    )
-    if not hmac.compare_digest(right, proof.proof):
+    if _proven(credentials, challenge, proof) is None:
         raise RemoteProtocolError(f"{proof.speaker[:80]!r} does not have the secret of this federation")
 
 
 def make_welcome(credentials: Credentials, challenge: ChallengeFrame, proof: ProofFrame) -> WelcomeFrame:
-    """The listener's answer to a good proof."""
-    told = (challenge.speaker, challenge.nonce), (proof.speaker, proof.nonce)
-    return WelcomeFrame(_proof(_Direction.LISTENER, credentials.secret, *told))
+    """The listener's answer to a good proof, by the secret that the dialer has."""
+    secret = _proven(credentials, challenge, proof) or credentials.secret
+    return WelcomeFrame(_proof(_Direction.LISTENER, secret, *_told(challenge, proof)))
 
 
 def check_welcome(
@@ -95,9 +95,21 @@ def check_welcome(
     Raises:
         RemoteProtocolError: If it has not.
     """
-    right = make_welcome(credentials, challenge, proof)
-    if not hmac.compare_digest(right.proof, welcome.proof):
+    right = _proof(_Direction.LISTENER, credentials.secret, *_told(challenge, proof))
+    if not hmac.compare_digest(right, welcome.proof):
         raise RemoteProtocolError(f"{challenge.speaker[:80]!r} does not have the secret of this federation")
+
+
+def _proven(credentials: Credentials, challenge: ChallengeFrame, proof: ProofFrame) -> bytes | None:
+    """The secret by which a dialer made its proof; None if it is none of ours."""
+    for secret in (credentials.secret, *credentials.other_secrets):
+        if hmac.compare_digest(_proof(_Direction.DIALER, secret, *_told(challenge, proof)), proof.proof):
+            return secret
+    return None
+
+
+def _told(challenge: ChallengeFrame, proof: ProofFrame) -> tuple[tuple[str, bytes], tuple[str, bytes]]:
+    return (challenge.speaker, challenge.nonce), (proof.speaker, proof.nonce)
 
 
 def _check_nonce(nonce: bytes) -> None:
@@ -106,6 +118,8 @@ def _check_nonce(nonce: bytes) -> None:
 
 
 def _proof(direction: _Direction, secret: bytes, listener: tuple[str, bytes], dialer: tuple[str, bytes]) -> bytes:
+    if not secret:
+        raise InvariantViolationError("a master without a secret proves nothing, and takes no proof")
     parts = (_LABEL, direction.value, listener[0].encode(), listener[1], dialer[0].encode(), dialer[1])
     # each part with its length: no two different exchanges make the same bytes
     message = b"".join(len(part).to_bytes(4, "big") + part for part in parts)

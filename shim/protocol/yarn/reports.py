@@ -4,6 +4,7 @@ The document is what Heddle keeps of every application; a report has a few field
 unset. Source: `AppInfo`, `ApplicationReportPBImpl`.
 """
 
+import re
 from typing import Any
 
 import msgspec
@@ -25,6 +26,8 @@ from shim.protocol.yarn.records import application_message
 __all__ = ["holds_token", "report_of", "tells_an_end"]
 
 _NO_HOST, _NO_PORT, _NONE = "N/A", -1, "N/A"
+_ADDRESS = re.compile(r"(?P<host>[^\s/]{1,255}):(?P<port>[0-9]{1,5})", re.ASCII)
+_LAST_PORT = 65535
 _ENDED = frozenset(YarnApplicationStateProto.Value(state.name) for state in YarnApplicationState if state.is_final)
 _LOGS_ARE_THERE = frozenset(
     LogAggregationStatusProto.Value(name) for name in ("LOG_DISABLED", "LOG_SUCCEEDED", "LOG_FAILED", "LOG_TIME_OUT")
@@ -45,6 +48,7 @@ class _Document(msgspec.Struct, rename="camel"):
     memory_seconds: Any = 0
     vcore_seconds: Any = 0
     unmanaged_application: Any = False
+    am_rpc_address: Any = msgspec.field(default="", name="amRPCAddress")
 
 
 def report_of(document: ApplicationDocument) -> ApplicationReportProto:
@@ -54,13 +58,14 @@ def report_of(document: ApplicationDocument) -> ApplicationReportProto:
         told = msgspec.json.decode(document.raw, type=_Document)
     except msgspec.MsgspecError:
         told = _Document()
+    host, port = _address(told.am_rpc_address)
     return ApplicationReportProto(
         applicationId=application_message(summary.application_id),
         user=summary.user,
         queue=summary.queue,
         name=summary.name,
-        host=_NO_HOST,
-        rpc_port=_NO_PORT,
+        host=host,
+        rpc_port=port,
         yarn_application_state=_state(summary.state),
         trackingUrl=_text(told.tracking_url) or _NONE,
         originalTrackingUrl=_text(told.tracking_url) or _NONE,
@@ -121,6 +126,14 @@ def _usage(told: _Document) -> ApplicationResourceUsageReportProto:
         memory_seconds=_number(told.memory_seconds),
         vcore_seconds=_number(told.vcore_seconds),
     )
+
+
+def _address(told: Any) -> tuple[str, int]:
+    """Take apart the address of an ApplicationMaster: clients of Tez connect as soon as they read RUNNING."""
+    match = _ADDRESS.fullmatch(_text(told))
+    if match is None or not 0 < int(match["port"]) <= _LAST_PORT:
+        return _NO_HOST, _NO_PORT
+    return match["host"], int(match["port"])
 
 
 def _text(value: Any) -> str:

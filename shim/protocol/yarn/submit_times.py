@@ -10,7 +10,7 @@ from shim.domain.ids import ApplicationId
 from shim.protocol.proto.messages import ApplicationReportProto, GetApplicationReportResponseProto
 from shim.protocol.yarn.records import application_message
 
-__all__ = ["report_with_submit_time", "reports_with_submit_times"]
+__all__ = ["report_with_submit_time", "reports_in", "reports_with_submit_times", "written_report"]
 
 _FIRST_FIELD = 0x0A  # number 1, length-delimited: `applications`, and `applicationId` in a report
 _MORE = 0x80
@@ -29,13 +29,13 @@ def reports_with_submit_times(payload: bytes, times_ms: Mapping[ApplicationId, i
         return payload
     wanted = {application_message(each).SerializeToString(): at_ms for each, at_ms in times_ms.items()}
     parts: list[bytes] = []
-    for whole, report in _reports(payload):
+    for whole, report in reports_in(payload):
         at_ms = wanted.get(_id_of(report))
-        parts.append(whole if at_ms is None else _written(report, at_ms))
+        parts.append(whole if at_ms is None else _with_time(report, at_ms))
     return b"".join(parts)
 
 
-def _reports(payload: bytes) -> Iterator[tuple[bytes, bytes]]:
+def reports_in(payload: bytes) -> Iterator[tuple[bytes, bytes]]:
     """Each entry with its tag and length, and without; what follows something else comes as it is."""
     at = 0
     while at < len(payload) and payload[at] == _FIRST_FIELD:
@@ -54,11 +54,16 @@ def _id_of(report: bytes) -> bytes:
     return report[begins : begins + length]
 
 
-def _written(report: bytes, at_ms: int) -> bytes:
+def written_report(report: ApplicationReportProto) -> bytes:
+    """An entry: the report with its tag and length."""
+    body = report.SerializeToString()
+    return bytes((_FIRST_FIELD,)) + _as_varint(len(body)) + body
+
+
+def _with_time(report: bytes, at_ms: int) -> bytes:
     decoded = ApplicationReportProto.FromString(report)
     _correct(decoded, at_ms)
-    body = decoded.SerializeToString()
-    return bytes((_FIRST_FIELD,)) + _as_varint(len(body)) + body
+    return written_report(decoded)
 
 
 def _correct(report: ApplicationReportProto, at_ms: int) -> None:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ContainerId
-from shim.domain.job_graphs import JobGraph, StagesOfJob, TaskCounts
+from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
 from shim.domain.resources import ResourceVector
 from shim.queues.core.task_clocks import TaskClocks
 
@@ -211,7 +211,7 @@ class JobWatch:
         for number, (stage, waiting) in enumerate(
             zip(stages.graph.stages, _waiting(stages.graph, wanted, job.asked), strict=True)
         ):
-            times_from, times = self._times(job, kin, number, stage.name)
+            times_from, times = self._times(job, kin, number, stage)
             size = job.sizes.get(number, ResourceVector(max(1, stage.memory_mib), max(1, stage.vcores)))
             seconds = max(1.0, _upper(times)) if times else None
             running = tuple(since_s for at, since_s in job.since_s.values() if at == number)
@@ -223,14 +223,20 @@ class JobWatch:
             found.append(seen)
         return tuple(found)
 
-    def _times(self, job: _Watched, kin: str, number: int, name: str) -> tuple[str, Sequence[float]]:
-        """Times of this stage's tasks, else of the same stage of earlier runs, else of all of the job's."""
-        sources = {
-            "its own tasks": tuple(job.seconds.get(number, ())),
-            "earlier runs": tuple(self._earlier.get((kin, name), ())) if kin else (),
-            "other stages": tuple(seconds for times in job.seconds.values() for seconds in times),
-        }
-        return next(((source, times) for source, times in sources.items() if len(times) >= _ENOUGH), ("", ()))
+    def _times(self, job: _Watched, kin: str, number: int, stage: Stage) -> tuple[str, Sequence[float]]:
+        """Times of this stage's tasks, else of the same stage of earlier runs, else of all of the job's.
+
+        As many tasks of earlier runs as the stage has are all of one run: a join of one task is known after that.
+        """
+        of_a_run = _ENOUGH if stage.tasks is None else max(1, min(_ENOUGH, stage.tasks))
+        earlier = self._earlier.get((kin, stage.name), ()) if kin else ()
+        others = [seconds for times in job.seconds.values() for seconds in times]
+        sources = (
+            ("its own tasks", tuple(job.seconds.get(number, ())), _ENOUGH),
+            ("earlier runs", tuple(earlier), of_a_run),
+            ("other stages", tuple(others), _ENOUGH),
+        )
+        return next(((source, times) for source, times, enough in sources if len(times) >= enough), ("", ()))
 
 
 def _counted(seen: StageSeen, counts: TaskCounts, running: tuple[float, ...]) -> StageSeen:

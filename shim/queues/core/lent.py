@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from shim.domain.ids import ApplicationAttemptId, ContainerId
 from shim.domain.resources import ResourceVector
 
-__all__ = ["LentContainers", "QueueJobHeld"]
+__all__ = ["LentContainers", "QueueJobHeld", "part_of_share"]
 
 _ROUNDING = 1e-9
 
@@ -57,7 +57,7 @@ class LentContainers:
         for job in jobs if self._seen is not None else ():
             left = given - job.given
             for container, size in self._new_beyond(job, total):
-                part = _part(size, total)
+                part = part_of_share(size, total)
                 if part <= left + _ROUNDING:
                     self._since_s[container] = at_s
                     left -= part
@@ -73,12 +73,12 @@ class LentContainers:
             if container in seen or job.share <= 0:
                 continue
             held = held - size
-            if _part(held, total) < job.share - _ROUNDING:
+            if part_of_share(held, total) < job.share - _ROUNDING:
                 break
             found.append((container, size))
         return found
 
 
-def _part(amount: ResourceVector, total: ResourceVector) -> float:
-    """Part of the dominant resource."""
+def part_of_share(amount: ResourceVector, total: ResourceVector) -> float:
+    """Part of the dominant resource of what a queue may count on."""
     return max(amount.memory_mib / max(1, total.memory_mib), amount.vcores / max(1, total.vcores))

@@ -44,8 +44,8 @@ _STALE = "a sub-cluster does not tell how it is: who waits for its share is not 
 class Preemption:
     """See the module. Mutate through `handle` only; it never reads a clock: the snapshot's moment is the time."""
 
-    def __init__(self, settings: PreemptionSettings | None = None) -> None:
-        self.settings = settings or PreemptionSettings()
+    def __init__(self, settings: PreemptionSettings) -> None:
+        self.settings = settings
         self._owed_since: dict[str, float] = {}
         self._idle: dict[str, tuple[float, ResourceVector]] = {}
         self._victims = Victims(self.settings.settle_s, self.settings.stuck_s)
@@ -89,6 +89,14 @@ class Preemption:
             effects += self._advance(now)
             effects += self._choose(now, owed)
         return effects
+
+    def budget(self, now: ShareSnapshot) -> Mapping[str, int]:
+        """Give how many containers of each queue may be asked back now."""
+        return self._budget(now)
+
+    def spend(self, queue: str, container: ContainerId, at_s: float) -> None:
+        """Count a container that was asked back for another reason."""
+        self._taken.setdefault(queue, set()).add((int(at_s * _MS), container))
 
     # -- what is known -----------------------------------------------------------------------------------------------
 

@@ -6,7 +6,7 @@ from shim.domain.ids import ApplicationAttemptId
 from shim.domain.preemption import HeldContainer, PreemptionStage
 from shim.domain.resources import ResourceVector
 
-__all__ = ["CapDemand", "PreemptionEffect", "PreemptionSettings", "Remind", "Step"]
+__all__ = ["CapDemand", "PreemptionEffect", "PreemptionSettings", "Remind", "Step", "settling_s"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,12 +23,17 @@ class PreemptionSettings:
             process, and was not seen since.
     """
 
-    persist_s: float = 10.0
-    grace_s: float = 15.0
-    settle_s: float = 5.0
+    persist_s: float
+    grace_s: float
+    settle_s: float
     idle_s: float = 30.0
     stale_s: float = 10.0
     stuck_s: float = 60.0
+
+
+def settling_s(poll_interval_s: float) -> float:
+    """Time in which reports show who has what went: three polls of every sub-cluster, and no less than five seconds."""
+    return max(5.0, 3 * poll_interval_s)
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,6 +29,7 @@ from shim.domain.job_graphs import StagesOfJob
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
 from shim.queues.core.job_watch import StageFacts
+from shim.queues.core.stage_order import may_wait
 
 __all__ = ["QueueJob", "QueueYields", "Yield", "YieldRules", "YieldedStage"]
 
@@ -222,7 +223,7 @@ class QueueYields:
         assert job.stages is not None  # noqa: S101 - only such jobs are planned
         due = planned.plan.must(now_s, planned.graph.n_stages, lead_s=rules.lead_s).tolist()
         waiting = planned.progress.waiting.tolist()
-        is_free = [job.yields and may for may in _may_wait(planned)]
+        is_free = [job.yields and may for may in may_wait(job.stages, planned)]
         put_off = [max(0, waits - start - more) for waits, start, more in zip(waiting, due, lent, strict=True)]
         allowed = [max(0, waits - off) for waits, off in zip(waiting, put_off, strict=True)]
         held_back: dict[AskKey, int] = {}
@@ -239,7 +240,7 @@ class QueueYields:
             ends_by_s=planned.plan.ends_by_s,
             stages=_stages_of(job.stages, held_back, planned.plan),
             share=float(share.max()),
-            given=_given(job.stages, held_back, planned, share),
+            given=_given(job, held_back, planned, share),
             beyond=float(max(0.0, (planned.progress.held(planned.graph) - share).max())),
         )
 
@@ -296,18 +297,6 @@ def _still_holds(standing: _Standing, graph: StageGraph, share: FloatArray) -> b
     return bool(close.all()) and not has_grown and not bool((share < standing.share - _ROUNDING).any())
 
 
-def _may_wait(planned: PlannedJob) -> list[bool]:
-    """Stages that may be put off: no descendant of theirs runs, or an engine would kill that for them."""
-    graph = planned.graph
-    runs = np.zeros(graph.n_stages, dtype=np.bool_)
-    runs[planned.progress.run_stage] = True
-    below = np.zeros(graph.n_stages, dtype=np.bool_)  # whether something runs below each stage
-    for stage in reversed(graph.order):
-        children = graph.needs[:, stage]
-        below[stage] = bool((runs[children] | below[children]).any())
-    return [not each for each in below.tolist()]
-
-
 def _stages_of(stages: StagesOfJob, held_back: Mapping[AskKey, int], plan: JobPlan) -> tuple[YieldedStage, ...]:
     counts: dict[int, int] = {}
     for key, count in held_back.items():
@@ -325,10 +314,13 @@ def _stages_of(stages: StagesOfJob, held_back: Mapping[AskKey, int], plan: JobPl
     )
 
 
-def _given(stages: StagesOfJob, held_back: Mapping[AskKey, int], planned: PlannedJob, share: FloatArray) -> float:
-    """The part of its share that it could hold and puts off, of the dominant resource."""
-    off = np.zeros(2)
-    for key, count in held_back.items():
-        off += count * planned.graph.demand[stages.by_priority[key.priority]]
-    unused = np.maximum(share - planned.progress.held(planned.graph), 0.0)
+def _given(job: QueueJob, held_back: Mapping[AskKey, int], planned: PlannedJob, share: FloatArray) -> float:
+    """The part of its share that it neither holds nor asks for because it puts that off, of the dominant resource."""
+    assert job.stages is not None  # noqa: S101 - only such jobs are planned
+    off, out = np.zeros(2), np.zeros(2)
+    for key, count in job.asks.items():
+        demand, later = planned.graph.demand[job.stages.by_priority[key.priority]], held_back.get(key, 0)
+        off += later * demand
+        out += (count - later) * demand
+    unused = np.maximum(share - planned.progress.held(planned.graph) - out, 0.0)
     return float(np.minimum(unused, off).max())

@@ -7,20 +7,63 @@ queue weighs as much as one application of the recurring job, so that a few runs
 
 import re
 from collections import OrderedDict
+from dataclasses import dataclass
 
 from shim.domain.applications import ApplicationSummary
 from shim.scheduling.durations import DurationModel
 
-__all__ = ["RecurringJobModels", "recurring_key"]
+__all__ = ["FormerRun", "FormerRuns", "RecurringJobModels", "recurring_key", "recurring_key_of"]
 
 _NUMBER = re.compile(r"[0-9]+")
+_MOST_RUNS = 16 * 1024
 _MOST_JOB_KEY = 1024
 """Those that taught something last are kept, for each queue: a model takes 4 KiB."""
 
 
 def recurring_key(summary: ApplicationSummary) -> str:
     """By what an application is known again."""
-    return f"{summary.user} {summary.application_type} {_NUMBER.sub('#', summary.name)}"
+    return recurring_key_of(summary.user, summary.application_type, summary.name)
+
+
+def recurring_key_of(user: str, application_type: str, name: str) -> str:
+    """By what an application of that user, type and name is known again."""
+    return f"{user} {application_type} {_NUMBER.sub('#', name)}"
+
+
+@dataclass(frozen=True, slots=True)
+class FormerRun:
+    """The last run of a recurring job, as its containers told it.
+
+    Attributes:
+        containers: Those that ended as they should, the ApplicationMaster's own not counted.
+        container_s: Seconds that each of these ran, in the mean.
+        runs: Runs that have taught anything, this one included.
+    """
+
+    containers: int
+    container_s: float
+    runs: int
+
+
+class FormerRuns:
+    """The last run of each recurring job of each queue, as far as this Global Master has seen it; soft state."""
+
+    def __init__(self) -> None:
+        self._runs: OrderedDict[tuple[str, str], FormerRun] = OrderedDict()
+
+    def of(self, queue: str, job_key: str) -> FormerRun | None:
+        """The last run of a recurring job; None if none has been seen."""
+        return self._runs.get((queue, job_key))
+
+    def observe(self, queue: str, job_key: str, containers: int, seconds: float) -> None:
+        """Learn of an application that left: how many of its containers ended, and how long these ran in all."""
+        if not job_key or not containers:
+            return
+        before = self._runs.pop((queue, job_key), None)
+        runs = 1 if before is None else before.runs + 1
+        self._runs[queue, job_key] = FormerRun(containers, seconds / containers, runs)
+        while len(self._runs) > _MOST_RUNS:
+            self._runs.popitem(last=False)
 
 
 class RecurringJobModels:
@@ -28,9 +71,13 @@ class RecurringJobModels:
 
     Args:
         everything: The model of all queues.
+        queue: Its path.
+        runs: Former runs of all queues.
     """
 
-    def __init__(self, everything: DurationModel) -> None:
+    def __init__(self, everything: DurationModel, queue: str = "", runs: FormerRuns | None = None) -> None:
+        self._name = queue
+        self._runs = FormerRuns() if runs is None else runs
         self._everything = everything
         self.queue = DurationModel(everything)
         self._job_key: OrderedDict[str, DurationModel] = OrderedDict()
@@ -48,6 +95,14 @@ class RecurringJobModels:
         """How many applications of a recurring job have taught something."""
         known = self._job_key.get(job_key)
         return 0 if known is None else known.observed
+
+    def former_run(self, job_key: str) -> FormerRun | None:
+        """The last run of a recurring job of the queue; None if none has been seen."""
+        return self._runs.of(self._name, job_key)
+
+    def observe_run(self, job_key: str, containers: int, seconds: float) -> None:
+        """Learn of an application that left; see `FormerRuns.observe`."""
+        self._runs.observe(self._name, job_key, containers, seconds)
 
     def observe(self, job_key: str, duration_s: float) -> None:
         """Learn that the first container of some application to end ran so long.

@@ -15,11 +15,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shim.domain.allocations import AskKey
+from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.launches import Waiting, WorkEstimate
+from shim.domain.work_left import WorkLeft
+from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.durations import ENOUGH_FINISHED, FloatArray
+from shim.scheduling.former_runs import FormerStage
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.job_table import Column, JobTable, expect_durations
+from shim.scheduling.knowledge import Knowledge
 from shim.scheduling.policy import Ordering, Policy
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.scheduling.snapshot import Snapshot
@@ -56,6 +61,7 @@ class _Attempt:
         overtaken_at_s: Since when something of it is withheld, and it was granted nothing; None if nothing is.
         began_s: Since when it has each of its containers, and `began_in_all_s` the sum of that.
         job_key: By what its application is known again; empty if that is not known.
+        has_times: Whether it is known when it was submitted, and its deadline.
     """
 
     id: ApplicationAttemptId
@@ -67,6 +73,7 @@ class _Attempt:
     began_s: dict[ContainerId, float] = field(default_factory=dict)
     began_in_all_s: float = 0.0
     job_key: str = ""
+    has_times: bool = False
 
 
 class WaitingTable:
@@ -76,14 +83,20 @@ class WaitingTable:
         overtaken_s: An attempt that was overtaken for longer goes before those that were not.
         recurring_jobs: What applications of the queue have taught.
         recurring_key: By what an application is known again; empty if that is not known (yet).
+        times_of: When an application was submitted, and its deadline; None if that is not known.
     """
 
     def __init__(
-        self, overtaken_s: float, recurring_jobs: RecurringJobModels, recurring_key: Callable[[ApplicationId], str]
+        self,
+        overtaken_s: float,
+        recurring_jobs: RecurringJobModels,
+        recurring_key: Callable[[ApplicationId], str],
+        times_of: Callable[[ApplicationId], JobTimes | None] = lambda _: None,
     ) -> None:
         self._overtaken_s = overtaken_s
         self._recurring_jobs = recurring_jobs
         self._job_key_of = recurring_key
+        self._times_of = times_of
         self._table = JobTable()
         self._keys: dict[int, float] = {}
         self._learnt_at_s = float("-inf")
@@ -149,6 +162,8 @@ class WaitingTable:
         """An attempt wants nothing any more."""
         known = self._attempts.pop(attempt, None)
         if known is not None:
+            ended, ended_s = (self._table.get(each, known.row) for each in (Column.FINISHED, Column.FINISHED_S))
+            self._recurring_jobs.observe_run(self._job_key(known), int(ended), ended_s)
             self._table.remove(known.row)
             del self._by_row[known.row]
             self._keys.pop(known.row, None)
@@ -191,6 +206,8 @@ class WaitingTable:
         if known is not None and known[0] == order and 0.0 <= at_s - known[1] < _HOLDS_FOR_S:
             return known[2]
         for each in self._attempts.values():
+            if not each.has_times:
+                self._look_up_times(each)
             since_s = at_s if each.overtaken_at_s is None else each.overtaken_at_s
             waited_s = at_s - since_s
             self._table.put(Column.PRIORITY, each.row, waited_s if waited_s >= self._overtaken_s else 0.0)
@@ -251,13 +268,56 @@ class WaitingTable:
             others=self._recurring_jobs.observed_in_all,
         )
 
+    def work_left(self, attempt: ApplicationAttemptId) -> WorkLeft | None:
+        """Tell what is left of its containers; None where neither it nor an earlier run has taught anything."""
+        known = self._attempts.get(attempt)
+        return None if known is None else self._work_left(known)
+
+    def _work_left(self, known: _Attempt) -> WorkLeft | None:
+        """By the mean of its own that ended, and by its last run while these are few."""
+        ended, ended_s = (self._table.get(each, known.row) for each in (Column.FINISHED, Column.FINISHED_S))
+        run = self._recurring_jobs.former_run(self._job_key(known))
+        if not ended and run is None:
+            return None
+        if run is not None and ended < ENOUGH_FINISHED:
+            ended_s, weight = ended_s + run.container_s * (ENOUGH_FINISHED - ended), float(ENOUGH_FINISHED)
+        else:
+            weight = ended
+        asked = len(known.began_s) + sum(each.wanted for each in known.waits.values())
+        return WorkLeft(
+            containers=max(asked, 0 if run is None else run.containers - int(ended)),
+            container_s=ended_s / weight,
+            running=len(known.began_s),
+            runs=0 if run is None else run.runs,
+        )
+
+    def knowledge(self) -> Knowledge:
+        """Of each attempt with a deadline: what ended of it, and what is predicted of the rest by runs."""
+        finished, forecasts = dict[int, tuple[int, ...]](), dict[int, JobForecast]()
+        for known in self._attempts.values():
+            if self._table.get(Column.DEADLINE_S, known.row):
+                ended = int(self._table.get(Column.FINISHED, known.row))
+                finished[known.row] = (ended,)
+                left = self._work_left(known)
+                if left is not None:
+                    forecasts[known.row] = JobForecast((FormerStage((left.container_s,), ended + left.containers),))
+        return Knowledge(finished=finished, forecasts=forecasts)
+
     # ------------------------------------------------------------------ the table
 
     def _add(self, attempt: ApplicationAttemptId, at_s: float) -> _Attempt:
         known = _Attempt(attempt, self._table.add(), at_s)
         self._attempts[attempt] = self._by_row[known.row] = known
-        self._table.put(Column.ARRIVED_S, known.row, _arrival(attempt))
+        self._look_up_times(known)
         return known
+
+    def _look_up_times(self, known: _Attempt) -> None:
+        """Write when it was submitted and its deadline; a report that tells them may be later than its first ask."""
+        told = self._times_of(known.id.application)
+        known.has_times = told is not None
+        times = told or JobTimes(_arrival(known.id))
+        self._table.put(Column.ARRIVED_S, known.row, times.submitted_s)
+        self._table.put(Column.DEADLINE_S, known.row, times.deadline_s)
 
     def _count(self, known: _Attempt) -> None:
         """Bring its row up to date.

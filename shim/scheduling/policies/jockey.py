@@ -2,7 +2,8 @@
 
 Once in a control period the least allocation is looked for that ends the job in time, by what former runs say of jobs
 that have come so far (`completion_table.py`). A job that is ahead gives back. Who has least slack goes first; then come
-jobs without a deadline, and what is left over goes to anybody.
+jobs without a deadline, and what is left over goes to anybody. A job of which nothing can be predicted may count on all
+that it asks for: the paper has no such jobs, as it admits none without a former run.
 
 Source: Ferguson et al., EuroSys 2012.
 """
@@ -91,8 +92,10 @@ class _Kernel:
                 last = None  # another job of the same row
             if last is not None and not (self.rules.adapts and snapshot.now_s >= last.until_s):
                 found[job] = last
-            elif deadline_s > arrived_s and (forecast := _forecast(snapshot, job, row)) is not None:
-                found[job] = self._steer(snapshot, job, forecast, last)
+            elif deadline_s > arrived_s:
+                forecast = _forecast(snapshot, job, row)
+                steered = None if forecast is None else self._steer(snapshot, job, forecast, last)
+                found[job] = steered or _all_of_it(snapshot, job)
         memory[_CONTROLS] = found
         return found
 
@@ -113,6 +116,14 @@ class _Kernel:
         return DeadlineControl(
             arrived_s, allocation, progress, snapshot.now_s + unit_s, deadline_s - snapshot.now_s - expected_s
         )
+
+
+def _all_of_it(snapshot: Snapshot, job: int) -> DeadlineControl:
+    """Back all that a job asks for, of which nothing can be predicted; the nearer its deadline, the sooner."""
+    arrived_s, deadline_s, waiting, running = snapshot.jobs[
+        [Column.ARRIVED_S, Column.DEADLINE_S, Column.WAITING, Column.RUNNING], job
+    ].tolist()
+    return DeadlineControl(arrived_s, waiting + running, 0.0, snapshot.now_s, deadline_s - snapshot.now_s)
 
 
 def _forecast(snapshot: Snapshot, job: int, row: int) -> JobForecast | None:
@@ -136,7 +147,7 @@ def jockey(rules: JockeyRules, name: str = "jockey") -> Policy:
         Placement(CellChoice.BY_ROOM, NodeChoice.PACK, kernel=_Kernel(rules)),
         summary="as many containers for each job as its deadline takes, by what former runs say",
         source="Ferguson et al., EuroSys 2012",
-        needs=frozenset({Fact.DEADLINES, Fact.DAG, Fact.ESTIMATES}),
+        needs=frozenset({Fact.DEADLINES, Fact.ESTIMATES}),
     )
 
 

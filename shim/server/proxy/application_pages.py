@@ -25,7 +25,7 @@ from shim.identity.scopes import require_scope
 from shim.identity.service import Caller, IdentityService
 from shim.ports.resource_manager import RestAnswer, RestRequest
 from shim.protocol.rest.errors import JavaError
-from shim.protocol.rest.queries import parse_query
+from shim.protocol.rest.queries import Query, parse_query
 from shim.server.proxy.places import ElsewhereError, PagePath, page_path, place_of
 from shim.server.rest.answers import AnswerWriter
 from shim.server.rest.backend import Backend
@@ -136,7 +136,7 @@ class ApplicationPages:
             require_scope(self._identity.require_user(login.caller), TokenScope.SUBMIT)
         home = await self._home(page, login.caller)
         record.subcluster = home
-        answer = await self._asked(home, _request_for(request, page, login.caller))
+        answer = await self._asked(home, _request_for(request, query, page, login.caller))
         return self._shown(answer, request, page, home, login.caller)
 
     async def _home(self, page: PagePath, caller: Caller) -> SubClusterId:
@@ -185,13 +185,13 @@ class ApplicationPages:
         return self._writer.page(body)
 
 
-def _request_for(request: Request, page: PagePath, caller: Caller) -> RestRequest:
+def _request_for(request: Request, query: Query, page: PagePath, caller: Caller) -> RestRequest:
     """The request for a ResourceManager's web proxy, built from what was understood."""
     headers = tuple((name, value) for name in _TRAVELLING if (value := request.joined(name)))
     return RestRequest(
         method="GET" if request.method == "HEAD" else request.method,
         path=page.whole,
-        parameters=tuple(parse_query(request.query).pairs()),
+        parameters=tuple(query.pairs()),
         user=caller.user,
         headers=headers,
         body=request.body,

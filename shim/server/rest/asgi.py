@@ -1,6 +1,8 @@
 """The ASGI application around the server: reads a request whole, so that nothing behind it waits for a slow client."""
 
-from collections.abc import Awaitable, Callable, Coroutine, Iterable, MutableMapping, Sequence
+import asyncio
+import contextlib
+from collections.abc import AsyncGenerator, Awaitable, Callable, Coroutine, Iterable, MutableMapping, Sequence
 from functools import lru_cache
 from http import HTTPStatus
 from typing import Any, Protocol, TypeVar, cast
@@ -54,8 +56,13 @@ class RequestHandler(Protocol):
         ...
 
 
-def application(handler: RequestHandler) -> _Application:
-    """The ASGI application that hands every request to a server."""
+def application(handler: RequestHandler, ending: asyncio.Event) -> _Application:
+    """The ASGI application that hands every request to a server.
+
+    Args:
+        handler: What answers.
+        ending: Set when answers that go on are to end.
+    """
 
     async def answer(scope: Any, receive: _Receive, send: _Send) -> None:
         body = b"" if scope["method"] == "GET" and not has_body(scope["headers"]) else await _read(receive)
@@ -63,12 +70,40 @@ def application(handler: RequestHandler) -> _Application:
             return
         request = request_of(scope, body)
         made = await handler.answer(request)
+        if made.later is not None and request.method != "HEAD":
+            await send({"type": "http.response.start", "status": made.status, "headers": raw_headers(made)})
+            await _go_on(made.later, receive, send, ending)
+            return
         told = b"" if request.method == "HEAD" else made.body
         headers = [*raw_headers(made), (b"Content-Length", b"%d" % len(told))]
         await send({"type": "http.response.start", "status": made.status, "headers": headers})
         await send({"type": "http.response.body", "body": told})
 
     return answer
+
+
+async def _go_on(later: AsyncGenerator[bytes, None], receive: _Receive, send: _Send, ending: asyncio.Event) -> None:
+    """Send what is made as it is made, until that ends, the client goes away or the server does.
+
+    `send` waits while the client does not read, so nothing is made for it meanwhile.
+    """
+
+    async def pump() -> None:
+        async with contextlib.aclosing(later) as pieces:
+            async for piece in pieces:
+                await send({"type": "http.response.body", "body": piece, "more_body": True})
+
+    sending = asyncio.ensure_future(pump())
+    ends = [sending, asyncio.ensure_future(_left(receive)), asyncio.ensure_future(ending.wait())]
+    try:
+        await asyncio.wait(ends, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for each in ends:
+            each.cancel()
+        await asyncio.gather(*ends, return_exceptions=True)
+    if not sending.cancelled():
+        sending.result()
+    await send({"type": "http.response.body", "body": b""})
 
 
 def raw_headers(answer: Answer) -> RawHeaders:
@@ -135,6 +170,12 @@ def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
         name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0") != b"")
         for name, value in headers
     )
+
+
+async def _left(receive: _Receive) -> None:
+    """Wait until the client has gone away."""
+    while (await receive())["type"] != "http.disconnect":
+        """The request's end, once."""
 
 
 async def _read(receive: _Receive) -> bytes | None:

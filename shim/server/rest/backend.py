@@ -1,15 +1,19 @@
 """What stands behind the server: the use cases, and the view that they keep."""
 
 import asyncio
-from collections.abc import Collection, Coroutine, Mapping
+from collections.abc import Callable, Collection, Coroutine, Mapping
 from dataclasses import dataclass
+from functools import partial
 
 from shim.calls.control import ControlService
-from shim.domain.ids import SubClusterId
+from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.queues import SchedulerType
 from shim.domain.resources import ResourceVector
+from shim.domain.submissions import SubmissionRecord
+from shim.domain.work_left import WorkLeft
 from shim.errors import HomeUnreachableError, ResourceManagerError
 from shim.federation.core.federation_view import FederationView, Part
+from shim.federation.deadline_outlook import DeadlineOutlook, outlook, outlook_of_waiting
 from shim.federation.documents import DocumentReading, PartRead
 from shim.federation.reading import ApplicationReading
 from shim.federation.routing import Routing
@@ -34,6 +38,7 @@ class Backend:
         managers: By sub-cluster, in the configured order.
         ids: Issues them; their time stamp is `id` and `startedOn` of `/info`.
         answer_within_s: Nobody waits longer for a sub-cluster.
+        work_left: What is left of an application's containers, as far as this process has learnt it.
         slow_answer_within_s: Nor for what takes a ResourceManager its time; and that not for one that is late.
     """
 
@@ -49,6 +54,16 @@ class Backend:
     clock: Clock
     answer_within_s: float = 2.0
     slow_answer_within_s: float = 30.0
+    work_left: Callable[[ApplicationId], WorkLeft | None] = lambda _: None
+
+    def deadline_of(
+        self, application_id: ApplicationId, record: SubmissionRecord | None = None
+    ) -> DeadlineOutlook | None:
+        """Tell what is known of an application's deadline; None if it states none."""
+        document, now_s = self.view.find(application_id), self.clock.now_s()
+        if document is not None:
+            return outlook(document, now_s, partial(self.work_left, application_id))
+        return None if record is None else outlook_of_waiting(record, now_s)
 
     def missing(self) -> tuple[SubClusterId, ...]:
         """Sub-clusters whose part in an answer is old or absent."""

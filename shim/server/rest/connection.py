@@ -18,19 +18,19 @@ from typing import Any
 import httptools
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol, RequestResponseCycle
 
+from shim.concurrency.fair_turns import FairTurns
 from shim.errors import InvariantViolationError
 from shim.server.connection_registry import ByteBudget, ConnectionRegistry, TrackedConnection
 from shim.server.rest.asgi import has_body, request_of, with_headers
 from shim.server.rest.host_names import HostNames
 from shim.server.rest.messages import Request
+from shim.server.rest.request_heads import RefusedHeadError, check_framing, check_host, check_size, claimed_user
 
 __all__ = ["ConnectionLimits", "GuardedProtocol", "Reception"]
 
 _AT_ONCE = frozenset({b"GET", b"POST"})
 _OF_OFFERS = frozenset({b"connection", b"upgrade", b"http2-settings"})
 _MOST_AROUND = 8  # bytes for each byte of a body: a chunk of one byte takes six
-_MOST_HEADERS = 256
-"""Lines of one head: a browser behind three proxies sends 40, and each costs wherever headers are looked at."""
 _WORTH_COUNTING = 64 * 1024
 """Bytes below which nobody asks how much of a request is kept."""
 
@@ -70,6 +70,7 @@ class Reception:
     Attributes:
         connections: Who is here.
         held: What is kept for them.
+        turns: Whose request is looked at next, while more come than can be served.
     """
 
     def __init__(
@@ -85,15 +86,7 @@ class Reception:
             limits.max_connections, limits.max_of_address
         )
         self.held = ByteBudget(limits.max_held_bytes)
-
-
-class _RefusedError(Exception):
-    """The request is answered without being understood."""
-
-    def __init__(self, status: int, reason: str) -> None:
-        super().__init__(reason)
-        self.status = status
-        self.reason = reason
+        self.turns = FairTurns(lambda work: asyncio.get_running_loop().call_soon(work))
 
 
 class GuardedProtocol(HttpToolsProtocol):
@@ -111,12 +104,13 @@ class GuardedProtocol(HttpToolsProtocol):
         self._answer_at_once = reception.answer_at_once
         self._is_answered = False
         self._timer: asyncio.TimerHandle | None = None
-        self._refusal = _RefusedError(400, "Bad Request")
+        self._refusal = RefusedHeadError(400, "Bad Request")
         self._head_bytes = 0
         self._body_bytes = 0
         self._rest_bytes = 0
         self._is_in_head = True
         self._is_offer = False
+        self._waiting: list[bytes] = []
 
     @property
     def _http(self) -> httptools.HttpRequestParser:
@@ -141,6 +135,7 @@ class GuardedProtocol(HttpToolsProtocol):
     def connection_lost(self, exc: Exception | None) -> None:
         """Forget the client; a request under way is not for anybody any more, but is not cancelled half-way."""
         self._disarm()
+        self._waiting = []
         self._reception.connections.leave(self)
         self._reception.held.hold(self, 0)
         super().connection_lost(exc)
@@ -160,14 +155,50 @@ class GuardedProtocol(HttpToolsProtocol):
         if self.transport.is_closing():
             return
         self._reception.connections.heard_of(self)
+        self._unset_keepalive_if_required()
+        if self._waiting:  # uvicorn has begun to read again, as an answer is out
+            self._keep(data)
+        elif self._is_in_head and not self._reception.turns.take():
+            self._keep(data)
+            address = self.client[0] if self.client else ""
+            self._reception.turns.wait(address, claimed_user(data), self._take_turn)
+        else:
+            self._take_in(data)
+
+    def eof_received(self) -> None:
+        """Answer what has come before the connection closes, though it is not its turn."""
+        self._take_turn()
+
+    def shutdown(self) -> None:
+        """Answer what has come before the connection closes."""
+        self._take_turn()
+        super().shutdown()
+
+    def _keep(self, data: bytes) -> None:
+        """Let it wait for its turn, and no more come meanwhile."""
+        self._waiting.append(data)
+        self.flow.pause_reading()
+        if (held := sum(map(len, self._waiting))) > _WORTH_COUNTING:
+            self._reception.held.hold(self, held)
+
+    def _take_turn(self) -> None:
+        """Take in what waited; nothing, if that was done before its turn."""
+        data = b"".join(self._waiting)
+        self._waiting = []
+        if len(data) > _WORTH_COUNTING:
+            self._reception.held.hold(self, 0)
+        if data and not self.transport.is_closing():
+            self.flow.resume_reading()  # before what is in it may stop it again
+            self._take_in(data)
+
+    def _take_in(self, data: bytes) -> None:
         if self._is_in_head:
             self._head_bytes += len(data)
         else:
             self._rest_bytes += len(data)
-        self._unset_keepalive_if_required()
         self._parse(data)
         if self._is_too_long():
-            self._refusal = _RefusedError(431, "Request Header Fields Too Large")
+            self._refusal = RefusedHeadError(431, "Request Header Fields Too Large")
             self.send_400_response("")
 
     def _parse(self, data: bytes) -> None:
@@ -226,10 +257,10 @@ class GuardedProtocol(HttpToolsProtocol):
             return
         self._is_in_head = False
         try:
-            _check_size(self.url, self.headers, self._limits.max_head_bytes)
-            _check_framing(self.headers, self._http.get_http_version(), self._limits.max_body_bytes)
-            _check_host(self.headers, self._reception.names)
-        except _RefusedError as exc:
+            check_size(self.url, self.headers, self._limits.max_head_bytes)
+            check_framing(self.headers, self._http.get_http_version(), self._limits.max_body_bytes)
+            check_host(self.headers, self._reception.names)
+        except RefusedHeadError as exc:
             self._refusal = exc
             raise
         self._is_answered = self._is_answered_at_once()
@@ -261,7 +292,7 @@ class GuardedProtocol(HttpToolsProtocol):
         """Part of the body."""
         self._body_bytes += len(body)
         if self._body_bytes > self._limits.max_body_bytes:
-            self._refusal = _RefusedError(413, "Payload Too Large")
+            self._refusal = RefusedHeadError(413, "Payload Too Large")
             raise self._refusal
         if self._body_bytes > _WORTH_COUNTING:
             self._reception.held.hold(self, self._body_bytes)
@@ -300,51 +331,3 @@ class GuardedProtocol(HttpToolsProtocol):
             cycle.keep_alive = False
         else:
             self.transport.close()
-
-
-def _check_host(headers: list[tuple[bytes, bytes]], names: HostNames) -> None:
-    """Refuse a name that is not ours, before any answer is looked for: a kept one would leak as well.
-
-    Raises:
-        _RefusedError: 421.
-    """
-    for name, value in headers:
-        if name == b"host" and not names.allows(value):
-            raise _RefusedError(421, "Misdirected Request: this Host is not one of server.host_names")
-
-
-def _check_size(url: bytes, headers: list[tuple[bytes, bytes]], max_head_bytes: int) -> None:
-    """Refuse a head that came in one piece and is too long.
-
-    Raises:
-        _RefusedError: 431.
-    """
-    if len(headers) > _MOST_HEADERS or (
-        len(url) + sum(len(name) + len(value) + 4 for name, value in headers) > max_head_bytes
-    ):
-        raise _RefusedError(431, "Request Header Fields Too Large")
-
-
-def _check_framing(headers: list[tuple[bytes, bytes]], version: str, max_body_bytes: int) -> None:
-    """Refuse a head that two servers could understand in two ways (RFC 9112, sections 3.2 and 6.3).
-
-    Raises:
-        _RefusedError: With the status to answer.
-    """
-    lengths = [value for name, value in headers if name == b"content-length"]
-    encodings = [value.lower() for name, value in headers if name == b"transfer-encoding"]
-    hosts = [value for name, value in headers if name == b"host"]
-    if version not in ("1.0", "1.1"):
-        raise _RefusedError(505, "Unknown Version")
-    if len(hosts) > 1:
-        raise _RefusedError(400, "Duplicate Host Header")
-    if version == "1.1" and not hosts:
-        raise _RefusedError(400, "No Host")
-    if len(lengths) > 1 or (lengths and encodings) or len(encodings) > 1:
-        raise _RefusedError(400, "Duplicate Content-Length or Transfer-Encoding")
-    if encodings and (encodings[0].strip() != b"chunked" or version == "1.0"):
-        raise _RefusedError(400, "Unsupported Transfer-Encoding")
-    if lengths and not lengths[0].isdigit():
-        raise _RefusedError(400, "Invalid Content-Length")
-    if lengths and int(lengths[0][:16]) > max_body_bytes:
-        raise _RefusedError(413, "Payload Too Large")

@@ -2,6 +2,7 @@
 
     GET   console/applications    a page of applications: searched, filtered, sorted and counted here (`page_of`)
     GET   console/nodes           nodes of all sub-clusters, with what is used on each
+    GET   console/decisions       what was decided on applications in this process lately, and why, newest first
     GET   console/caller          who the server takes the caller for, and whether that is an operator
 
 Of 100,000 applications a page costs some tenths of a second of a thread: whoever asks the same meanwhile has the same
@@ -9,27 +10,38 @@ answer, and more than a few different questions at one time are refused.
 """
 
 from collections import defaultdict
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from functools import partial
+from itertools import islice
 from typing import Annotated, Any
 
 from fastapi import Query, Response
 
 from shim.concurrency.off_loop import OffLoop
 from shim.concurrency.single_flight import SingleFlight
+from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import NodeReport
 from shim.errors import BadRequestError, UnavailableError
-from shim.identity.service import IdentityService
+from shim.federation.view_rights import ViewRights
+from shim.identity.service import Caller, IdentityService
 from shim.server.rest.application_rows import RowQuery, page_of
 from shim.server.rest.backend import Backend
-from shim.server.rest.own_endpoints import Asker, Endpoint, as_json
+from shim.server.rest.own_endpoints import Asker, Endpoint, Limit, Search, as_json, has_words
+from shim.telemetry.application_life import LifeEvent
+from shim.telemetry.recent_decisions import Decision, RecentDecisions
+from shim.telemetry.redaction import redact
 
 __all__ = ["ConsoleAPI"]
 
 _MOST_NODES = 20_000
 _MOST_QUERIES = 32
 
-_Search = Annotated[str, Query(max_length=200)]
 _Where = Annotated[list[Annotated[str, Query(max_length=300)]], Query(alias="where", max_length=64)]
+
+_Event = Annotated[str, Query(max_length=40)]
+
+_DecisionQuery = tuple[str, bool, str, str, int]
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,22 +50,25 @@ class ConsoleAPI:
 
     backend: Backend
     identity: IdentityService
-    _work: OffLoop = field(default_factory=OffLoop)
+    recent: RecentDecisions
+    thread: OffLoop = field(default_factory=OffLoop)
     _flights: SingleFlight[tuple[str, RowQuery], Response] = field(default_factory=SingleFlight)
     _nodes_flight: SingleFlight[str, Response] = field(default_factory=SingleFlight)
+    _decision_flights: SingleFlight[_DecisionQuery, Response] = field(default_factory=SingleFlight)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Method, path and operation of each."""
         return (
             Endpoint("GET", "console/applications", self.applications),
             Endpoint("GET", "console/nodes", self.nodes),
+            Endpoint("GET", "console/decisions", self.decisions),
             Endpoint("GET", "console/caller", self.caller),
         )
 
     async def applications(
         self,
         asker: Asker,
-        search: _Search = "",
+        search: Search = "",
         where: _Where = [],  # noqa: B006 - FastAPI copies it
         sort: str = "started",
         order: str = "down",
@@ -76,7 +91,7 @@ class ConsoleAPI:
 
     async def _page(self, viewer: str, query: RowQuery) -> Response:
         read = await self.backend.applications.applications(viewer=viewer)
-        return as_json(await self._work.run_own(lambda: page_of(read.documents, query)))
+        return as_json(await self.thread.run_own(lambda: page_of(read.documents, query)))
 
     async def nodes(self) -> Response:
         """Nodes of all sub-clusters; those of lost clusters as they were heard of last."""
@@ -90,11 +105,55 @@ class ConsoleAPI:
             reports = [(name, report) for name, look in looks for report in look.nodes]
             return as_json({"total": len(reports), "nodes": [_node(*each) for each in reports[:_MOST_NODES]]})
 
-        return await self._work.run_own(told)
+        return await self.thread.run_own(told)
+
+    async def decisions(self, asker: Asker, search: Search = "", event: _Event = "", limit: Limit = 100) -> Response:
+        """The newest decisions on applications that the caller may see; `search` is words that all stand in one."""
+        if len(self._decision_flights) >= _MOST_QUERIES:
+            raise UnavailableError("too many lists of decisions are being made: try again in a second")
+        key = (asker.user, self.identity.is_admin(asker), search, event, limit)  # all that the answer depends on
+        return await self._decision_flights.do(key, lambda: self._decisions(asker, search, event, limit))
+
+    async def _decisions(self, asker: Caller, search: str, event: str, limit: int) -> Response:
+        rights = ViewRights(self.backend.applications, self.identity)
+        wanted = (each for each in self.recent.newest_first() if not event or each.event.name == event)
+        visible = [each for each in map(self._completed, wanted) if self._may_see(each, asker, rights)]
+        return await self.thread.run_own(partial(_found, visible, search, limit))
+
+    def _completed(self, decided: Decision) -> Decision:
+        """Fill in the user and the queue that the view has, where it knows the application."""
+        known = self.backend.view.find(decided.application)
+        if known is None:
+            return decided
+        return replace(decided, user=known.summary.user, queue=known.summary.queue)
+
+    def _may_see(self, decided: Decision, asker: Caller, rights: ViewRights) -> bool:
+        known = self.backend.view.find(decided.application)
+        homes = {known.summary.home_subcluster} if known is not None else set()
+        homes |= {SubClusterId(str(name)) for key in ("home", "cluster", "was") if (name := decided.facts.get(key))}
+        return all(rights.may_see(asker, decided.user, home) for home in homes or self.backend.view.subclusters)
 
     async def caller(self, asker: Asker) -> Response:
         """Tell the caller's name, and whether that is an operator."""
         return as_json({"user": asker.user, "is_operator": self.identity.is_admin(asker)})
+
+
+def _found(decisions: Iterable[Decision], search: str, limit: int) -> Response:
+    shown = (_decision(each) for each in decisions)
+    found = list(islice((each for each in shown if has_words(each.values(), search)), limit))
+    return as_json({"decisions": found, "events": [each.name for each in LifeEvent]})
+
+
+def _decision(decided: Decision) -> dict[str, Any]:
+    return {
+        "number": decided.number,
+        "at_ms": decided.at_ms,
+        "event": decided.event.name,
+        "application": str(decided.application),
+        "user": decided.user,
+        "queue": decided.queue,
+        "facts": redact(decided.facts),
+    }
 
 
 def _node(cluster: str, report: NodeReport) -> dict[str, Any]:

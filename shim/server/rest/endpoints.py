@@ -1,8 +1,7 @@
 """Every endpoint of a ResourceManager, and how Heddle answers it. The server reads this table; it has no other list.
 
-Four ways: OWN (Heddle knows), ROUTE (the answer of the one sub-cluster that has what the key names), MERGE (one
-document from those of all sub-clusters), SPREAD (a change that every sub-cluster is told). Any read is carried,
-whatever its way, when `?cluster=ID` names a sub-cluster: that one's own document.
+Its ways are those of `shim.server.ways`. Any read is carried, whatever its way, when `?cluster=ID` names a sub-cluster:
+that one's own document.
 
 Source: `RMWSConsts`, `RMWebServices` of Hadoop 3.4.2; the recorded answers.
 """
@@ -15,15 +14,14 @@ from functools import lru_cache
 from urllib.parse import unquote
 
 from shim.domain.token_scopes import TokenScope
+from shim.server.ways import Key, Way
 
 __all__ = [
     "BASE",
     "ENDPOINTS",
     "Endpoint",
-    "Key",
     "Match",
     "Operation",
-    "Way",
     "allowed_methods",
     "find",
     "has_broken_escape",
@@ -31,35 +29,6 @@ __all__ = [
 
 BASE = "/ws/v1/cluster"
 _TOKENS = "/delegation-token"
-
-
-class Way(Enum):
-    """Where an answer comes from."""
-
-    OWN = "own"
-    ROUTE = "route"
-    MERGE = "merge"
-    SPREAD = "spread"
-
-
-class Key(Enum):
-    """What decides which sub-cluster answers."""
-
-    NONE = "none"
-    APPLICATION = "application"
-    DIAGNOSED = "diagnosed"
-    """An application, or what is none and is told so with status 200."""
-    NODE = "node"
-    HOST = "host"
-    """A node, or all nodes of a host."""
-    NODE_PARAMETER = "nodeId"
-    CONTAINER = "container"
-    QUEUE = "queue"
-    RESERVATION = "reservation"
-    ANY = "any"
-    """Every sub-cluster would answer the same; the first usable one is asked."""
-    NAMED = "cluster"
-    """The caller must say which, if there is more than one: `?cluster=ID`."""
 
 
 class Operation(Enum):
@@ -229,10 +198,10 @@ ENDPOINTS: tuple[Endpoint, ...] = (
     _read(f"{_APP}/timeouts", Way.ROUTE, Key.APPLICATION),
     _read(f"{_APP}/timeouts/{{type}}", Way.ROUTE, Key.APPLICATION),
     _change("PUT", f"{_APP}/timeout", Key.APPLICATION, "app.timeout"),
-    _change("POST", "/delegation-token", Key.ANY, "token.issue"),
-    _change("DELETE", "/delegation-token", Key.ANY, "token.cancel", takes_body=False),
-    _change("POST", "/delegation-token/expiration", Key.ANY, "token.renew", takes_body=False),
-    _change("POST", "/reservation/new-reservation", Key.ANY, "reservation.new", takes_body=False),
+    _change("POST", "/delegation-token", Key.NONE, "token.issue", way=Way.CARRY),
+    _change("DELETE", "/delegation-token", Key.NONE, "token.cancel", way=Way.CARRY, takes_body=False),
+    _change("POST", "/delegation-token/expiration", Key.NONE, "token.renew", way=Way.CARRY, takes_body=False),
+    _change("POST", "/reservation/new-reservation", Key.NONE, "reservation.new", way=Way.CARRY, takes_body=False),
     _change("POST", "/reservation/submit", Key.RESERVATION, "reservation.submit"),
     _change("POST", "/reservation/update", Key.RESERVATION, "reservation.update"),
     _change("POST", "/reservation/delete", Key.RESERVATION, "reservation.delete"),

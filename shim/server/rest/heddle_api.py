@@ -12,15 +12,18 @@
     GET   masters                         who lives, who owns which queue, links, inconsistencies and repairs
     GET   usage                           what applications have used: see `usage_api`
     GET   console/...                     what the console reads besides: see `console_api`
+    GET   audit                           who changed what: see `audit_api`
     GET   tokens                          API tokens, and how one is made and ended: see `tokens_api`
     GET   containers/...                  logs of containers: see `logs_api`
+    GET   live?watch=...                  any of these reads as it changes: see `live`
+    GET   apps/{application}/logs...      those that were aggregated: see `aggregated_logs_api`
     GET   openapi.json                    this list, for programs
 
 JSON only; names with underscores, times and ages in seconds. A FastAPI application; the server identifies the caller,
 makes error bodies of what is raised here, and adds the headers that all of its answers have.
 """
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
 from typing import Annotated, Any, Protocol
@@ -34,7 +37,7 @@ from starlette.exceptions import HTTPException
 import shim
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission, ApplicationDocument
-from shim.domain.submissions import HomeDecision, Submission
+from shim.domain.submissions import HomeDecision, Submission, SubmissionRecord
 from shim.domain.token_scopes import TokenScope
 from shim.errors import BadRequestError, HeddleError, MalformedBodyError, NotFoundError
 from shim.federation.administration import Drainage
@@ -49,11 +52,19 @@ from shim.protocol.rest.filters import parse_application_filter
 from shim.protocol.rest.identifiers import path_application
 from shim.protocol.rest.queries import parse_query
 from shim.protocol.rest.submission_context import decode_submission
+from shim.queues.altruism_reports import AltruismReports
 from shim.server.rest.answers import Document
 from shim.server.rest.asks_shown import shown_matching
 from shim.server.rest.backend import Backend
 from shim.server.rest.in_process import ask_application, hand_errors_out
-from shim.server.rest.inspection_shown import shown_cluster, shown_decision, shown_drainage, shown_queue, shown_waited
+from shim.server.rest.inspection_shown import (
+    shown_cluster,
+    shown_deadline,
+    shown_decision,
+    shown_drainage,
+    shown_queue,
+    shown_waited,
+)
 from shim.server.rest.masters_shown import shown_masters
 from shim.server.rest.messages import Request
 from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint, EndpointGroup, as_json
@@ -136,7 +147,7 @@ class HeddleAPI:
         shares: SharesAPI | None = None,
         matching: AttemptMatching | None = None,
         asks: AskLog | None = None,
-        altruism: Callable[[ApplicationId], Mapping[str, Any] | None] = lambda _: None,
+        altruism: AltruismReports | None = None,
         groups: Sequence[EndpointGroup] = (),
     ) -> None:
         self._backend = backend
@@ -151,10 +162,9 @@ class HeddleAPI:
         self._matching = matching
         self._asks = asks
         self._endpoints: tuple[Endpoint, ...] = ()
-        self._groups = groups if shares is None else (*groups, shares)
-        self._application_of_fastapi = self._built()
+        self._application_of_fastapi = self._built(groups if shares is None else (*groups, shares))
 
-    def _built(self) -> FastAPI:
+    def _built(self, groups: Sequence[EndpointGroup]) -> FastAPI:
         built = FastAPI(
             title="Heddle",
             version=shim.__version__,
@@ -164,7 +174,7 @@ class HeddleAPI:
             redirect_slashes=False,
         )
         self._endpoints = (
-            *(each for group in self._groups for each in group.endpoints()),
+            *(each for group in groups for each in group.endpoints()),
             Endpoint("GET", "clusters", self._clusters),
             Endpoint("POST", "clusters/{cluster}/{verb}", self._admit, "cluster.{verb}"),
             Endpoint("GET", "clusters/{cluster}/drainage", self._drainage),
@@ -302,6 +312,7 @@ class HeddleAPI:
             self._rights.require(asker, known.summary.user if known else "", home)
             reason = "not submitted through this federation: no choice was made"
             told = {"application_id": str(application_id), "home": home, "reason": reason, "candidates": []}
+            told |= self._deadline_of(application_id, None)
             return as_json({**told, **await self._acts_on(application_id)})
         self._rights.require(asker, record.submission.user, record.home_subcluster)
         return as_json(
@@ -312,11 +323,17 @@ class HeddleAPI:
                 "decided_at_ms": record.intended_at_ms,
                 "rejection": record.rejection,
                 **self._failure_of(application_id),
+                **self._deadline_of(application_id, record),
                 "waited": None if record.waited is None else shown_waited(record.waited),
                 **shown_decision(record.decision),
                 **await self._acts_on(application_id),
             }
         )
+
+    def _deadline_of(self, application_id: ApplicationId, record: SubmissionRecord | None) -> dict[str, Any]:
+        """Show its deadline and what is known of that; nothing for one that states none."""
+        found = self._backend.deadline_of(application_id, record)
+        return {} if found is None else {"deadline": shown_deadline(found)}
 
     def _failure_of(self, application_id: ApplicationId) -> dict[str, Any]:
         """Why its home does not take it, and when that is tried again; nothing for one that does not fail."""
@@ -334,7 +351,7 @@ class HeddleAPI:
         """What was done to it so that queues get their shares, and where its containers were asked for."""
         acts = {} if self._shares is None else {"preemption": await self._shares.shown_acts(application_id)}
         asks = () if self._asks is None else await self._asks.of(application_id)
-        altruism = self._altruism(application_id)
+        altruism = None if self._altruism is None else await self._altruism.of_job(application_id)
         return acts | {"asks": list(asks)} | ({} if altruism is None else {"altruism": altruism})
 
     async def _choose_home(self, request: HTTPRequest, asker: Asker) -> Response:

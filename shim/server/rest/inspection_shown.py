@@ -1,15 +1,26 @@
 """What operators inspect, sub-clusters, queues and choices of homes, as documents of Heddle's own web services."""
 
+from datetime import UTC, datetime
 from typing import Any
 
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import Admission
 from shim.domain.submissions import HomeDecision, Waited
 from shim.federation.administration import Drainage
+from shim.federation.deadline_outlook import DeadlineOutlook
 from shim.federation.inspection import ClusterStatus, QueuePart, QueueStatus
 from shim.telemetry import SubClusterGauges
 
-__all__ = ["cluster_gauges", "shown_cluster", "shown_decision", "shown_drainage", "shown_queue", "shown_waited"]
+__all__ = [
+    "cluster_gauges",
+    "shown_cluster",
+    "shown_deadline",
+    "shown_decision",
+    "shown_drainage",
+    "shown_queue",
+    "shown_waited",
+    "told_of_deadline",
+]
 
 
 def shown_cluster(status: ClusterStatus) -> dict[str, Any]:
@@ -91,6 +102,33 @@ def shown_decision(decision: HomeDecision) -> dict[str, Any]:
             for verdict in decision.verdicts
         ],
     }
+
+
+def shown_deadline(found: DeadlineOutlook) -> dict[str, Any]:
+    """Tell whether a deadline will be met as far as is known, from what, and what it would take."""
+    ends_s = found.expected_end_s
+    return {
+        "at_ms": int(found.deadline_s * 1000),
+        "left_s": round(found.left_s, 1),
+        "met": found.met,
+        "expected_end_ms": None if ends_s is None else int(ends_s * 1000),
+        "known_from": found.source,
+        "takes": found.takes,
+        "text": told_of_deadline(found),
+    }
+
+
+def told_of_deadline(found: DeadlineOutlook) -> str:
+    """The same as one sentence, for people."""
+    at = datetime.fromtimestamp(found.deadline_s, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    when = f"in {found.left_s:.0f} s" if found.left_s > 0 else f"{-found.left_s:.0f} s ago"
+    ends = "" if found.expected_end_s is None else f", {_distance(found.expected_end_s - found.deadline_s)}"
+    takes = f"; it takes {found.takes}" if found.takes else ""
+    return f"{at} ({when}); met: {found.met}{ends} ({found.source}){takes}"
+
+
+def _distance(late_s: float) -> str:
+    return f"{late_s:.0f} s after it" if late_s > 0 else f"{-late_s:.0f} s before it"
 
 
 def shown_waited(waited: Waited) -> dict[str, Any]:

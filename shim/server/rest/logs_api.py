@@ -1,24 +1,27 @@
 """Heddle's own web services for logs of containers, below `/heddle/v1/`.
 
 GET   containers/{container}/logs                    its files, and where it runs
-GET   containers/{container}/logs/{file}[?tail=N]    the last N bytes of one (65,536; at most 1 MiB)
+GET   containers/{container}/logs/{file}[?tail=N]    the last N bytes of one (65,536; at most 1 MiB), with `after` of
+                                                     what lies behind an offset alone, with `grep` the lines that hold
+                                                     a text: see `shown_logs`
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Annotated
 
-from fastapi import Path, Query, Response
+from fastapi import Path, Response
 
 from shim.calls.container_logs import MOST_TAIL_BYTES, ContainerLogs
+from shim.concurrency.off_loop import OffLoop
 from shim.identity.service import IdentityService
 from shim.protocol.rest.identifiers import path_container
 from shim.server.rest.own_endpoints import Asker, Endpoint, as_json
+from shim.server.rest.shown_logs import After, Grep, PartOfLog, Tail
 
 __all__ = ["LogsAPI"]
 
 _ContainerName = Annotated[str, Path(max_length=128)]
 _FileName = Annotated[str, Path(max_length=255)]
-_Tail = Annotated[int, Query(ge=1, le=MOST_TAIL_BYTES)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,6 +30,7 @@ class LogsAPI:
 
     logs: ContainerLogs
     identity: IdentityService
+    thread: OffLoop = field(default_factory=OffLoop)
 
     def endpoints(self) -> tuple[Endpoint, ...]:
         """Method, path and operation of each."""
@@ -43,9 +47,19 @@ class LogsAPI:
         files = [{"file": each.name, "bytes": each.size} for each in found.files]
         return as_json({"container": str(id_), "cluster": found.subcluster, "node": found.node, "files": files})
 
-    async def tail(self, asker: Asker, container: _ContainerName, file: _FileName, tail: _Tail = 65_536) -> Response:
-        """The end of one of them."""
+    async def tail(
+        self,
+        asker: Asker,
+        container: _ContainerName,
+        file: _FileName,
+        tail: Tail = 65_536,
+        after: After = 0,
+        grep: Grep = "",
+    ) -> Response:
+        """The end of one of them, or lines of it."""
         caller = self.identity.require_user(asker)
         id_ = path_container(container)
-        told = await self.logs.tail(id_, file, caller, most_bytes=tail)
-        return as_json({"container": str(id_), "file": file, "text": told.decode("utf-8", "replace")})
+        part = PartOfLog(tail, after, grep, MOST_TAIL_BYTES)
+        told = await self.logs.tail(id_, file, caller, most_bytes=part.most_bytes)
+        shown = await self.thread.run(caller.user, lambda: part.shown(told)) if grep else part.shown(told)
+        return as_json({"container": str(id_), "file": file, **shown})

@@ -1,5 +1,6 @@
 """A request and an answer, as the connection hands them to the server and takes them back."""
 
+from collections.abc import AsyncGenerator
 from dataclasses import dataclass
 
 __all__ = ["Answer", "Headers", "Request"]
@@ -38,13 +39,13 @@ class Request:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A whole answer.
+    """An answer, whole unless it goes on.
 
     Attributes:
         headers: In order, as they are sent; without those of the connection (length, `Connection`).
+        later: What follows the body, as it is made; None for an answer that is whole.
         reason: Phrase of the status line; empty for the usual one.
         closes: Whether the connection ends with it.
-        is_bare: For HEAD the length of the body is told as 0, as the ResourceManager does.
     """
 
     status: int
@@ -52,3 +53,4 @@ class Answer:
     body: bytes = b""
     reason: str = ""
     closes: bool = False
+    later: AsyncGenerator[bytes, None] | None = None

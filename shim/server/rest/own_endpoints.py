@@ -1,7 +1,7 @@
 """What endpoints of Heddle's own web services share: who asks, the flag of a dry run, how a document is answered."""
 
 import re
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterable, Mapping, Sequence
 from typing import Annotated, Any, NamedTuple, Protocol
 
 import msgspec
@@ -12,10 +12,15 @@ from shim.domain.token_scopes import TokenScope
 from shim.identity.scopes import require_scope
 from shim.identity.service import Caller
 
-__all__ = ["Asker", "ClusterName", "DryRun", "Endpoint", "EndpointGroup", "as_json"]
+__all__ = ["Asker", "ClusterName", "DryRun", "Endpoint", "EndpointGroup", "Limit", "Search", "as_json", "has_words"]
 
 
-def _identified(request: HTTPRequest) -> Caller:
+async def _identified(request: HTTPRequest) -> Caller:  # a plain function would be a trip to a thread for each request
+    return caller_of(request)
+
+
+def caller_of(request: HTTPRequest) -> Caller:
+    """Look up whom the server has identified."""
     caller: Caller = request.state.caller
     return caller
 
@@ -28,6 +33,13 @@ ClusterName = Annotated[str, Path(max_length=63)]
 
 DryRun = Annotated[bool, Query(alias="dryRun")]
 """Whether to say what would be done instead of doing it."""
+
+
+Search = Annotated[str, Query(max_length=200)]
+"""Words that all have to stand in an entry, whatever their case; see `has_words`."""
+
+Limit = Annotated[int, Query(ge=1, le=500)]
+"""How many entries to answer at most."""
 
 
 _WORD = re.compile(r"[a-z-]{1,32}")
@@ -60,7 +72,7 @@ class Endpoint(NamedTuple):
         Raises:
             TokenScopeError: If it does not.
         """
-        require_scope(_identified(request), self.needed)
+        require_scope(caller_of(request), self.needed)
 
     def audit_name(self, method: str, path: str) -> str | None:
         """The audit's name of a request; None if it is not this endpoint's."""
@@ -87,3 +99,10 @@ class EndpointGroup(Protocol):
 def as_json(document: Mapping[str, Any]) -> Response:
     """An answer by msgspec, which carries raw objects through."""
     return Response(msgspec.json.encode(document), media_type="application/json")
+
+
+def has_words(values: Iterable[object], search: str) -> bool:
+    """True if all words of `search` stand in the values of an entry, as JSON writes them."""
+    words = search.lower().split()
+    text = msgspec.json.encode(list(values)).decode().lower() if words else ""
+    return all(word in text for word in words)

@@ -18,6 +18,7 @@ from shim.federation.view_rights import ViewRights
 from shim.identity.service import Caller
 from shim.protocol.rest.identifiers import path_application
 from shim.server.rest.backend import Backend
+from shim.server.rest.inspection_shown import told_of_deadline
 
 __all__ = ["STYLE", "Pages"]
 
@@ -164,7 +165,9 @@ class Pages:
         if not self._rights.may_see(caller, record.submission.user, record.home_subcluster):
             return "<p class=note>Told to its user and to operators alone.</p>"
         waited = "" if record.waited is None else f"<p>{escape(_told_of_waiting(record.waited))}</p>"
-        return waited + _decision(record.decision)
+        found = self._backend.deadline_of(application_id, record)
+        deadline = "" if found is None else f"<p>Deadline: {escape(told_of_deadline(found))}</p>"
+        return waited + deadline + _decision(record.decision)
 
     def rows(self, title: str, heads: Sequence[str], rows: Iterable[Sequence[object]], *, note: str = "") -> str:
         """A page of one table: texts, and numbers to the right."""

@@ -59,6 +59,15 @@ class RequestRecord:
     audit: str = ""
     login: Headers = ()
 
+    def span_attributes(self, status: int) -> dict[str, object]:
+        """Attributes of its span, by the names of OpenTelemetry's conventions, or `heddle.`."""
+        return {
+            "http.response.status_code": status,
+            "heddle.target": self.target,
+            "heddle.cluster": self.subcluster,
+            "heddle.request": self.request_id,
+        }
+
     def told(self, peer: str, status: int, duration_s: float) -> RequestResponse:
         """All of it, when the request is answered."""
         return RequestResponse(

@@ -25,9 +25,10 @@ from shim.protocol.rest.merges import merge_containers
 from shim.protocol.rest.negotiation import Representation, negotiate
 from shim.protocol.rest.xml_writer import json_to_xml
 from shim.server.rest.backend import Backend
-from shim.server.rest.endpoints import Key, Operation, Way
+from shim.server.rest.endpoints import Operation
 from shim.server.rest.forwarding import forwarded_request, hidden_not_found
 from shim.server.rest.operations import Call
+from shim.server.ways import Key, Way
 
 __all__ = ["Routed", "Routes"]
 
@@ -61,7 +62,6 @@ class Routes:
             Key.CONTAINER: self._of_container,
             Key.QUEUE: self._of_queue,
             Key.RESERVATION: self._of_reservation,
-            Key.ANY: self._any,
             Key.NAMED: self._only,
         }
         self._special: Mapping[Operation, Callable[[Call], Awaitable[Routed]]] = {
@@ -70,7 +70,7 @@ class Routes:
         }
 
     async def run(self, call: Call) -> Routed:
-        """Answer a row that is routed or spread.
+        """Answer a row that is routed, carried or spread.
 
         Raises:
             UserError: For the caller's mistake.
@@ -78,6 +78,8 @@ class Routes:
         """
         if call.endpoint.way is Way.SPREAD:
             return await self._spread(call)
+        if call.endpoint.way is Way.CARRY:
+            return await self.pass_on(call, await self._any(call))
         if call.endpoint.operation is Operation.SIGNAL:
             await self._check_signal(call)
         if call.endpoint.operation is Operation.MOVE and self._backend.control.guards_moves:

@@ -66,6 +66,7 @@ class RestServer:
         self._host, self._port = host, port
         self._limits = limits or ConnectionLimits()
         self._reception = Reception(self._limits, handler.answer_at_once, names or HostNames("*"))
+        self._ending = asyncio.Event()
         self._server: _EmbeddedServer | None = None
         self._serving: asyncio.Task[None] | None = None
 
@@ -93,6 +94,7 @@ class RestServer:
         family = socket.AF_INET6 if ":" in self._host else socket.AF_INET
         listening = socket.create_server((self._host, self._port), family=family, backlog=_BACKLOG)
         self._port = listening.getsockname()[1]
+        self._ending.clear()
         self._server = _EmbeddedServer(self._config())
         self._serving = asyncio.create_task(self._server.serve([listening]), name="rest-server")
         await self._server.listens.wait()
@@ -100,7 +102,7 @@ class RestServer:
     def _config(self) -> uvicorn.Config:
         hsts_s = self._tls.hsts_s if self._tls is not None else 0
         return uvicorn.Config(
-            application(self._handler),
+            application(self._handler, self._ending),
             http=cast("Any", self._protocol),  # called as a class is
             ws="none",
             lifespan="off",
@@ -127,6 +129,7 @@ class RestServer:
         if self._server is None or self._serving is None:
             return
         self._server.config.timeout_graceful_shutdown = math.ceil(grace_s)
+        self._ending.set()
         self._server.should_exit = True
         await self._serving
         self._server = self._serving = None

@@ -154,7 +154,7 @@ class RestService:
             made = completed(self._made(request))
         except Exception:  # noqa: BLE001 - time limits need a task: the request is answered anew, by one
             return None
-        return None if made is None else (rendered_answer(made),)
+        return None if made is None or made.later is not None else (rendered_answer(made),)
 
     # -- answers that have to be made --------------------------------------------------------------------------------
 
@@ -170,14 +170,9 @@ class RestService:
         record = RequestRecord(self._new_request_id(), client_request_id(request))
         with span(request.method, Kind.SERVER, parent=request.header("traceparent")) as traced:
             answer = await self._recorded(request, record)
-            failed = record.reason if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
-            told = {
-                "http.response.status_code": answer.status,
-                "heddle.target": record.target,
-                "heddle.cluster": record.subcluster,
-                "heddle.request": record.request_id,
-            }
-            traced.tell(told, name=record.operation, failed=failed)
+            if traced.is_recording:
+                failed = record.reason if answer.status >= HTTPStatus.INTERNAL_SERVER_ERROR else ""
+                traced.tell(record.span_attributes(answer.status), name=record.operation, failed=failed)
         return answer
 
     async def _recorded(self, request: Request, record: RequestRecord) -> Answer:

@@ -24,6 +24,7 @@ from fastapi import Response
 
 from shim.concurrency.off_loop import OffLoop
 from shim.concurrency.single_flight import SingleFlight
+from shim.domain.credits import Credits
 from shim.domain.ids import ApplicationId
 from shim.domain.resources import ResourceVector
 from shim.domain.shares import FederatedQueue, SharePolicy
@@ -61,7 +62,7 @@ class SharesAPI:
     policies: PolicyService
     identity: IdentityService
     acts: PreemptionLog
-    altruism: Callable[[], Mapping[str, tuple[float, float]]] = dict
+    altruism: Callable[[], Mapping[str, Credits]] = dict
     _work: OffLoop = field(default_factory=OffLoop)
     _flights: SingleFlight[str, Response] = field(default_factory=SingleFlight)
 
@@ -100,9 +101,9 @@ class SharesAPI:
             if queue.path in load.queues
         }
 
-        for path, (given_s, received_s) in self.altruism().items():
+        for path, total in self.altruism().items():
             if path in known:
-                known[path] |= {"given_s": round(given_s, 1), "received_s": round(received_s, 1)}
+                known[path] |= {"given_s": round(total.given_s, 1), "received_s": round(total.received_s, 1)}
 
         def told() -> Response:
             statuses = preview.statuses(policy)

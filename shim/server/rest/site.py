@@ -21,6 +21,7 @@ from shim.server.rest.answers import TEXT, AnswerWriter
 from shim.server.rest.backend import Backend
 from shim.server.rest.forwarding import public_url
 from shim.server.rest.heddle_api import PREFIX, HeddleAPI
+from shim.server.rest.live import EVENT_STREAM, FOR_ALL, FOR_ALL_WITHOUT_GUARDS, LiveDocuments
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.pages import STYLE, Pages
 from shim.server.rest.rm_pages import RMPages
@@ -72,7 +73,10 @@ class Site:
         self._writer = AnswerWriter(backend.clock.now_s)
         self._pages = RMPages(backend, Pages(backend, states, ViewRights(backend.applications, identity)), self._webs)
         self._health = health
+        is_for_all = _for_all(backend).__contains__
+        self._live = None if api is None else LiveDocuments(api.run, PREFIX, backend.clock, is_for_all=is_for_all)
         self._fixed: Mapping[str, Handler] = {
+            f"{PREFIX}live": self._events,
             "/": self._root,
             "/static/heddle.css": self._style,
             "/jmx": self._jmx,
@@ -81,6 +85,8 @@ class Site:
             "/metrics": self._metrics,
             "/healthz": self._healthz,
             "/ready": self._ready,
+            "/cluster": self._page,
+            "/proxy": self._proxy,
             CONSOLE: self._to_console,
         }
         self._below: Mapping[str, Handler] = {
@@ -99,15 +105,17 @@ class Site:
     async def answer(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
         """The answer; None for a path that is not served here, or a method that it does not take."""
         path = _path(request)
+        handler = self._handler_of(path) if request.method in ("GET", "HEAD") else None
+        if handler is not None:
+            return await handler(request, caller, extra)
         if path.startswith(PREFIX) and self._api is not None:
             document = await self._api.run(request, caller)
             return self._writer.raw(document.body, "application/json", extra=extra)
-        if request.method not in ("GET", "HEAD"):
-            return None
-        below = (handler for prefix, handler in self._below.items() if f"{path}/".startswith(prefix))
-        handler = self._fixed.get(path.rstrip("/") or "/") if path != f"{CONSOLE}/" else self._console
-        handler = handler or next(below, None)
-        return None if handler is None else await handler(request, caller, extra)
+        return None
+
+    def _handler_of(self, path: str) -> Handler | None:
+        below = (handler for prefix, handler in self._below.items() if path.startswith(prefix))
+        return next(below, None) or self._fixed.get(path.rstrip("/") or "/")
 
     # -- pages -------------------------------------------------------------------------------------------------------
 
@@ -145,6 +153,11 @@ class Site:
         if web is None:
             raise JavaError.not_found(f"the web address of cluster {home} is not known")
         return self._writer.redirect(f"{web.rstrip('/')}/proxy/{application_id}/{rest}{query}", extra=extra)
+
+    async def _events(self, request: Request, caller: Caller, extra: Headers) -> Answer | None:
+        if self._live is None:
+            return None
+        return Answer(200, (*EVENT_STREAM, *extra), later=self._live.open(request, caller))
 
     # -- for programs ------------------------------------------------------------------------------------------------
 
@@ -192,6 +205,12 @@ class Site:
 
     async def _metrics(self, _: Request, __: Caller, extra: Headers) -> Answer:
         return self._writer.raw(self._scrape(), _METRICS_TYPE, extra=extra)
+
+
+def _for_all(backend: Backend) -> frozenset[str]:
+    """Addresses that answer the same to all who may read; lists of applications do where no cluster guards its own."""
+    is_guarded = any(backend.applications.is_guarded(name) for name in backend.view.subclusters)
+    return FOR_ALL if is_guarded else FOR_ALL | FOR_ALL_WITHOUT_GUARDS
 
 
 def _path(request: Request) -> str:

@@ -6,12 +6,14 @@ A time is a date (2026-11-01), a date with a time (2026-11-01T12:00:00Z), UTC wi
 epoch. Administrators are told of everybody, other callers of their own applications.
 """
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Annotated
 
 from fastapi import Query, Response
 
+from shim.domain.credits import NO_CREDITS, Credits
 from shim.errors import BadRequestError
 from shim.identity.service import IdentityService
 from shim.queues.usage import UsageReports
@@ -45,6 +47,7 @@ class UsageAPI:
         caller = self.identity.require_user(asker)
         groups = [name for name in by.split(",") if name]
         found, question, is_cut = await self.reports.totals(caller, groups, _time_ms(begin), _time_ms(end))
+        given = await self.reports.credits(question)
         rows = [
             {
                 **dict(zip(question.by, total.group, strict=True)),
@@ -53,11 +56,20 @@ class UsageAPI:
                 "vcore_s": total.vcore_s,
                 "preempted_memory_mib_s": total.preempted_memory_mib_s,
                 "preempted_vcore_s": total.preempted_vcore_s,
+                **_shown_credits(given, total.group),
             }
             for total in found
         ]
         told = {"by": question.by, "from_ms": question.from_ms, "to_ms": question.to_ms, "of": question.user or "*"}
         return as_json({**told, "is_cut": is_cut, "usage": rows})
+
+
+def _shown_credits(given: Mapping[tuple[str, ...], Credits] | None, group: tuple[str, ...]) -> dict[str, int]:
+    """What jobs of a group gave and received; nothing where that is not known by such groups."""
+    if given is None:
+        return {}
+    total = given.get(group, NO_CREDITS)
+    return {"given_mib_s": round(total.given_mib_s), "received_mib_s": round(total.received_mib_s)}
 
 
 def _time_ms(text: str) -> int | None:

@@ -1,32 +1,16 @@
 """The table of the admin RPC server: every method of ResourceManagerAdministrationProtocol and HAServiceProtocol.
 
-Five ways:
-
-    OWN      Heddle answers: its own state, the sub-clusters that it knows
-    MERGE    every sub-cluster is asked, their answers are made into one
-    SPREAD   told to every sub-cluster, or to the one that the request names
-    SPLIT    each sub-cluster is told what concerns its own nodes
-    REFUSE   has no meaning here, with the reason
+Its ways are those of `shim.server.ways`.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 from shim.federation.core.federation_view import Part
 from shim.protocol.hrpc import JavaClass
+from shim.server.ways import Way
 
-__all__ = ["ADMIN_METHODS", "AdminRow", "AdminWay"]
-
-
-class AdminWay(Enum):
-    """How a method is answered."""
-
-    OWN = "own"
-    MERGE = "merge"
-    SPREAD = "spread"
-    SPLIT = "split"
-    REFUSE = "refuse"
+__all__ = ["ADMIN_METHODS", "AdminRow"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +26,7 @@ class AdminRow:
         audit: What the audit calls a change; the same name for the endpoint that does the same.
     """
 
-    way: AdminWay
+    way: Way
     touches: tuple[Part, ...] = ()
     needs_all: bool = False
     reason: str = ""
@@ -52,22 +36,22 @@ class AdminRow:
     @property
     def writes(self) -> bool:
         """Whether it changes something, or was meant to."""
-        return self.way in {AdminWay.SPREAD, AdminWay.SPLIT, AdminWay.REFUSE}
+        return self.way in {Way.SPREAD, Way.SPLIT, Way.REFUSE}
 
 
 def _spread(audit: str, *touches: Part, needs_all: bool = False) -> AdminRow:
-    return AdminRow(AdminWay.SPREAD, touches, needs_all, audit=audit)
+    return AdminRow(Way.SPREAD, touches, needs_all, audit=audit)
 
 
 def _refused(audit: str, reason: str, refusal: JavaClass = JavaClass.YARN) -> AdminRow:
-    return AdminRow(AdminWay.REFUSE, reason=reason, refusal=refusal, audit=audit)
+    return AdminRow(Way.REFUSE, reason=reason, refusal=refusal, audit=audit)
 
 
 def _of_nodes(audit: str) -> AdminRow:
-    return AdminRow(AdminWay.SPLIT, (Part.NODES,), audit=audit)
+    return AdminRow(Way.SPLIT, (Part.NODES,), audit=audit)
 
 
-_OWN = AdminRow(AdminWay.OWN)
+_OWN = AdminRow(Way.OWN)
 _POLICY = _refused(
     "federation.policy",
     "queues are distributed over sub-clusters by Heddle's own configuration, not by stored policies",
@@ -92,8 +76,8 @@ ADMIN_METHODS: Mapping[str, AdminRow] = {
     "updateNodeResource": _of_nodes("node.resource"),
     "replaceLabelsOnNodes": _of_nodes("node.labels"),
     "mapAttributesToNodes": _of_nodes("node.attributes"),
-    "getGroupsForUser": AdminRow(AdminWay.MERGE),
-    "checkForDecommissioningNodes": AdminRow(AdminWay.MERGE, needs_all=True),
+    "getGroupsForUser": AdminRow(Way.MERGE),
+    "checkForDecommissioningNodes": AdminRow(Way.MERGE, needs_all=True),
     "getFederationSubClusters": _OWN,
     "deregisterSubCluster": _refused(
         "cluster.deregister",

@@ -26,10 +26,11 @@ from shim.protocol.proto.messages import (
 )
 from shim.protocol.yarn import ADMIN_MERGES, named_subcluster, split_by_node
 from shim.protocol.yarn.texts import text_objection
-from shim.server.rpc.admin_methods import ADMIN_METHODS, AdminRow, AdminWay
+from shim.server.rpc.admin_methods import ADMIN_METHODS, AdminRow
 from shim.server.rpc.answered_calls import AnsweredCall, CallObserver
 from shim.server.rpc.asked import as_failure, passed_on
 from shim.server.rpc.logins import Logins, TicketLogin
+from shim.server.ways import Way
 
 __all__ = ["AdminService"]
 
@@ -74,12 +75,12 @@ class AdminService:
         self._identity = identity
         self._logins = Logins(identity, kerberos=kerberos)  # a ResourceManager takes no delegation token here either
         self._observer = observer
-        self._ways: Mapping[AdminWay, Callable[[_Asked], Awaitable[Message | bytes | Failure]]] = {
-            AdminWay.OWN: self._own,
-            AdminWay.MERGE: self._merge,
-            AdminWay.SPREAD: self._spread,
-            AdminWay.SPLIT: self._split,
-            AdminWay.REFUSE: self._refuse,
+        self._ways: Mapping[Way, Callable[[_Asked], Awaitable[Message | bytes | Failure]]] = {
+            Way.OWN: self._own,
+            Way.MERGE: self._merge,
+            Way.SPREAD: self._spread,
+            Way.SPLIT: self._split,
+            Way.REFUSE: self._refuse,
         }
         self._own_answers: Mapping[str, Callable[[], Message]] = {
             "getFederationSubClusters": self._subclusters,

@@ -1,16 +1,10 @@
 """The table of the client RPC server: every method of ApplicationClientProtocol, and the way it is answered.
 
-Four ways, the same as at the REST server:
-
-    OWN     Heddle answers: ids, submissions
-    ROUTE   the sub-cluster that the request belongs to, named by a key; all where an attempt has containers
-    MERGE   all sub-clusters, their answers made into one
-    CARRY   the first sub-cluster that answers: what is the same everywhere
+Its ways are those of `shim.server.ways`.
 """
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from enum import Enum
 
 from google.protobuf.message import Message
 
@@ -24,26 +18,9 @@ from shim.protocol.proto.messages import (
     ContainerIdProto,
 )
 from shim.protocol.yarn import application_of
+from shim.server.ways import Key, Way
 
-__all__ = ["CLIENT_METHODS", "Key", "Row", "Way"]
-
-
-class Way(Enum):
-    """How a method is answered."""
-
-    OWN = "own"
-    ROUTE = "route"
-    MERGE = "merge"
-    CARRY = "carry"
-
-
-class Key(Enum):
-    """What a routed request is found by."""
-
-    APPLICATION = "application"
-    ATTEMPT = "attempt"
-    CONTAINER = "container"
-    RESERVATION = "reservation"
+__all__ = ["CLIENT_METHODS", "Row"]
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,11 +23,12 @@ from shim.protocol.yarn.merges import Part
 from shim.protocol.yarn.texts import text_objection
 from shim.server.rpc.answered_calls import AnsweredCall, CallObserver
 from shim.server.rpc.asked import Asked, MethodAnswer, failure_of, passed_on, problem_of, told
-from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
+from shim.server.rpc.client_methods import CLIENT_METHODS
 from shim.server.rpc.client_use_cases import ClientUseCases
 from shim.server.rpc.kept_answers import Made
 from shim.server.rpc.logins import Logins
 from shim.server.rpc.own_methods import OwnMethods
+from shim.server.ways import Key, Way
 
 __all__ = ["ClientService"]
 

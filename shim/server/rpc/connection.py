@@ -7,12 +7,13 @@ failure and sleep 30 s. Who does not take its answers is not read from, and none
 
 import asyncio
 from collections import deque
-from collections.abc import Coroutine, Sequence
+from collections.abc import Callable, Coroutine, Sequence
 from dataclasses import dataclass
 from typing import Any, Protocol, cast
 
 import structlog
 
+from shim.concurrency.fair_turns import FairTurns
 from shim.identity.service import Caller
 from shim.protocol.hrpc import (
     Call,
@@ -39,8 +40,8 @@ __all__ = ["LoginJudge", "RPCConnection", "RPCLimits", "RPCService", "Reception"
 _TURNS = SlowTurns()  # there is one event loop
 _LOG = structlog.get_logger("heddle.rpc")
 _MIB = 1024 * 1024
-_FRAMES_PER_TURN = 64
-"""Read before other connections have their turn: some milliseconds' work."""
+_FRAMES_PER_TURN = 16
+"""Read before other connections have their turn: a millisecond or two of work."""
 _WRAPPED_PER_TURN = 1 * _MIB
 """The same of answers that a security layer has to protect, in bytes."""
 _NO_JUDGE = Failure(JavaClass.ACCESS_CONTROL, "nobody can judge this login", RPCErrorCode.UNAUTHORIZED)
@@ -112,6 +113,7 @@ class Reception:
     Attributes:
         connections: Who is here.
         held: What is kept for them.
+        turns: Whose calls are looked at next, while more come than can be served.
     """
 
     def __init__(self, service: RPCService, limits: RPCLimits, judge: LoginJudge | None = None) -> None:
@@ -122,6 +124,7 @@ class Reception:
             limits.max_connections, limits.max_of_address
         )
         self.held = ByteBudget(limits.max_held_bytes)
+        self.turns = FairTurns(lambda work: asyncio.get_running_loop().call_soon(work))
 
 
 class RPCConnection(asyncio.Protocol):
@@ -142,6 +145,7 @@ class RPCConnection(asyncio.Protocol):
         self._set_up: asyncio.TimerHandle | None = None
         self._tasks: set[asyncio.Task[None]] = set()
         self._events: deque[ServerEvent] = deque()
+        self._waiting: list[bytes] = []
         self._is_flush_due = False
         self._is_over = False
         self._is_turn_due = False
@@ -169,6 +173,7 @@ class RPCConnection(asyncio.Protocol):
         self._reception.held.hold(self, 0)
         self._end_set_up()
         self._events.clear()
+        self._waiting = []
         self._takes_answers.set()
 
     def pause_writing(self) -> None:
@@ -186,8 +191,34 @@ class RPCConnection(asyncio.Protocol):
         self._pace()
 
     def data_received(self, data: bytes) -> None:
-        """Hand what was read to the automaton, and its events on."""
+        """Take in what was read, or let it wait for its turn and read no more meanwhile."""
         self._reception.connections.heard_of(self)
+        if self._waiting:
+            self._waiting.append(data)
+        elif self._reception.turns.take():
+            self._take_in(data)
+        else:
+            self._waiting.append(data)
+            self._wait_for_turn(self._take_turn)
+            self._read_or_not()
+
+    def eof_received(self) -> None:
+        """Take in what has come, though it is not its turn: the connection closes."""
+        self._take_turn()
+
+    def _wait_for_turn(self, work: Callable[[], None]) -> None:
+        user = self._caller.user.encode() if self._caller is not None else b""
+        self._reception.turns.wait(self._peer, user, work)
+
+    def _take_turn(self) -> None:
+        """Take in what waited; nothing, if that was done before its turn."""
+        data = b"".join(self._waiting)
+        self._waiting = []
+        if data and self._transport is not None:
+            self._take_in(data)
+
+    def _take_in(self, data: bytes) -> None:
+        """Hand what was read to the automaton, and its events on."""
         self._events.extend(self._connection.receive(data))
         self._work()
         self._weigh()
@@ -226,7 +257,7 @@ class RPCConnection(asyncio.Protocol):
             self._take(self._events.popleft())
         if self._connection.has_more and not self._is_full and not self._is_turn_due:
             self._is_turn_due = True
-            self._loop.call_soon(self._next_turn)
+            self._wait_for_turn(self._next_turn)
         self._read_or_not()
         self._flush_soon()
 
@@ -355,7 +386,8 @@ class RPCConnection(asyncio.Protocol):
 
     def _read_or_not(self) -> None:
         """Read only while what was read has been taken."""
-        transport, is_paused = self._transport, self._is_full or self._connection.is_behind
+        transport = self._transport
+        is_paused = self._is_full or self._connection.is_behind or bool(self._waiting)
         if transport is None or transport.is_closing() or is_paused == self._is_paused:
             return
         self._is_paused = is_paused

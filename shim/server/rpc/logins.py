@@ -171,7 +171,7 @@ class Logins:
 
     def _token_session(self) -> DigestMD5Server:
         nonce = base64.b64encode(os.urandom(NONCE_BYTES)).decode()
-        return DigestMD5Server(self._password_of, nonce, self._qualities)
+        return DigestMD5Server(self._password_of, nonce, self._qualities, others=self._other_passwords_of)
 
     def _password_of(self, identifier: bytes) -> bytes:
         assert self._tokens is not None  # noqa: S101 - offered only with tokens
@@ -179,6 +179,10 @@ class Logins:
             return self._tokens.password_of(identifier)
         except DelegationTokenError as exc:
             raise SASLError(str(exc), java_class=JavaClass.INVALID_TOKEN) from exc
+
+    def _other_passwords_of(self, identifier: bytes) -> Sequence[bytes]:
+        assert self._tokens is not None  # noqa: S101 - as above
+        return self._tokens.other_passwords_of(identifier)  # `_password_of` has read the identifier
 
 
 def _by_name(context: ContextReceived) -> _Claim:

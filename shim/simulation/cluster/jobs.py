@@ -37,6 +37,7 @@ class ModelledJob:
         arrival_s: When its client submits it, in virtual time.
         stages: At least one.
         master: Size of its ApplicationMaster.
+        deadline_s: Seconds from its submission to its deadline; 0 for none.
         keeps_containers: Whether its containers outlive an attempt of it.
     """
 
@@ -48,6 +49,7 @@ class ModelledJob:
     master: ResourceVector = _MASTER
     keeps_containers: bool = False
     most_attempts: int = 2
+    deadline_s: int = 0
 
     @property
     def tasks(self) -> int:

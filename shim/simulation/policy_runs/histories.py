@@ -5,20 +5,25 @@ What a stage's tasks took in the mean counts as stated, as if former runs had to
 
 import json
 import math
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from shim.config.text_files import text_of
 from shim.errors import BadRequestError
 from shim.scheduling.policy import Fact
 from shim.simulation.policy_runs.jobs import ModelledSite, PolicyJob, StageTasks
+from shim.simulation.policy_runs.rumen import sls_document
 from shim.simulation.traces import LONGEST_S, read_trace
 
-__all__ = ["History", "pool_for", "read_history"]
+__all__ = ["MOST_BYTES", "History", "json_documents", "pool_for", "read_history", "sls_job"]
 
-_MOST_BYTES = 64 << 20
+MOST_BYTES = 64 << 20
+"""A history may have."""
 _RACK = 20
+_SPACE = re.compile(r"\s*")
 _MOST_NODES = 20_000
 _MOST_OF_NODE = 1 << 40
 _MiB_OF_VCORE = 4096
@@ -50,12 +55,10 @@ def read_history(file: Path, first_jobs: int) -> History:
         traced = (PolicyJob(job.arrival_s, (StageTasks((1,), job.durations_s, job.estimate_s),)) for job in found)
         return History(tuple(traced), frozenset({Fact.ESTIMATES}))
     try:
-        if file.stat().st_size > _MOST_BYTES:
-            raise BadRequestError(f"{file} has more than the {_MOST_BYTES} bytes that a history may have")
-        told = list(_documents(file.read_text("utf-8")))
+        told = [sls_document(job) for job in json_documents(text_of(file, MOST_BYTES))]
         hosts = {name: None for job in told for task in job["job.tasks"] if (name := task.get("container.host"))}
         rows = {name: row for row, name in enumerate(sorted(hosts))}
-        jobs = tuple(_sls_job(job, rows) for job in told[:first_jobs])
+        jobs = tuple(sls_job(job, rows) for job in told[:first_jobs])
     except (OSError, ValueError, KeyError, TypeError, AttributeError, OverflowError, RecursionError) as error:
         raise BadRequestError(f"{file} is no input of SLS: {type(error).__name__}: {error}") from error
     if not jobs:
@@ -64,16 +67,21 @@ def read_history(file: Path, first_jobs: int) -> History:
     return History(tuple(sorted(jobs, key=lambda job: job.arrival_s)), frozenset(facts), tuple(rows))
 
 
-def _documents(text: str) -> Iterable[Mapping[str, Any]]:
+def json_documents(text: str) -> Iterable[Mapping[str, Any]]:
     """JSON objects one after another, as SLS writes them."""
     decoder, at = json.JSONDecoder(), 0
-    while (at := at + len(text[at:]) - len(text[at:].lstrip())) < len(text):
+    while (at := _SPACE.match(text, at).end()) < len(text):  # type: ignore[union-attr]  # it matches anywhere
         document, at = decoder.raw_decode(text, at)
         yield document
 
 
-def _sls_job(job: Mapping[str, Any], rows: Mapping[str, int]) -> PolicyJob:
-    """A stage for each type of container, in the order of their first start; each waits for the one before."""
+def sls_job(job: Mapping[str, Any], rows: Mapping[str, int]) -> PolicyJob:
+    """A stage for each type of container, in the order of their first start; each waits for the one before.
+
+    Args:
+        job: A document of SLS's input.
+        rows: Nodes by their names; places that are none of them are left out.
+    """
     stages: dict[str, list[Mapping[str, Any]]] = {}
     for task in sorted(job["job.tasks"], key=lambda task: float(task["container.start.ms"])):
         stages.setdefault(str(task.get("container.type", "task")), []).append(task)
@@ -86,7 +94,7 @@ def _sls_job(job: Mapping[str, Any], rows: Mapping[str, int]) -> PolicyJob:
             raise ValueError(f"job {job.get('job.id')} has a container that ends before it starts, or too late")
         sizes = zip(("container.memory", "container.vcores"), _DEMAND, strict=True)
         demand = tuple(min(_MOST_OF_NODE, max(1, int(tasks[0].get(name, usual)))) for name, usual in sizes)
-        places = tuple((rows[host],) if (host := task.get("container.host")) else () for task in tasks)
+        places = tuple((rows[host],) if (host := str(task.get("container.host"))) in rows else () for task in tasks)
         parents = (number - 1,) if number else ()
         mean_s = sum(times) / len(times)
         found.append(StageTasks(demand, tuple(times), mean_s, parents, places if any(places) else ()))

@@ -17,6 +17,7 @@ from shim.app.background import begin, lasting_work
 from shim.app.runtime import Clusters, Runtime, new_view
 from shim.app.use_cases import UseCases, assemble
 from shim.config.loader import Config
+from shim.domain.deadlines import DEADLINE_TAG
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
 from shim.errors import (
     HeddleError,
@@ -333,5 +334,6 @@ def _context(application_id: ApplicationId, job: ModelledJob) -> bytes:
         "resource": {"memory": job.master.memory_mib, "vCores": job.master.vcores},
         "keep-containers-across-application-attempts": job.keeps_containers,
         "max-app-attempts": job.most_attempts,
+        **({"application-tags": {"tag": [f"{DEADLINE_TAG}=+{job.deadline_s}s"]}} if job.deadline_s else {}),
     }
     return json.dumps(context).encode()

@@ -16,18 +16,19 @@ from shim.simulation.cluster.masters import Account, MasterSettings
 from shim.simulation.cluster.spec import ClusterSpec
 from shim.simulation.engine import seeded
 from shim.simulation.results import Summary
-from shim.simulation.virtual_time import VirtualClock, VirtualTimeLoop, run_in_virtual_time
+from shim.simulation.virtual_time import EPOCH_S, VirtualClock, VirtualTimeLoop, run_in_virtual_time
 from shim.simulation.yarn_sim.heddle import HeddleWorld, ModelledHeddle
 from shim.simulation.yarn_sim.network import ModelledNetwork
 from shim.simulation.yarn_sim.process import own_tasks
 from shim.simulation.yarn_sim.stores import StoreFaults
 from shim.testing.stores import in_memory_stores
 
-__all__ = ["Front", "YarnOutcome", "YarnSetting", "a_config", "play"]
+__all__ = ["Front", "ManagerTimes", "YarnOutcome", "YarnSetting", "a_config", "play"]
 
 _RETRY_S = 1.0
 _MOST_S = 7 * 86_400.0
 _LOOK_S = 1.0
+_WATCH_S = 60.0
 _WARM_UP_S = 10.0
 
 
@@ -49,17 +50,33 @@ class YarnSetting:
 
     Attributes:
         clusters: What is modelled.
-        config: Sections of `heddle.toml`, without the sub-clusters.
+        config: Sections of `heddle.toml`, without the sub-clusters; or all of it, with those that are modelled.
         hop_s: How long a message takes.
         masters: How ApplicationMasters behave.
     """
 
     clusters: tuple[ClusterSpec, ...]
     front: Front = Front.HEDDLE
-    config: str = ""
+    config: str | Config = ""
     seed: int = 1
     hop_s: float = 0.0005
     masters: MasterSettings = field(default_factory=MasterSettings)
+
+
+@dataclass(frozen=True, slots=True)
+class ManagerTimes:
+    """Times and use that a ResourceManager tells of an application, in seconds from the arrival of its job.
+
+    Attributes:
+        launched_s: When its first ApplicationMaster was launched.
+        ended_s: When it ended.
+        mib_s: Memory times seconds of all its containers; `vcore_s` likewise.
+    """
+
+    launched_s: float
+    ended_s: float
+    mib_s: float
+    vcore_s: float
 
 
 @dataclass(slots=True)
@@ -73,6 +90,7 @@ class YarnOutcome:
         at_data: Part of the tasks with data on some host that started at one that has it; 1 if there are none.
         used: Container-seconds of memory (MiB x s) by cluster and queue.
         messages: How many were sent, by kind.
+        times: Of each job that succeeded, by its name.
         failed: Jobs that did not succeed, with the reason.
         turns: Steps of the loop: what a run costs, the same on any machine.
         ended_s: When the last job had ended, in virtual time.
@@ -85,6 +103,7 @@ class YarnOutcome:
     at_data: float = 1.0
     used: Counter[tuple[SubClusterId, str]] = field(default_factory=Counter)
     messages: Counter[str] = field(default_factory=Counter)
+    times: dict[str, ManagerTimes] = field(default_factory=dict)
     failed: dict[str, str] = field(default_factory=dict)
     turns: int = 0
     ended_s: float = 0.0
@@ -115,12 +134,20 @@ def a_config(clusters: Sequence[ClusterSpec], text: str = "") -> Config:
     return parse(text + secret + listed, source="the configuration", environment={})
 
 
-def play(setting: YarnSetting, jobs: Sequence[ModelledJob]) -> YarnOutcome:
-    """Run jobs to their ends."""
-    return run_in_virtual_time(_play(setting, jobs))
+def play(
+    setting: YarnSetting, jobs: Sequence[ModelledJob], advance: Callable[[int], None] = lambda _: None
+) -> YarnOutcome:
+    """Run jobs to their ends.
+
+    Args:
+        setting: The clusters and what stands before them.
+        jobs: They.
+        advance: Told once in a virtual minute how many more jobs have ended.
+    """
+    return run_in_virtual_time(_play(setting, jobs, advance))
 
 
-async def _play(setting: YarnSetting, jobs: Sequence[ModelledJob]) -> YarnOutcome:
+async def _play(setting: YarnSetting, jobs: Sequence[ModelledJob], advance: Callable[[int], None]) -> YarnOutcome:
     loop = asyncio.get_running_loop()
     assert isinstance(loop, VirtualTimeLoop)  # noqa: S101 - `play` made it
     loop.set_task_factory(own_tasks)
@@ -132,7 +159,7 @@ async def _play(setting: YarnSetting, jobs: Sequence[ModelledJob]) -> YarnOutcom
     if setting.front is Front.HEDDLE:
         heddle = ModelledHeddle(
             HeddleWorld(
-                config=a_config(setting.clusters, setting.config),
+                config=_whole(setting),
                 clock=clock,
                 federation=federation,
                 network=network,
@@ -147,16 +174,33 @@ async def _play(setting: YarnSetting, jobs: Sequence[ModelledJob]) -> YarnOutcom
     begun_s = await _warm_up(clock)
     accounts = [federation.add(job) for job in jobs]
     clients = [asyncio.create_task(_client(clock, begun_s, job, submit)) for job in jobs]
+    watch = asyncio.create_task(_watch(clock, accounts, advance))
     names = await asyncio.gather(*clients)
     ends = _Ends(federation, names)
     while not ends.are_all_over and clock.monotonic_s() < _MOST_S:
         await clock.sleep(_LOOK_S)
+    watch.cancel()
     outcome = _outcome(begun_s, jobs, accounts, ends)
     outcome.messages, outcome.turns, outcome.ended_s = network.messages, loop.turns, clock.monotonic_s() - begun_s
     for task in asyncio.all_tasks():
         if task is not asyncio.current_task():
             task.cancel()
     return outcome
+
+
+def _whole(setting: YarnSetting) -> Config:
+    told = setting.config
+    return told if isinstance(told, Config) else a_config(setting.clusters, told)
+
+
+async def _watch(clock: VirtualClock, accounts: Sequence[Account], advance: Callable[[int], None]) -> None:
+    """Tell how many jobs have ended, until the run is over."""
+    told = 0
+    while True:
+        ended = sum(account.done_s is not None for account in accounts)
+        advance(ended - told)
+        told = ended
+        await clock.sleep(_WATCH_S)
 
 
 async def _warm_up(clock: VirtualClock) -> float:
@@ -243,6 +287,12 @@ def _outcome(begun_s: float, jobs: Sequence[ModelledJob], accounts: Sequence[Acc
         arrived_s = begun_s + job.arrival_s
         completions.append(account.done_s - arrived_s)
         delays.append(account.done_s - arrived_s - job.longest_path_s)
+        outcome.times[job.name] = ManagerTimes(
+            known.launched_ms / 1000.0 - EPOCH_S - arrived_s,
+            known.finished_ms / 1000.0 - EPOCH_S - arrived_s,
+            known.mib_s,
+            known.vcore_s,
+        )
         waits += [at_s - arrived_s for at_s in account.started_s.values()]
     outcome.completions_s, outcome.delays_s, outcome.waits_s = tuple(completions), tuple(delays), tuple(waits)
     named = sum(account.named for account in accounts)

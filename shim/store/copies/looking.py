@@ -10,11 +10,11 @@ from pathlib import Path
 from sqlalchemy import Connection, create_engine, func, inspect, select, text
 from sqlalchemy.engine import URL, make_url
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.errors import StoreUnavailableError
 from shim.ports.history_store import StoreHistory
+from shim.store.postgresql import postgresql_engine
 from shim.store.schema import HEAD, revision_of
 from shim.store.sql_history_store import history_of, lost_of
 from shim.store.tables import federation, leases, metadata, submissions
@@ -87,7 +87,7 @@ def _of_sqlite(file: Path, work: "partial[StoreFacts]") -> StoreFacts:
 
 
 async def _of_server(url: URL, work: "partial[StoreFacts]") -> StoreFacts:
-    engine = create_async_engine(url)
+    engine = postgresql_engine(url)
     try:
         async with engine.connect() as connection:
             return await connection.run_sync(work)

@@ -13,11 +13,11 @@ from typing import TypeVar
 from sqlalchemy import Connection, inspect, text
 from sqlalchemy.engine import URL
 from sqlalchemy.exc import SQLAlchemyError
-from sqlalchemy.ext.asyncio import create_async_engine
 
 from shim.errors import StoreUnavailableError
 from shim.store.copies.copying import Copied, StoreHeldError, WentBack, new_file, prepare_restored
 from shim.store.pooled import SESSION_NAME
+from shim.store.postgresql import postgresql_engine, tool_settings
 from shim.store.schema import HEAD, downgrade, revision_of
 from shim.store.tables import metadata
 
@@ -38,7 +38,7 @@ T = TypeVar("T")
 class PostgreSQLCopying:
     """Takes and puts back copies of a PostgreSQL database; implements `Copying`.
 
-    A password goes to the tools in their environment, never on their command line.
+    Where the server is, TLS and a password go to the tools in their environment: a command line is for all to read.
     """
 
     def __init__(self, url: URL) -> None:
@@ -94,14 +94,14 @@ class PostgreSQLCopying:
         return WentBack(self._shown, now, revision)
 
     def _database(self) -> tuple[str, ...]:
-        named = (("host", self._url.host), ("port", self._url.port), ("username", self._url.username))
-        return (*(f"--{name}={value}" for name, value in named if value), f"--dbname={self._url.database}")
+        user = (f"--username={self._url.username}",) if self._url.username else ()
+        return (*user, f"--dbname={self._url.database}")
 
     def _run(self, *command: str) -> str:
-        secret = {"PGPASSWORD": str(self._url.password)} if self._url.password else {}
+        settings = tool_settings(self._url)
         try:
             done = subprocess.run(  # noqa: S603 - a tool of PostgreSQL, by its path, without a shell
-                command, env={**os.environ, **secret}, capture_output=True, text=True, timeout=_WITHIN_S, check=False
+                command, env={**os.environ, **settings}, capture_output=True, text=True, timeout=_WITHIN_S, check=False
             )
         except (OSError, subprocess.TimeoutExpired) as exc:
             raise StoreUnavailableError(f"{Path(command[0]).name} did not end well: {type(exc).__name__}") from exc
@@ -129,7 +129,7 @@ class PostgreSQLCopying:
         return asyncio.run(self._with(work))
 
     async def _with(self, work: Callable[[Connection], T]) -> T:
-        engine = create_async_engine(self._url)
+        engine = postgresql_engine(self._url)
         try:
             async with engine.begin() as connection:
                 return await connection.run_sync(work)

@@ -10,11 +10,13 @@ from pathlib import Path
 
 import httpx
 import pytest
+from cryptography.x509 import UniformResourceIdentifier
 
 from shim.app.bootstrap import Heddle
 from shim.app.peers import LocalMasterProcess, default_name
 from shim.config.loader import parse
 from shim.errors import ConfigError
+from tests.support.certificates import TestAuthority
 
 ROOT = Path(__file__).resolve().parents[2]
 SECRET = "a secret of at least sixteen bytes"
@@ -23,8 +25,9 @@ ANOTHER = "another one of more than sixteen bytes"
 
 def configuration(folder, *, secret=SECRET, masters="", more=""):
     file = folder / "masters.secret"
-    file.write_text(secret)
-    file.chmod(0o600)
+    if secret:
+        file.write_text(secret)
+        file.chmod(0o600)
     secret_line = f'secret_file = "{file}"' if secret else ""
     text = f"""
         [server]
@@ -123,6 +126,49 @@ async def test_a_local_master_with_another_secret_is_not_heard(tmp_path):
             return "does not have the secret" in link["trouble"]
 
         await until(is_refused)
+
+
+def with_certificate(folder, authority, name):
+    """A configuration without a secret, for a master with a certificate of its name."""
+    certificate, key = authority.issue(name.replace("/", "-"), names=[UniformResourceIdentifier(f"heddle:{name}")])
+    tls = f'[masters.tls]\ncertificate = "{certificate}"\nkey = "{key}"\nca = "{authority.file}"'
+    return configuration(folder, secret="", more=tls)
+
+
+async def test_masters_with_certificates_need_no_secret(tmp_path):
+    authority = TestAuthority(tmp_path)
+    lm, gm = (with_certificate(tmp_path, authority, name) for name in ("lm/east", "gm/gm-1"))
+    async with local_master(lm), Heddle(gm, global_master="gm-1") as heddle:
+
+        async def is_linked():
+            (link,) = (await get(heddle.url, "/heddle/v1/masters")).json()["links"]
+            return link["is_linked"]
+
+        await until(is_linked)
+
+
+@pytest.mark.parametrize("has_tls", ["gm", "lm"])
+async def test_a_master_with_a_certificate_speaks_to_none_without(tmp_path, has_tls):
+    authority = TestAuthority(tmp_path)
+    names = {"lm": "lm/east", "gm": "gm/gm-1"}
+    lm, gm = (
+        with_certificate(tmp_path, authority, names[role]) if role == has_tls else configuration(tmp_path)
+        for role in ("lm", "gm")
+    )
+    async with local_master(lm), Heddle(gm, global_master="gm-1") as heddle:
+
+        async def is_refused():
+            (link,) = (await get(heddle.url, "/heddle/v1/masters")).json()["links"]
+            assert not link["is_linked"]
+            return "cannot be reached" in link["trouble"]
+
+        await until(is_refused)
+
+
+async def test_a_certificate_of_another_master_is_told_at_the_start(tmp_path):
+    config = with_certificate(tmp_path, TestAuthority(tmp_path), "lm/west")
+    with pytest.raises(ConfigError, match="has to name this one: URI:heddle:lm/east"):
+        await LocalMasterProcess(config, "east").run(announce=print)
 
 
 async def test_a_heddle_alone_has_its_masters_inside(tmp_path):

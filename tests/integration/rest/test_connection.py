@@ -428,3 +428,38 @@ async def test_a_rebound_name_gets_no_answer(path: bytes, offer: bytes):
         assert handler.requests == []
         answered = await exchange(server, head + b"Host: heddle.example.org:8088\r\nConnection: close\r\n\r\n")
         assert answered.startswith(b"HTTP/1.1 200 OK\r\n")
+
+
+async def test_one_who_asks_little_is_answered_long_before_a_flood_is_worked_off():
+    handler = EchoesRequests()
+    limits = replace(LIMITS, max_connections=64, request_timeout_s=10, keep_alive_s=10)
+    async with serving(handler, limits) as server:
+        flood = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(40)]
+        reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
+        for _, flooding in flood:
+            flooding.write(b"GET /ready?user.name=mallory HTTP/1.1\r\nHost: a\r\n\r\n")
+        writer.write(b"GET /ready?user.name=alice HTTP/1.1\r\nHost: a\r\n\r\n")
+        await reader.readexactly(10)
+        for each, _ in flood:
+            await each.readexactly(10)  # nobody is forgotten
+        for _, each in (*flood, (reader, writer)):
+            each.close()
+    asked = [request.query for request in handler.requests]
+    assert len(asked) == 41
+    assert asked.index("user.name=alice") < 20
+
+
+async def test_requests_that_wait_for_their_turn_are_answered_though_their_clients_send_no_more():
+    handler = EchoesRequests()
+    async with serving(handler, replace(LIMITS, max_connections=64)) as server:
+        request = b"GET /ready HTTP/1.1\r\nHost: a\r\n\r\n"
+        answers = await asyncio.gather(*(exchange(server, request, eof=True) for _ in range(20)))
+    assert {status(answer) for answer in answers} == {200}
+
+
+async def test_what_comes_in_pieces_while_it_waits_is_taken_in_its_order():
+    handler = EchoesRequests()
+    async with serving(handler, replace(LIMITS, max_connections=64)) as server:
+        pieces = (b"GET /ready HT", b"TP/1.1\r\nHost: a\r\n\r\nGET /ready?2 HTTP/1.1\r\n", b"Host: a\r\n\r\n")
+        answers = await asyncio.gather(*(exchange(server, *pieces) for _ in range(20)))
+    assert [answer.count(b"ready") for answer in answers] == [2] * 20

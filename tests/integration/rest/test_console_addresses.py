@@ -1,14 +1,17 @@
 """What is served below `/console`, and the web services that only the console reads."""
 
 import asyncio
+from typing import Any
 
 import pytest
 
 from shim.domain.ids import ApplicationId
 from shim.identity.service import IdentityRules
+from shim.telemetry.application_life import LifeEvent, listen, tell
 from tests.support.scripted_server import ScriptedServer, body_of
 
 CONSOLE = "/heddle/v1/console"
+USERS = ("alice", "bob", "queen")
 
 
 @pytest.fixture
@@ -79,10 +82,10 @@ async def test_more_different_lists_at_a_time_than_there_is_room_for_are_refused
 async def test_a_cluster_that_hides_applications_is_asked_as_whoever_looks():
     server = ScriptedServer(guarded=("west",), rules=IdentityRules(allow_anonymous=True), staleness_s=1000.0)
     await server.poll()
-    for user in ("alice", "bob", "alice"):
+    for user in ("alice", "bob"):
         assert (await server.ask("GET", f"{CONSOLE}/applications?user.name={user}")).status == 200
     asked = [each.user for each in server.federation["west"].taken if each.path.endswith("/apps")]
-    assert asked[-2:] == ["alice", "bob"]
+    assert [user for user in asked if user in USERS] == ["alice", "bob"]
 
 
 async def test_who_asks_the_same_at_the_same_time_as_another_does_not_have_his_answer():
@@ -91,6 +94,15 @@ async def test_who_asks_the_same_at_the_same_time_as_another_does_not_have_his_a
     await asyncio.gather(*(server.ask("GET", f"{CONSOLE}/applications?user.name={user}") for user in ("alice", "bob")))
     asked = {each.user for each in server.federation["west"].taken if each.path.endswith("/apps")}
     assert {"alice", "bob"} <= asked
+
+
+async def test_no_answer_makes_a_trip_to_a_thread_of_the_framework(server, monkeypatch):
+    async def refuse(*_: Any, **__: Any) -> Any:
+        raise AssertionError("a plain function among the dependencies of an endpoint")
+
+    monkeypatch.setattr("anyio.to_thread.run_sync", refuse)
+    for path in ("caller", "nodes", "applications", "decisions"):
+        assert (await server.ask("GET", f"{CONSOLE}/{path}?user.name=queen")).status == 200
 
 
 async def test_nodes_of_all_clusters(server):
@@ -105,3 +117,85 @@ async def test_who_the_caller_is(server):
     for user, told in (("queen", True), ("alice", False)):
         answer = body_of(await server.ask("GET", f"{CONSOLE}/caller?user.name={user}"))
         assert answer == {"user": user, "is_operator": told}
+
+
+def decide(server: ScriptedServer) -> None:
+    """A day of decisions: of alice at east, of bob in a queue, and of one that nobody knows any more."""
+    first, second, third = (ApplicationId(1, number) for number in (1, 2, 77))
+    server.decisions.note(LifeEvent.SUBMITTED, first, {"user": "alice", "queue": "root.prod", "type": "SPARK"})
+    scores = {"east": 0.5, "west": "cluster is LOST"}
+    server.decisions.note(LifeEvent.HOME_CHOSEN, first, {"home": "east", "reason": "most room", "scores": scores})
+    server.decisions.note(LifeEvent.WAITS, second, {"queue": "root.dev", "reason": "limit of 3 for user=bob"})
+    server.decisions.note(LifeEvent.ENDED, third, {"cluster": "west", "reason": "token=abcdef" + "x" * 2000})
+
+
+async def decisions(server: ScriptedServer, query: str = "") -> list[dict[str, Any]]:
+    answer = await server.ask("GET", f"{CONSOLE}/decisions{query}")
+    assert answer.status == 200
+    found: list[dict[str, Any]] = body_of(answer)["decisions"]
+    return found
+
+
+async def test_decisions_come_newest_first_with_their_reasons(server):
+    decide(server)
+    found = await decisions(server)
+    assert [(each["event"], each["number"]) for each in found] == [
+        ("ENDED", 4),
+        ("WAITS", 3),
+        ("HOME_CHOSEN", 2),
+        ("SUBMITTED", 1),
+    ]
+    assert found[2]["facts"] == {
+        "home": "east",
+        "reason": "most room",
+        "scores": {"east": 0.5, "west": "cluster is LOST"},
+    }
+    assert (found[3]["queue"], found[3]["facts"]) == ("root.default", {"type": "SPARK"})
+    assert "abcdef" not in found[0]["facts"]["reason"]
+    assert len(found[0]["facts"]["reason"]) <= 500
+
+
+@pytest.mark.parametrize(
+    ("query", "numbers"),
+    [
+        ("?event=WAITS", [3]),
+        ("?search=EAST+room", [2]),
+        ("?search=east+nothing", []),
+        ("?search=ended", [4]),
+        ("?limit=2", [4, 3]),
+        ("?event=nonsense", []),
+    ],
+)
+async def test_decisions_are_filtered_by_event_and_words(server, query, numbers):
+    decide(server)
+    assert [each["number"] for each in await decisions(server, query)] == numbers
+
+
+@pytest.mark.parametrize("query", ["?limit=0", "?limit=501", f"?search={'x' * 300}", f"?event={'x' * 50}"])
+async def test_too_much_is_refused(server, query):
+    assert (await server.ask("GET", f"{CONSOLE}/decisions{query}")).status == 400
+
+
+async def test_decisions_on_guarded_clusters_are_for_their_users_and_operators():
+    rules = IdentityRules(allow_anonymous=True, admins=("queen",))
+    server = ScriptedServer(rules=rules, guarded=("east",))
+    server.federation["east"].add_application(ApplicationId(1, 1), user="alice", name="secret")
+    await server.poll()
+    decide(server)
+    seen = {user: [each["number"] for each in await decisions(server, f"?user.name={user}")] for user in USERS}
+    assert seen == {"alice": [4, 2, 1], "bob": [4], "queen": [4, 3, 2, 1]}
+
+
+async def test_only_the_newest_are_kept(server):
+    for number in range(6000):
+        server.decisions.note(LifeEvent.STARTED, ApplicationId(1, number), {"cluster": "east"})
+    assert sum(1 for _ in server.decisions.newest_first()) == 5000
+    assert (await decisions(server, "?limit=1"))[0]["number"] == 6000
+
+
+async def test_what_is_told_of_lives_is_heard_until_the_listener_leaves(server):
+    leave = listen(server.decisions.note)
+    tell(LifeEvent.STARTED, ApplicationId(1, 1), cluster="east")
+    leave()
+    tell(LifeEvent.ENDED, ApplicationId(1, 1), cluster="east")
+    assert [each["event"] for each in await decisions(server)] == ["STARTED"]

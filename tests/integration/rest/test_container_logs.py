@@ -107,8 +107,39 @@ async def test_an_old_cluster_tells_the_node_by_the_address_of_the_logs(server, 
 
 async def test_the_end_of_a_file_is_text_whatever_was_printed(server, nodes):
     told = body_of(await server.ask("GET", f"{LOGS}/stdout?tail=100&user.name=bob"))
-    assert told == {"container": CONTAINER, "file": "stdout", "text": "hello \ufffd"}
+    assert told == {"container": CONTAINER, "file": "stdout", "text": "hello \ufffd", "start": None, "size": None}
     assert nodes.asked[0][1].parameters == (("size", "-100"),)
+
+
+@pytest.mark.parametrize(
+    ("query", "shown"),
+    [
+        ("tail=9", {"text": "one\nno on", "start": 4, "size": 13}),
+        ("tail=9&after=8", {"text": "no on", "start": 8, "size": 13}),
+        ("tail=9&after=13", {"text": "", "start": 13, "size": 13}),
+        ("tail=9&after=900", {"text": "", "start": 13, "size": 13}),
+    ],
+)
+async def test_of_a_file_that_grows_what_came_after_an_offset_is_told(server, nodes, query, shown):
+    head = b"Container: c on n_1\nLogType:stdout\nLogLength:13\nLogContents:\n"
+    answer = RestAnswer(200, (), head + b"one\nno on" + b"End of LogType:stdout. It runs.\n***\n")
+    nodes.answers = {f"/ws/v1/node/containerlogs/{CONTAINER}/stdout": answer}
+    told = body_of(await server.ask("GET", f"{LOGS}/stdout?{query}&user.name=bob"))
+    assert told == {"container": CONTAINER, "file": "stdout"} | shown
+
+
+async def test_a_search_asks_a_node_for_a_mebibyte_and_tells_the_lines(server, nodes):
+    answer = RestAnswer(200, (), b"LogLength:24\nLogContents:\na (x.*)\nb\nc (x.*) d\na x\nEnd of LogType:stdout\n")
+    nodes.answers = {f"/ws/v1/node/containerlogs/{CONTAINER}/stdout": answer}
+    told = body_of(await server.ask("GET", f"{LOGS}/stdout?grep=(x.*)&user.name=bob"))
+    assert (told["text"], told["matches"], told["searched"], told["more"]) == ("a (x.*)\nc (x.*) d\n", 2, 24, False)
+    assert nodes.asked[0][1].parameters == (("size", "-1048576"),)
+
+
+@pytest.mark.parametrize("grep", ["x%0Ay", "x%0D", "x" * 201])
+async def test_what_is_no_text_of_one_line_is_refused(server, nodes, grep):
+    assert (await server.ask("GET", f"{LOGS}/stdout?grep={grep}&user.name=bob")).status == 400
+    assert nodes.asked == []
 
 
 @pytest.mark.parametrize(("user", "status"), [("alice", 403), ("bob", 200), ("queen", 200), ("", 401)])

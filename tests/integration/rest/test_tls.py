@@ -230,3 +230,38 @@ async def test_a_whole_heddle_gives_out_cookies_for_tls_alone(authority, tmp_pat
     assert "; Secure" in answer.headers["set-cookie"]
     assert "max-age=31536000" in answer.headers["strict-transport-security"]
     assert [each["level"] for each in found if each["check"] == "tls"] == ["ok"]
+
+
+async def test_the_doctor_of_a_whole_heddle_names_a_certificate_for_a_cluster_that_has_expired(authority, tmp_path):
+    certificate, key = authority.issue("heddle-as-client", days=-1)
+    text = f"""
+        [server]
+        rest = "127.0.0.1:0"
+        client_rpc = ""
+        scheduler_rpc = ""
+        admin_rpc = ""
+        [store]
+        url = "sqlite:///{tmp_path}/heddle.db"
+        [[subcluster]]
+        id = "east"
+        web = "https://127.0.0.1:9"
+        ca_file = "{authority.file}"
+        certificate = "{certificate}"
+        key = "{key}"
+        """
+    async with (
+        Heddle(parse(text, source="heddle.toml", environment={})) as heddle,
+        httpx.AsyncClient(trust_env=False) as client,
+    ):
+        expired = await tls_findings_of(client, heddle)
+        key.chmod(0o644)
+        unreadable = await tls_findings_of(client, heddle)
+    assert [(each["cluster"], each["level"]) for each in expired] == [("east", "ok"), ("east", "error")]
+    assert f"({certificate}) has expired" in expired[1]["message"]
+    assert [(each["cluster"], each["level"]) for each in unreadable] == [("east", "error")]
+    assert "others may read" in unreadable[0]["message"]
+
+
+async def tls_findings_of(client: httpx.AsyncClient, heddle: Heddle) -> list[dict[str, str]]:
+    found = (await client.get(f"{heddle.url}/heddle/v1/doctor")).json()["findings"]
+    return [each for each in found if each["check"] == "tls"]

@@ -405,6 +405,22 @@ async def test_a_flood_of_small_calls_is_worked_off_in_turns_and_answered_whole(
     assert max(turns) <= 2 * 64, "of one read and of one turn of what was left"
 
 
+async def test_one_call_is_answered_long_before_anothers_flood_is_worked_off():
+    service, calls = EchoService(), 500
+    async with serving(service) as server, calling(server.port) as rpc:
+        await rpc.call(a_call("echo", b"first", user="bob"))
+        flood = [await asyncio.open_connection("127.0.0.1", server.port) for _ in range(20)]
+        call = encode_call(Request(APPLICATION_CLIENT.name, "echo", b"x"), call_id=1, client_id=b"c" * 16)
+        for _, writer in flood:
+            writer.write(INTRODUCTION + call * calls)
+        answer = await rpc.call(a_call("echo", b"last", user="bob"))
+        before = len(service.told)
+        for _, writer in flood:
+            writer.close()
+    assert answer.payload == b"last"
+    assert before < len(flood) * calls // 10
+
+
 async def test_pings_before_a_login_are_not_listened_to_for_long():
     async with serving() as server:
         reader, writer = await asyncio.open_connection("127.0.0.1", server.port)

@@ -3,15 +3,14 @@
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-import asyncpg
 import pytest
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.preemption import PreemptionAct, PreemptionStage
 from shim.errors import StoreUnavailableError
 from shim.ports.act_store import KEPT_FOR_MS, MOST_OF_ONE, ActStore
-from shim.store import open_state_store
 from shim.testing.stores import InMemoryActStore
+from tests.support.databases import SECRET, an_empty_store
 
 APPLICATION, OTHER = ApplicationId(1_700_000_000_000, 7), ApplicationId(1_700_000_000_000, 8)
 CONTAINER = ContainerId(ApplicationAttemptId(APPLICATION, 1), (200 << 40) | 3)
@@ -36,18 +35,8 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[ActStore]:
     if request.param == "memory":
         yield InMemoryActStore()
         return
-    url = f"sqlite:///{request.getfixturevalue('tmp_path')}/heddle.db"
-    opened = await open_state_store(url if request.param == "sqlite" else await an_empty_database(request))
-    yield opened.stores(b"the secret of the tests").acts
-    await opened.close()
-
-
-async def an_empty_database(request: pytest.FixtureRequest) -> str:
-    url: str = request.getfixturevalue("postgres_url")
-    connection = await asyncpg.connect(url)
-    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    await connection.close()
-    return url
+    async with an_empty_store(request) as opened:
+        yield opened.stores(SECRET).acts
 
 
 async def test_acts_come_back_as_they_were_in_their_order(store: ActStore) -> None:

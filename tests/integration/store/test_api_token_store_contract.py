@@ -2,16 +2,14 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
-import asyncpg
 import pytest
 
 from shim.domain.token_scopes import TokenScope
 from shim.ports.api_token_store import APIToken, APITokenStore
 from shim.ports.token_store import TooManyTokensError
-from shim.store import open_state_store
 from shim.testing.stores import InMemoryAPITokenStore
+from tests.support.databases import SECRET, an_empty_store
 
 ALICE = APIToken(
     id="a" * 16,
@@ -28,19 +26,12 @@ BOB = replace(ALICE, id="b" * 16, owner="bob ä", scopes=frozenset(), is_proven=
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[APITokenStore]:
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[APITokenStore]:
     if request.param == "memory":
         yield InMemoryAPITokenStore()
         return
-    url = f"sqlite:///{tmp_path}/heddle.db"
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_url")
-        connection = await asyncpg.connect(url)
-        await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-        await connection.close()
-    opened = await open_state_store(url)
-    yield opened.stores(b"the secret of the tests").api_tokens
-    await opened.close()
+    async with an_empty_store(request) as opened:
+        yield opened.stores(SECRET).api_tokens
 
 
 async def insert(store: APITokenStore, *tokens: APIToken, most_of_owner: int = 9, most: int = 9) -> None:

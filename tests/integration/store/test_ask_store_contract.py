@@ -11,20 +11,18 @@ from shim.store import open_state_store
 from shim.store.group_commit import GroupCommitExecutor
 from shim.store.sql_ask_store import SqlAskStore
 from shim.testing.stores import InMemoryAskStore
-from tests.integration.store.test_multicluster_store_contract import an_empty_database
+from tests.support.databases import SECRET, an_empty_store
 
 ONE, TWO = ApplicationId(1_700_000_000_000, 1), ApplicationId(1_700_000_000_000, 2)
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[AskStore]:
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[AskStore]:
     if request.param == "memory":
         yield InMemoryAskStore()
         return
-    url = f"sqlite:///{tmp_path}/heddle.db" if request.param == "sqlite" else await an_empty_database(request)
-    opened = await open_state_store(url)
-    yield opened.stores(b"the secret of the tests").asks
-    await opened.close()
+    async with an_empty_store(request) as opened:
+        yield opened.stores(SECRET).asks
 
 
 async def test_the_newest_is_kept_of_each(store: AskStore) -> None:

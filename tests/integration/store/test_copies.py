@@ -21,6 +21,7 @@ from shim.store.copies import Copied, StoreHeldError, copying_of, look
 from shim.store.schema import HEAD
 from shim.testing.builders import a_record
 from shim.testing.clock import FakeClock
+from tests.support.databases import emptied
 
 SECRET = b"the secret of the tests"
 EAST = SubClusterId("east")
@@ -62,9 +63,8 @@ async def site(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[
     kept = await connection.fetch("SELECT nspname FROM pg_namespace WHERE nspname LIKE 'before_restore_%'")
     for (schema,) in kept:
         await connection.execute(f'DROP SCHEMA "{schema}" CASCADE')
-    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
     await connection.close()
-    yield Site(url, tmp_path)
+    yield Site(await emptied(url), tmp_path)
 
 
 async def test_a_copy_of_a_store_in_use_is_whole_and_for_its_owner_alone(site: Site) -> None:
@@ -149,9 +149,7 @@ async def empty(site: Site) -> None:
         for file in site.folder.glob("heddle.db*"):
             file.unlink()
         return
-    connection = await asyncpg.connect(site.url)
-    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    await connection.close()
+    await emptied(site.url)
 
 
 async def test_a_store_is_not_replaced_without_force(site: Site) -> None:

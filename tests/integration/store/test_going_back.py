@@ -2,11 +2,9 @@
 
 import asyncio
 import sqlite3
-from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-import asyncpg
 import pytest
 from alembic import command
 from alembic.autogenerate import compare_metadata
@@ -22,6 +20,7 @@ from shim.store.pooled import PooledExecutor
 from shim.store.schema import HEAD, MIGRATIONS, known_revisions, revision_of
 from shim.store.tables import metadata
 from shim.testing.builders import a_record
+from tests.support.databases import an_empty_database
 
 OLDER = sorted(known_revisions() - {HEAD})
 BEFORE = OLDER[-1]
@@ -29,15 +28,8 @@ WRITERS, AFTER = 4, 20
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-async def url(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[str]:
-    if request.param == "sqlite":
-        yield f"sqlite:///{tmp_path}/heddle.db"
-        return
-    postgres_url: str = request.getfixturevalue("postgres_url")
-    connection = await asyncpg.connect(postgres_url)
-    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    await connection.close()
-    yield postgres_url
+async def url(request: pytest.FixtureRequest) -> str:
+    return await an_empty_database(request.param, request)
 
 
 def go_to(revision: str):

@@ -18,6 +18,7 @@ from shim.ports.token_store import StoredToken
 from shim.store import SqlStateStore, open_state_store
 from shim.testing.builders import a_record
 from shim.testing.state_stores import InMemoryHistoryStore, InMemoryStateStore
+from tests.support.databases import an_empty_database, an_empty_store, emptied
 
 SECRET = b"the secret of the tests"
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
@@ -31,28 +32,13 @@ class Opened:
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
-async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Opened]:
+async def opened(request: pytest.FixtureRequest) -> AsyncIterator[Opened]:
     if request.param == "memory":
         store = InMemoryStateStore(now_s=lambda: NOW_S)
         yield Opened(store, InMemoryHistoryStore(store))
         return
-    sql = await open_state_store(await url_of(request, tmp_path), now_s=lambda: NOW_S)
-    yield Opened(sql, sql.history)
-    await sql.close()
-
-
-async def url_of(request: pytest.FixtureRequest, folder: Path) -> str:
-    return await url_of_database(request.param, request, folder)
-
-
-async def url_of_database(database: str, request: pytest.FixtureRequest, folder: Path) -> str:
-    if database == "sqlite":
-        return f"sqlite:///{folder}/heddle.db"
-    url: str = request.getfixturevalue("postgres_url")
-    connection = await asyncpg.connect(url)
-    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    await connection.close()
-    return url
+    async with an_empty_store(request, now_s=lambda: NOW_S) as sql:
+        yield Opened(sql, sql.history)
 
 
 def an_id(sequence: int) -> ApplicationId:
@@ -123,8 +109,7 @@ async def test_another_file_in_the_place_of_a_sqlite_store_is_noticed(tmp_path: 
 
 
 async def test_a_table_that_was_made_anew_on_postgresql_is_noticed(postgres_url: str) -> None:
-    connection = await asyncpg.connect(postgres_url)
-    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
+    connection = await asyncpg.connect(await emptied(postgres_url))
     store = await open_state_store(postgres_url)
     await store.begin_epoch([])
     assert not await store.history.note_lineage()
@@ -151,7 +136,7 @@ async def a_store(file: Path) -> SqlStateStore:
 async def test_a_restored_store_forgets_tokens_and_failures(tmp_path: Path, request: pytest.FixtureRequest) -> None:
     """Tokens may have been cancelled in the lost time, and what failed may have been sent again."""
     for database in ("sqlite", "postgresql"):
-        store = await open_state_store(await url_of_database(database, request, tmp_path), now_s=lambda: NOW_S)
+        store = await open_state_store(await an_empty_database(database, request), now_s=lambda: NOW_S)
         token = StoredToken("a" * 64, "alice", is_proven=True, good_until_ms=1 << 50)
         await store.stores(SECRET).tokens.insert(token, now_ms=0, most_of_owner=9, most=9)
         await store.note_delivery_failure(DeliveryFailure(an_id(1), "i1", None, 1, 0, 0, "", 0))

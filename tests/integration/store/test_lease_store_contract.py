@@ -3,30 +3,22 @@
 import asyncio
 import time
 
-import asyncpg
 import pytest
 
-from shim.store import open_state_store
 from shim.testing.clock import FakeClock
 from shim.testing.stores import InMemoryLeaseStore
+from tests.support.databases import an_empty_store
 
 LONG_S = 3600.0
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
-async def store(request, tmp_path):
+async def store(request):
     if request.param == "memory":
         yield InMemoryLeaseStore(FakeClock())
         return
-    url = f"sqlite:///{tmp_path}/heddle.db"
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_url")
-        connection = await asyncpg.connect(url)
-        await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-        await connection.close()
-    opened = await open_state_store(url)
-    yield opened.leases
-    await opened.close()
+    async with an_empty_store(request) as opened:
+        yield opened.leases
 
 
 async def take(store, holder, *, name="lm/east", for_s=LONG_S):

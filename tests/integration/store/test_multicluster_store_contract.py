@@ -2,18 +2,16 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
-import asyncpg
 import pytest
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.errors import StoreUnavailableError
 from shim.ports.multicluster_store import MultiClusterStore, RegisteredAttempt, RemoteSession
-from shim.store import open_state_store
 from shim.store.sealing import Sealer
 from shim.store.sql_state_store import SqlStateStore
 from shim.testing.multicluster_stores import InMemoryMultiClusterStore
+from tests.support.databases import an_empty_store
 
 APPLICATION = ApplicationId(1_700_000_000_000, 7)
 EAST, WEST, NORTH = SubClusterId("east"), SubClusterId("west"), SubClusterId("north")
@@ -28,30 +26,14 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[MultiClusterSto
     if request.param == "memory":
         yield InMemoryMultiClusterStore()
         return
-    url = f"sqlite:///{request.getfixturevalue('tmp_path')}/heddle.db"
-    async for opened in open_at(url if request.param == "sqlite" else await an_empty_database(request)):
+    async with an_empty_store(request) as opened:
         yield opened.stores(SECRET).spans
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-async def opened(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[SqlStateStore]:
-    url = f"sqlite:///{tmp_path}/heddle.db" if request.param == "sqlite" else await an_empty_database(request)
-    async for store in open_at(url):
+async def opened(request: pytest.FixtureRequest) -> AsyncIterator[SqlStateStore]:
+    async with an_empty_store(request) as store:
         yield store
-
-
-async def an_empty_database(request: pytest.FixtureRequest) -> str:
-    url: str = request.getfixturevalue("postgres_url")
-    connection = await asyncpg.connect(url)
-    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    await connection.close()
-    return url
-
-
-async def open_at(url: str) -> AsyncIterator[SqlStateStore]:
-    store = await open_state_store(url)
-    yield store
-    await store.close()
 
 
 async def test_a_session_is_kept_with_its_token_until_it_is_removed(store: MultiClusterStore) -> None:

@@ -1,15 +1,13 @@
 """What every `PolicyStore` promises: in memory, on SQLite and on PostgreSQL."""
 
 from collections.abc import AsyncIterator
-from pathlib import Path
 
-import asyncpg
 import pytest
 
 from shim.errors import VersionConflictError
 from shim.ports import PolicyStore, PolicyVersion
-from shim.store import open_state_store
 from shim.testing.stores import InMemoryPolicyStore
+from tests.support.databases import SECRET, an_empty_store
 
 
 def now_s() -> float:
@@ -17,19 +15,12 @@ def now_s() -> float:
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[PolicyStore]:
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[PolicyStore]:
     if request.param == "memory":
         yield InMemoryPolicyStore(now_s)
         return
-    url = f"sqlite:///{tmp_path}/heddle.db"
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_url")
-        connection = await asyncpg.connect(url)
-        await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-        await connection.close()
-    opened = await open_state_store(url, now_s=now_s)
-    yield opened.stores(b"the secret of the tests").policies
-    await opened.close()
+    async with an_empty_store(request, now_s=now_s) as opened:
+        yield opened.stores(SECRET).policies
 
 
 async def test_a_store_begins_without_a_policy(store: PolicyStore) -> None:

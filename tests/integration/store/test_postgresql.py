@@ -9,22 +9,18 @@ import pytest
 from shim.errors import StoreUnavailableError
 from shim.store import SqlStateStore, open_state_store
 from shim.testing.builders import a_record
+from tests.support.databases import emptied
 
 
 @pytest.fixture
 async def store(postgres_url: str) -> AsyncIterator[SqlStateStore]:
-    connection = await asyncpg.connect(postgres_url)
-    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    await connection.close()
-    opened = await open_state_store(postgres_url)
+    opened = await open_state_store(await emptied(postgres_url))
     yield opened
     await opened.close()
 
 
 async def test_two_heddles_may_start_at_the_same_moment(postgres_url: str) -> None:
-    connection = await asyncpg.connect(postgres_url)
-    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    await connection.close()
+    await emptied(postgres_url)
     stores = await asyncio.gather(*(open_state_store(postgres_url) for _ in range(4)))
     blocks = await asyncio.gather(*(store.reserve_sequences(10) for store in stores))
     assert sorted(number for block in blocks for number in block) == list(range(1, 41))

@@ -3,7 +3,6 @@
 import sqlite3
 from pathlib import Path
 
-import asyncpg
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.config import Config
@@ -15,17 +14,12 @@ from shim.errors import StoreUnavailableError
 from shim.store import open_state_store
 from shim.store.schema import HEAD, MIGRATIONS
 from shim.store.tables import metadata
+from tests.support.databases import an_empty_database
 
 
 @pytest.fixture(params=["sqlite", "postgresql"])
-async def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    if request.param == "sqlite":
-        return f"sqlite:///{tmp_path}/heddle.db"
-    postgres_url: str = request.getfixturevalue("postgres_url")
-    connection = await asyncpg.connect(postgres_url)
-    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    await connection.close()
-    return postgres_url
+async def url(request: pytest.FixtureRequest) -> str:
+    return await an_empty_database(request.param, request)
 
 
 def differences(connection: Connection) -> list[object]:

@@ -12,6 +12,7 @@ import pytest
 from shim.domain.submissions import SubmissionRecord, SubmissionState
 from shim.store import SqlStateStore, open_state_store
 from shim.testing.builders import a_record
+from tests.support.databases import emptied
 
 CANARY = b"canary-of-a-delegation-token"
 OTHER_SECRET = b"another secret of thirty-two bytes"
@@ -137,10 +138,7 @@ async def test_a_rejected_submission_keeps_no_context(tmp_path: Path):
 
 @pytest.fixture
 async def postgres_with_a_secret(postgres_url: str) -> AsyncIterator[SqlStateStore]:
-    connection = await asyncpg.connect(postgres_url)
-    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    await connection.close()
-    store = await open_state_store(postgres_url, secret=OTHER_SECRET)
+    store = await open_state_store(await emptied(postgres_url), secret=OTHER_SECRET)
     yield store
     await store.close()
 

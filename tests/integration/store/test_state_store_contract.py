@@ -4,9 +4,7 @@ import asyncio
 import math
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
-import asyncpg
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -25,9 +23,9 @@ from shim.domain.submissions import (
 from shim.domain.verdicts import HomeVerdict, Verdict
 from shim.errors import VersionConflictError
 from shim.ports import StateStore
-from shim.store import open_state_store
 from shim.testing.builders import a_record
 from shim.testing.state_stores import InMemoryStateStore
+from tests.support.databases import an_empty_store
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 REJECTED, SUBMITTED, INTENDED = SubmissionState.REJECTED, SubmissionState.SUBMITTED, SubmissionState.INTENDED
@@ -49,24 +47,12 @@ def clock() -> HeldClock:
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path, clock: HeldClock) -> AsyncIterator[StateStore]:
-    match request.param:
-        case "memory":
-            opened: StateStore = InMemoryStateStore(now_s=clock)
-        case "sqlite":
-            opened = await open_state_store(f"sqlite:///{tmp_path}/heddle.db", now_s=clock)
-        case _:
-            url = request.getfixturevalue("postgres_url")
-            await empty_database(url)
-            opened = await open_state_store(url, now_s=clock)
-    yield opened
-    await opened.close()
-
-
-async def empty_database(url: str) -> None:
-    connection = await asyncpg.connect(url)
-    await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-    await connection.close()
+async def store(request: pytest.FixtureRequest, clock: HeldClock) -> AsyncIterator[StateStore]:
+    if request.param == "memory":
+        yield InMemoryStateStore(now_s=clock)
+        return
+    async with an_empty_store(request, now_s=clock) as opened:
+        yield opened
 
 
 def without_body(record: SubmissionRecord) -> SubmissionRecord:
@@ -366,7 +352,8 @@ async def test_an_operators_word_is_kept_until_it_is_taken_back(store: StateStor
 )
 @given(
     user=st.text(st.characters(exclude_characters="\0", exclude_categories=["Cs"]), max_size=30),
-    body=st.binary(max_size=200),
+    # no context begins with a zero byte: that marks a sealed one, see `SealedBodies`
+    body=st.binary(max_size=200).filter(lambda body: not body.startswith(b"\0")),
     sequence=st.integers(-(2**31), 2**31 - 1),
     timestamp=st.integers(-(2**63), 2**63 - 1),
 )

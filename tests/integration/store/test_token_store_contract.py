@@ -2,33 +2,24 @@
 
 from collections.abc import AsyncIterator
 from dataclasses import replace
-from pathlib import Path
 
-import asyncpg
 import pytest
 
 from shim.ports.token_store import StoredToken, TokenStore, TooManyTokensError
-from shim.store import open_state_store
 from shim.testing.stores import InMemoryTokenStore
+from tests.support.databases import SECRET, an_empty_store
 
 ALICE = StoredToken("a" * 64, "alice", is_proven=True, good_until_ms=2_000)
 BOB = StoredToken("b" * 64, "bob ä", is_proven=False, good_until_ms=1 << 50)
 
 
 @pytest.fixture(params=["memory", "sqlite", "postgresql"])
-async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[TokenStore]:
+async def store(request: pytest.FixtureRequest) -> AsyncIterator[TokenStore]:
     if request.param == "memory":
         yield InMemoryTokenStore()
         return
-    url = f"sqlite:///{tmp_path}/heddle.db"
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_url")
-        connection = await asyncpg.connect(url)
-        await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-        await connection.close()
-    opened = await open_state_store(url)
-    yield opened.stores(b"the secret of the tests").tokens
-    await opened.close()
+    async with an_empty_store(request) as opened:
+        yield opened.stores(SECRET).tokens
 
 
 async def insert(

@@ -3,14 +3,13 @@
 from collections.abc import AsyncIterator
 from dataclasses import replace
 
-import asyncpg
 import pytest
 
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.usage import PartUsage
 from shim.ports.usage_store import UsageQuestion, UsageRow, UsageStore, UsageTotal
-from shim.store import open_state_store
 from shim.testing.usage_stores import InMemoryUsageStore
+from tests.support.databases import SECRET, an_empty_store
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 BEGAN_MS = 1_700_000_000_000
@@ -24,15 +23,8 @@ async def store(request: pytest.FixtureRequest) -> AsyncIterator[UsageStore]:
     if request.param == "memory":
         yield InMemoryUsageStore()
         return
-    url = f"sqlite:///{request.getfixturevalue('tmp_path')}/heddle.db"
-    if request.param == "postgresql":
-        url = request.getfixturevalue("postgres_url")
-        connection = await asyncpg.connect(url)
-        await connection.execute("DROP SCHEMA public CASCADE; CREATE SCHEMA public")
-        await connection.close()
-    opened = await open_state_store(url)
-    yield opened.stores(b"the secret of the tests").usage
-    await opened.close()
+    async with an_empty_store(request) as opened:
+        yield opened.stores(SECRET).usage
 
 
 def a_row(number: int = 1, subcluster: SubClusterId = EAST, **more: object) -> UsageRow:

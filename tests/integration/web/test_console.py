@@ -1,6 +1,7 @@
 """The console in a headless browser, before a scripted federation."""
 
 import asyncio
+import json
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -13,14 +14,21 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import Admission
 from shim.identity.service import IdentityRules
 from shim.ports.resource_manager import RestAnswer, RestRequest
+from shim.protocol.rest.json_patches import patch_of
+from shim.telemetry.application_life import LifeEvent
 from shim.testing.resource_manager import ScriptedResourceManager, error_answer
 from tests.support.console_pages import Looker, chromium, looking, serving
 from tests.support.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-VIEWS = ("overview", "applications", "queues", "clusters", "masters")
+VIEWS = ("overview", "applications", "queues", "clusters", "decisions", "masters")
 MANY = 10_000
+STREAM = "**/heddle/v1/live?*"
+APPLY = """async ([old, patch]) => {
+  const { applied } = await import("./live.js");
+  return JSON.stringify(applied(JSON.parse(old), JSON.parse(patch)));
+}"""
 HOSTILE = '"><img src=x onerror="window.taken=1"><script>window.taken=1</script>'
 
 
@@ -58,6 +66,7 @@ async def server() -> ScriptedServer:
         east.add_application(some_id(number), user="alice", name=f"sort-{number}", applicationType="MAPREDUCE")
     west.add_application(some_id(6), user="bob", name="etl", queue="root.prod", applicationType="SPARK")
     west.add_application(some_id(7), "FINISHED", user="bob", name="old etl")
+    opened.decisions.note(LifeEvent.HOME_CHOSEN, some_id(6), {"home": "west", "reason": HOSTILE, "scores": {"west": 1}})
     await opened.poll()
     return opened
 
@@ -204,6 +213,7 @@ async def test_stages_of_a_job_and_what_it_puts_off_are_a_table(browser, url):
         ],
     }
     async with looking(browser, url) as looker:
+        await looker.page.route(STREAM, lambda route: route.abort())
         await looker.page.route("**/why", lambda route: route.fulfill(json={"reason": "", "altruism": told}))
         await looker.go(f"application/{some_id(6)}")
         await looker.until("document.querySelectorAll('[aria-label=Stages] tbody tr').length == 2")
@@ -229,8 +239,76 @@ async def test_operators_drain_after_they_saw_what_still_runs(browser, server, u
 
 async def test_after_a_failure_the_last_answer_stays_with_its_time(browser, server, url):
     async with looking(browser, url) as looker:
+        await looker.page.route(STREAM, lambda route: route.abort())
         await looker.go("clusters")
         await looker.until("document.querySelectorAll('.heat span').length == 2")
         await looker.page.route("**/heddle/v1/clusters", lambda route: route.abort())
         await looker.until("document.querySelector('.trouble')?.innerText.includes('What is shown is of')")
         assert len(await looker.page.query_selector_all(".heat span")) == 2
+
+
+async def test_a_change_comes_by_the_stream_and_nothing_is_polled_meanwhile(browser, server, url):
+    async with looking(browser, url) as looker:
+        asked: list[str] = []
+        looker.page.on("request", lambda request: asked.append(request.url))
+        await looker.go("clusters")
+        await looker.until("document.querySelector('main')?.innerText.includes('RUNNING')")
+        await looker.page.wait_for_timeout(1000)
+        streams = [each for each in asked if "/heddle/v1/live?" in each]
+        before = len(asked)
+        await server.administration.set_admission(SubClusterId("west"), Admission.CORDONED, by="queen")
+        await looker.until("document.querySelector('main').innerText.includes('CORDONED')")
+        await looker.page.wait_for_timeout(2500)
+        assert len(streams) == 1
+        assert "watch=clusters" in streams[0]
+        assert asked[before:] == []
+
+
+async def test_where_the_stream_does_not_come_through_the_page_asks(browser, server, url):
+    async with looking(browser, url) as looker:
+        await looker.page.route(STREAM, lambda route: route.abort())
+        await looker.go("clusters")
+        await looker.until("document.querySelector('main')?.innerText.includes('RUNNING')")
+        await server.administration.set_admission(SubClusterId("west"), Admission.CORDONED, by="queen")
+        await looker.until("document.querySelector('main').innerText.includes('CORDONED')")
+
+
+async def test_patches_are_applied_as_they_were_meant(browser, url):
+    before = {"a": [1, {"b/c~": 2}], "x": {}, "gone": 1}
+    after: dict[str, Any] = {"a": [1, {"b/c~": [3]}, "n"], "x": {"__proto__": {"taken": 1}, "y": None}}
+    further = {"a": [0], "x": {"__proto__": {"taken": 2}, "y": None}}
+    async with looking(browser, url) as looker:
+        await looker.go()
+        for old, new in ((before, after), (after, further), (further, before), ([], [1]), (1, "1")):
+            done = await looker.page.evaluate(
+                APPLY,
+                [json.dumps(old), json.dumps(patch_of(old, new))],
+            )
+            assert json.loads(done) == new
+        assert await looker.page.evaluate("({}).taken") is None
+
+
+async def test_decisions_appear_as_they_are_made_and_are_searched(browser, server, url):
+    async with looking(browser, url) as looker:
+        await looker.go("decisions")
+        await looker.until("document.querySelectorAll('tbody tr').length == 1")
+        assert HOSTILE in await looker.text("tbody")
+        server.decisions.note(LifeEvent.STARTED, some_id(5), {"cluster": "east", "queue": "root.default"})
+        await looker.until("document.querySelectorAll('tbody tr').length == 2")
+        await looker.page.select_option("select", "STARTED")
+        await looker.until("document.querySelectorAll('tbody tr').length == 1")
+        assert "event=STARTED" in looker.page.url
+        await looker.page.click(f"text={some_id(5)}")
+        await looker.until("document.querySelector('h1')?.innerText.includes('sort-5')")
+        assert await looker.page.evaluate("window.taken") is None
+
+
+async def test_operators_see_the_audit_and_others_no_way_to_it(browser, server, url):
+    async with looking(browser, url) as looker:
+        await looker.go("overview", user="alice")
+        await looker.until("document.querySelector('.who')?.innerText == 'alice'")
+        assert "Audit" not in await looker.text("nav")
+    async with looking(browser, url) as looker:
+        await looker.go("overview", user="queen")
+        await looker.page.click("nav >> text=Audit")
+        await looker.until("document.querySelector('main').innerText.includes('log.audit_file is not set')")

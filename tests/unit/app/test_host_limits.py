@@ -14,8 +14,11 @@ from shim.app.host_limits import (
     connections_allowed,
     current_user,
     groups_of,
+    read_other_secrets,
     read_secret,
 )
+from shim.config.masters import MastersConfig
+from shim.config.sections import SecurityConfig
 from shim.errors import ConfigError
 
 
@@ -66,6 +69,41 @@ def test_a_secret_is_read_from_a_file_that_only_its_owner_reads(tmp_path):
 def test_without_a_file_each_secret_is_another():
     assert read_secret(None) != read_secret(None)
     assert len(read_secret(None)) == 32
+
+
+def test_a_secret_of_an_environment_variable_is_taken(tmp_path, monkeypatch):
+    monkeypatch.setenv("HEDDLE_TEST_SECRET", "0123456789abcdef\n")
+    assert read_secret(tmp_path / "env:HEDDLE_TEST_SECRET") == b"0123456789abcdef"
+
+
+@pytest.mark.parametrize("value", ["", "short"])
+def test_a_variable_that_holds_too_little_is_named_and_not_shown(tmp_path, monkeypatch, value):
+    monkeypatch.setenv("HEDDLE_TEST_SECRET", value)
+    with pytest.raises(ConfigError, match=f"env:HEDDLE_TEST_SECRET.*holds {len(value)} bytes") as caught:
+        read_secret(tmp_path / "env:HEDDLE_TEST_SECRET")
+    assert "short" not in str(caught.value)
+
+
+def test_a_credential_of_systemd_is_taken_as_systemd_guards_it(tmp_path, monkeypatch):
+    (file := tmp_path / "heddle.secret").write_text("0123456789abcdef")
+    file.chmod(0o440)  # as its ACL looks
+    with pytest.raises(ConfigError, match="chmod 600"):
+        read_secret(file)
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path))
+    assert read_secret(file) == b"0123456789abcdef"
+    monkeypatch.setenv("CREDENTIALS_DIRECTORY", str(tmp_path / "elsewhere"))
+    with pytest.raises(ConfigError, match="chmod 600"):
+        read_secret(file)
+
+
+@pytest.mark.parametrize("section", [SecurityConfig, MastersConfig])
+def test_a_second_secret_is_read_where_one_is_named(tmp_path, section):
+    (file := tmp_path / "secret").write_text("0123456789abcdef")
+    file.chmod(0o600)
+    assert read_other_secrets(section()) == ()
+    assert read_other_secrets(section(other_secret_file=file)) == (b"0123456789abcdef",)
+    with pytest.raises(ConfigError, match=r"masters\.other_secret_file"):
+        read_other_secrets(section(other_secret_file=tmp_path / "none"), name="masters")
 
 
 @pytest.mark.parametrize("mode", [0o644, 0o660, 0o601])

@@ -54,6 +54,19 @@ def test_a_store_goes_there_and_back(run, tmp_path):
     assert json.loads(done.stdout)["kept"]
 
 
+def test_resealing_needs_a_secret_and_a_store(run, tmp_path, monkeypatch):
+    result = run("reseal")
+    assert (result.exit_code, "security.secret_file is missing" in result.stderr) == (ExitCode.USAGE, True)
+    monkeypatch.setenv("HEDDLE_SECURITY_SECRET_FILE", "env:HEDDLE_TEST_SECRET")
+    monkeypatch.setenv("HEDDLE_TEST_SECRET", "0123456789abcdef")
+    result = run("reseal")
+    assert (result.exit_code, "there is no store" in result.stderr) == (ExitCode.FAILED, True)
+    a_store(tmp_path)
+    result = run("reseal", "--dry-run", "-o", "json")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout) == {"done": False, "sealed": 0, "kept": 0, "unreadable": 0, "places": []}
+
+
 def test_no_store_and_no_copy_are_said(run, tmp_path):
     for words in (("backup", str(tmp_path / "copy")), ("restore", str(tmp_path / "copy")), ("check", "--offline")):
         result = run(*words)

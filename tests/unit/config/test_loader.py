@@ -267,3 +267,26 @@ def test_a_key_that_is_gone_is_ignored_and_a_warning_says_why(value):
 def test_a_variable_of_a_key_that_is_gone_is_ignored_with_a_warning_that_names_it():
     with pytest.warns(RemovedKeyWarning, match=r"HEDDLE_SCHEDULING_CORE: scheduling\.core: is ignored"):
         assert configuration(LEAST, HEDDLE_SCHEDULING_CORE="splitter") == configuration(LEAST)
+
+
+@pytest.mark.parametrize(
+    ("text", "read"),
+    [
+        ("webhdfs://nn.east:9870/app-logs", "webhdfs://nn.east:9870/app-logs"),
+        ("swebhdfs://[fd00::1]:14000", "swebhdfs://[fd00::1]:14000"),
+        ("/mnt/logs", "/mnt/logs"),
+        ("logs", "{folder}/logs"),
+    ],
+)
+def test_aggregated_logs_are_in_a_folder_or_behind_a_gateway(tmp_path, text, read):
+    file = tmp_path / "heddle.toml"
+    file.write_text(f'{LEAST}aggregated_logs = "{text}"\n')
+    assert load(file).subclusters[0].aggregated_logs == read.format(folder=tmp_path)
+
+
+@pytest.mark.parametrize(
+    "text", ["hdfs://nn:8020/logs", "webhdfs://nn/logs", "webhdfs://u@nn:1/x", "webhdfs://nn:1/x?y"]
+)
+def test_an_address_that_is_no_web_gateway_is_refused(text):
+    with pytest.raises(ConfigError, match="web gateway of HDFS"):
+        configuration(f'{LEAST}aggregated_logs = "{text}"\n')

@@ -53,3 +53,13 @@ def test_no_image_runs_as_root_and_each_tells_its_health(dockerfile):
     lines = dockerfile.read_text().splitlines()
     assert any(line.startswith("USER ") and line != "USER root" for line in lines)
     assert any(line.startswith("HEALTHCHECK ") for line in lines)
+
+
+def test_certificates_are_mounted_beside_the_configuration_and_read_only():
+    over = yaml.safe_load((DOCKER / "compose.tls.yaml").read_text())["services"]
+    assert over.keys() == {"heddle"}
+    mounts = [re.sub(r"\$\{(\w+):\?[^}]*\}", r"\1", each) for each in over["heddle"]["volumes"]]
+    assert mounts == [
+        "HEDDLE_CONFIGURATION:/etc/heddle/heddle.toml:ro",
+        "HEDDLE_CERTIFICATES:/etc/heddle/certificates:ro",
+    ]

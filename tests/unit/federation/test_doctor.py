@@ -11,9 +11,9 @@ from shim.federation.doctor import (
     Level,
     Setting,
     SubClusterFacts,
-    TLSFacts,
     examine,
 )
+from shim.federation.tls_findings import TLSFacts
 
 SCHEDULER = "yarn.resourcemanager.scheduler.address"
 EPOCH = "yarn.resourcemanager.epoch"
@@ -54,6 +54,10 @@ SICK = {
     "a silent ResourceManager": (
         replace(EAST, is_reachable=False, trouble="no answer for 12 s"),
         ("reachable", "east", Level.ERROR),
+    ),
+    "more than its nodes have": (
+        replace(EAST, excess=("vcores: 900, of nodes 9",)),
+        ("capacity", "east", Level.WARNING),
     ),
     "an old Hadoop": (replace(EAST, version="2.7.3"), ("versions", "east", Level.WARNING)),
     "a clock that is ahead": (replace(EAST, clock_skew_s=2.0), ("clocks", "east", Level.WARNING)),
@@ -167,6 +171,10 @@ def test_names_what_the_configuration_opens():
     assert trouble(EAST, WEST, wildcard_proxy_users=("knox",), allows_anonymous=True) == {
         ("security", "", Level.WARNING)
     }
+
+
+def test_a_database_that_others_can_pose_as_is_named():
+    assert trouble(EAST, WEST, unverified_store="db.example") == {("store", "", Level.WARNING)}
 
 
 def test_kerberos_that_works_is_no_trouble():

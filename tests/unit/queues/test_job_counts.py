@@ -5,7 +5,7 @@ from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
 from shim.errors import MalformedJobGraphError
 from shim.queues.engines import EngineGraphs
 from shim.queues.job_counts import JobCountReader
-from shim.queues.job_plans import PlannedFor
+from shim.queues.job_reading import PlannedFor
 from shim.testing.clock import FakeClock
 
 JOB, EAST = ApplicationId(1, 1), SubClusterId("east")

@@ -4,7 +4,8 @@ from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
 from shim.errors import MalformedJobGraphError
 from shim.queues.engines import EngineGraphs
-from shim.queues.job_plans import JobPlanReader, PlannedFor
+from shim.queues.job_plans import JobPlanReader
+from shim.queues.job_reading import PlannedFor
 from shim.testing.clock import FakeClock
 
 JOB, EAST = ApplicationId(1, 1), SubClusterId("east")

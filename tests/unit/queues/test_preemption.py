@@ -23,6 +23,7 @@ from shim.multicluster.core.containers import Container, ContainerState
 from shim.ports.attempt_calls import Attempt
 from shim.queues.admission import AdmissionQueue
 from shim.queues.core.entitle import ShareSettings
+from shim.queues.core.lent_recalls import LenderNeed
 from shim.queues.core.preemption_effects import PreemptionSettings
 from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
@@ -34,7 +35,7 @@ from shim.testing.stores import InMemoryActStore
 EAST = SubClusterId("east")
 UNIT = ResourceVector(1024, 1)
 FULL = ResourceVector(8192, 8)
-DEV = ApplicationAttemptId(ApplicationId(1_700_000_000_000, 1), 1)
+DEV, LENDER = (ApplicationAttemptId(ApplicationId(1_700_000_000_000, number), 1) for number in (1, 2))
 BUDGET = 3
 POLICY = SharePolicy(
     (
@@ -89,6 +90,9 @@ class Federation:
         self.view = FederationView((EAST,), ViewSettings(late_after_s=5.0))
         self.store = InMemoryActStore()
         self.borrower = Borrower()
+        self.lender = Borrower(Attempt(LENDER, EAST, "root.dev", "bob"), held=[])
+        self.lent: list[ContainerId] = []
+        self.needs: list[LenderNeed] = []
         self.sequence = 0
         self.start()
 
@@ -104,9 +108,10 @@ class Federation:
             groups_of=lambda _: frozenset(),
             settings=ShareSettings(),
         )
-        world = PreemptionWorld(lambda: POLICY, self.view, room, self.log, self.clock)
+        lent, needs = (lambda: self.lent), (lambda: self.needs)
+        world = PreemptionWorld(lambda: POLICY, self.view, room, self.log, self.clock, lent=lent, needs=needs)
         self.borrower.told.clear()
-        self.service = PreemptionService(world, lambda: [self.borrower], PATIENCE)  # type: ignore[list-item]
+        self.service = PreemptionService(world, lambda: [self.borrower, self.lender], PATIENCE)  # type: ignore[list-item]
 
     async def lives(self, seconds: int) -> None:
         for _ in range(seconds):
@@ -206,3 +211,34 @@ async def test_what_is_not_seen_for_a_minute_is_on_its_way_no_more(federation: F
     await federation.lives(1)
     assert federation.borrower.heard(PreemptionCancelled) == []
     assert len(federation.borrower.heard(PreemptionRequested)) == BUDGET, "asked back anew, as there is a budget again"
+
+
+def lent_and_needed(federation: Federation, *numbers: int) -> None:
+    """Of the borrower's containers some were lent by a job of its queue, which needs as many."""
+    federation.lent = [ContainerId(DEV, number) for number in numbers]
+    federation.needs = [LenderNeed(LENDER, "root.dev", UNIT, len(numbers))]
+
+
+async def test_what_a_job_was_lent_by_another_of_its_queue_goes_back_at_once_and_within_the_budget(
+    federation: Federation,
+) -> None:
+    lent_and_needed(federation, 4, 5)
+    await federation.lives(1)
+    assert sorted(federation.borrower.heard(PreemptionRequested)) == [4, 5]
+    assert {act.taker for act in await federation.log.of(DEV.application) if act.container} == {str(LENDER.application)}
+    await federation.lives(9)
+    assert (await federation.done()).count(PreemptionStage.ASKED) == BUDGET, "another queue has the rest of the budget"
+    assert {4, 5} <= set(federation.borrower.heard(ReleaseOrder))
+    assert set(federation.borrower.held).isdisjoint({4, 5})
+
+
+async def test_what_goes_back_to_a_lender_is_spared_where_the_next_heddle_knows_none(
+    federation: Federation,
+) -> None:
+    lent_and_needed(federation, 4)
+    await federation.lives(1)
+    federation.lent, federation.needs = [], []
+    federation.start()
+    await federation.lives(2)
+    assert federation.borrower.heard(PreemptionCancelled) == [4]
+    assert 4 in federation.borrower.held

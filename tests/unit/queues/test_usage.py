@@ -14,6 +14,7 @@ from shim.protocol.rest.usage import UsageForm
 from shim.queues.usage import UsageKeeping, UsageReports
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
 from shim.testing.clock import FakeClock
+from shim.testing.credit_stores import InMemoryCreditStore
 from shim.testing.federation import ScriptedFederation
 from shim.testing.reports import a_document, a_report
 from shim.testing.usage_stores import InMemoryUsageStore
@@ -152,7 +153,7 @@ async def test_of_very_many_written_applications_the_newest_are_remembered(kept)
 def reports(store, now_s=2_000_000_000.0):
     clock = ScriptedFederation().clock
     clock.wall_s = now_s
-    return UsageReports(store, clock, lambda caller: caller.user == "queen")
+    return UsageReports(store, InMemoryCreditStore(), clock, lambda caller: caller.user == "queen")
 
 
 async def test_who_is_no_administrator_is_told_of_his_own(kept):

@@ -1,15 +1,23 @@
 """Policies of the registry in a queue of real clusters: which may be had, and what a cycle plans by them."""
 
+from random import Random
+
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shim.config.queues import parse_policy
+from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ContainerId, NodeId
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
 from shim.errors import ConfigError
+from shim.scheduling.durations import DurationModel
+from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.global_master.waiting_table import CONTAINER_ORDERS
 from shim.scheduling.named_places import NamedPlaces
 from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
+from shim.scheduling.queue_table import QueueTable
 from shim.scheduling.registry import KINDS
 from shim.scheduling.snapshot import Scope
 from tests.unit.scheduling.test_queue_table import (
@@ -33,7 +41,7 @@ def only(plans, attempt):
 
 
 def test_a_queue_may_have_what_needs_no_more_than_it_tells():
-    assert set(QUEUE_POLICIES) == {"fifo", "fair", "fewest-tasks", "learnt-work", "delay", "tetris"}
+    assert set(QUEUE_POLICIES) == {"fifo", "fair", "fewest-tasks", "learnt-work", "delay", "tetris", "jockey"}
     assert CONTAINER_ORDERS.keys() == QUEUE_POLICIES.keys()
     for name in KINDS:
         assert bool(queue_objection(name)) == (name not in QUEUE_POLICIES)
@@ -44,7 +52,7 @@ def test_a_queue_may_have_what_needs_no_more_than_it_tells():
     ("name", "why"),
     [
         ("graphene", "it needs the stages of each job"),
-        ("tetrisched", "it needs the deadline of each job"),
+        ("tetrisched", "it plans with a solver"),
         ("quincy", "it plans with a solver"),
         ("drf", "it needs the share"),
         ("megha", "it needs masters that launch"),
@@ -61,6 +69,130 @@ def test_every_one_of_them_starts_what_there_is_room_for_and_names_itself(name):
     plans = a_table(first=a_request(3), second=a_request(3)).plan(a_capacity([2], [2]), name, 1.0)
     assert sum(sum(each.values()) for attempt in (FIRST, SECOND) for each in starts(plans, attempt)) == 4
     assert {plan.rule for told in plans.values() for plan in told} == {name}
+
+
+# ---------------------------------------------------------------------- deadlines
+
+
+def due(deadlines):
+    """Deadlines by attempt, of applications that were submitted when time began."""
+    at_s = {attempt.application: deadline_s for attempt, deadline_s in deadlines.items()}
+    return lambda application: JobTimes(0.0, at_s.get(application, 0.0))
+
+
+def test_who_has_a_deadline_goes_first_and_the_nearer_one_before_the_other():
+    table = a_table(due({SECOND: 900.0, THIRD: 300.0}), first=a_request(4), second=a_request(4), third=a_request(4))
+    plans = table.plan(a_capacity([3], [3]), "jockey", 1.0)
+    assert [sum(starts(plans, each)[0].values()) for each in (FIRST, SECOND, THIRD)] == [0, 2, 4]
+    assert only(plans, SECOND).reason.startswith("its deadline takes 4 containers")
+
+
+def test_a_deadline_counts_from_when_a_report_tells_it():
+    told = {}
+    table = a_table(told.get, first=a_request(4), second=a_request(4))
+
+    def started(at_s):
+        plans = table.plan(a_capacity([4]), "jockey", at_s)
+        return [sum(starts(plans, each)[0].values()) for each in (FIRST, SECOND)]
+
+    assert started(1.0) == [4, 0]
+    told |= {FIRST.application: JobTimes(0.0), SECOND.application: JobTimes(0.0, 300.0)}
+    assert started(2.0) == [0, 4]
+
+
+def test_who_is_well_in_time_takes_what_its_deadline_takes_and_leaves_the_rest():
+    table = a_table(due({SECOND: 10_000.0}), first=a_request(8), second=a_request(8))
+    for number in range(8):
+        container = ContainerId(SECOND, number + 2)
+        table.began(SECOND, container, 1.0)
+        table.ended(SECOND, container, 11.0, is_whole=True)  # of ten seconds each: eight more are soon done
+    table.heard(SECOND, 12.0)
+    plans = table.plan(a_capacity([4], [4]), "jockey", 12.0)
+    assert [sum(starts(plans, each)[0].values()) for each in (FIRST, SECOND)] == [7, 1]
+
+
+def test_a_deadline_that_is_near_takes_more_containers_than_one_that_is_far():
+    taken = []
+    for deadline_s in (60.0, 120.0, 400.0):
+        table = a_table(due({SECOND: deadline_s}), first=a_request(16), second=a_request(16))
+        for number in range(8):
+            container = ContainerId(SECOND, number + 2)
+            table.began(SECOND, container, 1.0)
+            table.ended(SECOND, container, 11.0, is_whole=True)
+        table.heard(SECOND, 12.0)
+        plans = table.plan(a_capacity([8], [8]), "jockey", 12.0)
+        taken.append(sum(starts(plans, SECOND)[0].values()))
+    assert taken == sorted(taken, reverse=True)
+    assert taken[0] > taken[-1]
+
+
+def test_a_job_that_ran_before_counts_from_its_begin_on_what_its_deadline_takes():
+    models, times = RecurringJobModels(DurationModel()), due({SECOND: 2_000.0})
+    table = QueueTable((EAST, WEST), 60.0, models, lambda app: str(app != THIRD.application), Random(1), times)  # noqa: S311 - repeats itself
+    for number in range(8):
+        table.began(FIRST, ContainerId(FIRST, number + 2), 1.0)
+        table.ended(FIRST, ContainerId(FIRST, number + 2), 101.0, is_whole=True)
+    table.leave(FIRST)
+    table.put(SECOND, [a_request(2)], (), 110.0)
+    table.put(THIRD, [a_request(8)], (), 110.0)
+    plans = table.plan(a_capacity([4], [4]), "jockey", 110.0)
+    taken = sum(starts(plans, SECOND)[0].values())
+    assert taken == 1, "eight of 100 s in 1890 s, though it has asked for two so far"
+    assert sum(starts(plans, THIRD)[0].values()) == 7
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 12), st.integers(0, 3000)), min_size=3, max_size=3),
+    st.integers(0, 6),
+    st.integers(0, 6),
+    st.integers(0, 8),
+)
+def test_by_jockey_nothing_is_started_twice_or_beyond_what_is_free_or_left_idle(jobs, east, west, ended):
+    names = dict(zip((FIRST, SECOND, THIRD), jobs, strict=True))
+    table = a_table(due({attempt: float(deadline_s) for attempt, (_, deadline_s) in names.items()}))
+    for number in range(ended):
+        table.began(FIRST, ContainerId(FIRST, number + 2), 1.0)
+        table.ended(FIRST, ContainerId(FIRST, number + 2), 9.0, is_whole=True)
+    for attempt, (count, _) in names.items():
+        if count:
+            table.put(attempt, [a_request(count)], (), 10.0)
+    plans = table.plan(a_capacity([east], [west]), "jockey", 10.0)
+    started = {each: sum(sum(at.values()) for at in starts(plans, each)) for each in plans}
+    assert all(started[each] <= names[each][0] for each in started)
+    assert sum(started.values()) == min(east + west, sum(count for count, _ in jobs))
+    assert all(
+        plan.starts.get(EAST, 0) <= east and plan.starts.get(WEST, 0) <= west
+        for told in plans.values()
+        for plan in told
+    )
+
+
+def test_what_is_left_is_known_from_the_first_container_that_has_ended():
+    table = a_table(first=a_request(6), second=a_request(1))
+    assert table.work_left(FIRST) is None
+    for number in range(2):
+        table.began(FIRST, ContainerId(FIRST, number + 2), 1.0)
+    table.ended(FIRST, ContainerId(FIRST, 2), 9.0, is_whole=False)
+    assert table.work_left(FIRST) is None, "one that was taken away teaches nothing"
+    table.ended(FIRST, ContainerId(FIRST, 3), 11.0, is_whole=True)
+    table.began(FIRST, ContainerId(FIRST, 4), 11.0)
+    left = table.work_left(FIRST)
+    assert (left.containers, left.running, left.runs) == (7, 1, 0)
+    assert left.container_s == pytest.approx(10.0, rel=0.5)
+    table.leave(FIRST)
+    assert table.work_left(FIRST) is None
+
+
+def test_earlier_runs_tell_what_has_not_been_asked_for_yet():
+    models = RecurringJobModels(DurationModel())
+    table = QueueTable((EAST, WEST), 60.0, models, lambda _: "alice job #", Random(1))  # noqa: S311 - repeats itself
+    for number in range(8):
+        table.began(FIRST, ContainerId(FIRST, number + 2), 1.0)
+        table.ended(FIRST, ContainerId(FIRST, number + 2), 11.0, is_whole=True)
+    table.leave(FIRST)
+    table.put(SECOND, [a_request(2)], (), 20.0)
+    left = table.work_left(SECOND)
+    assert (left.containers, left.runs) == (8, 1)
 
 
 # ---------------------------------------------------------------------- delay scheduling

@@ -54,8 +54,9 @@ def a_capacity(east=(), west=(), *, limits=None):
     return Capacity(rooms, {EAST: None, WEST: None} | (limits or {}))
 
 
-def a_table(**requests):
-    table = QueueTable((EAST, WEST), 60.0, RecurringJobModels(DurationModel()), lambda _: "", Random(1))  # noqa: S311 - repeats itself
+def a_table(times_of=lambda _: None, **requests):
+    models = RecurringJobModels(DurationModel())
+    table = QueueTable((EAST, WEST), 60.0, models, lambda _: "", Random(1), times_of)  # noqa: S311 - repeats itself
     attempts = {"first": FIRST, "second": SECOND, "third": THIRD}
     for name, told in requests.items():
         table.put(attempts[name], told if isinstance(told, list) else [told], (), 0.0)

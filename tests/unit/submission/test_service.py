@@ -72,6 +72,16 @@ async def test_nobody_hides_an_application_behind_the_tag_of_what_stands_for_ano
     assert await federation.store.find(AN_ID) is None
 
 
+async def test_what_says_that_it_is_a_deadline_and_is_none_is_refused_before_anything_is_kept() -> None:
+    federation, heddle = await started()
+    with pytest.raises(BadRequestError, match="no deadline: write"):
+        await heddle.submissions.submit(a_submission(tags=("mine", "heddle-deadline=soon")))
+    assert federation.who_has(AN_ID) == []
+    assert await federation.store.find(AN_ID) is None
+    await heddle.submissions.submit(a_submission(tags=("mine", "heddle-deadline=+1h")))
+    assert federation.who_has(AN_ID) == [EAST]
+
+
 async def test_the_body_and_its_type_travel_untouched() -> None:
     federation, heddle = await started()
     body = b'{ "application-id" : "%s" , "unknown": 1e999 }' % str(AN_ID).encode()

@@ -2,13 +2,14 @@
 
 from prometheus_client import CollectorRegistry, generate_latest
 
+from shim.domain.credits import Credits
 from shim.telemetry.shares import QueueGauges, ShareCollector
 
 
 def test_each_queue_tells_who_waits_and_what_it_holds():
     registry = CollectorRegistry()
     rows = [QueueGauges("root.prod", 3, {"share": 0.75, "used": 0.5}, {"released": 2}), QueueGauges('a"b', 0, {})]
-    registry.register(ShareCollector(lambda: rows, lambda: {"root.prod": (12.5, 3.0)}))
+    registry.register(ShareCollector(lambda: rows, lambda: {"root.prod": Credits(12.5, 3.0)}))
     text = generate_latest(registry).decode()
     assert 'heddle_queue_waiting_applications{queue="root.prod"} 3.0' in text
     assert 'heddle_queue_share{kind="used",queue="root.prod"} 0.5' in text

@@ -51,12 +51,30 @@ readOnlyRootFilesystem: true
 capabilities: {drop: [ALL]}
 {{- end -}}
 
-{{/* Kubernetes shows secrets to the pod's group; Heddle takes only files that their owner alone reads. */}}
+{{/*
+Kubernetes shows secrets to the pod's group; Heddle takes only files that their owner alone reads. Of certificates of
+masters a pod keeps those that the variable MASTER names: gm.NAME or lm.CLUSTER.
+*/}}
 {{- define "heddle.initContainers" -}}
 - name: secrets
   image: {{ include "heddle.image" . }}
   imagePullPolicy: {{ .Values.image.pullPolicy }}
+  {{- if .Values.mastersTLS }}
+  command:
+    - sh
+    - -ec
+    - |
+      for file in /secrets/*; do
+        case "${file##*/}" in
+          gm.*|lm.*) ;;
+          *) install -m 0600 -D -t /run/heddle/secrets "$file" ;;
+        esac
+      done
+      install -m 0600 "/secrets/$MASTER.crt" /run/heddle/secrets/masters.crt
+      install -m 0600 "/secrets/$MASTER.key" /run/heddle/secrets/masters.key
+  {{- else }}
   command: [sh, -c, "install -m 0600 -D -t /run/heddle/secrets /secrets/*"]
+  {{- end }}
   securityContext:
     {{- include "heddle.containerSecurity" . | nindent 4 }}
   resources:
@@ -92,7 +110,13 @@ capabilities: {drop: [ALL]}
 - name: HEDDLE_STORE_URL
   valueFrom: {secretKeyRef: {name: {{ .Values.secretName }}, key: store-url}}
 - {name: HEDDLE_MASTERS_LISTEN, value: "$(POD_IP):8700"}
+{{- if .Values.mastersTLS }}
+- {name: HEDDLE_MASTERS_TLS_CERTIFICATE, value: /run/heddle/secrets/masters.crt}
+- {name: HEDDLE_MASTERS_TLS_KEY, value: /run/heddle/secrets/masters.key}
+- {name: HEDDLE_MASTERS_TLS_CA, value: /run/heddle/secrets/masters-ca.crt}
+{{- else }}
 - {name: HEDDLE_MASTERS_SECRET_FILE, value: /run/heddle/secrets/masters.secret}
+{{- end }}
 - {name: HEDDLE_SECURITY_SECRET_FILE, value: /run/heddle/secrets/security.secret}
 - {name: HEDDLE_SERVER_ALLOW_REMOTE, value: "true"}
 {{- end -}}

@@ -1,6 +1,7 @@
 // Reads Heddle's web services, by addresses relative to the page: it works below a gateway's prefix too.
 
-import { useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { useEffect, useState } from "./vendor/htm-preact.js";
+import { isTold, watch } from "./live.js";
 
 const ROOT = new URL("../", document.baseURI);
 const LONGEST_PAUSE_MS = 30_000;
@@ -32,25 +33,24 @@ export const send = (method, path, body) =>
   });
 
 /**
- * The newest answer of an address, asked for again and again while the page is looked at.
+ * The newest state of a document of Heddle's web services, by its address below `heddle/v1/`: as the stream tells it,
+ * or asked for again and again where the stream does not come through.
  * Returns `{ data, error, at }`: after a failure `data` stays the last that was told, and `at` (ms) is when.
  */
-export function usePolled(path, everyMs = 3000) {
+export function useLive(name, everyMs = 3000) {
   const [told, tell] = useState({ data: null, error: "", at: 0 });
-  const asked = useRef("");
   useEffect(() => {
     const stop = new AbortController();
     let timer = 0;
     let pauseMs = everyMs;
-    asked.current = path;
     async function ask() {
       clearTimeout(timer);
-      if (!document.hidden) {
+      if (!document.hidden && !isTold(name)) {
         try {
-          const data = await read(path, stop.signal);
+          const data = await read(`heddle/v1/${name}`, stop.signal);
           if (stop.signal.aborted) return;
           pauseMs = everyMs;
-          tell({ data, error: "", at: Date.now() });
+          if (!isTold(name)) tell({ data, error: "", at: Date.now() });
         } catch (error) {
           if (stop.signal.aborted) return;
           pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
@@ -60,13 +60,15 @@ export function usePolled(path, everyMs = 3000) {
       timer = setTimeout(ask, pauseMs);
     }
     const seen = () => !document.hidden && ask();
+    const leave = watch(name, (news) => tell((before) => ({ ...before, ...news })));
     document.addEventListener("visibilitychange", seen);
     ask();
     return () => {
+      leave();
       stop.abort();
       clearTimeout(timer);
       document.removeEventListener("visibilitychange", seen);
     };
-  }, [path, everyMs]);
+  }, [name, everyMs]);
   return told;
 }

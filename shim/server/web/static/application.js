@@ -1,16 +1,16 @@
 // One application: what it is, where it runs and why there, what is asked for it where, what was taken from it.
 
 import { html, useState } from "./vendor/htm-preact.js";
-import { usePolled } from "./api.js";
-import { change, Confirm, lasting, memory, State, Table, time, Trouble } from "./parts.js";
+import { send, useLive } from "./api.js";
+import { Confirm, lasting, memory, State, Table, time, Trouble } from "./parts.js";
 import { addressOf } from "./route.js";
 
 const ENDED = new Set(["FINISHED", "FAILED", "KILLED"]);
 
 export function Application({ route }) {
-  const path = `heddle/v1/apps/${encodeURIComponent(route.item)}`;
-  const told = usePolled(path, 2000);
-  const why = usePolled(`${path}/why`, 3000);
+  const name = `apps/${encodeURIComponent(route.item)}`;
+  const told = useLive(name, 2000);
+  const why = useLive(`${name}/why`, 3000);
   const app = told.data?.app;
   return html`<h1>${app ? app.name || app.id : route.item}</h1>
     <${Trouble} error=${told.error} at=${told.at} />
@@ -37,7 +37,8 @@ function Facts({ app }) {
     ["Progress", app.progress === undefined ? "" : `${Math.round(app.progress)} %`],
     ["Holds", app.runningContainers > 0 ? `${app.runningContainers} containers, ${memory(app.allocatedMB)}, ${app.allocatedVCores} cores` : ""],
     ["Its pages", url && html`<a rel="noreferrer noopener" href=${url}>${url}</a>`],
-    ["In the plain pages", html`<a href=${`../cluster/app/${encodeURIComponent(app.id)}`}>with attempts and logs</a>`],
+    ["Logs", html`<a href=${addressOf("logs", app.id)}>of its containers</a>`],
+    ["In the plain pages", html`<a href=${`../cluster/app/${encodeURIComponent(app.id)}`}>with attempts</a>`],
   ];
   return html`<dl class="facts">${facts
       .filter(([, value]) => value !== "" && value !== undefined && value !== null)
@@ -51,11 +52,11 @@ function Actions({ app }) {
   const base = `ws/v1/cluster/apps/${encodeURIComponent(app.id)}`;
   const told = `${app.name || app.id} of ${app.user}, in ${app.cluster}.`;
   const asks = [
-    { title: "Kill", text: told, act: () => change("PUT", `${base}/state`, { state: "KILLED" }) },
-    { title: "Move", text: told, field: "To queue", value: app.queue, act: (queue) => change("PUT", `${base}/queue`, { queue }) },
+    { title: "Kill", text: told, act: () => send("PUT", `${base}/state`, { state: "KILLED" }) },
+    { title: "Move", text: told, field: "To queue", value: app.queue, act: (queue) => send("PUT", `${base}/queue`, { queue }) },
     {
       title: "Set priority", text: told, field: "Priority", value: app.priority,
-      act: (priority) => change("PUT", `${base}/priority`, { priority: Number.parseInt(priority, 10) }),
+      act: (priority) => send("PUT", `${base}/priority`, { priority: Number.parseInt(priority, 10) }),
     },
   ];
   return html`<div class="row">${asks.map((each) => html`<button onClick=${() => setAsk(each)}>${each.title}…</button>`)}</div>
@@ -65,6 +66,7 @@ function Actions({ app }) {
 function Why({ why }) {
   return html`<p>${why.reason}</p>
     ${why.waited && html`<p>It waited for ${why.waited.waited_s.toFixed(1)} s for its queue's turn: ${why.waited.reason}</p>`}
+    ${why.deadline && html`<p class=${why.deadline.met === "no" ? "trouble" : ""}>Deadline: ${why.deadline.text}</p>`}
     ${why.rejection && html`<p class="trouble">Refused: ${why.rejection}</p>`}
     ${why.last_failure && html`<p class="trouble">${why.failed_attempts} attempts to hand it over failed: ${why.last_failure}; next in ${why.next_attempt_in_s} s</p>`}
     <${Table} empty="No choice was made." rows=${why.candidates ?? []} columns=${[

@@ -1,8 +1,8 @@
 // Every application: searched, filtered, sorted and counted by the server; only the rows in sight are asked for.
 
 import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
-import { usePolled } from "./api.js";
-import { lasting, memory, State, time, Trouble } from "./parts.js";
+import { useLive } from "./api.js";
+import { lasting, memory, Search, State, time, Trouble } from "./parts.js";
 import { addressOf, changed } from "./route.js";
 
 const ROW_PX = 34;
@@ -37,11 +37,11 @@ export function Applications({ route }) {
   const asked = new URLSearchParams(params);
   asked.set("offset", String(Math.max(0, Math.floor(first / PAGE) * PAGE - PAGE)));
   asked.set("limit", String(4 * PAGE));
-  const told = usePolled(`heddle/v1/console/applications?${asked}`, 1500);
+  const told = useLive(`console/applications?${asked}`, 1500);
   const where = params.getAll("where");
   return html`<h1>Applications</h1>
     <div class="row" role="search">
-      <${Search} route=${route} />
+      <${Search} route=${route} label="Search applications" />
       <label>Group by <select onChange=${(event) => (location.hash = changed(route, { group: event.target.value }))}>
         <option value="">nothing</option>
         ${GROUPS.map((each) => html`<option value=${each} selected=${params.get("group") === each}>${each}</option>`)}
@@ -62,17 +62,6 @@ export function Applications({ route }) {
     <${Trouble} error=${told.error} at=${told.at} />
     <${Groups} route=${route} groups=${told.data?.groups ?? []} />
     <${Rows} route=${route} told=${told.data} columns=${columns} onFirst=${setFirst} />`;
-}
-
-function Search({ route }) {
-  const timer = useRef(0);
-  const typed = (event) => {
-    const text = event.target.value;
-    clearTimeout(timer.current);
-    timer.current = setTimeout(() => location.replace(changed(route, { search: text })), 250);
-  };
-  return html`<input type="search" aria-label="Search applications" placeholder="Words in any column" maxlength="200"
-    value=${route.params.get("search") ?? ""} onInput=${typed} />`;
 }
 
 function Groups({ route, groups }) {

@@ -1,16 +1,16 @@
 // Clusters and their nodes: a square for each node by its use; what operators may do to a cluster, shown before it is done.
 
 import { html, useState } from "./vendor/htm-preact.js";
-import { usePolled } from "./api.js";
-import { change, Confirm, memory, State, Table, Trouble } from "./parts.js";
+import { send, useLive } from "./api.js";
+import { Confirm, memory, State, Table, Trouble } from "./parts.js";
 
 const MOST_SQUARES = 3000;
 const UP = new Set(["RUNNING", "DECOMMISSIONING"]);
 const VERBS = ["cordon", "drain", "undrain"];
 
 export function Clusters({ caller }) {
-  const clusters = usePolled("heddle/v1/clusters", 2000);
-  const nodes = usePolled("heddle/v1/console/nodes", 5000);
+  const clusters = useLive("clusters", 2000);
+  const nodes = useLive("console/nodes", 5000);
   const [ask, setAsk] = useState(null);
   const byCluster = new Map();
   for (const node of nodes.data?.nodes ?? []) {
@@ -43,12 +43,12 @@ async function look(cluster, verb, setAsk) {
   const path = `heddle/v1/clusters/${encodeURIComponent(cluster)}/${verb}`;
   const title = `${verb} ${cluster}`;
   try {
-    const told = await change("POST", `${path}?dryRun=true`);
+    const told = await send("POST", `${path}?dryRun=true`);
     const left = told.still_running.length;
     const text = `It is ${told.was} now. ${left} applications still run there${left ? `: ${told.still_running.slice(0, 5).join(", ")}${left > 5 ? " …" : ""}` : ""}.`;
-    setAsk({ title, text, act: () => change("POST", path) });
+    setAsk({ title, text, act: () => send("POST", path) });
   } catch (error) {
-    setAsk({ title, text: String(error.message ?? error), act: () => change("POST", path) });
+    setAsk({ title, text: String(error.message ?? error), act: () => send("POST", path) });
   }
 }
 

@@ -1,11 +1,11 @@
 // Global and Local Masters: who lives, who owns which queue, how links are, and how often views were wrong.
 
 import { html } from "./vendor/htm-preact.js";
-import { usePolled } from "./api.js";
+import { useLive } from "./api.js";
 import { State, Table, Trouble } from "./parts.js";
 
 export function Masters() {
-  const told = usePolled("heddle/v1/masters", 2000);
+  const told = useLive("masters", 2000);
   return html`<h1>Masters</h1>
     <${Trouble} error=${told.error} at=${told.at} />
     ${told.data && html`<${Shown} masters=${told.data} />`}`;

@@ -2,7 +2,7 @@
 
 import { html, useEffect, useRef } from "./vendor/htm-preact.js";
 import UPlot from "./vendor/uplot.js";
-import { usePolled } from "./api.js";
+import { useLive } from "./api.js";
 import { Bar, memory, percent, State, Table, Trouble } from "./parts.js";
 import { addressOf } from "./route.js";
 
@@ -11,11 +11,11 @@ const MOST_LINES = 6;
 const COLOURS = ["#4a86cf", "#d08a2e", "#4f9e58", "#b2559b", "#8a6fd1", "#c0524a"];
 
 export function Overview() {
-  const clusters = usePolled("heddle/v1/clusters", 2000);
-  const queues = usePolled("heddle/v1/queues", 4000);
-  const shares = usePolled("heddle/v1/shares", 4000);
-  const doctor = usePolled("heddle/v1/doctor", 15000);
-  const applications = usePolled("heddle/v1/console/applications?limit=1", 4000);
+  const clusters = useLive("clusters", 2000);
+  const queues = useLive("queues", 4000);
+  const shares = useLive("shares", 4000);
+  const doctor = useLive("doctor", 15000);
+  const applications = useLive("console/applications?limit=1", 4000);
   const amounts = amountsOf(queues.data?.queues ?? []);
   return html`<h1>Overview</h1>
     <${Trouble} error=${clusters.error} at=${clusters.at} />

@@ -1,7 +1,7 @@
 // Pieces that several views are made of.
 
 import { html, useEffect, useRef } from "./vendor/htm-preact.js";
-import { send } from "./api.js";
+import { changed } from "./route.js";
 
 const UNITS = ["MiB", "GiB", "TiB", "PiB"];
 
@@ -61,6 +61,18 @@ export function Table({ columns, rows, label = "Table", empty = "None." }) {
   </table></div>`;
 }
 
+/** Words that are looked for in all columns; they stand in the address, once nobody types any more. */
+export function Search({ route, label, hint = "Words in any column" }) {
+  const timer = useRef(0);
+  const typed = (event) => {
+    const text = event.target.value;
+    clearTimeout(timer.current);
+    timer.current = setTimeout(() => location.replace(changed(route, { search: text })), 250);
+  };
+  return html`<input type="search" aria-label=${label} placeholder=${hint} maxlength="200"
+    value=${route.params.get("search") ?? ""} onInput=${typed} />`;
+}
+
 /** A question before something is changed. `ask` is `{ title, text, field, value, act }`; null closes it. */
 export function Confirm({ ask, close }) {
   const dialog = useRef(null);
@@ -86,5 +98,3 @@ export function Confirm({ ask, close }) {
     <div class="row"><button class="danger" onClick=${act}>${ask.title}</button><button onClick=${close}>Leave it</button></div>
   </dialog>`;
 }
-
-export const change = send;

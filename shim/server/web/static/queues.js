@@ -1,14 +1,14 @@
 // Queues over all clusters: shares, what they borrow, lend and wait for; the policy that holds, and the ones before it.
 
 import { html } from "./vendor/htm-preact.js";
-import { usePolled } from "./api.js";
+import { useLive } from "./api.js";
 import { Bar, memory, percent, Table, time, Trouble } from "./parts.js";
 import { addressOf } from "./route.js";
 
 export function Queues({ route }) {
-  const queues = usePolled("heddle/v1/queues", 3000);
-  const shares = usePolled("heddle/v1/shares", 3000);
-  const history = usePolled("heddle/v1/policy/history", 20000);
+  const queues = useLive("queues", 3000);
+  const shares = useLive("shares", 3000);
+  const history = useLive("policy/history", 20000);
   const byQueue = new Map((shares.data?.queues ?? []).map((each) => [each.queue, each]));
   const rows = merged(queues.data?.queues ?? [], byQueue);
   const shown = route.item ? rows.filter((each) => each.queue === route.item || each.queue.startsWith(`${route.item}.`)) : rows;
@@ -16,7 +16,7 @@ export function Queues({ route }) {
     ${route.item && html`<p><a href=${addressOf("queues")}>All queues</a>, <a
       href=${addressOf("applications", "", new URLSearchParams({ where: `queue=${route.item}` }))}>its applications</a></p>`}
     <${Trouble} error=${queues.error || shares.error} at=${queues.at} />
-    <${Table} rows=${shown} empty=${queues.data ? "None." : "Asking…"} columns=${COLUMNS} />
+    <${Table} rows=${shown} empty=${queues.data ? "None." : "Asking…"} columns=${rows.some((row) => row.given_s !== undefined) ? [...COLUMNS, ...CREDITS] : COLUMNS} />
     ${route.item && shown.length === 1 && html`<h2>On each cluster</h2><${Table} rows=${shown[0].parts} columns=${PARTS} />`}
     <h2>Policies, newest first</h2>
     <${Trouble} error=${history.error} at=${history.at} />
@@ -49,6 +49,12 @@ const COLUMNS = [
   ["Preempted", (row) => row.preempted, true],
   ["Applications", (row) => row.applications ?? row.running, true],
   ["Why it waits", (row) => row.reason],
+];
+
+/** Seconds of a queue's whole share that its jobs put off for others, and held beyond theirs. */
+const CREDITS = [
+  ["Gave", (row) => (row.given_s === undefined ? "" : `${row.given_s} s`), true],
+  ["Received", (row) => (row.received_s === undefined ? "" : `${row.received_s} s`), true],
 ];
 
 const PARTS = [

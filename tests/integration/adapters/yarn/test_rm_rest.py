@@ -11,6 +11,7 @@ from urllib.parse import unquote
 import pytest
 
 from adapters.yarn import RestResourceManager, RestSettings
+from shim.app.tls_files import ClientTLSFiles
 from shim.domain.ids import SubClusterId
 from shim.errors import MalformedAnswerError, NeverReachedError, NoAnswerError, StandbyError
 from shim.ports.resource_manager import RestRequest
@@ -458,8 +459,8 @@ async def test_a_certificate_that_nobody_vouches_for_is_not_accepted(tmp_path):
         async with talking(addresses=[address]) as (manager,):
             with pytest.raises(NeverReachedError, match="CERTIFICATE_VERIFY_FAILED"):
                 await manager.forward(PING)
-        for settings in ({"ca_file": certificate}, {"verify_tls": False}):
-            async with talking(addresses=[address], **settings) as (manager,):
+        for files in (ClientTLSFiles(ca=certificate), ClientTLSFiles(is_verified=False)):
+            async with talking(addresses=[address], tls=files.context) as (manager,):
                 assert (await manager.forward(PING)).body == b"{}"
 
 

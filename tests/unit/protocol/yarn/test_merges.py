@@ -40,7 +40,8 @@ from shim.protocol.proto.messages import (
     YarnClusterMetricsProto,
 )
 from shim.protocol.yarn.merges import MERGES, Part, join_applications, merge_applications, merge_queue_info
-from shim.server.rpc.client_methods import CLIENT_METHODS, Way
+from shim.server.rpc.client_methods import CLIENT_METHODS
+from shim.server.ways import Way
 
 
 def an_application(number, started=0):

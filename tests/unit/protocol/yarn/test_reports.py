@@ -1,5 +1,8 @@
 """When a report tells the end of an application, and will not change any more."""
 
+import json
+from dataclasses import replace
+
 import pytest
 
 from shim.protocol.proto.messages import (
@@ -8,7 +11,8 @@ from shim.protocol.proto.messages import (
     LogAggregationStatusProto,
     YarnApplicationStateProto,
 )
-from shim.protocol.yarn import tells_an_end
+from shim.protocol.yarn import report_of, tells_an_end
+from shim.testing.reports import a_document
 
 
 def an_answer(state: str, *, finish_time: int = 1_700_000_000_000, logs: str = "") -> bytes:
@@ -42,3 +46,26 @@ def test_logs_that_are_still_collected_are_told_of_later(logs):
 
 def test_an_answer_without_a_report_tells_no_end():
     assert not tells_an_end(b"")
+
+
+@pytest.mark.parametrize(
+    ("address", "host", "port"),
+    [
+        ("node-7.east:41234", "node-7.east", 41234),
+        ("fd00::1:41234", "fd00::1", 41234),
+        (None, "N/A", -1),
+        ("", "N/A", -1),
+        ("node-7.east", "N/A", -1),
+        ("node-7.east:-1", "N/A", -1),
+        ("node-7.east:0", "N/A", -1),
+        ("node-7.east:65536", "N/A", -1),
+        ("node-7.east:\u0664", "N/A", -1),
+        ("a b:1", "N/A", -1),
+        (":41234", "N/A", -1),
+        (41234, "N/A", -1),
+    ],
+)
+def test_a_report_that_is_made_of_a_document_tells_where_the_master_listens(address, host, port):
+    known = a_document(1, "east")
+    report = report_of(replace(known, raw=json.dumps({"amRPCAddress": address}).encode()))
+    assert (report.host, report.rpc_port) == (host, port)

@@ -56,6 +56,21 @@ def test_earlier_runs_of_the_same_job_teach():
     assert isinstance(watch.facts(NEXT, STAGES, "another", {MAP: 5}), str)
 
 
+def test_one_earlier_run_teaches_how_long_a_stage_of_few_tasks_runs():
+    watch = JobWatch()
+    counts = [TaskCounts(3, 0, 3), TaskCounts(2, 2, 0)]
+    watch.observe(JOB, TEZ, "kin", [], {}, 0.0, counts)
+    assert isinstance(watch.facts(JOB, TEZ, "kin", {}, counts), str)
+    watch.observe(JOB, TEZ, "kin", [], {}, 7.0, [TaskCounts(3, 0, 3), TaskCounts(2, 1, 1)])
+    waiting = [TaskCounts(3, 0, 3), TaskCounts(2, 0, 0)]
+    watch.observe(NEXT, TEZ, "kin", [], {}, 8.0, waiting)
+    assert isinstance(watch.facts(NEXT, TEZ, "kin", {}, waiting), str), "one of two is half a run"
+    watch.observe(JOB, TEZ, "kin", [], {}, 9.0, [TaskCounts(3, 0, 3), TaskCounts(2, 0, 2)])
+    known = watch.facts(NEXT, TEZ, "kin", {}, waiting)
+    assert not isinstance(known, str)
+    assert (known[1].seconds, known[1].waiting) == (9.0, 2)
+
+
 def test_an_ask_or_a_container_of_no_stage_makes_the_job_unknown():
     watch = after_four_maps()
     stranger = AskKey(7, -1, is_opportunistic=False, resource=UNIT)

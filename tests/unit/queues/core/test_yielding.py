@@ -55,6 +55,13 @@ def test_what_a_large_job_puts_off_goes_to_a_small_one():
     assert found[ONE].given > 0
 
 
+def test_what_is_asked_for_is_not_given():
+    """Of its share of four it holds none, asks for three and puts two off: one was free for others."""
+    found = look(job(ONE, 5, seconds=(20.0, 1.0)), job(TWO, 5))[ONE]
+    assert sum(found.held_back.values()) == 2
+    assert found.given == pytest.approx(1 / 8)
+
+
 def test_a_job_that_does_not_yield_asks_for_all_of_its_share():
     found = look(job(ONE, 5, seconds=(20.0, 1.0), yields=False), job(TWO, 5))
     assert found[ONE].held_back == {}
@@ -64,6 +71,32 @@ def test_maps_are_not_put_off_while_reduces_run():
     """Their ApplicationMaster would end the reduces to make room for them."""
     found = look(job(ONE, 5, 0, reducing=(0.0,), seconds=(20.0, 100.0)), job(TWO, 5))
     assert found[ONE].held_back == {}
+
+
+WIDE, LONG = (AskKey(priority, -1, is_opportunistic=False, resource=UNIT) for priority in (8, 11))
+JOINED = JobGraph.of(
+    "joined", (Stage("wide", 8, 512, 1), Stage("long", 1, 512, 1), Stage("after", 1, 512, 1, (0, 1), (0, 1)))
+)
+
+
+def joined(wide, long, *, reuses):
+    """Short tasks and a long one, which the engine serves last, before a join; what does not wait runs."""
+    facts = (
+        StageFacts(wide, (), 8 - wide, 5.0, UNIT),
+        StageFacts(long, (0.0,) * (1 - long), 0, 60.0, UNIT),
+        StageFacts(1, (), 0, 1.0, UNIT),
+    )
+    stages = StagesOfJob(JOINED, {8: 0, 7: 0, 11: 1, 10: 1, 26: 2}, frozenset({7, 10}), reuses_containers=reuses)
+    asks = {key: count for key, count in ((WIDE, wide), (LONG, long)) if count}
+    return QueueJob(ONE, asks, ResourceVector(), stages, facts)
+
+
+def test_an_engine_that_reuses_containers_puts_off_only_what_it_serves_last():
+    """It would run the short tasks one after the other in the few containers that it has, and the long one last."""
+    others = job(TWO, 8, running=(0.0,) * 4)
+    assert set(look(joined(8, 1, reuses=False), others)[ONE].held_back) >= {WIDE}
+    assert set(look(joined(8, 1, reuses=True), others)[ONE].held_back) <= {LONG}
+    assert set(look(joined(8, 0, reuses=True), others)[ONE].held_back) == {WIDE}, "the long one runs"
 
 
 def test_tasks_that_failed_before_are_never_put_off():

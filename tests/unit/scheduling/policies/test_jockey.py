@@ -89,7 +89,7 @@ def test_a_row_that_another_job_uses_begins_anew():
     assert scene.decide(slow, 100.0).shares == {job: 1}
 
 
-def test_without_former_runs_what_is_stated_counts_by_amdahl_and_without_that_the_deadline_does_not():
+def test_without_former_runs_what_is_stated_counts_by_amdahl_and_without_that_all_is_backed():
     scene = CycleScene([[8]])
     job = scene.job(deadline_s=40.0)
     scene.ask(8, job=job, expected_s=10.0)
@@ -97,7 +97,7 @@ def test_without_former_runs_what_is_stated_counts_by_amdahl_and_without_that_th
     unknown = CycleScene([[8]])
     unknown.ask(8, job=unknown.job(deadline_s=40.0))
     plan = unknown.decide(JOCKEY)
-    assert not plan.shares
+    assert list(plan.shares.values()) == [8], "nobody can say that fewer would do"
     assert sum(grant.count for grant in plan.grants) == 8
 
 

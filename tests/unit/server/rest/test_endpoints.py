@@ -4,7 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from shim.server.rest.endpoints import BASE, ENDPOINTS, Key, Way, allowed_methods, find, has_broken_escape
+from shim.server.rest.endpoints import BASE, ENDPOINTS, allowed_methods, find, has_broken_escape
+from shim.server.ways import Key, Way
 from shim.testing.recorded import recorded_exchanges
 
 RECORDED = [

@@ -7,6 +7,7 @@ import pytest
 from fastapi import FastAPI
 
 from shim.config.queues import parse_policy
+from shim.domain.credits import Credits
 from shim.domain.ids import SubClusterId
 from shim.errors import BadRequestError, ForbiddenError, MalformedBodyError, NotAuthenticatedError
 from shim.federation.core.federation_view import FederationView
@@ -34,7 +35,7 @@ class Asked:
         self.policies = PolicyService(
             InMemoryPolicyStore(clock.now_s), POLICY, lambda text, source: parse_policy(text, source=source), clock
         )
-        self.altruism: dict[str, tuple[float, float]] = {}
+        self.altruism: dict[str, Credits] = {}
         room = AdmissionQueue(
             policy=lambda: self.policies.current,
             view=view or FederationView(()),
@@ -80,7 +81,7 @@ async def test_what_jobs_of_a_queue_gave_and_received_stands_beside_its_share(as
     told = await ask("GET", "/shares")
     path = told["queues"][0]["queue"]
     assert "given_s" not in told["queues"][0]
-    ask.altruism = {path: (12.34, 5.0), "root.gone": (1.0, 1.0)}
+    ask.altruism = {path: Credits(12.34, 5.0), "root.gone": Credits(1.0, 1.0)}
     (row,) = [row for row in (await ask("GET", "/shares"))["queues"] if "given_s" in row]
     assert (row["queue"], row["given_s"], row["received_s"]) == (path, 12.3, 5.0)
 

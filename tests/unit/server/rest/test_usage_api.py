@@ -6,16 +6,19 @@ import pytest
 from fastapi import FastAPI
 from fastapi.exceptions import RequestValidationError
 
+from shim.domain.credits import Credits
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.usage import PartUsage
 from shim.errors import BadRequestError, NotAuthenticatedError
 from shim.identity.service import Caller, IdentityRules, IdentityService
+from shim.ports.credit_store import CreditRow
 from shim.ports.usage_store import UsageRow
 from shim.queues.usage import UsageReports
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.messages import Request
 from shim.server.rest.usage_api import UsageAPI
 from shim.testing.clock import FakeClock
+from shim.testing.credit_stores import InMemoryCreditStore
 from shim.testing.usage_stores import InMemoryUsageStore
 
 NOVEMBER_MS = 1_793_491_200_000
@@ -39,8 +42,13 @@ async def ask():
         part=part,
     )
     await store.keep([row])
+    credits_ = InMemoryCreditStore()
+    given = Credits(given_mib_s=800.0, received_mib_s=40.0)
+    await credits_.keep(
+        [CreditRow(ApplicationId(1, 1), "a.1", "root.q", "ada", NOVEMBER_MS, NOVEMBER_MS + DAY_MS, given)]
+    )
     identity = IdentityService(IdentityRules(admins=("queen",)), secret=bytes(32), clock=clock)
-    api = UsageAPI(UsageReports(store, clock, identity.is_admin), identity)
+    api = UsageAPI(UsageReports(store, credits_, clock, identity.is_admin), identity)
     app = FastAPI(openapi_url=None)
     for each in api.endpoints():
         app.add_api_route(f"/{each.path}", each.answer, methods=[each.method])
@@ -98,6 +106,13 @@ async def test_sums_are_told_with_what_was_asked(ask):
 async def test_what_is_no_question_is_refused(ask, query):
     with pytest.raises(BadRequestError):
         await ask(query)
+
+
+async def test_what_jobs_gave_and_received_stands_beside_what_they_used(ask):
+    (row,) = (await ask(f"by=queue,user&from={NOVEMBER_MS}&to={NOVEMBER_MS + DAY_MS // 4}"))["usage"]
+    assert (row["given_mib_s"], row["received_mib_s"]) == (200, 10)
+    assert (await ask("by=", "ada"))["usage"][0]["given_mib_s"] == 800
+    assert "given_mib_s" not in (await ask("by=cluster"))["usage"][0], "shares are of the federation"
 
 
 async def test_what_is_far_too_long_and_who_is_nobody_are_refused(ask):

@@ -38,7 +38,8 @@ from shim.protocol.proto.messages import (
     UpdateNodeResourceRequestProto,
 )
 from shim.server.rpc import AdminService
-from shim.server.rpc.admin_methods import ADMIN_METHODS, AdminWay
+from shim.server.rpc.admin_methods import ADMIN_METHODS
+from shim.server.ways import Way
 from shim.testing.admin_rpc import IsAway, ObeysEveryOperator, RefusesOperators
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_node_report, a_report
@@ -107,12 +108,10 @@ def test_every_method_of_both_protocols_has_one_row():
 
 
 def test_every_own_method_has_code(operators):
-    assert {name for name, row in ADMIN_METHODS.items() if row.way is AdminWay.OWN} == set(
-        operators.server._own_answers
-    )
+    assert {name for name, row in ADMIN_METHODS.items() if row.way is Way.OWN} == set(operators.server._own_answers)
 
 
-@pytest.mark.parametrize("method", [name for name, row in ADMIN_METHODS.items() if row.way is AdminWay.SPREAD])
+@pytest.mark.parametrize("method", [name for name, row in ADMIN_METHODS.items() if row.way is Way.SPREAD])
 async def test_what_concerns_all_is_told_to_all_byte_for_byte_and_as_the_operator(operators, method):
     request = RefreshNodesRequestProto(decommissionTimeout=7) if method == "refreshNodes" else ALL[method].request()
 
@@ -281,7 +280,7 @@ async def test_decommissioning_nodes_are_those_of_all(operators):
     assert [node.host for node in whole.decommissioningNodes] == ["east-n1", "west-n1"]
 
 
-@pytest.mark.parametrize("method", [name for name, row in ADMIN_METHODS.items() if row.way is AdminWay.REFUSE])
+@pytest.mark.parametrize("method", [name for name, row in ADMIN_METHODS.items() if row.way is Way.REFUSE])
 async def test_what_has_no_meaning_here_is_refused_with_the_reason(operators, method):
     failure = await operators.ask(method, FILLED.get(method, ALL[method].request()))
 
@@ -362,7 +361,7 @@ async def test_a_proxy_user_for_everybody_operates_nothing_as_somebody_else(oper
 
 
 @pytest.mark.parametrize(
-    "method", [name for name, row in ADMIN_METHODS.items() if row.way not in (AdminWay.OWN, AdminWay.REFUSE)]
+    "method", [name for name, row in ADMIN_METHODS.items() if row.way not in (Way.OWN, Way.REFUSE)]
 )
 async def test_a_text_without_end_goes_nowhere(operators, method):
     request = FILLED.get(method, ALL[method].request())

@@ -58,8 +58,9 @@ from shim.protocol.yarn import application_message, application_of
 from shim.queues.admission import AdmissionQueue
 from shim.queues.core.entitle import ShareSettings
 from shim.server.rpc import ClientService, ClientUseCases
-from shim.server.rpc.client_methods import CLIENT_METHODS, Key, Way
+from shim.server.rpc.client_methods import CLIENT_METHODS
 from shim.server.rpc.kept_answers import KeptAnswers
+from shim.server.ways import Key, Way
 from shim.submission.application_ids import ApplicationIds
 from shim.testing.federation import ScriptedFederation
 from shim.testing.misbehaviours import IsNeverReached, IsPaused, RejectsSubmissions
@@ -885,6 +886,7 @@ TOO_LONG = {
     "type": ApplicationSubmissionContextProto(applicationType="x" * 10_000),
     "tag": ApplicationSubmissionContextProto(applicationTags=["x" * 10_000]),
     "tags": ApplicationSubmissionContextProto(applicationTags=["x"] * 1000),
+    "deadline": ApplicationSubmissionContextProto(applicationTags=["heddle-deadline=soon"]),
     "label": ApplicationSubmissionContextProto(node_label_expression="x" * 10_000),
 }
 

@@ -1,0 +1,239 @@
+"""Measure altruism on two real clusters, for docs/altruism.md: the same arrivals with it and without it, in turns.
+
+    python scripts/altruism_trials.py                      three runs each on a lab of its own; tables
+    python scripts/altruism_trials.py --jobs 6 --runs 1    fewer
+    python scripts/altruism_trials.py --json runs.json     every run, too
+
+Real Tez DAGs of four shapes, whose tasks sleep, and Hadoop's own word count arrive in one queue, whose leaves YARN
+orders by what each job holds (`ordering-policy = fair`). Without altruism that is DRF between jobs. Two Heddles stand
+before the same clusters, one with altruism, so that each knows earlier runs; every shape runs once before it counts.
+A run takes two to four minutes on two cores.
+"""
+
+import argparse
+import json
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from concurrent.futures import Future, ThreadPoolExecutor, wait
+from contextlib import ExitStack
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from random import Random
+from statistics import fmean
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
+
+from shim.lab import Lab, LabSpec
+from shim.lab.tidying import end_applications
+from tests.support.altruism_jobs import AltruismJobs, SleepingDag, policy_of
+from tests.support.heddle_process import HeddleProcess
+from tests.support.spanning import spanning_secret
+
+_LEAF = "yarn.scheduler.capacity.root.dev"
+_OVERRIDES = {
+    "yarn-site.xml": {
+        "yarn.nodemanager.resource.memory-mb": "4096",
+        "yarn.nodemanager.resource.cpu-vcores": "16",
+    },
+    "capacity-scheduler.xml": {
+        f"{_LEAF}.ordering-policy": "fair",
+        "yarn.scheduler.capacity.maximum-am-resource-percent": "0.6",
+        f"{_LEAF}.user-limit-factor": "10",
+        f"{_LEAF}.maximum-capacity": "100",
+    },
+}
+_DAGS = (
+    SleepingDag(
+        "diamond",
+        {"start": (2, 2000), "left": (6, 4000), "right": (1, 15000), "end": (2, 2000)},
+        {"left": ("start",), "right": ("start",), "end": ("left", "right")},
+    ),
+    SleepingDag(
+        "joins",
+        {"long": (1, 20000), "orders": (10, 3000), "first": (3, 3000), "items": (8, 3000), "second": (2, 2000)},
+        {"first": ("orders", "items"), "second": ("first", "long")},
+    ),
+    SleepingDag(
+        "chain",
+        {"scan": (12, 4000), "filter": (6, 3000), "join": (3, 3000), "group": (2, 2000), "sort": (1, 2000)},
+        {"filter": ("scan",), "join": ("filter",), "group": ("join",), "sort": ("group",)},
+    ),
+    SleepingDag(
+        "star",
+        {"fact": (16, 4000), "small": (1, 12000), "out": (2, 2000)},
+        {"out": ("small", "fact")},
+    ),
+)
+_WORD_COUNT = "words"
+_SHAPES = (*(dag.name for dag in _DAGS), _WORD_COUNT)
+_EVERY_S = 1.0
+_WINDOW_S = 30.0
+_MEAN_GAP_S = 5.0
+_END_WITHIN_S = 300.0
+_ENOUGH = 2
+
+
+@dataclass
+class Run:
+    """One run.
+
+    Attributes:
+        seconds: From its arrival until its client has ended, by job.
+        held: Samples: seconds since the first arrival, and MiB by job.
+        given_s, received_s: Of the queue's whole share, by all jobs of the run.
+        yielded: Jobs of which something was put off at a look.
+        failed: Jobs whose client did not end well; they are in no mean.
+    """
+
+    mode: str
+    seconds: dict[str, float] = field(default_factory=dict)
+    held: list[tuple[float, dict[str, int]]] = field(default_factory=list)
+    given_s: float = 0.0
+    received_s: float = 0.0
+    yielded: list[str] = field(default_factory=list)
+    failed: list[str] = field(default_factory=list)
+
+    @property
+    def makespan_s(self) -> float:
+        """Until the last job held nothing more."""
+        return max((at_s for at_s, held in self.held if any(held.values())), default=0.0)
+
+    def jain(self) -> list[float]:
+        """Index of each window, over what jobs held that ran through all of it."""
+        found = []
+        for number in range(int(self.makespan_s / _WINDOW_S) + 1):
+            rows = [held for at_s, held in self.held if number * _WINDOW_S <= at_s < (number + 1) * _WINDOW_S]
+            through = set.intersection(*(set(row) for row in rows)) if rows else set()
+            if len(through) >= _ENOUGH:
+                means = [fmean(row[name] for row in rows) for name in sorted(through)]
+                found.append(sum(means) ** 2 / (len(means) * sum(mean**2 for mean in means)))
+        return found
+
+
+def arrivals(jobs: int, seed: int) -> list[tuple[float, str]]:
+    """When each job comes and what it is, one of each shape before any comes again."""
+    random, at_s, found = Random(seed), 0.0, []  # noqa: S311 - repeatable, no secret
+    for number in range(jobs):
+        found.append((at_s, f"{_SHAPES[number % len(_SHAPES)]}-{number}"))
+        at_s += random.expovariate(1 / _MEAN_GAP_S)
+    return found
+
+
+def _run_job(jobs: AltruismJobs, name: str, label: str) -> None:
+    shape = name.rpartition("-")[0]
+    dag = next((each for each in _DAGS if each.name == shape), None)
+    if dag is None:
+        jobs.word_count(label, maps=12, reduces=2)
+    else:
+        jobs.dag(dag, name)
+
+
+def _measure(jobs: AltruismJobs, mode: str, label: str, coming: Sequence[tuple[float, str]]) -> Run:
+    """One run, on clusters on which nothing runs."""
+    run = Run(mode)
+    with jobs.asking() as http, ThreadPoolExecutor(len(coming)) as pool:
+        before = jobs.credits(http)
+        began_s = time.monotonic()
+
+        def work(at_s: float, name: str) -> None:
+            time.sleep(max(0.0, began_s + at_s - time.monotonic()))
+            try:
+                _run_job(jobs, name, f"{label}-{name}")
+            except AssertionError as error:  # what the client printed is in it
+                print(f"\n{label}: {name} failed: {str(error)[-2000:]}", file=sys.stderr, flush=True)
+                run.failed.append(name)
+                return
+            run.seconds[name] = round(time.monotonic() - began_s - at_s, 1)
+
+        waiting: set[Future[None]] = {pool.submit(work, at_s, name) for at_s, name in coming}
+        while pending := wait(waiting, timeout=_EVERY_S).not_done:
+            at_s = time.monotonic() - began_s
+            run.held.append((round(at_s, 1), jobs.held(http)))
+            run.yielded += [name for name, told in jobs.told_of_altruism(http) if told["puts_off"]]
+            print(f"\r{label}: {at_s:3.0f} s, {len(pending)} left  ", end="", file=sys.stderr, flush=True)
+        for each in waiting:
+            each.result()
+        given, received = (after - first for after, first in zip(jobs.credits(http), before, strict=True))
+    run.given_s, run.received_s, run.yielded = round(given, 1), round(received, 1), sorted(set(run.yielded))
+    return run
+
+
+def _percentile(values: Sequence[float], part: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(part * len(ordered)))]
+
+
+def _rows(runs: Sequence[Run]) -> Iterator[list[str]]:
+    """Of the table of runs."""
+    yield ["run", "mean", "p50", "p95", "last", "makespan", "Jain", "least", "gave", "received", "yielded", "failed"]
+    yield ["---"] * 12
+    for number, run in enumerate(runs):
+        times, jain = list(run.seconds.values()), run.jain() or [1.0]
+        numbers = [fmean(times), _percentile(times, 0.5), _percentile(times, 0.95), max(times), run.makespan_s]
+        indices = [f"{fmean(jain):.2f}", f"{min(jain):.2f}"]
+        rest = [f"{run.given_s:.1f}", f"{run.received_s:.1f}", str(len(run.yielded)), str(len(run.failed))]
+        yield [f"{number + 1} {run.mode}", *(f"{value:.1f}" for value in numbers), *indices, *rest]
+
+
+def _later(runs: Sequence[Run]) -> Iterator[list[str]]:
+    """Of the table of jobs: means over the runs of each mode."""
+    yield ["job", "without", "with altruism", "factor"]
+    yield ["---"] * 4
+    for name in sorted(set.intersection(*(set(run.seconds) for run in runs))):
+        means = {mode: fmean(run.seconds[name] for run in runs if run.mode == mode) for mode in _MODES}
+        without, altruistic = means["drf"], means["altruism"]
+        yield [name, f"{without:.1f}", f"{altruistic:.1f}", f"{without / altruistic:.2f}"]
+
+
+_MODES: Mapping[str, float] = {"drf": 0.0, "altruism": 1.0}
+
+
+def _trial(lab: Lab, folder: Path, n_jobs: int, n_runs: int, seed: int, *, span: bool) -> Iterator[Run]:
+    """Every run, modes in turns."""
+    with ExitStack() as stack:
+        stack.enter_context(spanning_secret(folder))
+        clients: dict[str, AltruismJobs] = {}
+        for mode, altruism in _MODES.items():
+            own = folder / mode
+            own.mkdir()
+            lines = policy_of(own, altruism=altruism, span=span)
+            heddle = stack.enter_context(HeddleProcess(lab, own, more=lines))
+            clients[mode] = AltruismJobs(lab, own, heddle)
+            for name in _SHAPES:
+                print(f"\r{mode}: {name} alone  ", end="", file=sys.stderr, flush=True)
+                _run_job(clients[mode], f"{name}-0", f"first-{name}")
+        coming = arrivals(n_jobs, seed)
+        for number in range(n_runs):
+            for mode, jobs in clients.items():
+                end_applications(lab, within_s=_END_WITHIN_S)
+                yield _measure(jobs, mode, f"{mode}-{number}", coming)
+
+
+def main() -> int:
+    """Measure, print, write."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--jobs", type=int, default=15, help="that arrive in a run")
+    parser.add_argument("--runs", type=int, default=3, help="of each mode")
+    parser.add_argument("--seed", type=int, default=1, help="of the arrivals")
+    parser.add_argument("--span", action="store_true", help="let jobs have containers on both clusters")
+    parser.add_argument("--json", type=Path, help="where to write every run")
+    arguments = parser.parse_args()
+    runs: list[Run] = []
+    with tempfile.TemporaryDirectory(prefix="heddle-altruism-") as own, Lab(Path(own) / "lab") as lab:
+        lab.up(LabSpec.of(clusters=2, nodes=1, overrides=_OVERRIDES))
+        for run in _trial(lab, Path(own), arguments.jobs, arguments.runs, arguments.seed, span=arguments.span):
+            runs.append(run)
+            if arguments.json is not None:
+                arguments.json.write_text(json.dumps([asdict(each) for each in runs]) + "\n", "utf-8")
+    print(file=sys.stderr)
+    for table in (_rows(runs), _later(runs)):
+        for cells in table:
+            print(f"| {' | '.join(cells)} |")
+        print()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,99 @@
+"""Deadlines that jobs of one queue miss, by its order of containers: Heddle's own code over modelled clusters.
+
+    python -m scripts.deadline_figures [SEEDS]
+
+Two clusters of 16 places. Every third job has a deadline, of half as much again as it takes on eight containers; the
+others have none. The same kinds of jobs come again and again, so that runs tell of the next.
+"""
+
+import logging
+import sys
+from collections.abc import Sequence
+from dataclasses import dataclass
+from statistics import mean
+
+import structlog
+
+from shim.domain.ids import SubClusterId
+from shim.domain.resources import ResourceVector
+from shim.simulation.cluster.jobs import ModelledJob, ModelledStage
+from shim.simulation.cluster.spec import ClusterSpec, QueueSpec
+from shim.simulation.engine import seeded
+from shim.simulation.yarn_sim.run import YarnSetting, play
+
+__all__ = ["Found", "found_with", "made_jobs"]
+
+ORDERS = ("fifo", "fair", "jockey")
+_JOBS, _EVERY_S, _TASKS, _TASK_S, _AT_A_TIME = 30, 12.0, 16, 20.0, 8
+_EVERY_THIRD, _ALLOWANCE, _OVERHEAD_S = 3, 1.5, 15.0
+_SIZE = ResourceVector(1024, 1)
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """Result of a run.
+
+    Attributes:
+        missed: Jobs that ended after their deadlines; `due` is how many had one.
+        mean_s: Of all jobs, from submission to end.
+    """
+
+    missed: int
+    due: int
+    mean_s: float
+
+
+def made_jobs(seed: int, count: int = _JOBS) -> list[ModelledJob]:
+    """Jobs of one stage whose tasks vary by half; the kinds that have deadlines are two."""
+    rng = seeded(seed, "deadlines")
+    made, at_s = list[ModelledJob](), 0.0
+    for number in range(count):
+        is_due = number % _EVERY_THIRD == 2  # noqa: PLR2004 - the last of three
+        tasks = _TASKS if is_due else 2 * _TASKS
+        durations = tuple(_TASK_S * rng.uniform(0.75, 1.25) for _ in range(tasks))
+        deadline_s = int(_ALLOWANCE * sum(durations) / _AT_A_TIME + _OVERHEAD_S) if is_due else 0
+        name = f"due-{number}" if is_due else f"other-{number}"
+        made.append(ModelledJob(name, at_s, (ModelledStage(durations, size=_SIZE),), deadline_s=deadline_s))
+        at_s += rng.expovariate(1 / _EVERY_S)
+    return made
+
+
+def found_with(order: str, jobs: Sequence[ModelledJob], seed: int) -> Found:
+    """Run jobs by an order of containers.
+
+    Raises:
+        RuntimeError: A job did not succeed.
+    """
+    clusters = tuple(
+        ClusterSpec.even(
+            SubClusterId(name),
+            nodes=4,
+            size=ResourceVector(4608, 4),
+            epoch=epoch,
+            queues={"root.default": QueueSpec(am_share=0.5)},
+        )
+        for name, epoch in (("east", 1000), ("west", 2000))
+    )
+    queue = f'[[queue]]\nname = "root.default"\nspan = true\ncontainers = "{order}"\n'
+    outcome = play(YarnSetting(clusters=clusters, config=queue, seed=seed), jobs)
+    if outcome.failed:
+        raise RuntimeError(f"{order}: {outcome.failed}")
+    due = [job for job in jobs if job.deadline_s]
+    missed = sum(outcome.times[job.name].ended_s > job.deadline_s for job in due)
+    return Found(missed, len(due), mean(each.ended_s for each in outcome.times.values()))
+
+
+def main() -> None:
+    """Print a row for each seed and order."""
+    structlog.configure(wrapper_class=structlog.make_filtering_bound_logger(logging.ERROR))
+    seeds = int(sys.argv[1]) if len(sys.argv) > 1 else 3
+    print("SEED  ORDER    MISSED  DUE  MEAN s")
+    for seed in range(1, seeds + 1):
+        jobs = made_jobs(seed)
+        for order in ORDERS:
+            found = found_with(order, jobs, seed)
+            print(f"{seed:4}  {order:8} {found.missed:5}  {found.due:4}  {found.mean_s:6.1f}")
+
+
+if __name__ == "__main__":
+    main()

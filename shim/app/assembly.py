@@ -1,0 +1,256 @@
+"""The steps by which use cases are put together: what they all stand on, submissions, containers, listeners."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from random import Random
+
+from shim.app.multicluster import Spans, open_spans
+from shim.app.peers import GlobalMaster
+from shim.app.queues import SharesOfQueues, open_shares
+from shim.app.runtime import Runtime, heartbeat_settings
+from shim.domain.ids import SubClusterId
+from shim.domain.shares import SharePolicy
+from shim.federation.administration import AdministrationService
+from shim.federation.poller import SubClusterPollers
+from shim.federation.reading import ApplicationReading, ReadingSettings
+from shim.identity.service import IdentityRules, IdentityService, ProxyRule
+from shim.multicluster.core.splitter import SplitSettings
+from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
+from shim.multicluster.splitters import AttemptMatching
+from shim.peers.following import Following
+from shim.peers.launches import LaunchService
+from shim.ports.resource_manager import ResourceManager
+from shim.protocol.rest.usage import UsageForm
+from shim.queues.altruism import AltruismService
+from shim.queues.usage import UsageKeeping
+from shim.submission.core.home import HomeSettings
+from shim.submission.gate import Gate
+from shim.submission.homes import Homes, out_of_reach
+from shim.submission.intent_ids import IntentIds
+from shim.submission.lost_time import LostTime, LostTimeSettings, Past
+from shim.submission.repair import Repair
+from shim.submission.service import Listing, SubmissionService, SubmissionSettings, SubmissionTools
+from shim.telemetry.application_life import ApplicationLives
+
+__all__ = [
+    "Containers",
+    "Foundation",
+    "Listening",
+    "Overrides",
+    "Submitting",
+    "containers_on",
+    "decider",
+    "foundation_on",
+    "listening_on",
+    "submitting_on",
+]
+
+_SHARE_OF_HOMES = 0.9
+"""Part of a client's patience that homes may use up; the rest is for the way back to the client."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overrides:
+    """Parts in the place of those that are made otherwise; each is named by whoever wants it so.
+
+    Attributes:
+        homes: Makes the choice of homes, from what `Homes` is made of.
+        listing: Shows applications that were submitted.
+        gate: Stands before submissions, instead of the queues' policy.
+        past: Whether the store was restored.
+        policy: Holds whatever the configuration file and the store say.
+        rules: Whom callers are taken for.
+    """
+
+    homes: type[Homes] = Homes
+    listing: Listing | None = None
+    gate: Gate | None = None
+    past: Past | None = None
+    policy: SharePolicy | None = None
+    rules: IdentityRules | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Foundation:
+    """Parts on which all others stand: what is known of sub-clusters, and what operators and queues allow."""
+
+    runtime: Runtime
+    global_master: GlobalMaster | None
+    overrides: Overrides
+    administration: AdministrationService
+    shares: SharesOfQueues
+    pollers: SubClusterPollers | Following
+    reading: ReadingSettings
+    applications: ApplicationReading
+    identity: IdentityService
+
+    @property
+    def following(self) -> Following | None:
+        """What Local Masters tell, where they are processes of their own."""
+        return None if self.global_master is None else self.global_master.following
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Submitting:
+    """Parts that bring submissions to their homes, and find out what became of them."""
+
+    tools: SubmissionTools
+    submissions: SubmissionService
+    repair: Repair
+    lost_time: LostTime
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Containers:
+    """Parts that deal with containers of running applications."""
+
+    matching: AttemptMatching
+    spans: Spans
+    altruism: AltruismService
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Listening:
+    """Parts that hear of every report."""
+
+    lives: ApplicationLives
+    usage: UsageKeeping
+
+
+def foundation_on(runtime: Runtime, global_master: GlobalMaster | None, overrides: Overrides) -> Foundation:
+    """Make what all other parts stand on."""
+    view, clock, stores = runtime.view, runtime.clock, runtime.stores
+    reading = _reading(runtime)
+    administration = AdministrationService(view=view, store=stores.state, spans=stores.spans, clock=clock)
+    following = None if global_master is None else global_master.following
+    return Foundation(
+        runtime=runtime,
+        global_master=global_master,
+        overrides=overrides,
+        administration=administration,
+        shares=open_shares(runtime, administration.current, overrides.policy),
+        pollers=following or _pollers(runtime, runtime.managers),
+        reading=reading,
+        applications=ApplicationReading(view, runtime.managers, stores.state, clock, reading),
+        identity=_identity(runtime, overrides.rules),
+    )
+
+
+def submitting_on(base: Foundation) -> Submitting:
+    """Make the parts of submissions."""
+    runtime, shares, overrides = base.runtime, base.shares, base.overrides
+    view, managers, clock, stores = runtime.view, runtime.managers, runtime.clock, runtime.stores
+    remembered = LostTimeSettings(history_s=runtime.config.history.records_s)
+    lost_time = LostTime(stores.history, view, managers, clock, remembered)
+    home_settings = HomeSettings(name_at=shares.name_at, out_of_reach=out_of_reach(runtime.clusters.rpcs))
+    tools = SubmissionTools(
+        homes=overrides.homes(view, clock, home_settings, base.administration.current, base.following),
+        view=view,
+        managers=managers,
+        store=stores.state,
+        listing=overrides.listing or base.applications,
+        clock=clock,
+        new_intent_id=IntentIds(runtime.random),
+        crash_points=runtime.crash_points,
+        past=overrides.past or lost_time,
+    )
+    settings = SubmissionSettings(answer_within_s=base.reading.answer_within_s)
+    submissions = SubmissionService(tools, settings=settings, gate=overrides.gate or shares.room)
+    return Submitting(tools=tools, submissions=submissions, repair=Repair(tools, submissions), lost_time=lost_time)
+
+
+def containers_on(base: Foundation) -> Containers:
+    """Make the parts of containers; cycles listen to reports from now on."""
+    runtime, shares = base.runtime, base.shares
+    matching = _matching(runtime, base.following, base.pollers, shares)
+    spans = open_spans(runtime, runtime.managers, base.administration.current, matching, shares.policy)
+    return Containers(matching=matching, spans=spans, altruism=shares.altruism(spans.service))
+
+
+def listening_on(base: Foundation) -> Listening:
+    """Make the parts that listen to reports, and have them listen."""
+    view, decides = base.runtime.view, decider(base.global_master)
+    lives = ApplicationLives()
+    usage = UsageKeeping(view, view.accounts, UsageForm(), base.runtime.stores.usage, base.runtime.clock, decides)
+    for listener in (lives, usage):
+        base.pollers.listen(listener)
+    return Listening(lives=lives, usage=usage)
+
+
+def _reading(runtime: Runtime) -> ReadingSettings:
+    server = runtime.config.server
+    return ReadingSettings(
+        staleness_s=server.staleness_s,
+        answer_within_s=_SHARE_OF_HOMES * server.answer_within_s,
+        guarded=runtime.clusters.guarded,
+    )
+
+
+def _matching(
+    runtime: Runtime, following: Following | None, pollers: SubClusterPollers | Following, shares: SharesOfQueues
+) -> AttemptMatching:
+    """How asks of spanning applications find their sub-clusters."""
+    span = runtime.config.span
+    settings = SplitSettings(span.move_after_beats, span.oldest_view_s)
+    if span.placement != "heddle":
+        return AttemptMatching(settings)
+    launches = LaunchService(runtime.view, runtime.clock, span.promise_s, following)
+    cycle = CycleSettings(runtime.config.scheduling.cycle_s, span.starvation_s)
+    draws, runs = _draws(runtime), shares.room.former_runs
+    cycles = QueueCycles(launches, shares.container_order, runtime.view, runtime.clock, draws, cycle, runs)
+    for each in (launches, cycles):
+        pollers.listen(each)
+    return AttemptMatching(settings, launches, cycles)
+
+
+def _draws(runtime: Runtime) -> Random:
+    """Random numbers for policies: of the runtime's chance, so that a run can be repeated."""
+    return Random(runtime.random.randbytes(8))  # noqa: S311 - chooses among equals, protects nothing
+
+
+def decider(global_master: GlobalMaster | None) -> Callable[[str], bool]:
+    """Who lets start what waits in a queue: its owner, or anybody while nobody owns it."""
+    if global_master is None:
+        return lambda _: True
+    master = global_master
+
+    def is_mine(queue: str) -> bool:
+        owner = master.owner_of(queue)
+        return owner is None or owner.is_me
+
+    return is_mine
+
+
+def _pollers(runtime: Runtime, managers: Mapping[SubClusterId, ResourceManager]) -> SubClusterPollers:
+    return SubClusterPollers(
+        runtime.view,
+        managers,
+        runtime.clock,
+        heartbeat_settings(runtime.config),
+        random=runtime.random,
+        listeners=runtime.listeners,
+    )
+
+
+def _identity(runtime: Runtime, rules: IdentityRules | None) -> IdentityService:
+    security = runtime.config.security
+    configured = IdentityRules(
+        static_user=security.static_user,
+        allow_anonymous=security.allow_anonymous,
+        admins=(runtime.user, *security.admins),
+        own_users=runtime.clusters.own_users,
+        proxy_users={
+            user: ProxyRule(hosts=rule.hosts, users=rule.users, groups=rule.groups)
+            for user, rule in security.proxyuser.items()
+        },
+        cookie_validity_s=security.cookie_validity_s,
+        is_encrypted=runtime.config.server.tls.certificate is not None,
+        asks_for_tickets=bool(security.kerberos.web_principal),
+    )
+    return IdentityService(
+        rules or configured,
+        secret=runtime.secret,
+        clock=runtime.clock,
+        groups_of=runtime.groups_of,
+        other_secrets=runtime.other_secrets,
+    )

@@ -1,0 +1,206 @@
+"""Aggregated logs of applications, from the folders of all clusters.
+
+They lie below their user's name, and tell themselves whose they are and who may view them. So whoever asks is given his
+own, and of another user what names him; operators are given all. Nothing has to be known of the application any more.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import partial
+from itertools import islice
+from typing import TypeVar
+
+from shim.concurrency.off_loop import OffLoop
+from shim.domain.ids import ApplicationId, ContainerId, SubClusterId
+from shim.errors import ForbiddenError, NotFoundError, UnavailableError
+from shim.identity.service import Caller, IdentityService
+from shim.ports.log_archive import LogArchive, NodeLogs
+from shim.protocol.yarn.aggregated_logs import AggregatedFile, grants, list_files, tail_of, view_acl_of
+from shim.protocol.yarn.log_text import LogText
+from shim.protocol.yarn.tfile import Allowance, MalformedLogsError
+
+__all__ = ["AggregatedLogs", "LogsOfNode"]
+
+T = TypeVar("T")
+
+_MOST_FILES = 20_000
+"""Files that are listed of an application."""
+
+
+@dataclass(frozen=True, slots=True)
+class LogsOfNode:
+    """Logs that one node aggregated of an application.
+
+    Attributes:
+        node: As its file is called: host and port of the NodeManager; empty for all nodes of a folder that cannot be
+            read.
+        wrong: Why it cannot be read; empty if it can.
+    """
+
+    subcluster: SubClusterId
+    node: str
+    files: Sequence[AggregatedFile]
+    wrong: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatedLogs:
+    """Reads aggregated logs, on a thread of its own."""
+
+    archives: Mapping[SubClusterId, LogArchive]
+    identity: IdentityService
+    thread: OffLoop = field(default_factory=OffLoop)
+
+    async def files(self, application: ApplicationId, caller: Caller, user: str = "") -> list[LogsOfNode]:
+        """List the aggregated logs of an application, node by node.
+
+        Args:
+            application: Which.
+            caller: Who asks.
+            user: Whose it is, for operators and those in its view ACL; the caller's own if it is empty.
+
+        Raises:
+            ForbiddenError: It would be another's, and the caller is no operator and in none of its files' view ACL.
+            NotFoundError: There is nothing, or no folder is configured.
+            UnavailableError: Nothing is found and a folder cannot be read, or that takes too long.
+        """
+        right = self._right(caller, user)
+        found = await self.thread.run(caller.user, lambda: self._listed(application, right))
+        return self._shown(found or None, application, right)
+
+    async def tail(
+        self,
+        container: ContainerId,
+        name: str,
+        caller: Caller,
+        *,
+        user: str = "",
+        node: str = "",
+        most_bytes: int,
+        shown: Callable[[LogText], T],
+    ) -> T:
+        """The end of a container's file, as `shown` makes an answer of it.
+
+        Args:
+            container: Whose.
+            name: Of the file.
+            caller: Who asks.
+            user: As of `files`.
+            node: As `files` names it; empty for whichever has the file.
+            most_bytes: So much of its end.
+            shown: Runs on the thread.
+
+        Raises:
+            HeddleError: As of `files`.
+        """
+        right = self._right(caller, user)
+
+        def work() -> T | None:
+            found = self._tail(container, name, right, node, most_bytes)
+            return None if found is None else shown(found)
+
+        return self._shown(await self.thread.run(caller.user, work), container.attempt.application, right)
+
+    def _right(self, caller: Caller, user: str) -> "_Right":
+        is_free = user in ("", caller.user) or self.identity.is_admin(caller)
+        groups = frozenset[str]() if is_free else self.identity.groups_of(caller)
+        return _Right(user or caller.user, caller, groups, is_free=is_free)
+
+    def _listed(self, application: ApplicationId, right: "_Right") -> list[LogsOfNode]:
+        allowance, found = Allowance(), list[LogsOfNode]()
+
+        def look(place: SubClusterId, logs: NodeLogs) -> bool:
+            if right.covers(logs, allowance):
+                left = _MOST_FILES - sum(len(each.files) for each in found)
+                found.append(_read(place, logs, right.owner, allowance, left))
+            return False
+
+        silent = self._look_through(application, right.owner, look)
+        if silent and not found:
+            raise _unreadable(*silent[0])
+        return found + [LogsOfNode(place, "", (), str(_unreadable(place, error))) for place, error in silent]
+
+    def _tail(self, container: ContainerId, name: str, right: "_Right", node: str, most_bytes: int) -> LogText | None:
+        allowance, found = Allowance(), list[LogText]()
+        end_of = partial(tail_of, container=container, name=name, most_bytes=most_bytes)
+
+        def look(_: SubClusterId, logs: NodeLogs) -> bool:
+            if node in ("", logs.node) and right.covers(logs, allowance):
+                with suppress(MalformedLogsError):
+                    end = end_of(logs.read, logs.size, right.owner, allowance)
+                    found.extend(() if end is None else (end,))
+            return bool(found)
+
+        silent = self._look_through(container.attempt.application, right.owner, look)
+        if silent and not found:
+            raise _unreadable(*silent[0])
+        return found[0] if found else None
+
+    def _shown(self, found: T | None, application: ApplicationId, right: "_Right") -> T:
+        """Return what was found; whoever has no right to it does not learn that there is nothing."""
+        if found is not None:
+            return found
+        if not right.is_free:
+            raise ForbiddenError(
+                "logs are for the application's user, those in its view ACL, and those in security.admins"
+            )
+        if not self.archives:
+            raise NotFoundError("no [[subcluster]] names its aggregated_logs: `yarn logs` reads them")
+        raise NotFoundError(f"nothing of {application} of {right.owner} is aggregated, or not yet")
+
+    def _look_through(
+        self, application: ApplicationId, owner: str, look: Callable[[SubClusterId, NodeLogs], bool]
+    ) -> list[tuple[SubClusterId, OSError]]:
+        """Show `look` the logs in each distinct folder until it is satisfied; return folders that cannot be read."""
+        places: dict[LogArchive, SubClusterId] = {}  # several clusters may have one folder
+        for place, archive in self.archives.items():
+            places.setdefault(archive, place)
+        silent: list[tuple[SubClusterId, OSError]] = []
+        for archive, place in places.items():
+            try:
+                with archive.opened(owner, application) as opened:
+                    if any(look(place, logs) for logs in opened):
+                        break
+            except OSError as exc:
+                silent.append((place, exc))
+        return silent
+
+
+@dataclass(frozen=True, slots=True)
+class _Right:
+    """The right of a caller to read the logs of an owner.
+
+    Attributes:
+        is_free: They are his own, or he is an operator: no list is asked.
+    """
+
+    owner: str
+    caller: Caller
+    groups: frozenset[str]
+    is_free: bool
+
+    def covers(self, logs: NodeLogs, allowance: Allowance) -> bool:
+        """Tell whether it covers the logs of a node: each file tells who may view the application."""
+        if self.is_free:
+            return True
+        if self.caller.is_anonymous:
+            return False
+        try:
+            return grants(view_acl_of(logs.read, logs.size, allowance), self.caller.user, self.groups)
+        except MalformedLogsError:
+            return False
+
+
+def _unreadable(place: SubClusterId, error: OSError) -> UnavailableError:
+    return UnavailableError(f"aggregated logs of {place} cannot be read: {error.strerror}; see aggregated_logs")
+
+
+def _read(place: SubClusterId, logs: NodeLogs, owner: str, allowance: Allowance, most: int) -> LogsOfNode:
+    try:
+        files = list(islice(list_files(logs.read, logs.size, owner, allowance), most + 1))
+    except MalformedLogsError as exc:
+        return LogsOfNode(place, logs.node, (), str(exc))
+    if len(files) > most:
+        return LogsOfNode(place, logs.node, files[:most], f"only the first {_MOST_FILES} files are listed")
+    return LogsOfNode(place, logs.node, files)

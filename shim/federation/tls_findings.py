@@ -1,0 +1,138 @@
+"""Findings of TLS: at the web services, towards sub-clusters, between masters. Pure, as the doctor is."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from shim.federation.findings import Finding, Level
+
+__all__ = ["NO_TLS", "CertificateFacts", "ClusterTLSFacts", "MasterTLSFacts", "TLSFacts", "tls_findings"]
+
+_NOTABLE_DAYS = 21
+_DAY_S = 86_400.0
+_RENEW = "put a new one into its file: it is read again without a restart"
+_BEFORE = "until then what the files held before is used, and Heddle does not start again"
+
+
+@dataclass(frozen=True, slots=True)
+class TLSFacts:
+    """Facts of TLS at the web services.
+
+    Attributes:
+        has_certificate: Whether they are configured to speak it.
+        plain_address: Where other machines reach them without it; else empty.
+        trouble: Why the files cannot be used now; empty if they can.
+        ends_in_s: Until the certificate expires; negative if it has.
+        file: With it.
+    """
+
+    has_certificate: bool = False
+    plain_address: str = ""
+    trouble: str = ""
+    ends_in_s: float = 0.0
+    file: str = ""
+
+
+NO_TLS = TLSFacts()
+"""Web services that speak plain HTTP, on loopback."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertificateFacts:
+    """Life of a file's certificates.
+
+    Attributes:
+        what: Whose they are, for messages.
+        file: Its path.
+        ends_in_s: Until the certificate expires, of several CAs the last; negative if it has.
+    """
+
+    what: str
+    file: str
+    ends_in_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterTLSFacts:
+    """Facts of https towards one sub-cluster's web servers.
+
+    Attributes:
+        plain: Its addresses without https, though files for https are named.
+        is_verified: Whether its servers have to prove who they are.
+        trouble: Why the files cannot be used now; empty if they can.
+        certificates: Those that are named.
+    """
+
+    id: str
+    plain: tuple[str, ...] = ()
+    is_verified: bool = True
+    trouble: str = ""
+    certificates: tuple[CertificateFacts, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class MasterTLSFacts:
+    """Facts of links between masters.
+
+    Attributes:
+        plain: Addresses of masters on other machines that are reached without TLS.
+        trouble: Why the files cannot be used now; empty if they can, or there are none.
+        certificates: Those that are named.
+    """
+
+    plain: tuple[str, ...] = ()
+    trouble: str = ""
+    certificates: tuple[CertificateFacts, ...] = ()
+
+
+def tls_findings(
+    web: TLSFacts, clusters: Sequence[ClusterTLSFacts], masters: MasterTLSFacts | None
+) -> Iterator[Finding]:
+    """All of it."""
+    yield from _of_web(web)
+    for each in clusters:
+        yield from _of_cluster(each)
+    if masters is not None:
+        yield from _of_masters(masters)
+
+
+def _of_web(tls: TLSFacts) -> Iterator[Finding]:
+    if tls.plain_address:
+        message = f"the web services at {tls.plain_address} are not encrypted, and other machines reach them"
+        yield Finding("tls", Level.WARNING, "", message, "set server.tls.certificate and key, or bind to loopback")
+    elif tls.trouble:
+        yield Finding("tls", Level.ERROR, "", tls.trouble, _BEFORE)
+    elif tls.has_certificate:
+        yield _life(CertificateFacts("the certificate of the web services", tls.file, tls.ends_in_s), "")
+
+
+def _of_cluster(tls: ClusterTLSFacts) -> Iterator[Finding]:
+    if not tls.is_verified:
+        message = "the certificates of its web servers are not checked (verify_tls = false): anybody can pose as it"
+        yield Finding("tls", Level.WARNING, tls.id, message, "name its CA in ca_file, and take verify_tls away")
+    if tls.plain:
+        message = f"files for https are named, and {', '.join(tls.plain)} is asked in clear text"
+        yield Finding("tls", Level.WARNING, tls.id, message, "write https:// in web, or yarn.http.policy in its conf")
+    yield from _of_files(tls.trouble, tls.certificates, tls.id)
+
+
+def _of_masters(tls: MasterTLSFacts) -> Iterator[Finding]:
+    for address in tls.plain:
+        message = f"a master on another machine is reached at {address} without TLS: its calls can be read on the way"
+        yield Finding("tls", Level.WARNING, "", message, "write [masters.tls]; see docs/security/masters.md")
+    yield from _of_files(tls.trouble, tls.certificates, "")
+
+
+def _of_files(trouble: str, certificates: Sequence[CertificateFacts], subject: str) -> Iterator[Finding]:
+    if trouble:
+        yield Finding("tls", Level.ERROR, subject, trouble, _BEFORE)
+    else:
+        yield from (_life(each, subject) for each in certificates)
+
+
+def _life(certificate: CertificateFacts, subject: str) -> Finding:
+    days = certificate.ends_in_s / _DAY_S
+    named = f"{certificate.what} ({certificate.file})" if certificate.file else certificate.what
+    if days <= 0:
+        return Finding("tls", Level.ERROR, subject, f"{named} has expired", _RENEW)
+    level, advice = (Level.WARNING, _RENEW) if days < _NOTABLE_DAYS else (Level.OK, "")
+    return Finding("tls", level, subject, f"{named} is good for {days:.0f} more days", advice)

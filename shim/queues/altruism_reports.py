@@ -1,0 +1,36 @@
+"""Reports of altruism: of a job, whoever counted what it gave and received, and of queues."""
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from shim.domain.credits import NO_CREDITS, Credits
+from shim.domain.ids import ApplicationId
+from shim.domain.shares import SharePolicy
+from shim.queues.altruism import AltruismService
+from shim.queues.credits import CreditKeeping
+
+__all__ = ["AltruismReports"]
+
+
+class AltruismReports:
+    """Answers what jobs put off, gave and received.
+
+    Args:
+        policy: As it is now.
+        service: Knows the jobs whose calls are read here.
+        keeping: Knows debits and credits.
+    """
+
+    def __init__(self, policy: Callable[[], SharePolicy], service: AltruismService, keeping: CreditKeeping) -> None:
+        self._policy = policy
+        self._service = service
+        self._keeping = keeping
+
+    async def of_job(self, application: ApplicationId) -> Mapping[str, Any] | None:
+        """Give what is known of a job's altruism as a plain JSON object; None for a job of no altruistic queue."""
+        return self._service.shown(application, await self._keeping.of(application))
+
+    def of_queues(self) -> Mapping[str, Credits]:
+        """Give what the jobs of each queue gave and received, as far back as it is kept."""
+        altruistic = {queue.path: NO_CREDITS for queue in self._policy().queues if queue.altruism}
+        return {**altruistic, **self._keeping.totals()}

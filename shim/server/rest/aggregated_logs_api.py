@@ -1,0 +1,81 @@
+"""Heddle's own web services for aggregated logs, below `/heddle/v1/`.
+
+GET   apps/{application}/logs[?of=USER]                    what was aggregated, node by node
+GET   apps/{application}/logs/{container}/{file}[?tail=N]  the last N bytes of one (65,536; at most 1 MiB), also with
+                                                           `of`, and `node` where several have a file of that name;
+                                                           `after` and `grep`: see `shown_logs`
+"""
+
+from dataclasses import dataclass
+from typing import Annotated
+
+from fastapi import Path, Query, Response
+
+from shim.calls.aggregated_logs import AggregatedLogs
+from shim.errors import NotFoundError
+from shim.identity.service import IdentityService
+from shim.protocol.rest.identifiers import path_application, path_container
+from shim.server.rest.own_endpoints import Asker, Endpoint, as_json
+from shim.server.rest.shown_logs import After, Grep, PartOfLog, Tail
+
+__all__ = ["AggregatedLogsAPI"]
+
+_Name = Annotated[str, Path(max_length=255)]
+_Of = Annotated[str, Query(max_length=256)]
+_MOST_SEARCHED = 16 * 1024 * 1024  # bytes
+
+
+@dataclass(frozen=True, slots=True)
+class AggregatedLogsAPI:
+    """Answers the endpoints of aggregated logs; raises what the server makes error bodies of."""
+
+    logs: AggregatedLogs
+    identity: IdentityService
+
+    def endpoints(self) -> tuple[Endpoint, ...]:
+        """Method, path and operation of each."""
+        return (
+            Endpoint("GET", "apps/{application}/logs", self.files),
+            Endpoint("GET", "apps/{application}/logs/{container}/{file}", self.tail),
+        )
+
+    async def files(self, asker: Asker, application: _Name, of: _Of = "") -> Response:
+        """List the aggregated logs of an application."""
+        caller = self.identity.require_user(asker)
+        id_ = path_application(application)
+        nodes = [
+            {
+                "cluster": each.subcluster,
+                "node": each.node,
+                "wrong": each.wrong,
+                "files": [
+                    {"container": str(file.container), "file": file.name, "bytes": file.size} for file in each.files
+                ],
+            }
+            for each in await self.logs.files(id_, caller, of)
+        ]
+        return as_json({"application": str(id_), "nodes": nodes})
+
+    async def tail(
+        self,
+        asker: Asker,
+        application: _Name,
+        container: _Name,
+        file: _Name,
+        *,
+        tail: Tail = 65_536,
+        after: After = 0,
+        grep: Grep = "",
+        of: _Of = "",
+        node: _Of = "",
+    ) -> Response:
+        """The end of one of its files, or lines of it."""
+        caller = self.identity.require_user(asker)
+        id_ = path_container(container)
+        if id_.attempt.application != path_application(application):
+            raise NotFoundError(f"{id_} is no container of {application}")
+        part = PartOfLog(tail, after, grep, _MOST_SEARCHED)
+        shown = await self.logs.tail(
+            id_, file, caller, user=of, node=node, most_bytes=part.most_bytes, shown=part.shown
+        )
+        return as_json({"container": str(id_), "file": file, **shown})

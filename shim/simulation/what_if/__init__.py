@@ -1,0 +1,3 @@
+"""Histories of applications that once ran, replayed under other configurations and clusters."""
+
+__all__: list[str] = []

@@ -1,0 +1,78 @@
+"""No request holds the event loop for long where all that a process keeps for people who look is full."""
+
+import asyncio
+import json
+from typing import Any
+
+import pytest
+
+from shim.concurrency.off_loop import OffLoop
+from shim.domain.ids import ApplicationId
+from shim.identity.service import Caller, IdentityRules
+from shim.server.rest.answers import Document
+from shim.server.rest.live import LiveDocuments
+from shim.server.rest.messages import Request
+from shim.telemetry.application_life import LifeEvent
+from shim.testing.clock import FakeClock
+from tests.support.loop_watch import LoopWatch, too_long
+from tests.support.scripted_server import ScriptedServer
+
+DECISIONS, NODES = 5000, 20_000
+LONG = {f"cluster-{number}": "the cluster is LOST " * 10 for number in range(20)}
+
+
+@pytest.mark.parametrize("query", ["", "search=nowhere", "search=nowhere&user.name=bob", "event=ENDED", "limit=500"])
+async def test_a_list_of_decisions(query: str) -> None:
+    server = ScriptedServer(rules=IdentityRules(allow_anonymous=True, admins=("queen",)), thread=OffLoop())
+    await server.poll()
+    for number in range(1, DECISIONS + 1):
+        facts = {"user": "alice", "queue": "root.prod", "home": "east", "reason": "why " * 125, "scores": LONG}
+        server.decisions.note(LifeEvent.HOME_CHOSEN, ApplicationId(1, number), facts)
+
+    request = Request("GET", "/heddle/v1/console/decisions", query, (("host", "front:8088"),), b"", "127.0.0.1")
+
+    async def attempt() -> float:
+        with LoopWatch() as watch:
+            assert (await server.server.answer(request)).status == 200
+        return watch.longest_s
+
+    assert await too_long(attempt) is None
+
+
+def heat(turn: int) -> bytes:
+    """The console's document of all nodes, of which every second one is used otherwise than a turn before."""
+    rows: list[dict[str, Any]] = [
+        {
+            "cluster": "east",
+            "node": f"node-{number}:45454",
+            "rack": "/default-rack",
+            "state": "RUNNING",
+            "used_mib": number % 2 * turn,
+        }
+        for number in range(NODES)
+    ]
+    return json.dumps({"total": NODES, "nodes": rows}).encode()
+
+
+async def test_a_stream_of_a_document_of_many_nodes() -> None:
+    clock, bodies = FakeClock(), [heat(turn) for turn in range(16)]
+
+    async def ask(_: Request, __: Caller) -> Document:
+        return Document(bodies.pop())
+
+    live = LiveDocuments(ask, "/heddle/v1/", clock)
+    request = Request("GET", "/heddle/v1/live", "watch=console/nodes", (), b"", "127.0.0.1")
+    events = live.open(request, Caller("alice", "alice"))
+    assert (await anext(events)).startswith(b"event: state")
+
+    async def attempt() -> float:
+        with LoopWatch() as watch:
+            told = asyncio.ensure_future(anext(events))
+            while not told.done():
+                await clock.advance(0.5)
+                await asyncio.sleep(0.001)  # beside the thread
+        assert told.result().startswith(b"event: change")
+        return watch.longest_s
+
+    assert await too_long(attempt) is None
+    await events.aclose()

@@ -1,0 +1,139 @@
+"""Jobs of several stages whose tasks sleep, as real Tez DAGs and MapReduce jobs, in a queue that may be altruistic."""
+
+import getpass
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from shim.lab import Lab
+from tests.support.client_jars import compile_program, tez_jars
+from tests.support.engines import Tez
+from tests.support.heddle_process import HeddleProcess
+from tests.support.stock_client import StockClient
+
+__all__ = ["AltruismJobs", "SleepingDag", "policy_of"]
+
+_POLICY = """
+[shares]
+interval_s = 0.5
+[tez]
+staging = ["{folder}/tez/staging"]
+[[queue]]
+name = "root.dev"
+span = {span}
+altruism = {altruism}
+"""
+_TEZ = {
+    "tez.queue.name": "dev",
+    # a vertex begins when those that it waits for have ended, as plans have it
+    "tez.shuffle-vertex-manager.min-src-fraction": "1.0",
+    "tez.shuffle-vertex-manager.max-src-fraction": "1.0",
+}
+_MAPREDUCE = {
+    "mapreduce.job.queuename": "dev",
+    "yarn.app.mapreduce.am.resource.mb": "512",
+    "mapreduce.map.memory.mb": "256",
+    "mapreduce.reduce.memory.mb": "256",
+}
+
+
+def policy_of(folder: Path, *, altruism: float, span: bool) -> str:
+    """The lines of a Heddle's configuration for `AltruismJobs` in the same folder."""
+    return _POLICY.format(folder=folder, altruism=altruism, span=str(span).lower())
+
+
+@dataclass(frozen=True, slots=True)
+class SleepingDag:
+    """A DAG of `SleepingDag.java`.
+
+    Attributes:
+        name: Of the job; a number in it does not tell runs apart.
+        stages: Tasks and milliseconds by vertex.
+        needs: Vertices that each waits for.
+    """
+
+    name: str
+    stages: Mapping[str, tuple[int, int]]
+    needs: Mapping[str, tuple[str, ...]]
+
+    def arguments(self, name: str) -> list[str]:
+        """Of the program."""
+        vertices = (f"{stage}:{tasks}:{sleep_ms}" for stage, (tasks, sleep_ms) in self.stages.items())
+        edges = (f"{source}-{stage}" for stage, sources in self.needs.items() for source in sources)
+        return [name, ",".join(vertices), ",".join(edges)]
+
+
+class AltruismJobs:
+    """A client of a Heddle that runs such jobs.
+
+    Args:
+        lab: Whose clusters.
+        folder: For its configuration and staging; the one that `policy_of` was told.
+        heddle: What it takes for a ResourceManager.
+    """
+
+    def __init__(self, lab: Lab, folder: Path, heddle: HeddleProcess) -> None:
+        self._heddle = heddle
+        self._tez = Tez(lab, folder / "tez", heddle, more=_TEZ)
+        self._mapreduce = StockClient(
+            lab,
+            folder / "mapreduce",
+            address=heddle.client_rpc,
+            scheduler_address=heddle.scheduler_rpc,
+            webapp_address=heddle.rest,
+        )
+        self._texts = folder / "texts"
+        self._folder = folder
+        programs = folder / "programs"
+        programs.mkdir()
+        hadoop = next(iter(lab.clusters.values())).jars
+        self._program = compile_program("SleepingDag", [tez_jars(), hadoop], programs)
+
+    def dag(self, dag: SleepingDag, name: str) -> None:
+        """Run a DAG; it has to end well."""
+        self._tez.run_program(self._program, "SleepingDag", *dag.arguments(name))
+
+    def word_count(self, name: str, maps: int, reduces: int) -> None:
+        """Run Hadoop's own word count over small files; it has to end well."""
+        texts = self._texts / str(maps)
+        if not texts.exists():
+            texts.mkdir(parents=True)
+            for number in range(maps):
+                (texts / f"text-{number}").write_text(f"a few words of text {number}\n" * 100)
+        settings = _MAPREDUCE | {"mapreduce.job.reduces": str(reduces)}
+        options = [f"-D{key}={value}" for key, value in settings.items()]
+        jar = self._mapreduce.jar("hadoop-mapreduce-examples")
+        out = self._folder / f"out-{name}"
+        words = ("wordcount", *options, str(texts), str(out))
+        done = self._mapreduce.try_run("org.apache.hadoop.util.RunJar", jar, *words, user=getpass.getuser())
+        # a client that asks after its master has gone needs a history server: the output tells how the job ended
+        assert (out / "_SUCCESS").exists(), done.stdout
+
+    @contextmanager
+    def asking(self) -> Iterator[httpx.Client]:
+        """Heddle's web services, as the user whose jobs these are."""
+        user = {"user.name": getpass.getuser()}
+        with httpx.Client(base_url=self._heddle.url, params=user, timeout=30, trust_env=False) as http:
+            yield http
+
+    def held(self, http: httpx.Client) -> dict[str, int]:
+        """MiB that each job holds that has not ended, by id."""
+        apps = http.get("/ws/v1/cluster/apps", params={"states": "RUNNING,ACCEPTED"}).json()["apps"] or {}
+        return {app["id"]: max(0, app["allocatedMB"]) for app in apps.get("app", ())}
+
+    def credits(self, http: httpx.Client) -> tuple[float, float]:
+        """Seconds of the queue's whole share that its jobs gave and received so far."""
+        queues = http.get("/heddle/v1/shares").json()["queues"]
+        rows = [row for row in queues if row["queue"] == "root.dev"]
+        return sum(row.get("given_s", 0.0) for row in rows), sum(row.get("received_s", 0.0) for row in rows)
+
+    def told_of_altruism(self, http: httpx.Client) -> Iterator[tuple[str, dict[str, Any]]]:
+        """Name of each job that has not ended, and what `heddle app why` tells of its altruism."""
+        for app in http.get("/heddle/v1/apps", params={"states": "RUNNING,ACCEPTED"}).json()["apps"]:
+            why = http.get(f"/heddle/v1/apps/{app['id']}/why").json()
+            if "altruism" in why:
+                yield app["name"], why["altruism"]

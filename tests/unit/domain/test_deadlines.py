@@ -1,0 +1,67 @@
+"""Tags that say when an application should have ended."""
+
+from datetime import UTC, datetime
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from shim.domain.deadlines import DEADLINE_TAG, Deadline, deadline_of, job_times
+from shim.errors import BadRequestError
+
+NEW_YEAR_S = datetime(2027, 1, 1, tzinfo=UTC).timestamp()
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("2027-01-01T00:00:00Z", Deadline(NEW_YEAR_S)),
+        ("2027-01-01t00:00:00z", Deadline(NEW_YEAR_S)),  # as a ResourceManager keeps it
+        ("2027-01-01T00:00Z", Deadline(NEW_YEAR_S)),
+        ("+90s", Deadline(90.0, is_relative=True)),
+        ("+45m", Deadline(2700.0, is_relative=True)),
+        ("+2h", Deadline(7200.0, is_relative=True)),
+        ("+366D", Deadline(366 * 86_400.0, is_relative=True)),
+    ],
+)
+def test_what_a_deadline_is(text, found):
+    assert deadline_of(["etl", f"{DEADLINE_TAG}={text}"]) == found
+    assert deadline_of([f"{DEADLINE_TAG.upper()}={text}"]) == found
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *("", "tomorrow", "45m", "+0m", "+1.5h", "+-1h", "+367d", "+99999999s", "+1w", "+ 1h", "+\u06645m", "+45m\n"),
+        *("2027-01-01", "2027-13-01T00:00Z", "2027-01-01T00:00:00+01:00", "2027-01-01T25:00Z", "2027-02-30T00:00Z"),
+        *("0000-01-01T00:00Z", "\u0662027-01-01T00:00Z", "2027-01-01T00:00:00Z ", "1" * 5000),
+    ],
+)
+def test_what_none_is_is_refused_and_shown_what_is(text):
+    with pytest.raises(
+        BadRequestError, match=r"no deadline: write heddle-deadline=2026-11-24T08:00:00Z, or .*=\+45m"
+    ) as told:
+        deadline_of([f"{DEADLINE_TAG}={text}"])
+    assert len(str(told.value)) < 400
+
+
+def test_two_are_refused_and_other_tags_are_none():
+    with pytest.raises(BadRequestError, match="more than one tag"):
+        deadline_of([f"{DEADLINE_TAG}=+1h", f"{DEADLINE_TAG}=+1h"])
+    assert deadline_of(["heddle-deadlines=+1h", "deadline=+1h", "", "x=heddle-deadline=+1h"]) is None
+
+
+@given(st.text(max_size=40))
+def test_any_text_is_a_deadline_or_refused(text):
+    try:
+        found = deadline_of([f"{DEADLINE_TAG}={text}"])
+    except BadRequestError:
+        return
+    assert found is not None
+    assert found.at_s(100.0) == found.seconds + (100.0 if found.is_relative else 0.0)
+
+
+def test_times_of_a_job_whose_tag_is_none_are_those_of_one_without():
+    assert job_times(5.0, [f"{DEADLINE_TAG}=+10s"]).deadline_s == 15.0
+    assert job_times(5.0, [f"{DEADLINE_TAG}=soon"]).deadline_s == 0.0
+    assert job_times(5.0, []).deadline_s == 0.0

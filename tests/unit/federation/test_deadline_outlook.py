@@ -1,0 +1,95 @@
+"""Outlooks of deadlines: what each kind of knowledge says, and that nothing is said of what nobody knows."""
+
+import json
+from typing import Any
+
+import pytest
+
+from shim.domain.applications import ApplicationSummary, FinalStatus, YarnApplicationState
+from shim.domain.ids import ApplicationId, SubClusterId
+from shim.domain.subclusters import ApplicationDocument
+from shim.domain.work_left import WorkLeft
+from shim.federation.deadline_outlook import DeadlineOutlook, outlook
+
+DUE_S = 1000.0 + 60.0
+
+
+def told(
+    work: WorkLeft | None = None,
+    now_s: float = 1020.0,
+    state: YarnApplicationState = YarnApplicationState.RUNNING,
+    tag: str = "heddle-deadline=+60s",
+    finished_s: float = 0.0,
+    **members: object,
+) -> DeadlineOutlook | None:
+    """What is told of an application that was submitted at 1000 s."""
+    summary = ApplicationSummary(
+        application_id=ApplicationId(1, 1),
+        home_subcluster=SubClusterId("east"),
+        user="alice",
+        name="n",
+        queue="default",
+        state=state,
+        final_status=FinalStatus.UNDEFINED,
+        application_type="YARN",
+        tags=(tag,),
+        started_at_ms=1_000_000,
+        finished_at_ms=int(finished_s * 1000),
+    )
+    return outlook(ApplicationDocument(summary, json.dumps(members).encode(), now_s), now_s, lambda: work)
+
+
+def sure(found: DeadlineOutlook | None) -> DeadlineOutlook:
+    assert found is not None
+    return found
+
+
+@pytest.mark.parametrize("tag", ["other", "heddle-deadline=soon"])
+def test_without_a_deadline_that_can_be_read_nothing_is_told(tag: str):
+    assert told(tag=tag) is None
+
+
+@pytest.mark.parametrize(("finished_s", "met"), [(1059.0, "yes"), (1060.0, "yes"), (1061.0, "no")])
+def test_of_what_has_ended_its_end_says_it(finished_s: float, met: str):
+    found = sure(told(state=YarnApplicationState.FINISHED, finished_s=finished_s, now_s=2000.0))
+    assert (found.met, found.expected_end_s, found.deadline_s) == (met, finished_s, DUE_S)
+
+
+@pytest.mark.parametrize(
+    ("containers", "running", "met", "ends_s", "takes"),
+    [
+        (4, 4, "yes", 1040.0, "2 containers at a time"),  # 10 + 4 x 10 / 4 s
+        (4, 1, "no", 1070.0, "2 containers at a time"),
+        (8, 0, "not known", None, "3 containers at a time"),
+    ],
+)
+def test_what_is_left_of_its_containers_says_it_before_its_progress_does(
+    containers: int, running: int, met: str, ends_s: float | None, takes: str
+):
+    found = sure(told(WorkLeft(containers, 10.0, running, runs=2), progress=99.0, launchTime=1_000_000))
+    assert (found.met, found.expected_end_s, found.takes) == (met, ends_s, takes)
+    assert "by 2 earlier runs" in found.source
+
+
+def test_containers_that_take_longer_than_what_is_left_end_in_time_by_no_number():
+    found = sure(told(WorkLeft(4, 50.0, 4, runs=0)))
+    assert found.met == "no"
+    assert found.takes.startswith("no number of containers")
+    assert "its own containers that have ended" in found.source
+
+
+@pytest.mark.parametrize(
+    ("progress", "met", "ends_s"), [(50.0, "yes", 1040.0), (10.0, "no", 1200.0), (100.0, "yes", 1020.0)]
+)
+def test_progress_says_when_it_ends_if_it_goes_on_so(progress: float, met: str, ends_s: float):
+    found = sure(told(progress=progress, launchTime=1_000_000))
+    assert (found.met, found.expected_end_s) == (met, ends_s)
+
+
+@pytest.mark.parametrize(
+    "members", [{}, {"progress": 4.9}, {"progress": "half"}, {"progress": 101.0}, {"progress": None}]
+)
+def test_without_anything_to_go_by_it_is_not_known_until_the_deadline_is_over(members: dict[str, Any]):
+    found = sure(told(**members))
+    assert (found.met, found.expected_end_s, found.takes) == ("not known", None, "")
+    assert sure(told(now_s=DUE_S + 1.0, **members)).met == "no"

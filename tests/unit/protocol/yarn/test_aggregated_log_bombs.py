@@ -1,0 +1,172 @@
+"""Files of aggregated logs that cost much to read: what they cost together is bounded, and nothing is kept of them."""
+
+import tracemalloc
+import zlib
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from shim.protocol.yarn.aggregated_logs import list_files
+from shim.protocol.yarn.tfile import Allowance, MalformedLogsError
+
+MAGIC = bytes.fromhex("d111d36891b5d7b639df414092bae150")
+CONTAINER = "container_1700000000000_0006_01_000001"
+MIB = 1024 * 1024
+
+
+def number(value: int) -> bytes:
+    """A number in TFile's widest form."""
+    return bytes((0x87,)) + value.to_bytes(8, "big", signed=True)
+
+
+def text(value: str) -> bytes:
+    return number(len(value)) + value.encode()
+
+
+def record(key: str, value: bytes) -> bytes:
+    named = len(key).to_bytes(2, "big") + key.encode()
+    return number(len(named)) + named + value
+
+
+def chunk(value: bytes) -> bytes:
+    return number(len(value)) + value
+
+
+OWNED = record("APPLICATION_OWNER", chunk(b"\0\3ada"))
+
+
+def tfile(stored: bytes, regions: Sequence[tuple[int, int, int]], algorithm: str, *, others: int = 0) -> bytes:
+    """A TFile of regions (offset behind the magic, bytes there, bytes in clear), and so many other meta blocks."""
+    index = text(algorithm) + number(len(regions))
+    index += b"".join(number(len(MAGIC) + offset) + number(size) + number(clear) for offset, size, clear in regions)
+    told = MAGIC + stored + index
+    other = text("o") + text("none") + number(0) * 3
+    place = number(len(MAGIC) + len(stored)) + number(len(index)) * 2
+    meta = number(others + 1) + other * others + text("data:BCFile.index") + text("none") + place
+    return told + meta + len(told).to_bytes(8, "big") + bytes((0, 1, 0, 0)) + MAGIC
+
+
+def head(size: int) -> bytes:
+    """Name and length of a file: 20 bytes."""
+    return b"\0\1a\0\x0f%015d" % size
+
+
+def zlib_bomb() -> bytes:
+    """Zeros of 64 MiB, said to be the value of a container."""
+    clear = OWNED + record(CONTAINER, chunk(head(64 * MIB) + b"\0" * 64 * MIB))
+    stored = zlib.compress(clear, 9)
+    return tfile(stored, [(0, len(stored), len(clear))], "gz")
+
+
+def endless_block() -> bytes:
+    """A stream whose length is said to be without end."""
+    stored = zlib.compress(OWNED + record(CONTAINER, number(2**40) + head(2**40 - 20)) + b"\0" * 32 * MIB, 9)
+    return tfile(stored, [(0, len(stored), 2**61)], "gz")
+
+
+def one_block_often() -> bytes:
+    """One block, named 3,000 times."""
+    stored = zlib.compress(OWNED + b"".join(record(CONTAINER, chunk(b"")) for _ in range(100)))
+    clear = len(zlib.decompress(stored))
+    return tfile(stored, [(0, len(stored), clear)] * 3_000, "gz")
+
+
+def chunks_of_a_byte() -> bytes:
+    stored = OWNED + record(CONTAINER, number(-20) + head(6_000) + (number(-1) + b"\0") * 6_000 + number(0))
+    return tfile(stored, [(0, len(stored), len(stored))] * 100, "none")
+
+
+def records_of_nothing() -> bytes:
+    stored = OWNED + record(CONTAINER, chunk(b"")) * 6_000
+    return tfile(stored, [(0, len(stored), len(stored))], "none")
+
+
+def files_of_nothing(name: str) -> bytes:
+    stored = OWNED + record(CONTAINER, chunk((len(name).to_bytes(2, "big") + name.encode() + b"\0\1" + b"0") * 6_000))
+    return tfile(stored, [(0, len(stored), len(stored))], "none")
+
+
+def named_files() -> bytes:
+    return files_of_nothing("a")
+
+
+def files_without_a_name() -> bytes:
+    return files_of_nothing("")
+
+
+def empty_blocks() -> bytes:
+    return tfile(b"", [(0, 0, 0)] * 3_000, "none")
+
+
+def other_meta_blocks() -> bytes:
+    return tfile(OWNED, [(0, len(OWNED), len(OWNED))], "none", others=2_500)
+
+
+@pytest.mark.parametrize(
+    "bomb",
+    [
+        zlib_bomb,
+        endless_block,
+        one_block_often,
+        chunks_of_a_byte,
+        records_of_nothing,
+        named_files,
+        files_without_a_name,
+        empty_blocks,
+        other_meta_blocks,
+    ],
+)
+def test_a_bomb_is_refused_and_takes_little_memory(bomb: Callable[[], bytes]):
+    content = bomb()
+    allowance = Allowance(steps=2_000, inflated=16 * MIB)
+    tracemalloc.start()
+    try:
+        with pytest.raises(MalformedLogsError, match=r"these logs (have|are) too many"):
+            list(list_files(lambda offset, count: content[offset : offset + count], len(content), "ada", allowance))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 4 * MIB
+
+
+def test_files_that_are_read_together_share_what_they_may_cost():
+    clear = OWNED + record(CONTAINER, chunk(head(MIB) + b"\0" * MIB))
+    stored = zlib.compress(clear)
+    content = tfile(stored, [(0, len(stored), len(clear))], "gz")
+    allowance = Allowance(inflated=5 * MIB // 2)
+
+    def listed() -> int:
+        read = list_files(lambda offset, count: content[offset : offset + count], len(content), "ada", allowance)
+        return len(list(read))
+
+    assert (listed(), listed()) == (1, 1)
+    with pytest.raises(MalformedLogsError, match="too many bytes"):
+        listed()
+
+
+@pytest.mark.parametrize(
+    "regions",
+    [
+        [(0, 2**62, 10)],
+        [(0, -1, 10)],
+        [(-16, 10, 10)],
+        [(2**62, 10, 10)],
+        [(0, len(OWNED), -(2**62)), (0, len(OWNED), 2**62)],
+        [(0, len(OWNED), len(OWNED) - 1)],
+    ],
+)
+@pytest.mark.parametrize("algorithm", ["none", "gz"])
+def test_regions_that_lie_are_refused(regions, algorithm):
+    stored = OWNED if algorithm == "none" else zlib.compress(OWNED)
+    if algorithm == "none" and regions[0][1] == len(OWNED):
+        regions = [(0, len(OWNED) - 1, 0)]
+    content = tfile(stored, regions, algorithm)
+    with pytest.raises(MalformedLogsError):
+        list(list_files(lambda offset, count: content[offset : offset + count], len(content), "ada", Allowance()))
+
+
+@pytest.mark.parametrize("algorithm", ["lzo", "zstd", "snappy", "GZ", ""])
+def test_other_compressions_are_refused(algorithm):
+    content = tfile(OWNED, [(0, len(OWNED), len(OWNED))], algorithm)
+    with pytest.raises(MalformedLogsError, match="another way than gz"):
+        list(list_files(lambda offset, count: content[offset : offset + count], len(content), "ada", Allowance()))
