@@ -37,7 +37,7 @@ heddle() {
     if [ "$(cat "$packages/.stamp" 2>/dev/null)" != "$stamp" ]; then
         rm -rf "$packages"
         # for the image's Python, whatever this machine's is
-        .venv/bin/python -m pip install --quiet --no-compile --target "$packages" \
+        .venv/bin/python -m pip install --quiet --no-compile --no-deps --target "$packages" \
             --platform manylinux2014_x86_64 --platform manylinux_2_28_x86_64 --implementation cp --python-version 3.11 \
             --only-binary=:all: --require-hashes -r docker/heddle/requirements.lock
         echo "$stamp" >"$packages/.stamp"

@@ -102,15 +102,22 @@ if [ "$(cat "$stamp" 2>/dev/null)" = "$wanted" ]; then
     exit 0
 fi
 echo "setup: installing the Python packages of requirements.lock into .venv"
+# The lock is the whole closure, so nothing is resolved again: pip takes `coverage[toml]`, asked for by a plugin, for
+# another package than the pinned `coverage`, and refuses on the day a newer one is published.
 # gssapi is built here: its thin layer of C needs no optimizing, and is there in half the time without
 export CFLAGS="${CFLAGS:--O0}"
 if command -v uv >/dev/null; then
     [ -x .venv/bin/python ] || uv venv --quiet --seed --python "$python" .venv
-    uv pip install --quiet --python .venv/bin/python --require-hashes -r requirements.lock
+    uv pip install --quiet --python .venv/bin/python --no-deps --require-hashes -r requirements.lock
     uv pip install --quiet --python .venv/bin/python --no-deps --no-build-isolation -e .
 else
     [ -x .venv/bin/python ] || "$python" -m venv .venv
-    .venv/bin/python -m pip install --quiet --require-hashes -r requirements.lock
+    .venv/bin/python -m pip install --quiet --no-deps --require-hashes -r requirements.lock
     .venv/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 fi
+# what a lock lacks is said here, not by a test that cannot import
+lacking=$(.venv/bin/python -m pip check) || {
+    printf '%s\nsetup: requirements.lock lacks a package; renew it with: make lock\n' "$lacking" >&2
+    exit 1
+}
 echo "$wanted" >"$stamp"

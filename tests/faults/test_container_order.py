@@ -207,17 +207,24 @@ async def both_hold(count: int, *ams: AM) -> None:
     await until(do_hold, within_s=WITHIN_S)
 
 
+async def all_are_withheld(
+    federation: Federation, application: str, count: int, call: Callable[[], Awaitable[None]]
+) -> Any:
+    """Wait until all that an application lacks is asked for nowhere; return what `why` tells then."""
+
+    async def is_withheld() -> bool:
+        await call()
+        return bool((await why(federation, application))["withheld"] == count)
+
+    await until(is_withheld, within_s=WITHIN_S)
+    return await why(federation, application)
+
+
 async def all_wait_behind(
     federation: Federation, last: str, first: str, count: int, call: Callable[[], Awaitable[None]]
 ) -> None:
     """Wait until all that an application lacks is asked for nowhere, and it is told why."""
-
-    async def is_withheld() -> bool:
-        await call()
-        return bool((await why(federation, last))["withheld"] == count)
-
-    await until(is_withheld, within_s=WITHIN_S)
-    told = await why(federation, last)
+    told = await all_are_withheld(federation, last, count, call)
     assert told["behind"] == [first]
     assert f"{count} wait in Heddle" in told["reason"]
 

@@ -8,7 +8,7 @@ import pytest
 
 from shim.lab import Lab
 from tests.faults.conftest import Federation
-from tests.faults.test_container_order import WITHIN_S, a_federation, begin, both_hold, room_of
+from tests.faults.test_container_order import WITHIN_S, a_federation, all_are_withheld, begin, both_hold, room_of
 from tests.faults.test_matched_asks import AM
 from tests.support.masters import until
 
@@ -38,7 +38,12 @@ async def test_the_later_one_with_the_nearer_deadline_overtakes_and_meets_it(fau
         for application in (far_id, near_id):
             assert (await deadline_of(federation, application))["left_s"] > 0
 
+        async def both_call() -> None:
+            await asyncio.gather(far.allocate(), near.allocate())
+
         for _ in range(_WANTS):  # what comes free is for the nearer one, though the other came first
+            told = await all_are_withheld(federation, far_id, _BEYOND, both_call)
+            assert f"{_BEYOND} wait in Heddle by jockey: its deadline takes" in told["reason"]
             await far.allocate(releases={far.held.pop()})
             await both_hold(room, far, near)
         assert (near.wanted, far.wanted) == (0, _BEYOND)
