@@ -1,4 +1,4 @@
-"""How SQLite's write lock is waited for where several processes write to one file.
+"""SQLite's write lock, where several processes write to one file.
 
 SQLite asks for a lock after 1 ms, and then ever more seldom, up to every 100 ms. Against a process that writes without
 a pause, which leaves the lock for less than a millisecond at a time, it would find none for seconds. Many short tries
