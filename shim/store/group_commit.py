@@ -222,7 +222,7 @@ def _run(write: _Write, connection: Connection) -> None:
 
 
 def _is_the_fault_of_one(exc: StoreUnavailableError) -> bool:
-    """Whether a value was refused (too large for its column, ...) rather than the database away for everybody."""
+    """True if a value was refused (too large for its column, ...) rather than the database away for everybody."""
     cause = exc.__cause__
     return isinstance(cause, (SQLAlchemyError, sqlite3.Error)) and type(cause).__name__ != "OperationalError"
 
