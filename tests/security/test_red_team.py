@@ -2,7 +2,6 @@
 
 import json
 import os
-import signal
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -101,7 +100,6 @@ def attacked(lab: Lab, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Fro
     try:
         made.begin()
         yield made
-        made.heddle._process.send_signal(signal.SIGTERM)
     finally:
         made.heddle.kill()
 
