@@ -12,13 +12,23 @@ import numpy as np
 
 from shim.scheduling.job_table import FloatArray
 
-__all__ = ["SOLVERS", "SolveFunction", "min_cost_flow", "mixed_integer"]
+__all__ = ["SOLVERS", "SolveFunction", "load_libraries", "min_cost_flow", "mixed_integer"]
 
 SolveFunction = Callable[[str, Mapping[str, object], float], object | None]
 """From a solver's name, its arrays and a limit in seconds to an answer; None if there is none in time."""
 
 _NEARLY = 1e-6
 _MOST_NODES = 20_000
+
+
+def load_libraries() -> bool:
+    """Load what solvers need, so that the first problem does not wait for it; tell whether it is installed."""
+    try:
+        import scipy.optimize  # noqa: PLC0415 - the extra `solvers`
+        import scipy.sparse  # noqa: F401, PLC0415
+    except ImportError:
+        return False
+    return True
 
 
 def min_cost_flow(arrays: Mapping[str, Any], limit_s: float) -> FloatArray | None:
