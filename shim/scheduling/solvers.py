@@ -47,7 +47,8 @@ def min_cost_flow(arrays: Mapping[str, Any], limit_s: float) -> FloatArray | Non
     rows, columns = np.concatenate((tail, head)), np.concatenate((arcs, arcs))
     balance = coo_array((signs, (rows, columns)), shape=(len(supply), len(tail))).tocsr()
     bounds = np.stack((np.zeros(len(tail)), capacity), axis=1)
-    found = linprog(cost, A_eq=balance, b_eq=supply, bounds=bounds, method="highs-ds", options={"time_limit": limit_s})
+    options = {"time_limit": limit_s, "presolve": False}  # it takes longer than the simplex method on these graphs
+    found = linprog(cost, A_eq=balance, b_eq=supply, bounds=bounds, method="highs-ds", options=options)
     if found.x is None or not found.success:
         return None
     flow: FloatArray = np.rint(found.x)
