@@ -33,11 +33,11 @@ class StatedProblems:
 
     @classmethod
     def of(cls, order: str, problems: Mapping[bool, Problem], rows: QueueRows) -> "StatedProblems":
-        """Note what the rows of problems stand for now."""
+        """Note what the rows of problems stand for."""
         return cls(order, problems, rows.by_row(), rows.node_names())
 
     def answers_for(self, order: str, rows: QueueRows) -> "AnswersNow | None":
-        """Read the answers by what rows stand for now; None if the policy or the nodes are others by now."""
+        """Read the answers by what rows stand for at present; None if the policy or the nodes have changed."""
         is_answer = (self.order, self.nodes) == (order, rows.node_names())
         return AnswersNow(self, rows.by_row()) if is_answer else None
 
@@ -47,7 +47,7 @@ class AnswersNow:
     """Answers to problems that were stated a while ago.
 
     Attributes:
-        rows: What each row stands for now.
+        rows: What each row stands for at present.
     """
 
     stated: StatedProblems
