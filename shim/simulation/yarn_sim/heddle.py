@@ -7,7 +7,7 @@ do with errors is what the servers do (`shim.server.rpc`).
 import asyncio
 import json
 import random
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from contextlib import suppress
 from typing import TypeVar
 
@@ -17,6 +17,7 @@ from shim.app.background import begin, lasting_work
 from shim.app.peers import GlobalMaster
 from shim.app.runtime import Clusters, Runtime, new_view
 from shim.app.use_cases import UseCases, assemble
+from shim.concurrency.solver_child import solve_here
 from shim.domain.deadlines import DEADLINE_TAG
 from shim.domain.ids import ApplicationAttemptId, ApplicationId
 from shim.errors import (
@@ -50,6 +51,7 @@ T = TypeVar("T")
 _log = structlog.get_logger("heddle.simulation")
 _LOGIN_TIMEOUT_S = 20.0
 _MASTER_PORT, _SCHEDULER_PORT = 8000, 9000
+_SOLVES_FOR_S = 60.0
 
 
 class ModelledHeddle:
@@ -151,6 +153,7 @@ class ModelledHeddle:
             groups_of=lambda _: frozenset(),
             user="heddle",
             secret=b"s" * 32,
+            solve=_solved_at_once,
         )
 
     async def _begin(self) -> None:
@@ -290,6 +293,14 @@ class ModelledHeddle:
         clusters, network = self.world.federation.clusters, self.world.network
         login = NetworkedLogins(clusters, network, self.gate).at(found.home_subcluster, found.id)
         return self.use_cases.spans.service.enter(found, login) if found.is_read else DirectCalls(login)
+
+
+async def _solved_at_once(name: str, arrays: Mapping[str, object], limit_s: float) -> object | None:  # noqa: ARG001
+    """Solve without time going by, and without a limit of real time: a run can be repeated."""
+    try:
+        return solve_here(name, arrays, _SOLVES_FOR_S)
+    except ImportError:  # as in production, where the extra is not installed
+        return None
 
 
 async def _no_node(address: str, request: RestRequest) -> RestAnswer:
