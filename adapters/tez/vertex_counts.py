@@ -20,7 +20,7 @@ __all__ = ["MAX_COUNTS_BYTES", "TezVertexCounts", "read_vertex_counts"]
 
 MAX_COUNTS_BYTES = 512 * 1024
 _LIMIT_S = 2.0
-_OK = 200
+_OK, _NOT_FOUND = 200, 404
 _MOST = 2**31 - 1
 _MOST_RUNNING = 20_000
 _ID = re.compile(r"vertex_\d{1,19}_\d{1,10}_(\d{1,9})_(\d{1,9})")
@@ -49,7 +49,7 @@ class TezVertexCounts:
 
     async def counts(
         self, application: ApplicationId, home: SubClusterId, user: str, known: StagesOfJob | None
-    ) -> CountedStages:
+    ) -> CountedStages | str:
         """See `JobCounts`; an ApplicationMaster tells only of the DAG that it ran last."""
         if known is None:
             raise MalformedJobGraphError("the DAG of this job is not known")
@@ -65,6 +65,8 @@ class TezVertexCounts:
             answer = await self._managers[home].forward(request, timeout_s=_LIMIT_S)
         except ResourceManagerError as error:
             raise MalformedJobGraphError(f"the ApplicationMaster's web service does not answer: {error}") from error
+        if answer.status == _NOT_FOUND and known.has_parts:
+            return "another DAG of its session runs"
         if answer.status != _OK:
             raise MalformedJobGraphError(f"the ApplicationMaster's web service answers {answer.status}")
         return CountedStages(known, read_vertex_counts(answer.body, len(known.graph.stages), known.part))

@@ -201,11 +201,11 @@ class AltruismService:
         if not isinstance(stages, StagesOfJob):
             return replace(job, facts=(isinstance(told, str) and told) or stages)
         counts = None if isinstance(told, str) or len(told) != len(stages.graph.stages) else told
-        if stages.has_parts and counts is None and isinstance(told, str) and told:
-            return replace(job, facts=told)
         self._watch.observe(attempt.id, stages, kin, tasks, holdings.asks, now_s, counts)
         account.stages, account.seen = stages, self._watch.seen(attempt.id, stages, kin, holdings.asks, counts)
         facts = self._watch.facts(attempt.id, stages, kin, holdings.asks, counts)
+        if stages.has_parts and counts is None and isinstance(told, str) and told:
+            facts = told
         yields = queue.altruism >= 1 or self._world.random.random() < queue.altruism
         return replace(job, stages=stages, facts=facts, yields=yields)
 

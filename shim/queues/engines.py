@@ -35,7 +35,9 @@ class EngineGraphs:
         return application in self._read
 
     def put(self, application: ApplicationId, stages: StagesOfJob | str) -> None:
-        """Take in a graph that was read, or why it cannot be; of too many the oldest goes."""
+        """Take in a graph that was read, or why it cannot be; counts of another one are none of it."""
+        if self._read.get(application) is not stages:
+            self._counts.pop(application, None)
         self._read[application] = stages
         while len(self._read) > _MOST_GRAPHS:
             self._read.popitem(last=False)

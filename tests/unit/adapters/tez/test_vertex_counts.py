@@ -108,3 +108,10 @@ async def test_of_a_session_the_dag_is_asked_for_whose_plan_is_known():
     assert counts.counts == (TaskCounts(4, 1, 2),)
     with pytest.raises(MalformedJobGraphError, match="this DAG"):
         await asked(RestAnswer(200, (), document(row(0, dag=2))), replace(PLAN, part=3))
+
+
+async def test_between_two_dags_of_a_session_the_job_is_unknown_and_asked_as_often():
+    told, _ = await asked(RestAnswer(404, (), b""), replace(PLAN, has_parts=True))
+    assert told == "another DAG of its session runs"
+    with pytest.raises(MalformedJobGraphError, match="404"):
+        await asked(RestAnswer(404, (), b""))
