@@ -50,6 +50,10 @@ def _tpch(
     return jobs
 
 
+def _queries(resources: int = 1) -> Callable[[int, float], list[PoolJob]]:
+    return lambda seed, load: queries(seeded(seed, "pool"), 20, round(_SLOTS / load), resources=resources)
+
+
 def _at_once(jobs: Callable[[int, float], list[PoolJob]]) -> Callable[[int, float], list[PoolJob]]:
     return lambda seed, load: [replace(job, arrival_s=0.0) for job in jobs(seed, load)]
 
@@ -74,9 +78,9 @@ def _map_only(rng: Random, n_jobs: int, slots: int) -> list[PoolJob]:
 
 
 WORKLOADS: Mapping[str, tuple[Callable[[int, float], list[PoolJob]], float]] = {
-    "tpch-like": (lambda seed, _: queries(seeded(seed, "pool"), 20, _SLOTS), 1.0),
-    "tpch-like-2": (lambda seed, _: queries(seeded(seed, "pool"), 20, _SLOTS, resources=2), 1.0),
-    "tpch-like-6": (lambda seed, _: queries(seeded(seed, "pool"), 20, _SLOTS, resources=6), 1.0),
+    "tpch-like": (_queries(), 1.0),
+    "tpch-like-2": (_queries(resources=2), 1.0),
+    "tpch-like-6": (_queries(resources=6), 1.0),
     "alibaba-like": (_drawn(batch_jobs, 80, 1), 1.5),
     "join-like": (_drawn(joining_jobs, 40, _SLOTS), 1.5),
     "mapreduce-like": (_drawn(map_reduce_jobs, 100, _SLOTS), 1.5),

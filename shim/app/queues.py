@@ -49,7 +49,7 @@ class SharesOfQueues:
     book: CreditBook
     credits: CreditKeeping
     _runtime: Runtime
-    _graphs: EngineGraphs = field(default_factory=EngineGraphs)
+    graphs: EngineGraphs = field(default_factory=EngineGraphs)
 
     def name_at(self, subcluster: SubClusterId, queue: str) -> str:
         """What a sub-cluster calls a queue."""
@@ -121,7 +121,7 @@ class SharesOfQueues:
             policy=self.policy,
             view=self._runtime.view,
             room=self.room,
-            graphs=self._graphs,
+            graphs=self.graphs,
             random=self._runtime.random,
             clock=self._runtime.clock,
             credits=self.book,
@@ -140,7 +140,7 @@ class SharesOfQueues:
         tez, spark = config.tez.staging, config.spark.event_logs
         sources: list[JobPlans] = [TezPlanFiles(tez, places)] if tez else []
         sources += [SparkEventLogs(spark, places)] if spark else []
-        return JobPlanReader(self._graphs, sources, lambda: self._altruistic(service), self._runtime.clock)
+        return JobPlanReader(self.graphs, sources, lambda: self._altruistic(service), self._runtime.clock)
 
     def job_counts(self, service: MultiClusterService) -> JobCountReader:
         """The reader of their ApplicationMasters' counts.
@@ -152,7 +152,7 @@ class SharesOfQueues:
         sources: list[JobCounts] = []
         sources += [TezVertexCounts(managers)] if config.tez.staging and config.tez.ask_masters else []
         sources += [SparkStages(managers)] if config.spark.ask_drivers else []
-        return JobCountReader(self._graphs, sources, lambda: self._altruistic(service), self._runtime.clock)
+        return JobCountReader(self.graphs, sources, lambda: self._altruistic(service), self._runtime.clock)
 
     def _altruistic(self, service: MultiClusterService) -> list[PlannedFor]:
         """Jobs of altruistic queues."""
