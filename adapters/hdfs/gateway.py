@@ -64,7 +64,7 @@ class _Refusal(msgspec.Struct):
 
 @dataclass(frozen=True, slots=True)
 class WebAccess:
-    """How Heddle reads at web gateways.
+    """Heddle's access to web gateways.
 
     Attributes:
         user: Heddle's own there, which must be allowed to read what it is asked for.

@@ -15,7 +15,7 @@ import msgspec
 from shim.domain.job_graphs import CountedStages, JobGraph, Stage, StagesOfJob, TaskCounts
 from shim.errors import MalformedJobGraphError
 
-__all__ = ["MAX_STAGES", "MAX_TASKS", "Executor", "Job", "StageRow", "decoded", "spark_stages", "stages_now"]
+__all__ = ["MAX_STAGES", "MAX_TASKS", "ExecutorRow", "JobRow", "StageRow", "decoded", "spark_stages", "stages_now"]
 
 MAX_STAGES = 1_000
 MAX_TASKS = 1_000_000
@@ -27,7 +27,7 @@ _CHAINED = "the driver's web service"
 _Document = TypeVar("_Document")
 
 
-class Job(msgspec.Struct):
+class JobRow(msgspec.Struct):
     """A job of a driver, by Spark's names."""
 
     jobId: int  # noqa: N815 - Spark's name
@@ -47,7 +47,7 @@ class StageRow(msgspec.Struct):
     resourceProfileId: int = 0  # noqa: N815 - Spark's name
 
 
-class Executor(msgspec.Struct):
+class ExecutorRow(msgspec.Struct):
     """An executor, by Spark's names."""
 
     id: str
@@ -115,7 +115,7 @@ def _distinct(names: Sequence[str]) -> list[str]:
 
 
 def stages_now(
-    jobs: Sequence[Job], rows: Sequence[StageRow], slots: int, known: StagesOfJob | None
+    jobs: Sequence[JobRow], rows: Sequence[StageRow], slots: int, known: StagesOfJob | None
 ) -> CountedStages | str:
     """Tell what runs of an application.
 
@@ -145,7 +145,7 @@ def stages_now(
 
 
 def _known_or_chain(
-    job: Job, latest: Mapping[int, StageRow], slots: int, known: StagesOfJob | None
+    job: JobRow, latest: Mapping[int, StageRow], slots: int, known: StagesOfJob | None
 ) -> StagesOfJob | str:
     mine = known if known is not None and known.part == job.jobId + 1 else None
     if mine is not None and mine.source != _CHAINED and set(mine.by_priority) == set(job.stageIds):

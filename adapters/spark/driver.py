@@ -8,7 +8,7 @@ Source: `org.apache.spark.status.api.v1` of Spark 3.5; `spark.ui.enabled`, on by
 from collections import OrderedDict
 from collections.abc import Mapping, Sequence
 
-from adapters.spark.documents import Executor, Job, StageRow, decoded, stages_now
+from adapters.spark.documents import ExecutorRow, JobRow, StageRow, decoded, stages_now
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.job_graphs import CountedStages, StagesOfJob
 from shim.errors import MalformedJobGraphError, ResourceManagerError
@@ -50,14 +50,14 @@ class SparkStages:
         manager = self._managers[home]
         slots = self._slots.get(application, 0)
         if not slots:
-            executors = decoded(await _asked(manager, application, user, "executors"), tuple[Executor, ...])
+            executors = decoded(await _asked(manager, application, user, "executors"), tuple[ExecutorRow, ...])
             slots = max((each.slots for each in executors), default=0)
             if slots < 1:
                 return "no executor of it runs as yet"
             self._slots[application] = slots  # of an application with one size of executors it does not change
             while len(self._slots) > _MOST_REMEMBERED:
                 self._slots.popitem(last=False)
-        jobs = decoded(await _asked(manager, application, user, "jobs", "running"), tuple[Job, ...])
+        jobs = decoded(await _asked(manager, application, user, "jobs", "running"), tuple[JobRow, ...])
         rows = decoded(await _asked(manager, application, user, "stages", "active", "pending"), tuple[StageRow, ...])
         return stages_now(jobs, rows, slots, known)
 

@@ -1,4 +1,4 @@
-"""Which stages of a Spark job wait for which, from the event log that its driver writes while it runs.
+"""Edges between the stages of a Spark job, from the event log that its driver writes while it runs.
 
     FOLDER/APPLICATION[_ATTEMPT].inprogress                                    one file
     FOLDER/eventlog_v2_APPLICATION[_ATTEMPT]/events_NUMBER_APPLICATION[...]    several, where logs are rolled

@@ -183,7 +183,7 @@ class ModelledHeddle:
         self.gate.spawn(self._watched("addresses", lambda: master.addresses.run(address)), "addresses")
 
     async def _look_at_jobs(self) -> None:
-        """What `AltruismService.run` does, without its thread: virtual time waits for none."""
+        """Looks of `AltruismService`, without its thread: virtual time waits for none."""
         while True:
             self.use_cases.altruism.look()
             await self.clock.sleep(self.world.config.shares.interval_s)

@@ -6,11 +6,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from adapters.spark.documents import Executor, Job, StageRow, decoded, spark_stages, stages_now
+from adapters.spark.documents import ExecutorRow, JobRow, StageRow, decoded, spark_stages, stages_now
 from shim.domain.job_graphs import TaskCounts
 from shim.errors import MalformedJobGraphError
 
-JOB = Job(2, (4, 5, 6, 7))
+JOB = JobRow(2, (4, 5, 6, 7))
 LOGGED = spark_stages(
     2, [(4, "scan", 8), (5, "scan", 4), (6, "join", 4), (7, "write", 1)], {6: [4, 5], 7: [6]}, 0, "log"
 )
@@ -32,14 +32,14 @@ def test_by_the_event_log_several_stages_may_run_and_those_that_are_not_told_of_
 
 def test_without_an_event_log_a_job_is_known_while_one_stage_runs_for_which_all_others_wait():
     rows = [row(4, "ACTIVE", 8, 3, 2, name="scan"), row(6, "PENDING", 4, name="join"), row(7, "PENDING", 1, name="out")]
-    first = stages_now([Job(2, (4, 6, 7))], rows, 1, None)
+    first = stages_now([JobRow(2, (4, 6, 7))], rows, 1, None)
     assert [(stage.name, stage.waits_for) for stage in first.stages.graph.stages] == [
         ("scan", ()),
         ("join", (0,)),
         ("out", (1,)),
     ]
     later = [row(6, "ACTIVE", 4, 4, name="join"), row(7, "PENDING", 1, name="out")]
-    second = stages_now([Job(2, (4, 6, 7))], later, 1, first.stages)
+    second = stages_now([JobRow(2, (4, 6, 7))], later, 1, first.stages)
     assert second.stages is first.stages, "a stage that is over keeps its name and place"
     assert second.counts[0] == TaskCounts(8, 0, 8)
 
@@ -48,7 +48,7 @@ def test_without_an_event_log_a_job_is_known_while_one_stage_runs_for_which_all_
     ("jobs", "rows", "reason"),
     [
         ([], [], "no job"),
-        ([JOB, Job(3, (8,))], [], "several jobs"),
+        ([JOB, JobRow(3, (8,))], [], "several jobs"),
         ([JOB], [row(4, "ACTIVE"), row(5, "ACTIVE"), row(6, "PENDING")], "wait for which"),
         ([JOB], [row(6, "PENDING")], "none of its stages runs"),
         ([JOB], [row(4, "ACTIVE", resourceProfileId=1)], "several sizes"),
@@ -64,12 +64,12 @@ def test_the_log_of_another_job_tells_nothing_of_this_one():
 
 
 def replace_job(number):
-    return Job(number, JOB.stageIds)
+    return JobRow(number, JOB.stageIds)
 
 
 def test_of_a_stage_that_is_run_again_the_newest_attempt_counts():
     rows = [row(4, "ACTIVE", 8, 1, 7), row(4, "ACTIVE", 2, 1, 0, attemptId=1)]
-    assert stages_now([Job(0, (4,))], rows, 1, None).counts == (TaskCounts(2, 1, 0),)
+    assert stages_now([JobRow(0, (4,))], rows, 1, None).counts == (TaskCounts(2, 1, 0),)
 
 
 def test_more_tasks_at_once_than_are_followed_are_refused():
@@ -95,7 +95,7 @@ def test_what_is_no_graph_is_refused(rows, parents, message):
 
 @given(st.binary(max_size=60) | st.just(b"[" * 100_000))
 def test_any_bytes_are_a_document_or_refused(body):
-    for kind in (tuple[Job, ...], tuple[StageRow, ...], tuple[Executor, ...]):
+    for kind in (tuple[JobRow, ...], tuple[StageRow, ...], tuple[ExecutorRow, ...]):
         try:
             decoded(body, kind)
         except MalformedJobGraphError:
@@ -103,5 +103,5 @@ def test_any_bytes_are_a_document_or_refused(body):
 
 
 def test_the_driver_is_no_executor():
-    told = decoded(b'[{"id":"driver","maxTasks":8},{"id":"1","maxTasks":2,"totalCores":2}]', tuple[Executor, ...])
+    told = decoded(b'[{"id":"driver","maxTasks":8},{"id":"1","maxTasks":2,"totalCores":2}]', tuple[ExecutorRow, ...])
     assert [each.slots for each in told] == [0, 2]
