@@ -12,12 +12,14 @@ export function Queues({ route }) {
   const byQueue = new Map((shares.data?.queues ?? []).map((each) => [each.queue, each]));
   const rows = merged(queues.data?.queues ?? [], byQueue);
   const shown = route.item ? rows.filter((each) => each.queue === route.item || each.queue.startsWith(`${route.item}.`)) : rows;
+  const isAltruistic = rows.some((row) => row.given_s !== undefined);
   return html`<h1>Queues${route.item ? `: ${route.item}` : ""}</h1>
     ${route.item && html`<p><a href=${addressOf("queues")}>All queues</a>, <a
       href=${addressOf("applications", "", new URLSearchParams({ where: `queue=${route.item}` }))}>its applications</a></p>`}
     <${Trouble} error=${queues.error || shares.error} at=${queues.at} />
-    <${Table} rows=${shown} empty=${queues.data ? "None." : "Asking…"} columns=${rows.some((row) => row.given_s !== undefined) ? [...COLUMNS, ...CREDITS] : COLUMNS} />
+    <${Table} rows=${shown} empty=${queues.data ? "None." : "Asking…"} columns=${isAltruistic ? [...COLUMNS, ...CREDITS] : COLUMNS} />
     ${route.item && shown.length === 1 && html`<h2>On each cluster</h2><${Table} rows=${shown[0].parts} columns=${PARTS} />`}
+    ${isAltruistic && !route.item && html`<${Users} />`}
     <h2>Policies, newest first</h2>
     <${Trouble} error=${history.error} at=${history.at} />
     <${Policies} versions=${history.data?.versions ?? []} />`;
@@ -55,6 +57,21 @@ const COLUMNS = [
 const CREDITS = [
   ["Gave", (row) => (row.given_s === undefined ? "" : `${row.given_s} s`), true],
   ["Received", (row) => (row.received_s === undefined ? "" : `${row.received_s} s`), true],
+];
+
+/** What users' jobs gave and received, over all queues: administrators see everybody, others themselves. */
+function Users() {
+  const used = useLive("usage?by=user", 30000);
+  const rows = (used.data?.usage ?? []).filter((row) => row.given_mib_s > 0 || row.received_mib_s > 0);
+  return html`<h2>Given and received by users</h2>
+    <${Trouble} error=${used.error} at=${used.at} />
+    <${Table} rows=${rows} label="Users" empty=${used.data ? "None." : "Asking…"} columns=${USERS} />`;
+}
+
+const USERS = [
+  ["User", (row) => row.user],
+  ["Gave", (row) => `${row.given_mib_s} MiB s`, true],
+  ["Received", (row) => `${row.received_mib_s} MiB s`, true],
 ];
 
 const PARTS = [
