@@ -1,4 +1,4 @@
-"""How queues stood to their shares over the last day: a sample a minute, of this process, since its start."""
+"""Shares of queues over the last day: a sample a minute, of this process, since its start."""
 
 from array import array
 from collections import deque
@@ -84,7 +84,7 @@ class ShareHistory:
         )
 
     def times_ms(self, since_ms: int = 0) -> list[int]:
-        """When each sample was taken, oldest first."""
+        """Times of the samples, oldest first; milliseconds since the epoch."""
         return [each.at_ms for each in self._since(since_ms)]
 
     def of(self, queues: Sequence[str], since_ms: int = 0) -> list[ShareSeries]:

@@ -1,7 +1,7 @@
 """Heddle's own web services for shares, below `/heddle/v1/`.
 
     GET   shares                          how each queue stands: share, entitlement, used, borrowed, lent, waiting
-    GET   shares/history[?queue=PATH...]  used and entitlement over the last day, a sample a minute
+    GET   shares/history[?shown=PATH...]  used and entitlement over the last day, a sample a minute
     POST  shares/whatif                   the same with another policy
     GET   policy                          the policy that holds
     GET   policy/history                  every one that ever held, newest first
@@ -47,7 +47,7 @@ __all__ = ["SharesAPI"]
 _MOST_SHOWN = 12
 _SHOWN_UNNAMED = 6
 
-_Queues = Annotated[list[Annotated[str, Query(max_length=300)]], Query(alias="queue", max_length=_MOST_SHOWN)]
+_Queues = Annotated[list[Annotated[str, Query(max_length=300)]], Query(alias="shown", max_length=_MOST_SHOWN)]
 
 T = TypeVar("T")
 
@@ -123,11 +123,11 @@ class SharesAPI:
 
     async def over_the_day(
         self,
-        queue: _Queues = [],  # noqa: B006 - FastAPI copies it
+        shown: _Queues = [],  # noqa: B006 - FastAPI copies it
         since_ms: int = 0,
     ) -> Response:
-        """How some queues stood since a moment; without names those that are entitled to most."""
-        names = list(dict.fromkeys(queue)) or self.over_time.largest(_SHOWN_UNNAMED)
+        """Shares of some queues since a moment; without names those that are entitled to most."""
+        names = list(dict.fromkeys(shown)) or self.over_time.largest(_SHOWN_UNNAMED)
         rows = [
             {"queue": each.queue, "used": each.used, "entitlement": each.entitlement}
             for each in self.over_time.of(names, since_ms)
@@ -147,6 +147,14 @@ class SharesAPI:
             }
             for act in await self.acts.of(application_id)
         ]
+
+    def shown_place(self, application_id: ApplicationId) -> dict[str, Any] | None:
+        """Where an application stands that waits for its queue's turn, and when its turn may be."""
+        place = self.room.place_of(application_id)
+        if place is None:
+            return None
+        expected_s = None if place.expected_s is None else round(place.expected_s, 1)
+        return {"position": place.position, "of": place.count, "expected_s": expected_s}
 
     async def what_if(self, request: HTTPRequest, asker: Asker) -> Response:
         """How queues would stand with another policy, and how they stand now."""

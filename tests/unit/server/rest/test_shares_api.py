@@ -96,7 +96,7 @@ async def test_shares_over_the_day_are_told_of_the_named_queues_or_of_the_larges
     told = await ask("GET", "/shares/history")
     assert sorted(row["queue"] for row in told["queues"]) == ["root.dev", "root.prod"]
     assert len(told["at_ms"]) == 1
-    named = await ask("GET", "/shares/history", query="queue=root.dev&queue=root.none&queue=root.dev")
+    named = await ask("GET", "/shares/history", query="shown=root.dev&shown=root.none&shown=root.dev")
     assert [(row["queue"], row["used"]) for row in named["queues"]] == [("root.dev", [0.0]), ("root.none", [None])]
 
 
