@@ -149,7 +149,7 @@ class SharesAPI:
         ]
 
     def shown_place(self, application_id: ApplicationId) -> dict[str, Any] | None:
-        """Where an application stands that waits for its queue's turn, and when its turn may be."""
+        """Place of an application that waits for its queue's turn, and when its turn may be."""
         place = self.room.place_of(application_id)
         if place is None:
             return None
