@@ -28,6 +28,7 @@ from shim.queues.job_reading import PlannedFor
 from shim.queues.policies import PolicyService
 from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
+from shim.queues.share_history import ShareHistory
 from shim.queues.starting import Starting
 from shim.submission.service import SubmissionService
 from shim.telemetry.shares import QueueGauges
@@ -48,6 +49,7 @@ class SharesOfQueues:
     acts: PreemptionLog
     book: CreditBook
     credits: CreditKeeping
+    over_time: ShareHistory
     _runtime: Runtime
     graphs: EngineGraphs = field(default_factory=EngineGraphs)
 
@@ -208,7 +210,8 @@ def open_shares(
     )
     book = CreditBook(lambda: runtime.random.randbytes(_LIFE_BYTES).hex())
     keeping = CreditKeeping(book, stores.credits, runtime.clock)
-    return SharesOfQueues(service, room, PreemptionLog(stores.acts), book, keeping, runtime)
+    over_time = ShareHistory(lambda: room.latest.statuses, runtime.clock)
+    return SharesOfQueues(service, room, PreemptionLog(stores.acts), book, keeping, over_time, runtime)
 
 
 def _parsed(config: Config, text: str, source: str) -> SharePolicy:
