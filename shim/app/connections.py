@@ -49,7 +49,7 @@ class SubCluster:
     principal: str = ""
 
     def connect(self, login: KerberosLogin | None = None) -> RestResourceManager:
-        """Its ResourceManager, which is shown tickets if it asks for them; nothing is opened yet."""
+        """The sub-cluster's ResourceManager, which is shown tickets if it asks for them; nothing is opened yet."""
         return RestResourceManager(self.id, self.description.web, self.settings, tickets=login)
 
     async def ask_node(self, web_address: str, request: RestRequest) -> RestAnswer:

@@ -65,7 +65,7 @@ class AltruisticAttempt(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AltruismWorld:
-    """Everything that it stands on.
+    """Collaborators of altruism.
 
     Attributes:
         policy: As it is now.

@@ -41,7 +41,7 @@ _ANOTHER = 0.1
 
 @dataclass(frozen=True, slots=True)
 class YieldRules:
-    """How a queue wants it.
+    """A queue's settings of altruism.
 
     Attributes:
         order: Who gets first what others put off.
@@ -292,7 +292,7 @@ def _seen(progress: Progress, share: FloatArray) -> tuple[object, ...]:
 
 
 def _still_holds(standing: _Standing, graph: StageGraph, share: FloatArray) -> bool:
-    """Whether the plan in force was made for this share, these estimates and no fewer tasks."""
+    """True if the plan in force was made for this share, these estimates and no fewer tasks."""
     if standing.plan is None or standing.seconds is None or standing.seconds.shape != graph.duration.shape:
         return False
     close = np.abs(graph.duration - standing.seconds) <= _ANOTHER * np.maximum(standing.seconds, 1.0)
