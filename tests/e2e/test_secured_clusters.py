@@ -8,13 +8,18 @@ import pytest
 
 from shim.lab.spec import LAB_REALM, PROTECTIONS
 from shim.lab.word_count import find_texts
+from tests.support.client_jars import compile_program, spark_jars
+from tests.support.engines import Spark, Tez, output_lines
 from tests.support.heddle_process import until
-from tests.support.secured_lab import secured_client, secured_heddle, secured_lab
+from tests.support.secured_lab import by_ticket, secured_client, secured_heddle, secured_lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
 CLUSTERS = dict(zip(PROTECTIONS, ("east", "west", "north"), strict=True))
 """The cluster of each protection."""
+
+IN_PRIVATE = pytest.mark.parametrize("protection", ["privacy"], indirect=True, scope="module")
+"""What takes long is run with the protection that asks most."""
 
 RUN_JAR = "org.apache.hadoop.util.RunJar"
 SHELL = "org.apache.hadoop.yarn.applications.distributedshell.Client"
@@ -46,10 +51,15 @@ def heddle(lab, protection, tmp_path_factory):
 
 @pytest.fixture
 def client(lab, heddle, tmp_path):
-    def make(user, **more):
-        return secured_client(lab, tmp_path / user, heddle, f"{user}@{LAB_REALM}", **more)
+    def make(user):
+        return secured_client(lab, tmp_path / user, heddle, by_ticket(lab, f"{user}@{LAB_REALM}"))
 
     return make
+
+
+@pytest.fixture(scope="module")
+def spark_program(tmp_path_factory):
+    return compile_program("SparkWordCount", [spark_jars()], tmp_path_factory.mktemp("program"))
 
 
 def of_cluster(lab, protection, printed):
@@ -84,6 +94,30 @@ def test_map_reduce_counts_words(lab, protection, client, tmp_path):
     (id_,) = set(re.findall(r"application_\d+_\d+", printed))
     app = of_cluster(lab, protection, id_)
     assert (app["user"], app["finalStatus"]) == (lab.administrator, "SUCCEEDED")
+
+
+@IN_PRIVATE
+def test_spark_counts_words(lab, protection, heddle, spark_program, tmp_path):
+    (text,) = find_texts(1)
+    spark = Spark(lab, tmp_path / "spark", heddle, by_ticket(lab, f"ada@{LAB_REALM}"))
+
+    printed = spark.submit("cluster", spark_program, text.as_uri(), (tmp_path / "out").as_uri(), "4", staging=tmp_path)
+
+    assert spark.counted(tmp_path / "out") == spark.words(text), printed
+    (id_,) = set(re.findall(r"application_\d+_\d+", printed))
+    assert of_cluster(lab, protection, id_)["user"] == "ada"
+
+
+@IN_PRIVATE
+def test_tez_counts_words_and_sorts_them(lab, heddle, tmp_path):
+    """Its user is who runs the nodes, as of MapReduce."""
+    (text,) = find_texts(1)
+    tez = Tez(lab, tmp_path / "tez", heddle, login=by_ticket(lab, f"{lab.administrator}@{LAB_REALM}"))
+
+    printed = tez.run("orderedwordcount", text, tmp_path / "out", 2)
+
+    told = [(word, int(count)) for word, _, count in (line.rpartition("\t") for line in output_lines(tmp_path / "out"))]
+    assert dict(told) == tez.words(text), printed
 
 
 def proxy_rights(heddle):

@@ -9,7 +9,7 @@ import pytest
 from shim.lab.spec import LAB_REALM
 from tests.support.client_jars import compile_program
 from tests.support.heddle_process import until
-from tests.support.secured_lab import client_with, secured_client, secured_heddle, secured_lab, token_client
+from tests.support.secured_lab import by_ticket, by_tokens, secured_client, secured_heddle, secured_lab
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
 
@@ -78,6 +78,11 @@ def until_it_runs(lab, daemon, application, containers=2):
     )
 
 
+def active(lab):
+    """The daemon that is the active ResourceManager."""
+    return next(name for name, told in lab.reports("east").items() if told.ha_state == "ACTIVE")
+
+
 def answered(heddle, method):
     """How often Heddle has answered a method of its clients well."""
     text = httpx.get(f"{heddle.url}/metrics", trust_env=False, timeout=30).text
@@ -90,7 +95,7 @@ def answered(heddle, method):
 def test_a_job_outlives_its_submitters_ticket_its_own_token_and_the_resource_manager(lab, heddle, program, tmp_path):
     ada = f"ada@{LAB_REALM}"
     ticket = lab.kdc.ticket(ada, lab.kdc.keytab(ada), options=["-l", f"{TICKET_S}s"])
-    client = client_with(lab, tmp_path / "ada", heddle, ticket)
+    client = secured_client(lab, tmp_path / "ada", heddle, by_ticket(lab, ada, ticket=ticket))
     application = submitted(client, program, tmp_path / "over")
     until_it_runs(lab, "east-rm1", application)
     until(lambda: not lab.kdc.is_good(ticket), "the submitter's ticket is over")
@@ -102,41 +107,42 @@ def test_a_job_outlives_its_submitters_ticket_its_own_token_and_the_resource_man
 
     until(lambda: at(lab, "east-rm2", application)["state"] == "FINISHED", "it has ended")
     assert at(lab, "east-rm2", application)["finalStatus"] == "SUCCEEDED"
-    again = secured_client(lab, tmp_path / "again", heddle, ada)
+    again = secured_client(lab, tmp_path / "again", heddle, by_ticket(lab, ada))
     assert "Final-State : SUCCEEDED" in again.yarn("application", "-status", application)
 
 
 def test_a_job_without_a_ticket_lives_by_heddles_token_which_its_resource_manager_renews(
     lab, heddle, program, tmp_path
 ):
-    ada = secured_client(lab, tmp_path / "ada", heddle, f"ada@{LAB_REALM}")
+    ada = secured_client(lab, tmp_path / "ada", heddle, by_ticket(lab, f"ada@{LAB_REALM}"))
     tokens = tmp_path / "tokens"
     ada.run(TOKEN_FILE, "rm", str(tokens))
-    holder = token_client(lab, tmp_path / "holder", heddle, tokens)
-    active = next(name for name, told in lab.reports("east").items() if told.ha_state == "ACTIVE")
+    holder = secured_client(lab, tmp_path / "holder", heddle, by_tokens(lab, tokens))
     renewed = answered(heddle, "renewDelegationToken")
 
     application = submitted(holder, program, tmp_path / "over", f"-Dmapreduce.job.send-token-conf={SENT}")
-    until_it_runs(lab, active, application)
+    until_it_runs(lab, active(lab), application)
     until(lambda: answered(heddle, "renewDelegationToken") >= renewed + 3, "the token outlives two renewals")
     assert "Total number of applications" in holder.yarn("application", "-list")
     (tmp_path / "over").touch()
 
-    until(lambda: at(lab, active, application)["state"] == "FINISHED", "it has ended")
-    assert (at(lab, active, application)["user"], at(lab, active, application)["finalStatus"]) == ("ada", "SUCCEEDED")
+    until(lambda: at(lab, active(lab), application)["state"] == "FINISHED", "it has ended")
+    app = at(lab, active(lab), application)
+    assert (app["user"], app["finalStatus"]) == ("ada", "SUCCEEDED")
     until(lambda: answered(heddle, "cancelDelegationToken") == 1, "its ResourceManager gives the token back")
     assert holder.try_yarn("application", "-list").returncode != 0
 
 
 def test_a_token_whose_renewer_is_no_resource_manager_keeps_its_job_out(lab, heddle, program, tmp_path):
     """So it is with tokens of file systems, too: their renewer is whom the client takes for its ResourceManager."""
-    ada = secured_client(lab, tmp_path / "ada", heddle, f"ada@{LAB_REALM}")
+    ada = secured_client(lab, tmp_path / "ada", heddle, by_ticket(lab, f"ada@{LAB_REALM}"))
     tokens = tmp_path / "tokens"
     ada.run(TOKEN_FILE, "heddle", str(tokens))
-    holder = token_client(lab, tmp_path / "holder", heddle, tokens)
+    holder = secured_client(lab, tmp_path / "holder", heddle, by_tokens(lab, tokens))
     words = ("SleepingMaps", f"-Dmapreduce.job.send-token-conf={SENT}", "1", "1", "1")
 
     refused = holder.try_run(*words, class_path=str(program))
 
     assert refused.returncode != 0
-    assert "rm tries to renew a token with non-matching renewer heddle" in refused.stdout
+    assert "Failed to renew token" in refused.stdout
+    assert "rm tries to renew a token with non-matching renewer heddle" in lab.log(active(lab)).read_text()

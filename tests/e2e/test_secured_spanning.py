@@ -2,7 +2,7 @@
 
 import pytest
 
-from tests.support.secured_lab import secured_client, secured_heddle, secured_lab
+from tests.support.secured_lab import by_ticket, secured_client, secured_heddle, secured_lab
 from tests.support.spanning import SPANNING, SpanningApplication, spanning_secret
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(900)]
@@ -39,7 +39,7 @@ def heddle(lab, clusters, tmp_path_factory):
 
 def test_a_distributed_shell_runs_its_commands_in_both(lab, clusters, heddle, tmp_path):
     """Heddle registers in the second cluster as the application's user, by its proxy rights there."""
-    ada = secured_client(lab, tmp_path / "ada", heddle, f"ada@{ONE}")
+    ada = secured_client(lab, tmp_path / "ada", heddle, by_ticket(lab, f"ada@{ONE}"))
     site = ada.folder / "yarn-site.xml"
     site.write_text(site.read_text().replace("<value>$HADOOP_CONF_DIR,", f"<value>{ada.folder},"))
     jar = ada.jar("hadoop-yarn-applications-distributedshell")
@@ -58,7 +58,7 @@ def test_a_distributed_shell_runs_its_commands_in_both(lab, clusters, heddle, tm
 def test_map_reduce_of_a_user_of_either_realm_shuffles_across_both(lab, clusters, heddle, tmp_path):
     """Its user is who runs the nodes, which hand shuffle files to nobody else (see `shim.lab.secured_conf`)."""
     realm = lab.cluster(clusters[1]).record.spec.realm
-    weaver = secured_client(lab, tmp_path / "weaver", heddle, f"{lab.administrator}@{realm}")
+    weaver = secured_client(lab, tmp_path / "weaver", heddle, by_ticket(lab, f"{lab.administrator}@{realm}"))
 
     printed = weaver.run(RUN_JAR, weaver.jar("hadoop-mapreduce-examples"), "pi", "8", "10")
 

@@ -1,7 +1,7 @@
 """Clusters of a lab that ask for Kerberos tickets, a Heddle in front of some of them, and Hadoop's own clients."""
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -11,9 +11,9 @@ from shim.lab import Lab, LabSpec
 from shim.lab.kdc import KDCMissingError
 from shim.lab.spec import LAB_REALM
 from tests.support.heddle_process import HeddleProcess
-from tests.support.stock_client import Server, StockClient
+from tests.support.stock_client import Login, Server, StockClient
 
-__all__ = ["client_with", "secured_client", "secured_heddle", "secured_lab", "token_client"]
+__all__ = ["by_ticket", "by_tokens", "secured_client", "secured_heddle", "secured_lab"]
 
 
 @contextmanager
@@ -66,30 +66,23 @@ def secured_heddle(
     )
 
 
-def secured_client(lab: Lab, folder: Path, server: Server, principal: str) -> StockClient:
-    """A client of Heddle that knows whom to expect there, with a new ticket.
-
-    Args:
-        lab: Whose KDC and jars.
-        folder: For its configuration.
-        server: The Heddle.
-        principal: As whom; it is made if need be.
-    """
-    ticket = lab.kdc.ticket(principal, lab.kdc.keytab(principal))
-    return client_with(lab, folder, server, ticket, realm=principal.rpartition("@")[2])
+def by_ticket(lab: Lab, principal: str, *, ticket: Path | None = None) -> Login:
+    """The login of a principal, which is made if need be, with a new ticket or one that is there."""
+    kdc, realm = lab.kdc, principal.rpartition("@")[2]
+    cache = ticket or kdc.ticket(principal, kdc.keytab(principal))
+    return Login(_java(lab, realm), {"KRB5CCNAME": f"FILE:{cache}"})
 
 
-def client_with(lab: Lab, folder: Path, server: Server, ticket: Path, *, realm: str = LAB_REALM) -> StockClient:
-    """The same with a ticket that is there."""
-    return _client(lab, folder, server, realm, {"KRB5CCNAME": f"FILE:{ticket}"})
+def by_tokens(lab: Lab, tokens: Path) -> Login:
+    """The login of whoever has the tokens of a file alone, and no ticket."""
+    without = {"KRB5CCNAME": f"FILE:{tokens}.none", "HADOOP_TOKEN_FILE_LOCATION": str(tokens)}
+    return Login(_java(lab, lab.kdc.realms[0]), without)
 
 
-def token_client(lab: Lab, folder: Path, server: Server, tokens: Path) -> StockClient:
-    """The same without a ticket: it has the tokens of a file alone."""
-    without = {"KRB5CCNAME": f"FILE:{folder}/none", "HADOOP_TOKEN_FILE_LOCATION": str(tokens)}
-    return _client(lab, folder, server, lab.kdc.realms[0], without)
+def _java(lab: Lab, realm: str) -> tuple[str, ...]:
+    return (f"-Djava.security.krb5.conf={lab.kdc.krb5_conf_of(realm)}",)
 
 
-def _client(lab: Lab, folder: Path, server: Server, realm: str, environment: Mapping[str, str]) -> StockClient:
-    options = [f"-Djava.security.krb5.conf={lab.kdc.krb5_conf_of(realm)}"]
-    return StockClient(lab, folder, server, options=options, environment=environment)
+def secured_client(lab: Lab, folder: Path, server: Server, login: Login) -> StockClient:
+    """A client of Heddle that knows whom to expect there."""
+    return StockClient(lab, folder, server, options=login.options, environment=login.environment)
