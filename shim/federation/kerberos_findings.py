@@ -16,7 +16,7 @@ _IMPERSONATE = "not allowed to impersonate"
 
 @dataclass(frozen=True, slots=True)
 class KerberosFacts:
-    """What is known of Kerberos at Heddle's own servers.
+    """Facts of Kerberos at Heddle's own servers.
 
     Attributes:
         principal: As configured.
@@ -37,7 +37,7 @@ class KerberosFacts:
 
 @dataclass(frozen=True, slots=True)
 class ActingFacts:
-    """What a ResourceManager says to a call that Heddle makes there by ticket, over RPC, for somebody else.
+    """Outcome of a call that Heddle made at a ResourceManager by ticket, over RPC, for another user.
 
     Attributes:
         id: Of the sub-cluster.

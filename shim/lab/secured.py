@@ -29,7 +29,7 @@ _NATIVE = "native"
 
 
 def kerberos_folder(lab: Path) -> Path:
-    """Where a lab keeps all of it."""
+    """Folder of the KDC, the keytabs and the native library in a lab's."""
     return lab / _FOLDER
 
 
@@ -46,7 +46,7 @@ def kdc_of(lab: Path, state: LabState) -> KDC:
 
 
 def kdc_daemon(lab: Path, address: str) -> DaemonRecord:
-    """It as one of the lab's daemons."""
+    """The KDC as one of the lab's daemons."""
     return DaemonRecord("kdc", "", KEY_CENTRE, folder=str(kerberos_folder(lab)), web=address)
 
 

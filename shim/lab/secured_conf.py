@@ -42,7 +42,7 @@ def principal_of(service: str, host: str, realm: str) -> str:
 
 @dataclass(frozen=True, slots=True)
 class SecuredCluster:
-    """What a cluster's configuration must know of Kerberos.
+    """Kerberos in a cluster's configuration.
 
     Attributes:
         id: Of the cluster.
@@ -78,7 +78,7 @@ class SecuredCluster:
 
 @dataclass(frozen=True, slots=True)
 class HeddleLogin:
-    """What Heddle's configuration must know of Kerberos.
+    """Kerberos in Heddle's configuration.
 
     Attributes:
         principal: Heddle's own.
@@ -94,7 +94,7 @@ class HeddleLogin:
 
 
 def secured_properties(cluster: SecuredCluster) -> Mapping[str, Mapping[str, str]]:
-    """What daemons and clients of a secured cluster have beside the rest, by file name."""
+    """Properties that daemons and clients of a secured cluster need, by file name."""
     return {
         "core-site.xml": _core_site(cluster.realm, cluster.realms, cluster.protection),
         "yarn-site.xml": {
@@ -109,7 +109,7 @@ def secured_properties(cluster: SecuredCluster) -> Mapping[str, Mapping[str, str
 
 
 def client_properties(realms: Sequence[str], front: str) -> Mapping[str, Mapping[str, str]]:
-    """What clients of Heddle have beside the rest.
+    """Properties that clients of Heddle need in a secured lab, by file name.
 
     Their ApplicationMasters take their settings along to whatever cluster they run on: so every protection is offered.
 

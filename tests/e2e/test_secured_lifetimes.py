@@ -25,7 +25,7 @@ ROLLING = {
     "yarn.resourcemanager.container-tokens.master-key-rolling-interval-secs": "50",
 }
 # what a ResourceManager needs of the submitter's configuration to renew a token at Heddle instead of at itself
-SENT = r"yarn\.resourcemanager\.address|yarn\.resourcemanager\.principal|hadoop\.security\..*|hadoop\.rpc\.protection"
+SENT = r"yarn\.resourcemanager\.(address|principal)|hadoop\.security\..*|hadoop\.rpc\.protection"
 
 
 @pytest.fixture(scope="module")
