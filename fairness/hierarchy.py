@@ -62,7 +62,7 @@ class QueueTree:
 
 
 def hierarchical_entitlement(tree: QueueTree, demand: FloatArray, capacity: FloatArray) -> FloatArray:
-    """What each queue of a tree is entitled to now.
+    """Present entitlement of each queue of a tree.
 
     From the root down, each parent's entitlement is divided among its children by `weighted_max_min`, each resource by
     itself: guarantees first, then by weight, never more than is wanted below or allowed. What a queue does not want is

@@ -1,4 +1,4 @@
-"""Whom to take containers from, when somebody entitled waits: few, cheap, and only from those who borrowed."""
+"""Choice of victims when somebody entitled waits: few, cheap, and only from those who borrowed."""
 
 from dataclasses import dataclass
 
@@ -122,7 +122,7 @@ def _victims_among(problem: PreemptionProblem, candidates: IntArray, needed: Flo
 def _taken_greedily(
     problem: PreemptionProblem, candidates: IntArray, needed: FloatArray
 ) -> tuple[list[int], FloatArray]:
-    """Who gives most of what is missing, the cheapest among equals, until nothing is or nobody can; and what is."""
+    """Candidates that give most of what is missing, the cheapest among equals, and what they give in all."""
     used, missing = problem.used.copy(), needed.astype(np.float64, copy=True)
     floor = dominant_share(problem.entitlement, problem.capacity)
     chosen: list[int] = []
@@ -142,7 +142,7 @@ def _taken_greedily(
 
 
 def _stays_entitled(problem: PreemptionProblem, used: FloatArray, floor: FloatArray, candidates: IntArray) -> BoolArray:
-    """Whether the queue of each candidate would still hold its entitlement without it."""
+    """True for each candidate whose queue would still hold its entitlement without it."""
     queues = problem.queue[candidates]
     after = np.maximum(used[queues] - problem.size[candidates], 0.0)
     return dominant_share(after, problem.capacity) >= floor[queues] - _ROUNDING

@@ -1,4 +1,4 @@
-"""What somebody holds, measured: dominant shares, deficits, and how even a division is."""
+"""Measures of holdings: dominant shares, deficits, and the evenness of a division."""
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -37,7 +37,7 @@ def dominant_share(used: ArrayLike, capacity: ArrayLike) -> FloatArray:
 
 
 def deficit(entitlement: ArrayLike, used: ArrayLike, capacity: ArrayLike) -> FloatArray:
-    """How far below its entitlement each row is, as a dominant share.
+    """Distance of each row below its entitlement, as a dominant share.
 
     Parameters
     ----------

@@ -17,11 +17,10 @@ from concurrent.futures import ProcessPoolExecutor
 import structlog
 
 from shim.simulation.storms.planted import PLANTED, PlantedBug
-from shim.simulation.storms.schedule import StormSetting, draw
+from shim.simulation.storms.schedule import LARGE, SMALL, StormSetting, draw
 from shim.simulation.storms.storm import StormResult, play_storm
 
 _TOGETHER = 8
-_LARGE, _SMALL = StormSetting(), StormSetting(lasts_s=12.0, most_faults=4, jobs=2)
 _MOST_STORMS_OF_A_BUG = 150
 
 
@@ -37,7 +36,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     parser.add_argument("--small", action="store_true", help="short storms, as the tests play them")
     given = parser.parse_args(arguments)
     _be_silent()
-    setting = _SMALL if given.small else _LARGE
+    setting = SMALL if given.small else LARGE
     if given.planted:
         return _find_planted(setting, given.first)
     if given.seed is not None:

@@ -161,7 +161,7 @@ class HomeUnreachableError(UnavailableError):
 
 
 class MalformedJobGraphError(HeddleError):
-    """What a job tells of its stages is no graph: the job is scheduled as one of which nothing is known."""
+    """A job's stages are no graph: the job is scheduled as one of which nothing is known."""
 
 
 class ResourceManagerError(HeddleError):
@@ -247,4 +247,4 @@ class NotInLabError(LabError):
 
 
 class InvariantViolationError(HeddleError):
-    """Something that cannot be has happened: a bug. The message tells the story."""
+    """A state that cannot be, which is a bug. The message tells the story."""

@@ -59,7 +59,7 @@ def load_library() -> Any:
 
 
 def reason_of(error: Any, *, has_keytab: bool) -> str:
-    """What a `GSSError` says, and what to do about it; whoever has a keytab needs no other ticket."""
+    """Message of a `GSSError`, with what to do about it; whoever has a keytab needs no other ticket."""
     code = error.min_code & _CODE_BITS
     told = list(error.get_all_statuses(error.min_code, False)) if code else []  # noqa: FBT003 - the library's signature
     text = "; ".join(told or error.get_all_statuses(error.maj_code, True))  # noqa: FBT003 - the library's signature

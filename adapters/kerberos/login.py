@@ -40,7 +40,7 @@ class KerberosLogin:
         self._threads = ThreadPoolExecutor(_THREADS, thread_name_prefix="kerberos")
 
     def at(self, service: str) -> Callable[[str], Awaitable[SASLInitiator]]:
-        """How to log in at a service; the coroutine takes the host that is connected to, which `_HOST` stands for.
+        """The way to log in at a service; the coroutine takes the host that is connected to, which `_HOST` stands for.
 
         It raises `SASLError` if there is no ticket to be had.
         """

@@ -11,7 +11,7 @@ _HOST = "_HOST"
 
 
 def host_of_this_machine() -> str:
-    """Its full name, in lower case, as principals have it."""
+    """Full name of this machine, in lower case, as principals have it."""
     return socket.getfqdn().lower()
 
 

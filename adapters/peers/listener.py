@@ -131,7 +131,7 @@ class LinkListener:
             connection.transport.abort()
 
     def _proven(self, connection: web.RequestHandler) -> None:
-        """It has as long as it likes from now on, or is gone."""
+        """Let a connection that has proved itself stay open, unless it is gone."""
         timer = self._unproven.pop(connection, None)
         if timer is not None:
             timer.cancel()

@@ -1,4 +1,4 @@
-"""Which vertex an ask of a Tez ApplicationMaster is for, by its priority.
+"""Vertex that an ask of a Tez ApplicationMaster is for, by its priority.
 
 Source: `DAGSchedulerNaturalOrder` and `DAGSchedulerNaturalOrderControlled` of Apache Tez: with V vertices, vertex i at
 distance d from a root has ``low = (d + 1) * 3 * V + 3 * i``; a task asks at ``low - 1``, an attempt after a failed one

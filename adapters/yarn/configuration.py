@@ -41,7 +41,7 @@ _PORTS: Mapping[str, int] = {
 
 @dataclass(frozen=True, slots=True)
 class SubClusterConfiguration:
-    """What Heddle needs of a cluster's configuration; addresses in the order of the rm-ids.
+    """The part of a cluster's configuration that Heddle needs; addresses in the order of the rm-ids.
 
     Attributes:
         web: `http://host:port` or `https://host:port`.

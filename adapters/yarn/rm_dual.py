@@ -24,7 +24,7 @@ class DualResourceManager(ResourceManager):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager this is."""
+        """Sub-cluster of this ResourceManager."""
         return self._rest.subcluster
 
     async def submit(

@@ -93,7 +93,7 @@ class RestResourceManager(ResourceManager):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager this is."""
+        """Sub-cluster of this ResourceManager."""
         return self._subcluster
 
     @property

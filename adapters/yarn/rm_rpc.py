@@ -36,7 +36,7 @@ _SWEEP_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class RPCSettings:
-    """How a ResourceManager is called.
+    """Settings of calls to a ResourceManager.
 
     Attributes:
         connect_timeout_s: For opening a connection.
@@ -57,7 +57,7 @@ class RPCSettings:
 
 @dataclass(frozen=True, slots=True)
 class RPCTarget:
-    """Where the ResourceManagers of a sub-cluster listen: one, or several under HA."""
+    """Addresses of the ResourceManagers of a sub-cluster: one, or several under HA."""
 
     subcluster: SubClusterId
     addresses: tuple[tuple[str, int], ...]
@@ -104,12 +104,12 @@ class YarnRPC:
 
     @property
     def connections(self) -> int:
-        """How many are open or being opened."""
+        """Number of connections that are open or being opened."""
         return len(self._channels) + len(self._opening)
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager this is."""
+        """Sub-cluster of this ResourceManager."""
         return self._target.subcluster
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
@@ -149,7 +149,7 @@ class YarnRPC:
         self._channels.clear()
 
     def _answer(self, answer: Answer) -> RPCAnswer | None:
-        """What was answered; None if another ResourceManager has to be asked.
+        """The answer for the caller; None if another ResourceManager has to be asked.
 
         Raises:
             NeverReachedError: If Heddle itself was not let in.
@@ -185,7 +185,7 @@ class YarnRPC:
         return await asyncio.shield(opening)
 
     def idle_since_s(self) -> float | None:
-        """When the connection that has been idle for longest was used last; None if none is idle."""
+        """Time of the last use of the connection that has been idle for longest; None if none is idle."""
         return min((self._channels[key].last_used_s for key in self._idle()), default=None)
 
     def close_idle(self) -> None:
@@ -195,14 +195,14 @@ class YarnRPC:
             self._channels.pop(oldest).close()
 
     def wake(self) -> None:
-        """Whoever waits for room looks again."""
+        """Wake all that wait for room."""
         self._ended.set()
 
     def _idle(self) -> list[tuple[str, str]]:
         return [key for key in self._channels if key not in self._wanted]
 
     def _has_room(self) -> bool:
-        """Whether one more may be opened; the one that has been idle for longest makes room for it."""
+        """True if one more may be opened; the one that has been idle for longest makes room for it."""
         if self.connections >= self._settings.connections:
             if not self._idle():
                 return False

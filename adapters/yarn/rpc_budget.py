@@ -1,4 +1,4 @@
-"""How many RPC connections there may be to all ResourceManagers together.
+"""Limit of RPC connections to all ResourceManagers together.
 
 Each user has connections of its own, and clients make users up. The bound of one cluster alone would grow with the
 number of clusters. At the bound the connection that has been idle for longest makes room, whichever cluster it is to.
@@ -15,11 +15,11 @@ class HasConnections(Protocol):
 
     @property
     def connections(self) -> int:
-        """How many are open or being opened."""
+        """Number of connections that are open or being opened."""
         ...
 
     def idle_since_s(self) -> float | None:
-        """When the one that has been idle for longest was used last; None if none is idle."""
+        """Time of the last use of the one that has been idle for longest; None if none is idle."""
         ...
 
     def close_idle(self) -> None:
@@ -50,7 +50,7 @@ class ConnectionBudget:
         self._members.add(member)
 
     def make_room(self) -> bool:
-        """Whether one more may be opened; the one that has been idle for longest goes for it."""
+        """Close the connection that has been idle for longest if there is no room; True if one more may be opened."""
         if len(self) < self._most:
             return True
         idle = [(since_s, member) for member in self._members if (since_s := member.idle_since_s()) is not None]

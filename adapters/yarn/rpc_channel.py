@@ -51,12 +51,12 @@ class RPCChannel(asyncio.Protocol):
 
     @property
     def is_usable(self) -> bool:
-        """Whether a call may still be made."""
+        """True if a call may still be made."""
         return self.ended is None and self._transport is not None and not self._transport.is_closing()
 
     @property
     def pending(self) -> int:
-        """How many calls wait for their answers."""
+        """Number of calls that wait for their answers."""
         return len(self._pending)
 
     async def call(self, request: Request, caller_context: CallerContext | None = None) -> Answer:
@@ -108,7 +108,7 @@ class RPCChannel(asyncio.Protocol):
         self._flush_soon()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """Whoever still waits hears it."""
+        """Tell all that still wait."""
         reason = str(exc) if exc is not None else "the ResourceManager closed the connection"
         self._end(ConnectionEnded(None, reason))
 

@@ -14,7 +14,7 @@ _IDLE_S = 15.0  # Jetty closes after 60 s: a connection that it may be closing m
 
 @dataclass(frozen=True, slots=True)
 class RestSettings:
-    """How a ResourceManager is talked to.
+    """Settings of requests to a ResourceManager.
 
     Attributes:
         user: Heddle's own user.
@@ -44,7 +44,7 @@ class RestSettings:
 
 
 class Trail(SimpleNamespace):
-    """What became of a request: whether the head of any attempt was written."""
+    """Trail of a request: whether the head of any attempt was written."""
 
     was_sent: bool = False
 

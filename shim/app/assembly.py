@@ -195,9 +195,12 @@ def _matching(
     if span.placement != "heddle":
         return AttemptMatching(settings)
     launches = LaunchService(runtime.view, runtime.clock, span.promise_s, following)
-    cycle = CycleSettings(runtime.config.scheduling.cycle_s, span.starvation_s)
+    scheduling = runtime.config.scheduling
+    cycle = CycleSettings(scheduling.cycle_s, span.starvation_s, scheduling.solve_s)
     draws, runs = _draws(runtime), shares.room.former_runs
-    cycles = QueueCycles(launches, shares.container_order, runtime.view, runtime.clock, draws, cycle, runs)
+    cycles = QueueCycles(
+        launches, shares.container_order, runtime.view, runtime.clock, draws, cycle, runs, runtime.solve
+    )
     for each in (launches, cycles):
         pollers.listen(each)
     return AttemptMatching(settings, launches, cycles)

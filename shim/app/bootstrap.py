@@ -39,6 +39,7 @@ from shim.app.rest_server import WebLogins, serve_pages, serve_web
 from shim.app.runtime import Runtime, new_view
 from shim.app.scheduler_server import serve_masters
 from shim.app.use_cases import UseCases, assemble
+from shim.concurrency.solver_child import SolverBeside
 from shim.config.loader import Config
 from shim.config.sections import LimitsConfig
 from shim.domain.rates import Rate
@@ -280,6 +281,8 @@ class Heddle:
         stack.push_async_callback(opened.close)
         if not opened.seals_bodies:
             _log.warning("submission contexts are stored in clear until they are final: set security.secret_file")
+        solver = SolverBeside()
+        stack.callback(solver.close)
         return Runtime(
             config=config,
             clock=clock,
@@ -293,6 +296,7 @@ class Heddle:
             other_secrets=others,
             listeners=(PollCounter(metrics),),
             crash_points=self._crash_points,
+            solve=solver.solve,
         )
 
     async def _open_master(

@@ -23,6 +23,7 @@ from shim.ports.random_source import RandomSource
 from shim.ports.resource_manager import ResourceManager
 from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.ports.scheduler_login import SchedulerLogins
+from shim.ports.solver import Solve
 from shim.protocol.rest.usage import UsageForm
 from shim.store.stores import Stores
 from shim.submission.crash_points import CrashPoints, nothing_happens
@@ -70,6 +71,7 @@ class Runtime:
         other_secrets: What was signed with them is good, too: while a secret is changed there are two.
         listeners: Told of every report and failure.
         crash_points: Called at each step of each submission.
+        solve: Reaches solvers; None where policies go by their greedy plans alone.
     """
 
     config: Config
@@ -84,6 +86,7 @@ class Runtime:
     other_secrets: tuple[bytes, ...] = ()
     listeners: tuple[PollListener, ...] = ()
     crash_points: CrashPoints = nothing_happens
+    solve: Solve | None = None
 
     @property
     def managers(self) -> Mapping[SubClusterId, ResourceManager]:

@@ -22,7 +22,7 @@ _ANY_PORT = 0
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What became of a call, by sub-cluster in the configured order.
+    """Outcome of a call, by sub-cluster in the configured order.
 
     Attributes:
         payloads: Answers of those that did it.
@@ -36,7 +36,7 @@ class Outcome:
 
     @property
     def is_whole(self) -> bool:
-        """Whether every one did it."""
+        """True if every sub-cluster did it."""
         return not self.refusals and not self.silent
 
 
@@ -68,7 +68,7 @@ class AdminCalls:
         return tuple(self._view.subclusters)
 
     def looks(self) -> list[SubClusterView]:
-        """What is known of each sub-cluster."""
+        """Present views of all sub-clusters."""
         now_s = self._clock.now_s()
         return [self._view.look(item, now_s) for item in self._view.subclusters]
 
@@ -95,7 +95,7 @@ class AdminCalls:
             raise NoUsableSubClusterError(f"sub-cluster {', '.join(away)} is away: nothing was changed anywhere")
 
     def owner_of(self, node: NodeId) -> SubClusterId:
-        """Whose node it is; port 0 stands for every node of the host.
+        """Sub-cluster of a node; port 0 stands for every node of the host.
 
         Raises:
             NotFoundError: No sub-cluster has told of it. A single sub-cluster says so itself.

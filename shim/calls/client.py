@@ -27,7 +27,7 @@ __all__ = ["CallSettings", "ClientCalls", "Gathered"]
 
 @dataclass(frozen=True, slots=True)
 class CallSettings:
-    """How calls are made.
+    """Settings of calls.
 
     Attributes:
         answer_within_s: Nobody waits longer for a sub-cluster.
@@ -40,7 +40,7 @@ class CallSettings:
 
 @dataclass(frozen=True, slots=True)
 class Gathered:
-    """What the sub-clusters answered to the same call.
+    """Answers of the sub-clusters to the same call.
 
     Attributes:
         payloads: Of those that did what was asked, in the configured order; for those that did not answer, what they
@@ -79,7 +79,7 @@ class ClientCalls:
 
     @property
     def submitted_at_ms(self) -> Mapping[ApplicationId, int]:
-        """When applications that waited in Heddle were submitted; their homes tell when they started."""
+        """True submit times of applications that waited in Heddle; their homes tell when they started."""
         return self._view.submitted_at_ms
 
     async def read(self, application_id: ApplicationId, call: RPCCall) -> RPCAnswer:
@@ -130,7 +130,7 @@ class ClientCalls:
             self._listing.mark_written(application_id)
 
     async def check_move(self, application_id: ApplicationId, queue: str, *, user: str) -> None:
-        """Whether a user may move an application to a queue; see `ControlService.check_move`."""
+        """Refuse a move that the user may not make; see `ControlService.check_move`."""
         await self._control.check_move(application_id, queue, user=user)
 
     async def kill_waiting(self, application_id: ApplicationId, by: Kills) -> bool:
@@ -231,7 +231,7 @@ class ClientCalls:
         raise NoUsableSubClusterError("no sub-cluster answers: `heddle doctor` tells why")
 
     def disowned(self, application_id: ApplicationId) -> ApplicationDocument | None:
-        """What the client of a submission is told whose id belongs to another application; None for any other."""
+        """Document for the client of a submission whose id belongs to another application; None for any other."""
         return self._view.find(application_id) if self._view.is_disowned(application_id) else None
 
     @property
@@ -244,16 +244,16 @@ class ClientCalls:
         return None if owner is None else self._view.accounts.find(application_id, owner)
 
     def owner_of(self, application_id: ApplicationId) -> str | None:
-        """Whose application it is; None if no home has told of it."""
+        """Owner of an application; None if no home has told of it."""
         document = self._view.find(application_id)
         return None if document is None else document.summary.user
 
     def has_live_of(self, user: str) -> bool:
-        """Whether a user has an application that has not ended."""
+        """True if a user has an application that has not ended."""
         return self._view.columns.has_live_of(user)
 
     def last_known(self, application_id: ApplicationId, *, viewer: str) -> ApplicationDocument | None:
-        """What was last told of an application, or that it was submitted, if the viewer may see it."""
+        """Last document of an application, or that of its submission, if the viewer may see it."""
         document = self._view.find(application_id)
         return document if document is not None and self._may_see(document, viewer) else None
 

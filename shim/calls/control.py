@@ -61,7 +61,7 @@ class ControlService:
             self._listing.mark_written(application_id)
 
     async def home_for_change(self, application_id: ApplicationId) -> SubClusterId:
-        """Who takes a change of an application: its home, once that has it; for an unknown one, any that says so.
+        """Sub-cluster that takes a change of an application: its home, or, for an unknown one, any that says so.
 
         Raises:
             HomeUnreachableError: The application is on its way to a home that does not answer.
@@ -85,7 +85,7 @@ class ControlService:
         return self._room is not None and await self._room.kill(application_id, by)
 
     async def check_move(self, application_id: ApplicationId, queue: str, *, user: str) -> None:
-        """Whether a user may move an application to a queue.
+        """Refuse a move to a queue that the user may not make.
 
         Args:
             application_id: Which.
@@ -101,19 +101,19 @@ class ControlService:
             self._room.access.check_move(application_id, home, queue, user)
 
     async def check_reservation(self, subcluster: SubClusterId, *, queue: str, reservation: str, user: str) -> None:
-        """Whether a user may change a reservation; see `ReservationAccess.check`."""
+        """Refuse a change of a reservation that the user may not make; see `ReservationAccess.check`."""
         if self._room is not None and self.guards_moves:
             access = ReservationAccess(self._room.access, self._managers, answer_within_s=self._answer_within_s)
             await access.check(subcluster, queue=queue, reservation=reservation, user=user)
 
     def failure_of(self, application_id: ApplicationId) -> Attempts | None:
-        """How an application fails that its home does not take though it is well; None if it does not."""
+        """Failures of an application that its home does not take though it is well; None if there are none."""
         known = self._repair.attempts.find(application_id)
         return known if known is not None and known.failures else None
 
     @property
     def guards_moves(self) -> bool:
-        """Whether there is a queue that not everybody may move applications to."""
+        """True if there is a queue that not everybody may move applications to."""
         return self._room is not None and self._room.access.is_restricted
 
     async def _home_that_knows(self, application_id: ApplicationId) -> SubClusterId | None:

@@ -23,7 +23,7 @@ _JAVA_PREFIX = "java.lang.Exception: "
 
 
 class ExitCode(IntEnum):
-    """What a verb's exit code says; 0 is success."""
+    """Meaning of a verb's exit code; 0 is success."""
 
     FAILED = 1
     USAGE = 2
@@ -179,7 +179,7 @@ def _trusting(ca_file: str) -> ssl.SSLContext:
 
 
 def _complaint(answer: httpx.Response) -> str | None:
-    """What a ResourceManager's error body says; None if it has none."""
+    """Message of a ResourceManager's error body; None if it has none."""
     try:
         message = str(answer.json()["RemoteException"]["message"])
     except (ValueError, KeyError, TypeError):

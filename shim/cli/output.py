@@ -1,4 +1,4 @@
-"""How verbs print: a table for people, JSON or YAML for programs. Programs get every field, people the useful ones."""
+"""Output of verbs: a table for people, JSON or YAML for programs. Programs get every field, people the useful ones."""
 
 import json
 from collections.abc import Mapping, Sequence
@@ -22,7 +22,7 @@ _NUMBERS = (int, float)
 
 
 class OutputFormat(StrEnum):
-    """How something is printed."""
+    """Format of printed output."""
 
     TABLE = "table"
     JSON = "json"

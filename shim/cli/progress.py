@@ -1,4 +1,4 @@
-"""How far a long verb has come: a bar on a terminal, nothing elsewhere."""
+"""Progress of a long verb: a bar on a terminal, nothing elsewhere."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

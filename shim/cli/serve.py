@@ -101,7 +101,7 @@ def _told_of_store(config: Config) -> list[str]:
 
 
 def _told_of_policy(config: Config) -> list[str]:
-    """Whether a policy that was applied holds instead of the file's queues; the store is only read."""
+    """Notes on a policy that was applied and holds instead of the file's queues; the store is only read."""
     import asyncio  # noqa: PLC0415 - the other verbs shall not wait for it
 
     from shim.config.queues import parse_policy, share_policy  # noqa: PLC0415 - see above

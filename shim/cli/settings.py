@@ -12,5 +12,5 @@ DryRun = Annotated[bool, typer.Option("--dry-run", help="Say what would happen, 
 
 
 def dry_run_query(*, dry_run: bool) -> dict[str, str]:
-    """What tells Heddle's own API to say what would happen, and to change nothing."""
+    """Query that makes Heddle's own API say what would happen, and change nothing."""
     return {"dryRun": "true"} if dry_run else {}

@@ -89,7 +89,7 @@ def yarn(
 
 
 def _fronts(compare: str) -> list[str]:
-    """What is compared.
+    """Names of the fronts that are compared.
 
     Raises:
         BadRequestError: If a front is unknown.

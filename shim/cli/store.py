@@ -169,7 +169,7 @@ def _checked(config: Config, *, offline: bool) -> list[dict[str, Any]]:
 
 
 async def _listed(config: Config) -> tuple[dict[SubClusterId, list[ApplicationId]], dict[SubClusterId, str]]:
-    """What each cluster lists, and why others do not say."""
+    """Applications that each cluster lists, and the reasons of those that do not say."""
     from shim.app.connections import resolve  # noqa: PLC0415 - the other verbs shall not wait for it
     from shim.app.kerberos import open_login  # noqa: PLC0415 - see above
     from shim.federation.rm_questions import ask_applications  # noqa: PLC0415 - see above
@@ -197,7 +197,7 @@ async def _listed(config: Config) -> tuple[dict[SubClusterId, list[ApplicationId
 
 
 def findings_of(facts: "StoreFacts", silent: Mapping[SubClusterId, str]) -> list[dict[str, Any]]:
-    """What is found, one row for each check; a row of level `error` makes the verb fail."""
+    """Findings, one row for each check; a row of level `error` makes the verb fail."""
     from shim.store.schema import HEAD, known_revisions  # noqa: PLC0415 - the other verbs shall not wait for it
 
     is_known = facts.revision in known_revisions()

@@ -92,7 +92,7 @@ def _watch(heddle: Front, limit: int, every_s: float) -> None:
 
 
 def _look(heddle: Front, limit: int) -> dict[str, Any]:
-    """Everything that is shown; programs get it whole."""
+    """All that is shown; programs get it whole."""
     masters = heddle.get("/heddle/v1/masters")
     links = {link["cluster"]: link for link in masters["links"]}
     owners = {queue["queue"]: queue["owner"] for queue in masters["queues"]}
@@ -144,7 +144,7 @@ def _drawn(look: Mapping[str, Any]) -> RenderableType:
 
 
 def _told_of_asks(asks: Mapping[str, Any]) -> str:
-    """How containers of spanning applications are matched, in a line."""
+    """Counts of matched containers of spanning applications, in a line."""
     verdicts = ", ".join(f"{count} {name}" for name, count in asks["verdicts"].items())
     promised = ", ".join(f"{each['containers']} on {each['cluster']}" for each in asks["promised"])
     return (

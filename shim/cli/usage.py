@@ -25,7 +25,7 @@ _CREDITS = (("GAVE MiB-SECONDS", "given_mib_s"), ("RECEIVED MiB-SECONDS", "recei
 
 
 class _Format(StrEnum):
-    """How usage is printed: as other verbs print, or for a spreadsheet."""
+    """Format of printed usage: as other verbs print, or for a spreadsheet."""
 
     TABLE = "table"
     JSON = "json"

@@ -4,16 +4,19 @@ The child is started at the first problem and kept. When an answer is late, or t
 problem starts a new one.
 """
 
+import asyncio
 import multiprocessing
+import signal
 import time
 from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
 from multiprocessing.connection import Connection
 from multiprocessing.process import BaseProcess
 from typing import Any
 
-from shim.scheduling.solvers import SOLVERS
+from shim.scheduling.solvers import SOLVERS, load_libraries
 
-__all__ = ["SolverChild", "solve_here"]
+__all__ = ["SolverBeside", "SolverChild", "solve_here"]
 
 _GRACE = 0.8
 """Part of the limit that the solver itself is told, so that what it has found so far still comes through."""
@@ -65,6 +68,12 @@ class SolverChild:
         self._give_up()
         return None
 
+    def kill(self) -> None:
+        """Kill the child, from whatever thread: whoever waits for its answer has none."""
+        process = self._process
+        if process is not None:
+            process.kill()
+
     def close(self) -> None:
         """End the child."""
         if self._process is not None:
@@ -99,8 +108,39 @@ class SolverChild:
         self._process = self._pipe = None
 
 
+class SolverBeside:
+    """A child that solves, for an event loop: one problem after the other, while everything else goes on.
+
+    The child comes up with the first problem, which may have no answer in time for that reason.
+
+    Args:
+        child: Made for this; it is used from one thread alone.
+    """
+
+    def __init__(self, child: SolverChild | None = None) -> None:
+        self._child = child or SolverChild()
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="heddle-solver")
+
+    async def solve(self, name: str, arrays: Mapping[str, object], limit_s: float) -> object | None:
+        """See `shim.ports.solver.Solve`."""
+        loop = asyncio.get_running_loop()
+        try:
+            async with asyncio.timeout(limit_s):
+                return await loop.run_in_executor(self._thread, self._child.solve, name, dict(arrays), limit_s)
+        except TimeoutError:
+            return None
+
+    def close(self) -> None:
+        """End the child; what it works on has no answer."""
+        self._child.kill()
+        self._thread.submit(self._child.close)
+        self._thread.shutdown(wait=False)
+
+
 def serve_solvers(pipe: Connection) -> None:
     """Answer problems until the pipe closes: the child's main function."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is its parent's
+    load_libraries()
     pipe.send(_READY)
     while True:
         try:

@@ -99,7 +99,8 @@ class QueueConfig:
             "Which of its applications has containers first, where Heddle reads their asks: `unordered` leaves it to "
             "the scheduler of each sub-cluster; `fifo` who came first; `fewest-tasks` who has and wants the fewest "
             "containers; `learnt-work` whose containers that wait will take the least time, as far as is learnt from "
-            "those that ended; `fair` who has the fewest. `delay` and `tetris` decide also where (docs/policies.md). "
+            "those that ended; `fair` who has the fewest; `drf` whose dominant share is least. `delay`, `tetris`, "
+            "`jockey`, `quincy` and `tetrisched` decide also where (docs/policies.md). "
             'Needs `span.placement = "heddle"`.',
             choices=(UNORDERED, *QUEUE_POLICIES),
             objection=queue_objection,

@@ -436,6 +436,15 @@ class SchedulingConfig:
     REMOVED: ClassVar[Mapping[str, str]] = {"core": "all that waits in a queue is planned together"}
 
     cycle_s: float = key(0.25, about=Key("From one cycle of a queue to the next, at least.", least=0.01, most=60))
+    solve_s: float = key(
+        1.0,
+        about=Key(
+            "How long a cycle waits for a solver where its queue's policy asks one; without an answer it goes by the "
+            "policy's own plan (docs/policies.md).",
+            least=0.05,
+            most=30,
+        ),
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -53,7 +53,7 @@ class RemovedKeyWarning(FutureWarning):
 
 @dataclass(frozen=True, slots=True)
 class Key:
-    """What a configuration class says about one of its keys.
+    """Description of a key of a configuration class.
 
     Attributes:
         meaning: One or two sentences for docs/configuration.md.
@@ -90,14 +90,14 @@ def section(factory: Callable[[], T], about: Key) -> T:
 
 
 def key_of(field: "dataclasses.Field[Any]") -> Key:
-    """What was declared about a field, its name filled in."""
+    """Description of a field's key, its name filled in."""
     declared: Key = field.metadata[_METADATA]
     return dataclasses.replace(declared, name=declared.name or field.name)
 
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """Where values come from, for messages and for relative paths.
+    """Origin of values, for messages and for relative paths.
 
     Attributes:
         source: The file's name as the operator wrote it.
@@ -115,7 +115,7 @@ class Origin:
 
 
 def is_table(declared: Any) -> bool:
-    """Whether a declared type is a configuration class."""
+    """True if a declared type is a configuration class."""
     return isinstance(declared, type) and dataclasses.is_dataclass(declared)
 
 

@@ -1,4 +1,4 @@
-"""What an ApplicationMaster and a scheduler tell each other in `allocate`, as far as Heddle decides on it.
+"""Messages of `allocate` between an ApplicationMaster and a scheduler, as far as Heddle decides on them.
 
 Whatever is not decided on travels as the bytes that it came in: `raw` is one serialized message, `rest` is what is left
 of a whole one when the parts beside it were taken out.
@@ -90,7 +90,7 @@ class UpdateRequest:
 
 @dataclass(frozen=True, slots=True)
 class AllocateCall:
-    """What an ApplicationMaster says in one `allocate`.
+    """One `allocate` request of an ApplicationMaster.
 
     Attributes:
         response_id: Of the last answer that it has.
@@ -108,7 +108,7 @@ class AllocateCall:
 
 @dataclass(frozen=True, slots=True)
 class SessionRequest:
-    """What is said to one scheduler in one `allocate`; said again in the same words until it is answered.
+    """One `allocate` request to a scheduler; repeated in the same words until it is answered.
 
     Attributes:
         serial: Counts the requests of a ledger: an answer names the one that it answers.
@@ -184,7 +184,7 @@ class PreemptedContainer:
 
 @dataclass(frozen=True, slots=True)
 class NodeToken:
-    """What lets an ApplicationMaster start containers at a node.
+    """NMToken: lets an ApplicationMaster start containers at a node.
 
     Attributes:
         raw: The serialized `NMTokenProto`.
@@ -207,7 +207,7 @@ class NodeNews:
 
 @dataclass(frozen=True, slots=True)
 class AllocateAnswer:
-    """What a scheduler answers to one `allocate`.
+    """A scheduler's answer to one `allocate`.
 
     Attributes:
         headroom: What the application could still get.

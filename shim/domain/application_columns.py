@@ -190,7 +190,7 @@ class ApplicationColumns:
         return self._is_one_of(column, [known.find(word) for word in words], len(known))
 
     def has_live_of(self, user: str) -> bool:
-        """Whether a user has an application that has not ended."""
+        """True if a user has an application that has not ended."""
         if self._words["user"].find(user) < 0:
             return False
         return bool((self.has_word("user", user) & self.all() & ~self.is_final()).any())
@@ -240,7 +240,7 @@ class ApplicationColumns:
         return table[self._columns["home"]]
 
     def count_states(self, mask: Mask) -> Mapping[YarnApplicationState, int]:
-        """How many of the rows that `mask` names are in each state."""
+        """Number of the rows that `mask` names, by state."""
         states = self._columns["state"][mask & self.all()]
         counts = np.bincount(states, minlength=len(_STATES)).tolist()
         return {state: counts[number] for state, number in _STATES.items()}

@@ -29,7 +29,7 @@ class YarnApplicationState(Enum):
 
     @property
     def is_final(self) -> bool:
-        """Whether the state is never left again; documents in a final state are immutable."""
+        """True if the state is never left again; documents in a final state are immutable."""
         return self in _FINAL
 
 
@@ -37,7 +37,7 @@ _FINAL = frozenset({YarnApplicationState.FINISHED, YarnApplicationState.FAILED, 
 
 
 class FinalStatus(Enum):
-    """How an application ended, as its ApplicationMaster or the ResourceManager says."""
+    """End of an application, as its ApplicationMaster or the ResourceManager reports it."""
 
     UNDEFINED = "UNDEFINED"
     SUCCEEDED = "SUCCEEDED"
@@ -48,7 +48,7 @@ class FinalStatus(Enum):
 
 @dataclass(frozen=True, slots=True)
 class ApplicationSummary:
-    """What Heddle decides and filters on; the whole document travels beside it, untouched.
+    """Fields of an application that Heddle decides and filters on; the whole document travels beside it, untouched.
 
     Attributes:
         tags: Lower-cased, as the ResourceManager keeps them.

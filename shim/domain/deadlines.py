@@ -12,9 +12,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
+from shim.domain.ids import ApplicationId
 from shim.errors import BadRequestError
 
-__all__ = ["DEADLINE_TAG", "Deadline", "JobTimes", "deadline_of", "job_times"]
+__all__ = ["DEADLINE_TAG", "Deadline", "JobTimes", "arrival_by_id", "deadline_of", "job_times"]
 
 DEADLINE_TAG = "heddle-deadline"
 
@@ -22,6 +23,7 @@ _AFTER = re.compile(r"\+([0-9]{1,7})([smhd])")
 _INSTANT = re.compile(r"[0-9]{4}-[0-9]{2}-[0-9]{2}T[0-9]{2}:[0-9]{2}(:[0-9]{2})?Z")
 _UNITS_S = {"s": 1, "m": 60, "h": 3600, "d": 86_400}
 _LONGEST_S = 366 * 86_400
+_SEQUENCES_A_SECOND = 1e6
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,3 +87,8 @@ def job_times(submitted_s: float, tags: Iterable[str]) -> JobTimes:
     except BadRequestError:
         deadline = None
     return JobTimes(submitted_s, 0.0 if deadline is None else deadline.at_s(submitted_s))
+
+
+def arrival_by_id(application: ApplicationId) -> float:
+    """Tell when an application came, as far as its id does, which outlives a Global Master; for comparing only."""
+    return application.cluster_timestamp / 1000.0 + application.sequence / _SEQUENCES_A_SECOND

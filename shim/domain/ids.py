@@ -118,7 +118,7 @@ class ContainerId:
 
     @property
     def is_first(self) -> bool:
-        """Whether it is the first of its attempt: the one of the ApplicationMaster."""
+        """True for the first container of its attempt, which is the ApplicationMaster's."""
         return self.number & ((1 << _EPOCH_SHIFT) - 1) == 1
 
     @classmethod

@@ -1,4 +1,4 @@
-"""What a Global Master and a Local Master say to each other of containers that an application would have."""
+"""Messages between a Global and a Local Master about containers that an application asks for."""
 
 from dataclasses import dataclass
 
@@ -19,7 +19,7 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True)
 class ContainerKind:
-    """What decides where a container can be had.
+    """The properties of a request that decide where a container can be had.
 
     Attributes:
         queue: In the words of the sub-cluster; empty if it is not known.
@@ -50,7 +50,7 @@ class LaunchProposal:
 
 @dataclass(frozen=True, slots=True)
 class LaunchNews:
-    """What became of a proposal so far. Counts only grow, so that repetition and disorder do no harm.
+    """State of a proposal so far. Counts only grow, so that repetition and disorder do no harm.
 
     Attributes:
         honoured: Containers that the ResourceManager has granted.
@@ -72,7 +72,7 @@ class TentativelyAllocated:
 
 @dataclass(frozen=True, slots=True)
 class LaunchVerdict:
-    """What a Local Master says to a proposal.
+    """A Local Master's answer to a proposal.
 
     Attributes:
         accepted: How many containers there is room for; they are promised from now on.
@@ -109,7 +109,7 @@ class Waiting:
 
 @dataclass(frozen=True, slots=True)
 class WorkEstimate:
-    """What an order by learnt durations expects of an attempt, for people.
+    """Expected work of an attempt, as learnt durations tell it; shown to people.
 
     Attributes:
         work_s: Seconds of containers: what those that wait will take, or, if none has begun, what it costs to find out.

@@ -25,5 +25,5 @@ class Lease:
 
     @property
     def is_live(self) -> bool:
-        """Whether it had not ended when it was read."""
+        """True if the lease had not ended when it was read."""
         return self.remaining_s > 0

@@ -15,7 +15,7 @@ __all__ = ["LIMITS", "MOST_PARTS", "Limit", "TextKind", "count_objection", "obje
 
 
 class TextKind(Enum):
-    """What a text names."""
+    """Kind of a text that has a limit."""
 
     USER = "user name"
     QUEUE = "queue"
@@ -73,7 +73,7 @@ _SHOWN = 80  # characters of a text that a message repeats
 
 
 def objection(kind: TextKind, text: str) -> str:
-    """Why a text cannot be taken; empty if it can.
+    """Reason why a text cannot be taken; empty if it can.
 
     Args:
         kind: What it names.
@@ -100,7 +100,7 @@ def _objection_to_queue(text: str) -> str:
 
 
 def count_objection(kind: TextKind, texts: Iterable[str | bytes]) -> str:
-    """Why a list of texts cannot be taken; empty if it can.
+    """Reason why a list of texts cannot be taken; empty if it can.
 
     Args:
         kind: What they name.

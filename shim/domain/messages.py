@@ -1,4 +1,4 @@
-"""What Global Masters and Local Masters say to each other.
+"""Messages between Global Masters and Local Masters.
 
 The words are Megha's (`docs/design.md`, naming): a Global Master sends *launch requests*; the Local Master verifies
 them and answers with a *report*, which carries its fresh state and whatever else has happened since the last one.
@@ -45,7 +45,7 @@ Rank = tuple[int, ...]
 
 
 class InconsistencyKind(Enum):
-    """Why a launch was rejected: the Global Master's view was behind the truth."""
+    """Reason of a rejected launch: the Global Master's view was behind the truth."""
 
     INTERNAL = "internal"
     """In its own partition: another one had borrowed the capacity."""
@@ -54,7 +54,7 @@ class InconsistencyKind(Enum):
 
 
 class EndingKind(Enum):
-    """How a running task ended."""
+    """End of a running task."""
 
     FINISHED = "finished"
     PREEMPTED = "preempted"
@@ -64,7 +64,7 @@ class EndingKind(Enum):
 
 
 class Occasion(Enum):
-    """Why a report was sent: the most urgent of what it carries. Only for counting and for people."""
+    """Occasion of a report: the most urgent of what it carries. Only for counting and for people."""
 
     HEARTBEAT = "heartbeat"
     VERDICT = "verdict"
@@ -78,7 +78,7 @@ class Occasion(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Need:
-    """What one task needs of its node.
+    """Requirements of one task on its node.
 
     Attributes:
         demand: Amount of each resource type, in the federation's order of types; non-negative.
@@ -92,11 +92,11 @@ class Need:
 
     @property
     def is_constrained(self) -> bool:
-        """Whether anything but the amount of resources matters."""
+        """True if anything but the amount of resources matters."""
         return bool(self.requires or self.avoids)
 
     def admits(self, properties: frozenset[str]) -> bool:
-        """Whether a node with these properties will do."""
+        """True if a node with these properties will do."""
         return self.requires <= properties and self.avoids.isdisjoint(properties)
 
 
@@ -145,7 +145,7 @@ class BidLine:
 
 @dataclass(frozen=True, slots=True)
 class Bid:
-    """What a Global Master would do with capacity that it does not see; no lines: nothing.
+    """A Global Master's bid for capacity that it does not see; no lines: nothing.
 
     Attributes:
         version: Grows with each bid to this Local Master; an older one never replaces a newer one.
@@ -168,7 +168,7 @@ class Preemption:
 
 @dataclass(frozen=True, slots=True)
 class LaunchRequest:
-    """Everything that a Global Master wants of one Local Master after one cycle: one message.
+    """All requests of a Global Master to one Local Master after one cycle: one message.
 
     Attributes:
         to_incarnation: Life of the Local Master that it is meant for; another one drops it.
@@ -272,7 +272,7 @@ class RunningLaunch:
 
 @dataclass(frozen=True, slots=True)
 class LocalMasterReport:
-    """Everything that a Local Master has to tell one Global Master: one message.
+    """All news of a Local Master for one Global Master: one message.
 
     Attributes:
         to_incarnation: Life of the Global Master that it is meant for; another one drops it.

@@ -28,7 +28,7 @@ PREEMPTED_DIAGNOSTICS = "Container preempted by scheduler"
 
 
 class PreemptionStage(Enum):
-    """What is done about a queue that holds too much, in this order; the last two end it."""
+    """Stage of taking back from a queue that holds too much, in this order; the last two end it."""
 
     HELD_BACK = "held back"
     """Its applications' asks are not passed on: what ends is not replaced."""
@@ -43,7 +43,7 @@ class PreemptionStage(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PreemptionAct:
-    """Something that was done so that queues get their shares.
+    """One act of preemption.
 
     Attributes:
         at_ms: When; milliseconds since the epoch.
@@ -98,7 +98,7 @@ class HeldContainer:
 
     @property
     def is_master(self) -> bool:
-        """Whether it is the ApplicationMaster's own, whose loss would be that of the whole attempt."""
+        """True for the ApplicationMaster's own container, whose loss would be that of the whole attempt."""
         return self.id.is_first and self.is_home
 
 
@@ -119,7 +119,7 @@ class AskingAttempt:
 
 @dataclass(frozen=True, slots=True)
 class WaitingWork:
-    """What a queue waits for on one sub-cluster, as far as it may have it there.
+    """Demand of a queue that waits on one sub-cluster, as far as it may have it there.
 
     Attributes:
         unit: Size of one container of it.
@@ -136,7 +136,7 @@ class WaitingWork:
 
 @dataclass(frozen=True, slots=True)
 class QueueShare:
-    """How one queue with a share stands.
+    """Share, entitlement and use of one queue.
 
     Attributes:
         entitled: What it is entitled to now of what is scarce, over all sub-clusters.

@@ -54,7 +54,7 @@ class QueueReport:
 
 
 def is_same_queue(path: str, told: str) -> bool:
-    """Whether a ResourceManager that names an application's queue `told` means the one with this full path.
+    """True if a ResourceManager that names an application's queue `told` means the one with this full path.
 
     CapacityScheduler tells the last part alone where that is unambiguous, FairScheduler always the whole path.
     """

@@ -43,7 +43,7 @@ class ResourceVector:
         return self + ResourceVector(-other.memory_mib, -other.vcores, negated)
 
     def fits_in(self, room: "ResourceVector") -> bool:
-        """Whether every resource type of this vector is there in `room` in at least the same amount."""
+        """True if `room` has at least the same amount of every resource type of this vector."""
         return (
             self.memory_mib <= room.memory_mib
             and self.vcores <= room.vcores

@@ -1,4 +1,4 @@
-"""Whether the application that a cluster has under an id is the one that was submitted.
+"""Comparison of the application that a cluster has under an id with the one that was submitted.
 
 A ResourceManager takes every submission under a known id as a repetition, whatever it holds. So an id that two
 applications share would let one of them be acknowledged and never run.
@@ -18,7 +18,7 @@ _DEFAULT_QUEUE = "default"
 
 
 def differences(submission: Submission, seen: ApplicationSummary, *, with_queue: bool = False) -> tuple[str, ...]:
-    """What proves that `seen` is not the application of `submission`; empty if it may be the same.
+    """Differences that prove that `seen` is not the application of `submission`; empty if it may be the same.
 
     Only what never changes at a ResourceManager is proof: user, name, type and tags. A queue is none: placement rules
     and moves change it. The content of what runs cannot be asked for. What a submission leaves to its default is no
@@ -40,7 +40,7 @@ def differences(submission: Submission, seen: ApplicationSummary, *, with_queue:
 
 
 def disputed_reason(seen: ApplicationSummary, found: tuple[str, ...]) -> str:
-    """What the client of an acknowledged submission is told whose id belongs to another application."""
+    """Message for the client of an acknowledged submission whose id belongs to another application."""
     return (
         f"{DISPUTED}: its id belongs to another application at sub-cluster {seen.home_subcluster} "
         f"({'; '.join(found)}). Submit it again under a new id."

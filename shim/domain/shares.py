@@ -81,17 +81,17 @@ class FederatedQueue:
 
     @property
     def is_sharing(self) -> bool:
-        """Whether it takes part in the shares."""
+        """True if the queue takes part in the shares."""
         return self.weight is not None
 
     def name_at(self, subcluster: SubClusterId) -> str:
-        """What a sub-cluster calls it."""
+        """Name of the queue at a sub-cluster."""
         return self.names.get(subcluster, self.path)
 
 
 @dataclass(frozen=True, slots=True)
 class QueueMapping:
-    """Who is put into which queue; what is empty fits everybody.
+    """Rule that puts applications into a queue; an empty field fits everybody.
 
     Attributes:
         application: Name of the application, with `*` and `?`.
@@ -183,7 +183,7 @@ class SharePolicy:
         return found.exact(told) or found.above(told) or found.same(told)
 
     def name_at(self, subcluster: SubClusterId, told: str) -> str:
-        """What a sub-cluster calls the queue that a full path or its last part names; as told, if that is no other."""
+        """Name at a sub-cluster of the queue that a full path or its last part names; as told, if that is no other."""
         found = self.find(told)
         return found.names.get(subcluster, told) if found and is_same_queue(found.path, told) else told
 

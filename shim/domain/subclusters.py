@@ -14,7 +14,7 @@ __all__ = ["Admission", "ApplicationDocument", "HaState", "NodeReport", "SubClus
 
 
 class SubClusterState(Enum):
-    """What is known of a sub-cluster's ResourceManager at the time of asking.
+    """State of a sub-cluster's ResourceManager at the time of asking.
 
     The wire names are those of Hadoop's `SubClusterState`.
     """
@@ -30,7 +30,7 @@ class SubClusterState(Enum):
 
     @property
     def is_usable(self) -> bool:
-        """Whether applications may be sent there."""
+        """True if applications may be sent there."""
         return self is SubClusterState.RUNNING
 
 

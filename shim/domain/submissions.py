@@ -33,7 +33,7 @@ NOWHERE = SubClusterId("")
 
 
 class SubmissionState(Enum):
-    """How far a submission got.
+    """Progress of a submission.
 
     Moves: WAITING to INTENDED or KILLED, INTENDED to SUBMITTED or REJECTED, SUBMITTED to LOST. Back to INTENDED only
     as a new intent: when the home restarted and does not know an acknowledged application, or when a client submits
@@ -132,7 +132,7 @@ class HomeProposal:
 
 @dataclass(frozen=True, slots=True)
 class SubmissionProgress:
-    """How far a submission is, and where: what writers compare before they change a record.
+    """State and place of a submission: what writers compare before they change a record.
 
     Attributes:
         home_started_on_ms: As in `SubmissionRecord`, like the rest.
@@ -148,7 +148,7 @@ class SubmissionProgress:
 
 @dataclass(frozen=True, slots=True)
 class Waited:
-    """That an application waited for its queue's turn; times in milliseconds since the epoch by Heddle's clock.
+    """Waiting of an application for its queue's turn; times in milliseconds since the epoch by Heddle's clock.
 
     Attributes:
         since_ms: When it was submitted.
@@ -204,7 +204,7 @@ class SubmissionRecord:
 
 @dataclass(frozen=True, slots=True)
 class DeliveryFailure:
-    """That an INTENDED application fails while its home is well, as the next process has to know it.
+    """Failures of an INTENDED application whose home is well, as the next process has to know them.
 
     Times are milliseconds since the epoch, by the clock of the Heddle that wrote it.
 

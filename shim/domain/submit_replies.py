@@ -1,4 +1,4 @@
-"""What a ResourceManager says to a submission, by whichever of its servers it came."""
+"""Replies of a ResourceManager to a submission, by whichever of its servers they came."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -7,7 +7,7 @@ __all__ = ["Refusal", "SubmitReply", "SubmitVerdict"]
 
 
 class SubmitVerdict(Enum):
-    """What a reply means for the submission."""
+    """Meaning of a reply for the submission."""
 
     TAKEN = "taken"
     REFUSED = "refused"
@@ -22,7 +22,7 @@ class SubmitVerdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """Why a ResourceManager does not take a submission, in its own words.
+    """A ResourceManager's refusal of a submission, in its own words.
 
     Attributes:
         java_class: Binary name of the exception; empty if none was told.

@@ -1,4 +1,4 @@
-"""What an application has used, sub-cluster by sub-cluster, and the sum of it.
+"""Use of an application, sub-cluster by sub-cluster, and the sum of it.
 
 Each ResourceManager counts the containers that it granted itself, and no other. So the parts of an application that
 spans may be added: nothing is in two of them.
@@ -19,7 +19,7 @@ Life = tuple[int, int]
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """What one ResourceManager tells of an application.
+    """Use of an application as one ResourceManager reports it.
 
     Attributes:
         spent: Counters, that grow as long as a ResourceManager lives.
@@ -35,7 +35,7 @@ NO_USAGE = Usage()
 
 @dataclass(frozen=True, slots=True)
 class PartUsage:
-    """What is known of an application's use of one sub-cluster.
+    """Use of one sub-cluster by an application, as far as it is known.
 
     Attributes:
         seen: The largest counters of this life.
@@ -52,7 +52,7 @@ class PartUsage:
 
     @property
     def spent(self) -> Amounts:
-        """What was used there in all lives."""
+        """Amounts used there in all lives of the ResourceManager."""
         return _sum(self.seen, self.lost)
 
     def after(self, told: Usage, life: Life, as_of_s: float) -> "PartUsage":
@@ -84,7 +84,7 @@ class Account:
     parts: Mapping[SubClusterId, PartUsage] = field(default_factory=dict)
 
     def whole(self, told: Usage) -> Usage:
-        """What the home tells now, with what all other sub-clusters told last.
+        """The home's present report, with the last one of every other sub-cluster added.
 
         Args:
             told: By the home; holdings that it does not tell are told by nobody, as the application has ended then.

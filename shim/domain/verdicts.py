@@ -1,4 +1,4 @@
-"""What a Local Master says to a Global Master that would send an application to its sub-cluster."""
+"""Messages between a Global Master that would send an application to a sub-cluster, and its Local Master."""
 
 from dataclasses import dataclass
 from enum import Enum
@@ -9,7 +9,7 @@ __all__ = ["HomeVerdict", "PlacedKind", "Verdict"]
 
 
 class Verdict(Enum):
-    """What became of a proposal."""
+    """Outcome of a proposal."""
 
     ACCEPTED = "accepted"
     """The Local Master counts the application from now on."""
@@ -21,7 +21,7 @@ class Verdict(Enum):
 
 @dataclass(frozen=True, slots=True)
 class PlacedKind:
-    """How many applications of one kind are on the way to a sub-cluster; no report shows them yet.
+    """Number of applications of one kind that are on the way to a sub-cluster; no report shows them yet.
 
     Attributes:
         queue: As submitted; empty for the default queue.
@@ -36,7 +36,7 @@ class PlacedKind:
 
 @dataclass(frozen=True, slots=True)
 class HomeVerdict:
-    """What a Local Master says to a proposal.
+    """A Local Master's answer to a proposal.
 
     Attributes:
         reason: For people.

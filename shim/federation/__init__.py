@@ -1,3 +1,3 @@
-"""What is known of the sub-clusters: polls, reads, routing, health."""
+"""Knowledge of the sub-clusters: polls, reads, routing, health."""
 
 __all__: list[str] = []

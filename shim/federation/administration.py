@@ -21,7 +21,7 @@ _REFRESH_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class Drainage:
-    """How far a sub-cluster is from being empty.
+    """Progress of draining a sub-cluster.
 
     Attributes:
         still_running: Applications with something there, oldest id first: those whose home it is, those that are on
@@ -36,7 +36,7 @@ class Drainage:
 
     @property
     def is_drained(self) -> bool:
-        """Whether nothing runs there and nothing new will."""
+        """True if nothing runs there and nothing new will."""
         return self.admission is not Admission.OPEN and not self.still_running
 
 
@@ -116,7 +116,7 @@ class AdministrationService:
         self._listeners.append(listener)
 
     def is_retired(self, subcluster: SubClusterId) -> bool:
-        """Whether it was declared dead."""
+        """True if the sub-cluster was declared dead."""
         return self.current.get(subcluster) is Admission.RETIRED
 
     async def declare(self, subcluster: SubClusterId, *, is_dead: bool, by: str) -> None:
@@ -133,7 +133,7 @@ class AdministrationService:
         self._adopt({**self.current, subcluster: admission})
 
     async def drainage(self, subcluster: SubClusterId) -> Drainage:
-        """What still runs in a sub-cluster.
+        """Applications and containers that still run in a sub-cluster.
 
         Raises:
             NotFoundError: No such sub-cluster.

@@ -48,11 +48,11 @@ class DocumentReading:
         self._flights: SingleFlight[tuple[SubClusterId, Part, bool], None] = SingleFlight()
 
     def is_at_hand(self, part: Part) -> bool:
-        """Whether that part needs no question to a sub-cluster now."""
+        """True if that part needs no question to a sub-cluster now."""
         return not any(self._view.is_touched(name, part) for name in self._view.subclusters)
 
     async def part(self, part: Part) -> PartRead:
-        """That part of every sub-cluster, from the last poll; one that was written since is fetched first."""
+        """Answers of every sub-cluster for that part, from the last poll; one written since is fetched first."""
         late = self._view.late(self._clock.now_s())
         due = [name for name in self._view.subclusters if self._view.is_touched(name, part) and name not in late]
         if due:
@@ -65,7 +65,7 @@ class DocumentReading:
         )
 
     async def part_of(self, subcluster: SubClusterId, part: Part) -> PartRead:
-        """That part of one sub-cluster.
+        """Answer of one sub-cluster for that part.
 
         Raises:
             HomeUnreachableError: It has never told it and does not answer.
@@ -83,7 +83,7 @@ class DocumentReading:
         return PartRead({subcluster: document}, self._view.version(part), freshness)
 
     def mark_touched(self, subcluster: SubClusterId, part: Part) -> None:
-        """Something was changed there: the next read fetches first."""
+        """Note a change there: the next read fetches first."""
         self._view.mark_touched(subcluster, part, at_s=self._clock.now_s())
 
     async def _fetch(self, subcluster: SubClusterId, part: Part) -> None:

@@ -35,7 +35,7 @@ class Epochs:
 
     @property
     def is_complete(self) -> bool:
-        """Whether all have told."""
+        """True if all sub-clusters have told their epochs."""
         return len(self._known) == len(self._managers)
 
     @property
@@ -50,7 +50,7 @@ class Epochs:
         return tuple(name for name, epoch in self._known.items() if not epoch)
 
     def may_span(self, subcluster: SubClusterId) -> bool:
-        """Whether containers of other homes' applications can be told apart there: its epoch is known and its own."""
+        """True if containers of other homes' applications can be told apart there: its epoch is known and its own."""
         return self._known.get(subcluster, 0) > 0 and subcluster not in self.clashes
 
     async def ask(self) -> None:

@@ -1,4 +1,4 @@
-"""How old an answer is, and whose part of it is late: the headers `Heddle-As-Of` and `Heddle-Missing`."""
+"""Age of an answer, and the sub-clusters whose part is late: the headers `Heddle-As-Of` and `Heddle-Missing`."""
 
 import datetime as dt
 from dataclasses import dataclass

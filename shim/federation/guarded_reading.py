@@ -32,7 +32,7 @@ _FIRST_VERSION = 1 << 48  # above every version of the view: no answer of one vi
 
 @dataclass(frozen=True, slots=True)
 class _List:
-    """What one user saw of one sub-cluster."""
+    """List of one sub-cluster as one user saw it."""
 
     documents: tuple[ApplicationDocument, ...]
     as_of_s: float
@@ -96,14 +96,14 @@ class GuardedReading:
         self._numbers = itertools.count(_FIRST_VERSION)
 
     def mark_written(self, application_id: ApplicationId) -> None:
-        """What was asked for before now is out of date."""
+        """Mark everything that was asked for before now as out of date."""
         self._last_write_s = self._clock.now_s()
         self._written.put(application_id, self._last_write_s)
 
     async def application(
         self, subcluster: SubClusterId, application_id: ApplicationId, viewer: str, *, is_late: bool
     ) -> tuple[ApplicationDocument | None, bool]:
-        """What `viewer` may see of an application, and whether that is as fresh as it should be.
+        """Document of an application as `viewer` may see it, and True if it is as fresh as it should be.
 
         None and fresh means that it is not known there; None and not fresh, that nobody can say now.
         """
@@ -123,7 +123,7 @@ class GuardedReading:
     async def applications(
         self, viewer: str, *, late: Iterable[SubClusterId]
     ) -> tuple[list[ApplicationDocument], tuple[SubClusterId, ...]]:
-        """What `viewer` may see of every guarded sub-cluster, and which of them could not be asked."""
+        """Documents of every guarded sub-cluster as `viewer` may see them, and those that could not be asked."""
         seen: list[ApplicationDocument] = []
         missing: list[SubClusterId] = []
         silent = frozenset(late)

@@ -1,4 +1,4 @@
-"""Whether this process should get requests: what balancers and orchestrators ask."""
+"""Readiness of this process for requests: what balancers and orchestrators ask."""
 
 import asyncio
 from dataclasses import dataclass, field
@@ -20,7 +20,7 @@ _PATIENCE_S = 30.0
 
 @dataclass(frozen=True, slots=True)
 class Readiness:
-    """What stands in the way of requests.
+    """Obstacles to serving requests.
 
     Attributes:
         reasons: For people; none if requests may come.
@@ -30,7 +30,7 @@ class Readiness:
 
     @property
     def is_ready(self) -> bool:
-        """Whether requests may come."""
+        """True if requests may come."""
         return not self.reasons
 
 

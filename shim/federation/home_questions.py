@@ -43,7 +43,7 @@ class Life:
 
 @dataclass(frozen=True, slots=True)
 class HomeKnows:
-    """What one life of a home said about some ids.
+    """Answer of one life of a home about some ids.
 
     Attributes:
         applications: Summary of each that it knows.
@@ -56,7 +56,7 @@ class HomeKnows:
 
 
 async def ask_life(manager: ResourceManager, *, timeout_s: float) -> Life | Uncertain:
-    """Which life the home is in; `Uncertain` unless it is ACTIVE.
+    """Present life of the home; `Uncertain` unless it is ACTIVE.
 
     A recovering ResourceManager lists nothing with status 200, and a submission that reaches it can end it.
     """
@@ -114,6 +114,6 @@ async def ask_home(
 async def _ask_summary(
     manager: ResourceManager, application_id: ApplicationId, timeout_s: float
 ) -> ApplicationSummary | None:
-    """What the home tells of an application; None if it does not know it."""
+    """The home's document of an application; None if it does not know it."""
     document = await ask.ask_application(manager, application_id, as_of_s=0.0, timeout_s=timeout_s)
     return None if document is None else document.summary

@@ -1,4 +1,4 @@
-"""What sub-clusters last answered to a client's question: given again while they do not answer.
+"""Last answers of sub-clusters to clients' questions: given again while they do not answer.
 
 Hadoop's RPC has no place to say that an answer lacks a cluster, so half a list would pass for the whole. What nobody
 asked before a sub-cluster went away, it cannot be asked afterwards: then the answer is that of the others.
@@ -48,7 +48,7 @@ class LastTold:
             self._forget(next(iter(self._answers)))
 
     def find(self, subcluster: SubClusterId, method: str, request: bytes, user: str) -> bytes | None:
-        """What it last answered; None if that is not remembered. The parameters are those of `note`."""
+        """The last answer; None if that is not remembered. The parameters are those of `note`."""
         return self._answers.get((subcluster, method, request, user))
 
     def _forget(self, key: _Key) -> None:

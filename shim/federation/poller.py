@@ -32,7 +32,7 @@ _LOG = structlog.get_logger("heddle.heartbeats")
 
 @dataclass(frozen=True, slots=True)
 class PollSchedule:
-    """When ResourceManagers are asked.
+    """Schedule of questions to ResourceManagers.
 
     Attributes:
         interval_s: From the start of one poll to the start of the next.
@@ -46,7 +46,7 @@ class PollSchedule:
 
 
 class PollListener(Protocol):
-    """Who wants to hear of heartbeats beside the view."""
+    """Listener to heartbeats beside the view."""
 
     def reported(self, report: SubClusterReport, applied: Applied) -> None:
         """A report was applied."""
@@ -91,7 +91,7 @@ class SubClusterPoller:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager is polled."""
+        """Sub-cluster whose ResourceManager is polled."""
         return self._poller.subcluster
 
     def poll_soon(self) -> None:

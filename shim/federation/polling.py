@@ -23,7 +23,7 @@ __all__ = ["PollSettings", "Poller"]
 
 @dataclass(frozen=True, slots=True)
 class PollSettings:
-    """How a ResourceManager is asked.
+    """Limits and intervals of questions to a ResourceManager.
 
     Attributes:
         timeout_s: For the answer to one question.
@@ -44,7 +44,7 @@ class Poller:
     """Asks one ResourceManager, and remembers what was slow and how far ended applications were told."""
 
     def __init__(self, manager: ResourceManager, clock: Clock, settings: PollSettings) -> None:
-        """Nothing is asked before the first poll."""
+        """Begin without having asked anything."""
         self._manager = manager
         self._clock = clock
         self._settings = settings
@@ -54,11 +54,11 @@ class Poller:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager is asked."""
+        """Sub-cluster whose ResourceManager is asked."""
         return self._manager.subcluster
 
     async def ask_info(self) -> Poll:
-        """Whether it is there and active.
+        """Ask a ResourceManager if it is there and active.
 
         Raises:
             ResourceManagerError: If it does not say.
@@ -79,7 +79,7 @@ class Poller:
         )
 
     async def ask_everything(self, info: Poll, live: frozenset[ApplicationId]) -> Poll:
-        """Everything that is due from a ResourceManager that has just said that it is active.
+        """Ask a ResourceManager that has just said that it is active for everything that is due.
 
         Args:
             info: What it said.

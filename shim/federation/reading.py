@@ -35,7 +35,7 @@ _DEFAULT_QUEUE = "default"
 
 @dataclass(frozen=True, slots=True)
 class ReadingSettings:
-    """How reads are answered.
+    """Limits of age and time for reads.
 
     Attributes:
         staleness_s: A live document that was asked for longer ago is asked for again.
@@ -147,11 +147,11 @@ class ApplicationReading:
 
     @property
     def are_lists_at_hand(self) -> bool:
-        """Whether a list needs no question to a sub-cluster now."""
+        """True if a list needs no question to a sub-cluster now."""
         return not self._settings.guarded and not self._due()
 
     def is_at_hand(self, text: str) -> bool:
-        """Whether the document of the application with this id needs no question to a sub-cluster now."""
+        """True if the document of the application with this id needs no question to a sub-cluster now."""
         try:
             known = self._view.find(ApplicationId.parse(text))
         except MalformedIdError:
@@ -161,7 +161,7 @@ class ApplicationReading:
         return known.summary.state.is_final or self._is_young(known)
 
     def is_guarded(self, home: SubClusterId) -> bool:
-        """Whether what a sub-cluster tells of an application depends on who asks."""
+        """True if a sub-cluster's document of an application depends on who asks."""
         return home in self._settings.guarded
 
     def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
@@ -187,7 +187,7 @@ class ApplicationReading:
         self._view.mark_submitted(submitted_document(summary, now_s, is_unmanaged=submission.is_unmanaged))
 
     def mark_written(self, application_id: ApplicationId) -> None:
-        """Something was changed about an application: the next read of it, alone or in a list, fetches it first."""
+        """Note a change of an application: the next read of it, alone or in a list, fetches it first."""
         self._view.mark_written(application_id, at_s=self._clock.now_s())
         self._guarded.mark_written(application_id)
 
@@ -275,7 +275,7 @@ class ApplicationReading:
         raise _not_found(application_id)
 
     async def _ask_quietly(self, application_id: ApplicationId, subcluster: SubClusterId) -> bool:
-        """Whether a sub-cluster could say if it knows an application."""
+        """Ask a sub-cluster if it knows an application; True if it could say."""
         if subcluster in self._view.late(self._clock.now_s()):
             return False
         as_of_s, timeout_s = self._clock.now_s(), self._settings.answer_within_s
@@ -318,7 +318,7 @@ class ApplicationReading:
             await asyncio.gather(*asked, return_exceptions=True)
 
     def _due(self) -> list[tuple[ApplicationId, SubClusterId]]:
-        """What was written since it was told, and may be asked for at present; newest first."""
+        """Applications that were written since they were told, and may be asked for at present; newest first."""
         outdated = self._view.outdated()
         if not outdated:
             return []

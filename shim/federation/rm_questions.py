@@ -1,4 +1,4 @@
-"""What Heddle asks a ResourceManager for itself, and how it reads the answers."""
+"""Questions that Heddle asks a ResourceManager for itself, and the reading of their answers."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -100,7 +100,7 @@ async def ask_application(
 
 @contextmanager
 def readable(subcluster: SubClusterId) -> Iterator[None]:
-    """What cannot be read is the ResourceManager's failure.
+    """Turn an answer that cannot be read into the ResourceManager's failure.
 
     Raises:
         MalformedAnswerError: Instead of a `RemoteProtocolError` of the body.

@@ -89,7 +89,7 @@ def release_slot(folder: Path, registry: Path) -> None:
 
 
 def _read(claim: Path) -> tuple[int, Path] | None:
-    """Who claimed, and for which lab; `None` if nobody did."""
+    """Claimer and the lab it claimed for; `None` if nobody did."""
     try:
         pid, folder = claim.read_text(encoding="utf-8").splitlines()
         return int(pid), Path(folder)
@@ -98,7 +98,7 @@ def _read(claim: Path) -> tuple[int, Path] | None:
 
 
 def _is_held(claim: Path) -> bool:
-    """Whether the claimer is still starting its lab, or the lab has a state file (`down` removes it)."""
+    """True if the claimer is still starting its lab, or the lab has a state file (`down` removes it)."""
     held = _read(claim)
     if held is None:
         return False

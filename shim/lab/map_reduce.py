@@ -40,7 +40,7 @@ class MapReduceWordCount:
             (self.folder / "in" / str(number)).write_bytes(text.read_bytes())
 
     def command(self, *, conf: Path, jars: Path, queue: str) -> list[str]:
-        """What `hadoop jar hadoop-mapreduce-examples.jar wordcount` runs.
+        """Arguments for `hadoop jar hadoop-mapreduce-examples.jar wordcount`.
 
         Args:
             conf: The client's configuration folder.
@@ -59,7 +59,7 @@ class MapReduceWordCount:
         return ["java", *_JVM, "-cp", f"{conf}:{jars}/*", _RUN_JAR, str(examples[0]), "wordcount", *options, *folders]
 
     def counted(self) -> Counter[str]:
-        """What the job has counted."""
+        """Words that the job has counted."""
         total: Counter[str] = Counter()
         for part in sorted((self.folder / "out").glob("part-r-*")):
             # a word may hold what Python takes for the end of a line
@@ -118,7 +118,7 @@ class StockJob:
 
 
 def readable(texts: Sequence[Path]) -> list[Path]:
-    """Those texts that are UTF-8: Java and Python replace broken bytes differently."""
+    """Texts that are UTF-8: Java and Python replace broken bytes differently."""
     return [text for text in texts if _is_utf8(text)]
 
 
@@ -131,7 +131,7 @@ def _is_utf8(text: Path) -> bool:
 
 
 def containers_by_cluster(folders: Mapping[str, Path], application: str) -> dict[str, int]:
-    """How many containers of an application each cluster of a lab has run, its master's included.
+    """Number of containers of an application that each cluster of a lab has run, its master's included.
 
     Args:
         folders: The clusters' own folders, by id: their nodes keep a folder for each container.

@@ -101,7 +101,7 @@ def state_of(identity: ProcessIdentity) -> str | None:
 
 
 def _has_threads(pid: int) -> bool:
-    """Whether threads outlive the main one: a killed JVM holds its ports until the last of them has ended."""
+    """True while threads outlive the main one: a killed JVM holds its ports until the last of them has ended."""
     try:
         return len(os.listdir(f"/proc/{pid}/task")) > 1  # noqa: PTH208 - only counted
     except OSError:

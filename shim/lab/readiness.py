@@ -14,7 +14,7 @@ _LARGEST_ANSWER = 4 << 20
 
 @dataclass(frozen=True, slots=True)
 class ResourceManagerReport:
-    """What one ResourceManager says of itself.
+    """State of one ResourceManager as it reports it.
 
     Attributes:
         ha_state: `ACTIVE`, `STANDBY`, `INITIALIZING`; empty when it does not answer.
@@ -45,7 +45,7 @@ def ask(web_address: str) -> ResourceManagerReport:
 
 
 def listens(address: str) -> bool:
-    """Whether something takes connections at `host:port`."""
+    """True if something takes connections at `host:port`."""
     host, _, port = address.rpartition(":")
     try:
         socket.create_connection((host, int(port)), timeout=_TIMEOUT_S).close()

@@ -52,7 +52,7 @@ class ApplicationRow:
 
     @property
     def is_final(self) -> bool:
-        """Whether it has ended, well or not."""
+        """True if the application has ended, well or not."""
         return self.state in _FINAL
 
 

@@ -43,7 +43,7 @@ def end_applications_at(urls: Sequence[str], user: str, *, within_s: float = 60.
 
 
 def _live(client: httpx.Client, url: str, user: str) -> list[str]:
-    """Where the state of each live application is set."""
+    """URL of the state of each live application."""
     query = {"states": _LIVE, "deSelects": "resourceRequests", "user.name": user}
     listed = client.get(f"{url}{_APPS}", params=query).json()["apps"] or {}
     return [f"{url}{_APPS}/{app['id']}/state?user.name={user}" for app in listed.get("app", [])]

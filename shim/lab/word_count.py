@@ -109,7 +109,7 @@ class WordCount:
         return DistributedShell(self.name, command, len(self.texts), self.folder, kind=APPLICATION_TYPE)
 
     def counted(self) -> Counter[str]:
-        """What the containers have counted, all texts together.
+        """Words that the containers have counted, all texts together.
 
         Raises:
             LabError: If the counts of a text are missing.

@@ -8,11 +8,12 @@ from dataclasses import dataclass, field
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.verdicts import Verdict
 from shim.domain.work_left import WorkLeft
+from shim.multicluster.attempt_plans import AttemptPlans
 from shim.multicluster.core import AskSplitter, CapacitySplitter, Event
 from shim.multicluster.core.ask_decisions import AskDecision
 from shim.multicluster.core.planned import PlannedSplitter
 from shim.multicluster.core.splitter import SplitSettings
-from shim.multicluster.queue_cycles import AttemptPlans, QueueCycles
+from shim.multicluster.queue_cycles import QueueCycles
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 
@@ -30,12 +31,16 @@ class MatchingStatus:
         repairs: Promised containers that were not granted in time, and promised elsewhere or left waiting.
         fallbacks: Splits by free capacity alone, as a view was too old.
         promised: Containers that are promised now, and not granted.
+        solves: Problems of queues' cycles that a solver had an answer to in time (`solved`), or none (`unsolved`).
+        solving: Queues whose cycles wait for an answer now.
     """
 
     verdicts: Mapping[tuple[SubClusterId, Verdict], int] = field(default_factory=dict)
     repairs: int = 0
     fallbacks: int = 0
     promised: Mapping[SubClusterId, int] = field(default_factory=dict)
+    solves: Mapping[str, int] = field(default_factory=dict)
+    solving: int = 0
 
     @property
     def inconsistencies(self) -> int:
@@ -102,11 +107,14 @@ class AttemptMatching:
     def status(self) -> MatchingStatus:
         """How matching went so far."""
         live, before = [splitter for splitter, _ in self._planned.values()], self._before
+        solves = None if self._cycles is None else self._cycles.solves
         return MatchingStatus(
             verdicts={} if self._launches is None else dict(self._launches.verdicts),
             repairs=before.repairs + sum(each.repairs for each in live),
             fallbacks=before.fallbacks + sum(each.fallbacks for each in live),
             promised={} if self._launches is None else self._launches.open_allocations(),
+            solves={} if solves is None else {"solved": solves.solved, "unsolved": solves.unsolved},
+            solving=0 if solves is None else solves.solving,
         )
 
     async def run(self) -> None:

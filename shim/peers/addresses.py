@@ -1,4 +1,4 @@
-"""Where each Global Master takes ApplicationMasters: leases tell, so that a connection can be passed on to an owner."""
+"""Addresses where Global Masters take ApplicationMasters: leases tell, so that a connection goes on to an owner."""
 
 from collections.abc import Callable
 

@@ -17,7 +17,7 @@ _LEAST_S = 0.5
 
 
 class ClockOffset:
-    """How far our clock is ahead of the sender's; follows clocks that are set within the last 30 messages."""
+    """Lead of our clock over the sender's; follows clocks that are set within the last 30 messages."""
 
     def __init__(self) -> None:
         self._seen: deque[float] = deque(maxlen=_REMEMBERED)
@@ -29,7 +29,7 @@ class ClockOffset:
 
     @property
     def offset_s(self) -> float:
-        """What to add to the sender's times; 0 while the clocks agree within half a second."""
+        """Seconds to add to the sender's times; 0 while the clocks agree within half a second."""
         least = min(self._seen, default=0.0)
         return least if abs(least) >= _LEAST_S else 0.0
 

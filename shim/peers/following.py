@@ -49,7 +49,7 @@ _log = structlog.get_logger("heddle.masters")
 
 @dataclass(frozen=True, slots=True)
 class FollowingSettings:
-    """How Local Masters are followed.
+    """Settings of following Local Masters.
 
     Attributes:
         retry_s: From the end of a link to the next try.
@@ -62,7 +62,7 @@ class FollowingSettings:
 
 @dataclass(frozen=True, slots=True)
 class LinkStatus:
-    """How a Global Master is connected to the Local Master of a sub-cluster.
+    """State of a Global Master's connection to the Local Master of a sub-cluster.
 
     Attributes:
         address: Where the Local Master is; empty if no lease tells.
@@ -230,7 +230,7 @@ class Following:
         self._tasks.clear()
 
     def links(self) -> list[LinkStatus]:
-        """How it is connected, in the configured order."""
+        """Connections to all Local Masters, in the configured order."""
         return [
             LinkStatus(
                 subcluster=each.subcluster,

@@ -18,14 +18,14 @@ def _size_of(proposal: LaunchProposal) -> int:
 
 
 def fits(proposal: LaunchProposal) -> bool:
-    """Whether a frame has room for a proposal."""
+    """True if a frame has room for a proposal."""
     return _size_of(proposal) <= _MOST_PLACE_BYTES
 
 
 def batches(
     proposals: Sequence[LaunchProposal], news: Sequence[LaunchNews]
 ) -> Iterator[tuple[Sequence[LaunchProposal], Sequence[LaunchNews]]]:
-    """What goes into one frame each, in their order, news first; proposals that fit in none are left out."""
+    """Contents of one frame each, in their order, news first; proposals that fit in none are left out."""
     while len(news) > MAX_LAUNCHES:
         yield (), news[:MAX_LAUNCHES]
         news = news[MAX_LAUNCHES:]

@@ -36,7 +36,7 @@ class VerifiesLaunches(Protocol):
     async def verify_launches(
         self, subcluster: SubClusterId, proposals: Sequence[LaunchProposal], news: Sequence[LaunchNews]
     ) -> Sequence[LaunchVerdict]:
-        """What the Local Master of a sub-cluster says to each proposal; UNVERIFIED if it does not say in time."""
+        """A Local Master's answer to each proposal; UNVERIFIED if it does not say in time."""
         ...
 
 
@@ -93,7 +93,7 @@ class LaunchVerification:
 
 @dataclass(slots=True)
 class _Outgoing:
-    """What is to be said to one Local Master."""
+    """Messages that wait for one Local Master."""
 
     proposals: list[LaunchProposal] = field(default_factory=list)
     news: dict[int, LaunchNews] = field(default_factory=dict)
@@ -140,7 +140,7 @@ class LaunchService:
         return self._books[subcluster].book.room(kind)
 
     def capacity(self, queue_at: Callable[[SubClusterId], str]) -> Capacity:
-        """What is free everywhere, less what is tentatively allocated.
+        """Free capacity everywhere, less what is tentatively allocated.
 
         Args:
             queue_at: What a sub-cluster calls the queue that asks; empty if it is not known there.
@@ -183,7 +183,7 @@ class LaunchService:
         self._books[subcluster].book.took(holder, kind, self._clock.now_s())
 
     def lost(self, subcluster: SubClusterId, number: int) -> int:
-        """How many containers of a proposal have a tentative allocation no more, though nobody withdrew it."""
+        """Number of a proposal's containers that have a tentative allocation no more, though nobody withdrew it."""
         return self._books[subcluster].book.lost(_ME, number)
 
     async def close(self) -> None:
@@ -193,7 +193,7 @@ class LaunchService:
         await asyncio.gather(*self._sending, return_exceptions=True)
 
     def _out(self, subcluster: SubClusterId) -> _Outgoing:
-        """What goes out when whoever speaks now has finished."""
+        """Messages that go out when whoever speaks now has finished."""
         if subcluster not in self._outgoing:
             self._outgoing[subcluster] = _Outgoing()
             task = asyncio.get_running_loop().create_task(self._send(subcluster), name=f"launches at {subcluster}")

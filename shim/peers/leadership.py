@@ -44,7 +44,7 @@ class LeaseKeeper:
 
     @property
     def is_held(self) -> bool:
-        """Whether this process may act in the role right now."""
+        """True if this process may act in the role right now."""
         return self._clock.monotonic_s() < self._believed_until_s
 
     @property

@@ -32,7 +32,7 @@ _log = structlog.get_logger("heddle.masters")
 
 @dataclass(frozen=True, slots=True)
 class LocalMasterSettings:
-    """How a Local Master works.
+    """Settings of a Local Master.
 
     Attributes:
         heartbeats: How its ResourceManager is polled.
@@ -47,7 +47,7 @@ class LocalMasterSettings:
 
 @dataclass(slots=True)
 class _Life:
-    """What lives as long as the role is held."""
+    """Parts that live as long as the role is held."""
 
     service: ReportService
     polling: "asyncio.Task[None]"
@@ -89,7 +89,7 @@ class StandingLocalMaster:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose Local Master it is."""
+        """Sub-cluster of this Local Master."""
         return self._manager.subcluster
 
     @property

@@ -1,4 +1,4 @@
-"""What operators see of several masters: who lives, who owns what, the links, what went wrong and was put right."""
+"""Overview of several masters for operators: who lives and owns what, the links, what went wrong and was put right."""
 
 from collections import Counter
 from collections.abc import Mapping

@@ -25,7 +25,7 @@ _log = structlog.get_logger("heddle.masters")
 
 @dataclass(frozen=True, slots=True)
 class Owner:
-    """Who owns a queue.
+    """Owner of a queue.
 
     Attributes:
         address: Where it is reached by other masters.
@@ -39,7 +39,7 @@ class Owner:
 
 @dataclass(frozen=True, slots=True)
 class OwnershipSettings:
-    """Who this Global Master is.
+    """Identity and intervals of this Global Master.
 
     Attributes:
         holder: Life of this process.
@@ -91,7 +91,7 @@ class QueueOwnership:
         return self._owned if self._clock.monotonic_s() < self._believed_until_s else frozenset()
 
     def owner_of(self, queue: str) -> Owner | None:
-        """Who owns a queue; None if nobody does, or nobody knows."""
+        """Owner of a queue; None if nobody owns it, or nobody knows."""
         if queue in self.owned:
             return Owner(self.me, self._settings.address, is_me=True)
         found = self._roster.owner(queue, self._clock.monotonic_s())

@@ -82,7 +82,7 @@ class ReportService:
         self._verify = verify
         self._verify_launches = verify_launches
         self._clock = clock
-        self._followers: set[_Follower] = set()
+        self._followers: dict[_Follower, None] = {}  # in the order in which they came
 
     @property
     def followers(self) -> tuple[str, ...]:
@@ -120,7 +120,7 @@ class ReportService:
         follower = _Follower(link)
         if self._publisher.greet(hello, now_s=self._clock.now_s()) is not None:
             follower.offer(None)
-        self._followers.add(follower)
+        self._followers[follower] = None
         _log.info("followed", subcluster=self._subcluster, by=link.peer)
         try:
             async with asyncio.TaskGroup() as group:
@@ -129,7 +129,7 @@ class ReportService:
         except* HeddleError as group_error:
             raise group_error.exceptions[0] from None
         finally:
-            self._followers.discard(follower)
+            self._followers.pop(follower, None)
 
     async def _write(self, follower: _Follower) -> None:
         while True:

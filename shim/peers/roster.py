@@ -1,4 +1,4 @@
-"""Who is who among the masters, as the leases in the store tell it."""
+"""Roles of the masters, as the leases in the store tell them."""
 
 from collections.abc import Mapping, Sequence
 
@@ -31,7 +31,7 @@ def server_role(name: str) -> str:
 
 
 def role_prefix(name: str) -> str:
-    """What kind of role a lease is for: `gm/`, `lm/`, `queue/` or `door/`."""
+    """Kind of role that a lease is for: `gm/`, `lm/`, `queue/` or `door/`."""
     return name[: name.find("/") + 1]
 
 
@@ -61,7 +61,7 @@ class Roster:
         return self._leases.get(local_master_role(subcluster))
 
     def server(self, master: GlobalMasterId) -> Lease | None:
-        """Where a Global Master takes ApplicationMasters, as last read, live or not."""
+        """Lease of the address where a Global Master takes ApplicationMasters, as last read, live or not."""
         return self._leases.get(server_role(master))
 
     def living(self, now_s: float) -> dict[GlobalMasterId, Lease]:
@@ -85,7 +85,7 @@ class Roster:
         return {name.removeprefix(_QUEUE): lease for name, lease in self._leases.items() if name.startswith(_QUEUE)}
 
     def is_live(self, lease: Lease, now_s: float) -> bool:
-        """Whether a lease has not ended by now."""
+        """True if a lease has not ended by now."""
         return lease.holder != "" and self.remaining_s(lease, now_s) > 0
 
     def remaining_s(self, lease: Lease, now_s: float) -> float:

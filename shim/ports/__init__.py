@@ -1,4 +1,4 @@
-"""What the services need from the world, as small protocols: the shells implement them, tests double them."""
+"""Needs of the services, as small protocols: the shells implement them, tests double them."""
 
 from shim.ports.clock import Clock
 from shim.ports.lease_store import LeaseStore

@@ -1,4 +1,4 @@
-"""Where it is written down what was done so that queues get their shares: for people, and for the next Heddle."""
+"""Record of acts of preemption: for people, and for the next Heddle."""
 
 from collections.abc import Mapping, Sequence
 from typing import Protocol
@@ -23,13 +23,13 @@ class ActStore(Protocol):
         ...
 
     async def of(self, application: ApplicationId) -> Sequence[PreemptionAct]:
-        """What was done to an application, oldest first; the newest `MOST_OF_ONE`."""
+        """Acts that concern an application, oldest first; the newest `MOST_OF_ONE`."""
         ...
 
     async def since(self, at_ms: int) -> Sequence[PreemptionAct]:
-        """What was done to anybody from a moment on, oldest first."""
+        """Acts from a moment on, whomever they concern, oldest first."""
         ...
 
     async def counts(self) -> Mapping[tuple[str, PreemptionStage], int]:
-        """How many acts there ever were, by queue and stage."""
+        """Number of all acts ever, by queue and stage."""
         ...

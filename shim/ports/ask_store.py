@@ -1,4 +1,4 @@
-"""Where the newest decisions on the asks of spanning applications are kept, as `why` shows them."""
+"""Store of the newest decisions on the asks of spanning applications, as `why` shows them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
@@ -22,5 +22,5 @@ class AskStore(Protocol):
         ...
 
     async def of(self, application: ApplicationId) -> ShownAsks:
-        """What was kept last; nothing for an application that never spanned, or long ago."""
+        """The decisions that were kept last; none for an application that never spanned, or long ago."""
         ...

@@ -6,7 +6,7 @@ __all__ = ["Clock"]
 
 
 class Clock(Protocol):
-    """Where services take the time from."""
+    """Source of the time."""
 
     def now_s(self) -> float:
         """Seconds since the epoch; may step when the machine's clock is set."""

@@ -1,4 +1,4 @@
-"""What a store knows of its own past: which ids its processes issued, and whether it is a restored copy."""
+"""A store's knowledge of its own past: which ids its processes issued, and whether it is a restored copy."""
 
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass
@@ -29,13 +29,13 @@ class HistoryStore(Protocol):
     """Raises `StoreUnavailableError` as `StateStore` does; every change may be repeated."""
 
     async def history(self) -> StoreHistory:
-        """What is known of the past."""
+        """The store's past, as far as it is known."""
         ...
 
     async def lost(
         self, application_ids: Collection[ApplicationId], subcluster: SubClusterId
     ) -> frozenset[ApplicationId]:
-        """Those of these that a sub-cluster has, and of which the store does not tell that they were sent there."""
+        """Those of the ids that a sub-cluster has although the store does not tell that they were sent there."""
         ...
 
     async def disputed(self) -> Sequence[SubmissionRecord]:

@@ -13,12 +13,12 @@ class MasterLink(Protocol):
 
     @property
     def peer(self) -> str:
-        """Who is at the other end: `gm/<id>` or `lm/<sub-cluster>`."""
+        """Name of the other end: `gm/<id>` or `lm/<sub-cluster>`."""
         ...
 
     @property
     def address(self) -> str:
-        """Where the other end is, as this machine's network tells it."""
+        """Address of the other end, as this machine's network tells it."""
         ...
 
     async def send(self, frame: Frame) -> None:

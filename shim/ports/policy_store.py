@@ -1,4 +1,4 @@
-"""Where the versions of the policy are kept."""
+"""Store of the versions of the policy."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

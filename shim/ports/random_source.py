@@ -6,7 +6,7 @@ __all__ = ["RandomSource"]
 
 
 class RandomSource(Protocol):
-    """Where random numbers come from.
+    """Source of random numbers.
 
     `random.SystemRandom` is one that nobody can guess, and what production uses; `random.Random` repeats itself.
     """

@@ -41,7 +41,7 @@ class RestRequest:
 
 @dataclass(frozen=True, slots=True)
 class RestAnswer:
-    """What the ResourceManager answered: a status of 200 to 599, no redirect but of a page, the body decompressed.
+    """A ResourceManager's answer: a status of 200 to 599, no redirect but of a page, the body decompressed.
 
     Header names are as received.
     """
@@ -61,7 +61,7 @@ class ResourceManager(Protocol):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager this is."""
+        """Sub-cluster of this ResourceManager."""
         ...
 
     async def submit(

@@ -52,7 +52,7 @@ class ResourceManagerRPC(Protocol):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager this is."""
+        """Sub-cluster of this ResourceManager."""
         ...
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:

@@ -1,4 +1,4 @@
-"""What must survive: ids, homes, intents, and operators' words. Everything else is rebuilt."""
+"""Store of what must survive: ids, homes, intents, and operators' words. Everything else is rebuilt."""
 
 from collections.abc import Collection, Mapping, Sequence
 from typing import Protocol
@@ -19,7 +19,7 @@ class StateStore(Protocol):
     """
 
     async def federation_timestamp_ms(self) -> int:
-        """When this federation was founded, in milliseconds since the epoch; fixed at the first call ever."""
+        """Founding time of this federation, in milliseconds since the epoch; fixed at the first call ever."""
         ...
 
     async def begin_epoch(self, listed: Collection[ApplicationId]) -> int:
@@ -81,7 +81,7 @@ class StateStore(Protocol):
         ...
 
     async def described(self, application_ids: Collection[ApplicationId]) -> Mapping[ApplicationId, Submission]:
-        """What was submitted under these ids, without the bodies; unknown ids are left out."""
+        """Submissions under these ids, without the bodies; unknown ids are left out."""
         ...
 
     async def intended(self) -> Sequence[SubmissionRecord]:
@@ -93,7 +93,7 @@ class StateStore(Protocol):
         ...
 
     async def waited(self) -> dict[ApplicationId, int]:
-        """When the newest 20,000 that waited and have started were submitted, in milliseconds; oldest first."""
+        """Submit times, in milliseconds, of the newest 20,000 that waited and have started; oldest first."""
         ...
 
     async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
@@ -125,7 +125,7 @@ class StateStore(Protocol):
         ...
 
     async def delivery_failures(self, application_ids: Collection[ApplicationId]) -> Sequence[DeliveryFailure]:
-        """How those of these fail of which that is kept."""
+        """Failures of these applications, as far as any are kept."""
         ...
 
     async def forget_delivery_failures(self, application_ids: Collection[ApplicationId]) -> None:

@@ -1,4 +1,4 @@
-"""Where the state of delegation tokens is kept: what a token itself cannot tell."""
+"""Store of the state of delegation tokens: all that a token itself cannot tell."""
 
 from dataclasses import dataclass
 from typing import Protocol

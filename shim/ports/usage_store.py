@@ -1,4 +1,4 @@
-"""What applications have used, kept for reports and for the next Heddle.
+"""Store of the use of applications, for reports and for the next Heddle.
 
 One row for each application and sub-cluster. Whoever writes it writes the same, so that several Heddles may.
 """
@@ -22,7 +22,7 @@ GROUPS = ("queue", "user", "cluster")
 
 @dataclass(frozen=True, slots=True)
 class UsageRow:
-    """What an application has used of one sub-cluster.
+    """Use of one sub-cluster by an application.
 
     Attributes:
         is_home: Whether its ApplicationMaster runs there.
@@ -42,7 +42,7 @@ class UsageRow:
 
 @dataclass(frozen=True, slots=True)
 class UsageQuestion:
-    """What to add up.
+    """A question for sums of use.
 
     Attributes:
         by: Some of `GROUPS`; empty for one sum of everything.

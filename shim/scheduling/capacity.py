@@ -6,7 +6,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from shim.domain.ids import SubClusterId
+from shim.domain.ids import NodeId, SubClusterId
 from shim.domain.messages import Need
 from shim.domain.resources import ResourceVector
 from shim.domain.subclusters import NodeReport
@@ -53,6 +53,7 @@ class NodeRows:
         self._reports: list[Sequence[NodeReport]] = []
         self._base = SharedNodes(len(FIRST_TYPES))
         self._places: NamedPlaces | None = None
+        self._total: ResourceVector | None = None
 
     def index(self, capacity: Capacity, types: tuple[str, ...], weights: Mapping[SubClusterId, float]) -> SharedNodes:
         """What is free now.
@@ -67,7 +68,7 @@ class NodeRows:
         known = (types, tuple(rooms), *(id(room.reports) for room in rooms.values()))
         if known != self._known:
             self._reports = [room.reports for room in rooms.values()]  # kept: their identity is the key
-            self._base, self._known, self._places = _base(free, self._reports), known, None
+            self._base, self._known, self._places, self._total = _base(free, self._reports), known, None, None
         index = self._base.with_free(free)
         for cell, name in zip(index.cells, rooms, strict=True):
             cell.weight = weights.get(name, 1.0)
@@ -79,6 +80,17 @@ class NodeRows:
         if self._places is None:
             self._places = NamedPlaces.of(self._reports)
         return self._places
+
+    @property
+    def total(self) -> ResourceVector:
+        """Sum of what the nodes of the newest index have, whoever holds it."""
+        if self._total is None:
+            self._total = sum((node.total for reports in self._reports for node in reports), ResourceVector())
+        return self._total
+
+    def names(self) -> tuple[NodeId, ...]:
+        """The nodes of the newest index, in the order of their rows."""
+        return tuple(node.node for reports in self._reports for node in reports)
 
     def host(self, row: int) -> str:
         """The host of a node."""

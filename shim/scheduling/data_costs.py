@@ -36,7 +36,7 @@ class DataCosts:
         numbers = snapshot.requests.numbers
         places = places_of(snapshot, snapshot.requests.prefers(row))
         racks = snapshot.nodes.racks if len(snapshot.nodes.racks) else np.zeros(len(snapshot.nodes), dtype=np.int64)
-        near = sorted({int(racks[node]) for node in places.near.tolist()})
+        near = np.unique(racks[places.near]).tolist()
         is_free = places.is_empty
         unit = _UNITS * self.input_gb
         waited_s = max(0.0, snapshot.now_s - float(snapshot.requests.times[RequestTime.SINCE_S, row]))
@@ -53,13 +53,14 @@ class DataCosts:
     def cost(self, snapshot: Snapshot, plan: Plan, rows: Sequence[int]) -> int:
         """Cost of a plan by what it grants, waiting included."""
         left = {row: int(snapshot.requests.numbers[RequestColumn.COUNT, row]) for row in rows}
+        groups = {row: self.group(snapshot, row) for row in {*rows, *(grant.request for grant in plan.grants)}}
         total = 0
         for grant in plan.grants:
-            group = self.group(snapshot, grant.request)
+            group = groups[grant.request]
             rack = int(snapshot.nodes.racks[grant.place]) if len(snapshot.nodes.racks) else 0
             near = group.racks.get(rack, group.anywhere or 0)
             at_node = group.computers.get(grant.place, (near, 0))
             local = min(grant.count, at_node[1])
             total += local * at_node[0] + (grant.count - local) * near
             left[grant.request] = left.get(grant.request, 0) - grant.count
-        return total + sum(count * self.group(snapshot, row).waiting for row, count in left.items())
+        return total + sum(count * groups[row].waiting for row, count in left.items())

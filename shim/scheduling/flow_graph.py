@@ -78,7 +78,7 @@ def quincy_graph(
     racks: IntArray,
     bounds: Mapping[int, tuple[int, int]] | None = None,
 ) -> tuple[FlowGraph, FlowRoutes]:
-    """Build the graph.
+    """Build the graph, without the arcs that no cheapest flow needs: to what is full, or dearer than to wait.
 
     Args:
         groups: The tasks.
@@ -97,12 +97,14 @@ def quincy_graph(
     down = {}
     computer_nodes = []
     for number, (places, rack) in enumerate(zip(slots.tolist(), racks.tolist(), strict=True)):
-        node = graph.node()
+        node = graph.node() if places else -1
         computer_nodes.append(node)
-        graph.arc(node, sink, places, 0)
-        down[number] = graph.arc(rack_nodes[rack], node, places, 0)
+        if places:
+            graph.arc(node, sink, places, 0)
+            down[number] = graph.arc(rack_nodes[rack], node, places, 0)
+    rack_room = {rack: int(slots[racks == rack].sum()) for rack in rack_nodes}
     for rack, node in rack_nodes.items():
-        graph.arc(pool, node, int(slots[racks == rack].sum()), 0)
+        graph.arc(pool, node, rack_room[rack], 0)
     waits = {job: graph.node(most[job] - counts[job]) for job in counts}
     for job, node in waits.items():
         least = min(bounds.get(job, (0, 0))[0], most[job])
@@ -110,18 +112,25 @@ def quincy_graph(
         if least:
             graph.arc(node, sink, least, _BROKEN_BOUND)
     routes = FlowRoutes([], [], [], [], down)
+    room = slots.tolist()
     for group in groups:
         node = graph.node(group.count)
+        most_cost = _BROKEN_BOUND if group.job in bounds else group.waiting  # a bound may make a job run nevertheless
         routes.computers.append(
             {
-                computer: graph.arc(node, computer_nodes[computer], min(group.count, number), cost)
+                computer: graph.arc(node, computer_nodes[computer], min(group.count, number, room[computer]), cost)
                 for computer, (cost, number) in group.computers.items()
+                if room[computer] and cost <= most_cost
             }
         )
         routes.racks.append(
-            {rack: graph.arc(node, rack_nodes[rack], group.count, cost) for rack, cost in group.racks.items()}
+            {
+                rack: graph.arc(node, rack_nodes[rack], group.count, cost)
+                for rack, cost in group.racks.items()
+                if rack_room[rack] and cost <= most_cost
+            }
         )
-        is_open = group.anywhere is not None
+        is_open = group.anywhere is not None and group.anywhere <= most_cost
         routes.anywhere.append(graph.arc(node, pool, group.count, group.anywhere or 0) if is_open else -1)
         routes.waiting.append(graph.arc(node, waits[group.job], group.count, group.waiting))
     return graph, routes

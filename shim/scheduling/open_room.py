@@ -115,7 +115,10 @@ class OpenRoom:
 
     def grant(self, request: int, node: int, count: int, reason: Reason) -> int:
         """Grant containers of a request on a node, as many as fit of so many; return how many."""
-        count = min(count, self.left(request), int(self.slots(request)[node]))
+        count = min(count, int(self.slots(request)[node]))
+        count = min(count, self.left(request)) if count > 0 else 0
+        if count <= 0:
+            return 0
         allows = self._queue_allows(request)
         count = min(count, int(allows[self._clusters[node]] if allows.size > 1 else allows[0]))
         if count <= 0:
@@ -133,7 +136,7 @@ class OpenRoom:
     def fill(self, request: int, nodes: IntArray, count: int, reason: Reason) -> int:
         """Grant containers on some nodes, in their order, each to the full; return how many."""
         placed = 0
-        for node in nodes.tolist():
+        for node in nodes[self.slots(request)[nodes] > 0].tolist():
             if placed >= count:
                 break
             placed += self.grant(request, node, count - placed, reason)

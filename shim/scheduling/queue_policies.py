@@ -4,12 +4,13 @@ Asks name sizes and places. Times that submitters state elsewhere are learnt her
 """
 
 from collections.abc import Mapping
+from dataclasses import replace
 from types import MappingProxyType
 
-from shim.scheduling.policy import Fact, Policy
+from shim.scheduling.policy import Fact, Ordering, Policy
 from shim.scheduling.registry import KINDS, PolicyKind
 
-__all__ = ["QUEUE_FACTS", "QUEUE_POLICIES", "queue_objection"]
+__all__ = ["CONTAINER_ORDERS", "QUEUE_FACTS", "QUEUE_POLICIES", "queue_objection"]
 
 QUEUE_FACTS = frozenset({Fact.VECTORS, Fact.LOCALITY, Fact.ESTIMATES, Fact.DEADLINES})
 """What a queue of real clusters tells."""
@@ -28,10 +29,6 @@ def _objection(kind: PolicyKind) -> str:
         return f"it needs {'; '.join(lacking)}, which no queue of real clusters has"
     if policy is None:
         return f"it has no scheduling cycle; `heddle simulate {kind.name}` runs it"
-    if policy.ordering.reads_shares:
-        return "it needs the share that each application holds, which is not counted on real clusters"
-    if policy.solver is not None:
-        return "it plans with a solver, and cycles of real clusters run none"
     return ""
 
 
@@ -39,3 +36,14 @@ QUEUE_POLICIES: Mapping[str, Policy] = MappingProxyType(
     {kind.name: kind.policy for kind in KINDS.values() if kind.policy is not None and not _objection(kind)}
 )
 """By the words of `containers` of a `[[queue]]`."""
+
+
+def _ordering(policy: Policy) -> Ordering:
+    """Give its ordering. A policy that places by itself may read how long containers are expected to run."""
+    return policy.ordering if policy.placement.kernel is None else replace(policy.ordering, learns_durations=True)
+
+
+CONTAINER_ORDERS: Mapping[str, Ordering] = MappingProxyType(
+    {name: _ordering(policy) for name, policy in QUEUE_POLICIES.items()}
+)
+"""Orderings that a queue may have for its containers, by the words of `[[queue]]`."""

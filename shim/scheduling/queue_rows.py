@@ -8,11 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shim.domain.allocations import AskKey
-from shim.domain.ids import ApplicationAttemptId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, NodeId, SubClusterId
 from shim.domain.messages import Need
 from shim.domain.requests import PendingRequest
+from shim.domain.resources import ResourceVector
 from shim.scheduling.capacity import FIRST_TYPES, Capacity, NodeRows, need_of
-from shim.scheduling.job_table import Column, JobColumns, JobTable
+from shim.scheduling.job_table import Column, FloatArray, JobColumns, JobTable
 from shim.scheduling.node_index import SharedNodes, unpack_bits
 from shim.scheduling.policy import Fact, Policy
 from shim.scheduling.request_table import RequestTable
@@ -24,13 +25,15 @@ from shim.scheduling.snapshot import (
     RequestColumn,
     Requests,
     RequestTime,
+    Running,
     Scope,
     Snapshot,
 )
 
-__all__ = ["QueueRows"]
+__all__ = ["QueueRows", "RowKey"]
 
-_RowKey = tuple[ApplicationAttemptId, AskKey]
+RowKey = tuple[ApplicationAttemptId, AskKey]
+"""What a row stands for."""
 
 
 class QueueRows:
@@ -47,7 +50,8 @@ class QueueRows:
         self._table = RequestTable()
         self._nodes = NodeRows()
         self._requests: dict[ApplicationAttemptId, dict[AskKey, PendingRequest]] = {}
-        self._rows: dict[_RowKey, int] = {}
+        self._rows: dict[RowKey, int] = {}
+        self._since_s: dict[RowKey, float] = {}
         self._jobs: dict[ApplicationAttemptId, int] = {}
         self._named: Counter[Need] = Counter()
         self._named_by: dict[int, Mapping[str, int]] = {}
@@ -69,10 +73,17 @@ class QueueRows:
         """What an attempt waits for, with the rows."""
         return ((request, self._rows[attempt, key]) for key, request in self._requests.get(attempt, {}).items())
 
-    def put(self, attempt: ApplicationAttemptId, job: int, request: PendingRequest) -> None:
-        """Take in a request; it takes the place of the one with its key."""
+    def by_row(self) -> Mapping[int, RowKey]:
+        """Tell what each row stands for, which is another thing once it was given back."""
+        return {row: key for key, row in self._rows.items()}
+
+    def put(self, attempt: ApplicationAttemptId, job: int, request: PendingRequest, at_s: float) -> None:
+        """Take in a request; it takes the place of the one with its key, and waits since that began to."""
         others = set(request.key.resource.others) - set(self._types)
+        since_s = self._since_s.get((attempt, request.key), at_s)
         self.drop(attempt, request.key)
+        if request.unallocated:
+            self._since_s[attempt, request.key] = since_s
         self._requests.setdefault(attempt, {})[request.key] = request
         self._jobs[attempt] = job
         self._weights = request.weights
@@ -87,6 +98,7 @@ class QueueRows:
     def drop(self, attempt: ApplicationAttemptId, key: AskKey) -> bool:
         """Forget a request; return whether it was known."""
         requests = self._requests.get(attempt, {})
+        self._since_s.pop((attempt, key), None)
         if requests.pop(key, None) is None:
             return False
         self._remove(self._rows.pop((attempt, key)))
@@ -114,6 +126,7 @@ class QueueRows:
             self._jobs[attempt],
             need,
             request.unallocated,
+            since_s=self._since_s.get((attempt, key), 0.0),
             priority=key.priority,
             clusters=sum(bit for name, bit in self._bits.items() if name in may_start),
         )
@@ -141,6 +154,15 @@ class QueueRows:
         self._nodes.admit(self._named)
         return nodes
 
+    @property
+    def total(self) -> ResourceVector:
+        """Tell what the nodes of the newest index have in all, whoever holds it."""
+        return self._nodes.total
+
+    def node_names(self) -> tuple[NodeId, ...]:
+        """The nodes of the newest index, in the order of their rows."""
+        return self._nodes.names()
+
     def host(self, node: int) -> str:
         """The host of a node of the newest index, by its row."""
         return self._nodes.host(node)
@@ -153,8 +175,11 @@ class QueueRows:
         planned: Iterable[ApplicationAttemptId],
         at_s: float,
         policy: Policy,
+        container_s: FloatArray | None = None,
     ) -> Mapping[bool, Snapshot]:
         """One snapshot for nodes without a label, one for those with labels; none where nobody waits.
+
+        `container_s` is how long containers of each job run, if that is not what the table of jobs expects.
 
         No request may have nodes of both kinds. The limits of queues that reports tell are those of nodes without a
         label (`AbstractCSQueue.getUsedResources`), so that they bound the first alone.
@@ -165,6 +190,8 @@ class QueueRows:
                 if request.unallocated:
                     live[bool(key.label)].append(self._rows[attempt, key])
         columns = jobs.all_columns.copy()
+        if container_s is not None:
+            columns[Column.EXPECTED_S] = container_s
         everything = self._as_read_by(policy, nodes, columns, [*live[False], *live[True]])
         names = tuple(map(str, self._subclusters))
         clusters = Clusters(names, np.full(len(names), at_s), np.ones(len(names), dtype=np.bool_))
@@ -181,17 +208,39 @@ class QueueRows:
             columns[Column.QUEUE] = -1.0
         return found
 
+    def running(self, containers: Iterable[tuple[int, float, ResourceVector]], container_s: FloatArray) -> Running:
+        """Containers of the queue's attempts: the attempt's row in the table of jobs, since when it has it, its size.
+
+        Which nodes they are on is not told here. One of which `container_s` tells nothing does not end.
+        """
+        of_job, since_s, resources = [list(each) for each in zip(*containers, strict=True)] or ([], [], [])
+        rows = np.array(of_job, dtype=np.int64)
+        expected_s = container_s[rows]
+        demands = [need_of(each, "", (), self._types).demand for each in resources]
+        nowhere = np.full(len(rows), -1, dtype=np.int64)
+        return Running(
+            job=rows,
+            cluster=nowhere,
+            node=nowhere,
+            demand=np.array(demands, dtype=np.int64).reshape(len(rows), len(self._types)),
+            since_s=np.array(since_s, dtype=np.float64),
+            expected_s=np.where(expected_s > 0.0, expected_s, np.inf),
+            may_be_taken=np.zeros(len(rows), dtype=np.bool_),
+        )
+
     def _as_read_by(self, policy: Policy, nodes: SharedNodes, columns: JobColumns, live: Sequence[int]) -> Requests:
         """The requests as a policy reads them.
 
-        One that places by itself is told how long containers are expected to run. One that goes by places has those
-        that the asks name, and nothing of where something is queued.
+        One that places by itself is told how long containers are expected to run, and when all should have ended. One
+        that goes by places has those that the asks name, and nothing of where something is queued.
         """
         everything = self._table.requests()
         if policy.placement.kernel is None:
             return everything
-        times = everything.times.copy()
-        times[RequestTime.EXPECTED_S] = columns[Column.EXPECTED_S, everything.numbers[RequestColumn.JOB]]
+        times, of_jobs = everything.times.copy(), everything.numbers[RequestColumn.JOB]
+        times[RequestTime.EXPECTED_S] = columns[Column.EXPECTED_S, of_jobs]
+        deadlines_s = columns[Column.DEADLINE_S, of_jobs]
+        times[RequestTime.DEADLINE_S] = np.where(deadlines_s > 0.0, deadlines_s, np.inf)
         preferred: list[tuple[Preferred, ...]] = [()] * len(self._table.needs)
         if Fact.LOCALITY in policy.needs:
             places = self._nodes.places

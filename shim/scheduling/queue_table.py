@@ -7,91 +7,36 @@ where no other attempt goes first, as the ResourceManager would serve by an orde
 It never reads a clock: times are told, in seconds by one clock.
 """
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from itertools import islice
-from typing import NamedTuple, TypeVar
+from typing import TypeVar
 
 from shim.domain.allocations import AskKey
 from shim.domain.deadlines import JobTimes
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.domain.launches import Waiting
 from shim.domain.requests import PendingRequest, RequestPlan
+from shim.domain.resources import ResourceVector
 from shim.domain.work_left import WorkLeft
 from shim.scheduling.capacity import Capacity
 from shim.scheduling.cycle import CycleState, run_cycle
+from shim.scheduling.first_in_line import FirstInLine, Spot
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
 from shim.scheduling.global_master.waiting_table import WaitingTable
 from shim.scheduling.knowledge import NOTHING_KNOWN
+from shim.scheduling.node_index import SharedNodes
 from shim.scheduling.placements import RandomSource
+from shim.scheduling.plan import MadeBy, Plan
 from shim.scheduling.policies.fifo import FIFO
-from shim.scheduling.policy import Fact, Policy
+from shim.scheduling.policy import Fact, Policy, Problem
 from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.scheduling.queue_rows import QueueRows
-from shim.scheduling.snapshot import Scope
+from shim.scheduling.snapshot import NOTHING_RUNS, Scope, Snapshot
+from shim.scheduling.stated_problems import StatedProblems
 
 __all__ = ["QueueTable"]
 
-_MOST_NAMED = 16
-
 _Counts = Mapping[SubClusterId, int]
-
-
-class _Spot(NamedTuple):
-    """Nodes of one label in some sub-clusters: where a request waits, or may have its containers."""
-
-    subclusters: frozenset[SubClusterId]
-    label: str
-
-
-@dataclass(slots=True)
-class _Ahead:
-    """Which attempts go first at each sub-cluster, on nodes of each label, among those that wait there.
-
-    Attributes:
-        waiting: Attempts in their order, with where each waits for something.
-    """
-
-    waiting: list[tuple[ApplicationAttemptId, _Spot]] = field(default_factory=list)
-    _first: dict[tuple[SubClusterId, str], ApplicationAttemptId] = field(default_factory=dict)
-    _firsts: set[ApplicationAttemptId] = field(default_factory=set)
-    _seen: set[_Spot] = field(default_factory=set)
-    _open: dict[_Spot, frozenset[SubClusterId]] = field(default_factory=dict)
-    _names: dict[_Spot, tuple[str, ...]] = field(default_factory=dict)
-
-    def note(self, attempt: ApplicationAttemptId, spot: _Spot) -> None:
-        """Take in where an attempt waits for something; attempts come in their order."""
-        self.waiting.append((attempt, spot))
-        if spot in self._seen:  # somebody is first at each of these
-            return
-        self._seen.add(spot)
-        for name in spot.subclusters:
-            if self._first.setdefault((name, spot.label), attempt) == attempt:
-                self._firsts.add(attempt)
-
-    def may_queue(self, attempt: ApplicationAttemptId, spot: _Spot) -> frozenset[SubClusterId]:
-        """Where nobody goes before an attempt that waits for something there."""
-        if attempt in self._firsts:
-            mine = (name for name in spot.subclusters if self._first.get((name, spot.label), attempt) == attempt)
-            return frozenset(mine)
-        found = self._open.get(spot)
-        if found is None:
-            nobodys = (name for name in spot.subclusters if (name, spot.label) not in self._first)
-            found = self._open[spot] = frozenset(nobodys)
-        return found
-
-    def names(self, attempt: ApplicationAttemptId, spot: _Spot) -> tuple[str, ...]:
-        """Applications that go before an attempt somewhere, the first of them first."""
-        names = self._names.get(spot)
-        if names is None:
-            matching = (
-                str(each.application)
-                for each, there in self.waiting
-                if there.label == spot.label and not there.subclusters.isdisjoint(spot.subclusters)
-            )
-            names = self._names[spot] = tuple(islice(dict.fromkeys(matching), _MOST_NAMED))
-        own = str(attempt.application)
-        return names[: names.index(own)] if own in names else names
 
 
 @dataclass(slots=True)
@@ -103,12 +48,14 @@ class _Placed:
         hosts: Those of them at hosts that the asks name.
         capacities: Containers that there is capacity for, by sub-cluster.
         reasons: Why the rest of a request waits on purpose.
+        made_by: What the plan of the row is worth.
     """
 
     starts: dict[int, dict[SubClusterId, int]] = field(default_factory=dict)
     hosts: dict[int, dict[SubClusterId, dict[str, int]]] = field(default_factory=dict)
     capacities: Mapping[int, _Counts] = field(default_factory=dict)
     reasons: dict[int, str] = field(default_factory=dict)
+    made_by: dict[int, MadeBy] = field(default_factory=dict)
 
 
 class QueueTable:
@@ -138,7 +85,7 @@ class QueueTable:
         self._attempts = WaitingTable(starvation_s, durations, recurring_key, times_of)
         self._rows = QueueRows(subclusters)
         self._states = {has_label: CycleState(rng) for has_label in (False, True)}
-        self._ahead = _Ahead()
+        self._ahead = FirstInLine()
         self._overdue: ApplicationAttemptId | None = None
         self.again_at_s: float | None = None
 
@@ -166,7 +113,7 @@ class QueueTable:
                 self._attempts.tell(attempt, key, Waiting(), at_s)
         for request in requests:
             self._attempts.tell(attempt, request.key, _as_waiting(request), at_s)
-            self._rows.put(attempt, self._attempts.row_of(attempt), request)
+            self._rows.put(attempt, self._attempts.row_of(attempt), request, at_s)
 
     def heard(self, attempt: ApplicationAttemptId, at_s: float) -> None:
         """The ApplicationMaster of an attempt calls: it would take a container."""
@@ -176,9 +123,15 @@ class QueueTable:
         """A scheduler gave an attempt a container: it is overtaken no longer."""
         self._attempts.granted(attempt, at_s)
 
-    def began(self, attempt: ApplicationAttemptId, container: ContainerId, since_s: float) -> None:
+    def began(
+        self,
+        attempt: ApplicationAttemptId,
+        container: ContainerId,
+        since_s: float,
+        resource: ResourceVector | None = None,
+    ) -> None:
         """An attempt has a container since then; its ApplicationMaster's own is none of these."""
-        self._attempts.begun(attempt, container, since_s)
+        self._attempts.begun(attempt, container, since_s, resource)
 
     def ended(self, attempt: ApplicationAttemptId, container: ContainerId, at_s: float, *, is_whole: bool) -> None:
         """The attempt has it no more; `is_whole` says whether it ran for as long as it was wanted."""
@@ -195,6 +148,26 @@ class QueueTable:
 
     # ------------------------------------------------------------------ a cycle
 
+    def state_problems(self, capacity: Capacity, order: str, at_s: float) -> StatedProblems | None:
+        """State what a solver may answer before the next cycle; None where the policy asks none, or has no choice.
+
+        Args:
+            capacity: What is free.
+            order: A key of `CONTAINER_ORDERS`.
+            at_s: Now.
+        """
+        policy = QUEUE_POLICIES.get(order)
+        if policy is None or policy.solver is None:
+            return None
+        nodes, problems = self._rows.nodes(capacity), dict[bool, Problem]()
+        attempts = self._attempts.in_order(order, at_s)
+        for has_label, snapshot in self._snapshots(nodes, capacity, policy, at_s, attempts):
+            greedy = run_cycle(snapshot, policy, self._states[has_label])
+            problem = policy.solver.prepare(snapshot, greedy)
+            if problem is not None:
+                problems[has_label] = problem
+        return StatedProblems.of(order, problems, self._rows) if problems else None
+
     def plan(
         self,
         capacity: Capacity | None,
@@ -202,6 +175,7 @@ class QueueTable:
         at_s: float,
         *,
         only: ApplicationAttemptId | None = None,
+        stated: StatedProblems | None = None,
     ) -> Mapping[ApplicationAttemptId, tuple[RequestPlan, ...]]:
         """Plan what waits.
 
@@ -210,8 +184,12 @@ class QueueTable:
             order: A key of `CONTAINER_ORDERS`; anything else leaves the order to the sub-clusters.
             at_s: Now.
             only: The attempt to plan for, by itself; None for all of them. Who goes before it was last cycle's to say.
+            stated: Problems with the answers of solvers; those of another order, or other nodes, are not looked at.
         """
         policy = QUEUE_POLICIES.get(order)
+        if capacity is not None and policy and policy.ordering.reads_shares:
+            self._rows.nodes(capacity)
+            self._attempts.note_shares(self._rows.total)
         attempts = self._attempts.in_order(order if policy else FIFO.name, at_s)
         if only is None or not self.others_wait(only):
             self._ahead = self._look_ahead(attempts if policy else ())
@@ -219,7 +197,7 @@ class QueueTable:
         elif policy and policy.placement.kernel:
             capacity = None  # it weighs all that waits: what is new is the next cycle's
         planned = attempts if only is None else [only]
-        placed = self._place(capacity, policy or FIFO, at_s, planned)
+        placed = self._place(capacity, policy or FIFO, at_s, planned, stated)
         plans: dict[ApplicationAttemptId, tuple[RequestPlan, ...]] = {}
         for attempt in planned:
             estimate = self._attempts.estimate(attempt, order, at_s) if policy else None
@@ -229,6 +207,7 @@ class QueueTable:
                     starts=placed.starts.get(row, {}),
                     hosts=placed.hosts.get(row, {}) if policy and Fact.LOCALITY in policy.needs else None,
                     capacity=placed.capacities.get(row, {}),
+                    made_by=placed.made_by.get(row, MadeBy.GREEDY).value,
                     estimate=estimate,
                 )
                 for request, row in self._rows.with_rows(attempt)
@@ -260,40 +239,73 @@ class QueueTable:
         has_choice = self.others_wait(attempt) or (Fact.LOCALITY in policy.needs and bool(request.named))
         return request.avoided if has_choice and attempt != self._overdue else request.may_use
 
-    def _look_ahead(self, attempts: Iterable[ApplicationAttemptId]) -> _Ahead:
-        ahead = _Ahead()
+    def _look_ahead(self, attempts: Iterable[ApplicationAttemptId]) -> FirstInLine:
+        ahead = FirstInLine()
         for attempt in attempts:
             for request in self._rows.of(attempt):
                 ahead.note(attempt, _waits_at(request))
         return ahead
 
     def _place(
-        self, capacity: Capacity | None, policy: Policy, at_s: float, planned: Sequence[ApplicationAttemptId]
+        self,
+        capacity: Capacity | None,
+        policy: Policy,
+        at_s: float,
+        planned: Sequence[ApplicationAttemptId],
+        stated: StatedProblems | None,
     ) -> _Placed:
         """Run the policy's cycle on what is free."""
         placed = _Placed()
         if capacity is None:
             return placed
-        nodes, names = self._rows.nodes(capacity), tuple(capacity.nodes)
+        nodes = self._rows.nodes(capacity)
+        answers = None if stated is None else stated.answers_for(policy.name, self._rows)
         named = {row: request.named for attempt in planned for request, row in self._rows.with_rows(attempt)}
-        knowledge = self._attempts.knowledge() if Fact.DEADLINES in policy.needs else NOTHING_KNOWN
         ends_s: list[float] = []
-        for has_label, snapshot in self._rows.snapshots(
-            nodes, capacity, self._attempts.jobs, planned, at_s, policy
-        ).items():
-            plan = run_cycle(replace(snapshot, knowledge=knowledge), policy, self._states[has_label])
-            for grant in plan.grants:
-                at_node = grant.scope is Scope.NODE
-                name = names[nodes.cells[nodes.cell_of(grant.place)].cluster if at_node else grant.place]
-                _count(placed.starts.setdefault(grant.request, {}), name, grant.count)
-                if at_node and (host := self._rows.host(grant.place)) in named[grant.request]:
-                    _count(placed.hosts.setdefault(grant.request, {}).setdefault(name, {}), host, grant.count)
-            for hold in plan.holds:
-                placed.reasons[hold.request] = hold.reason.text
-                ends_s += [] if hold.until_s is None else [hold.until_s]
+        for has_label, snapshot in self._snapshots(nodes, capacity, policy, at_s, planned):
+            plan = run_cycle(snapshot, policy, self._states[has_label])
+            if policy.solver is not None and answers is not None:
+                plan = answers.improve(snapshot, policy.solver, plan, has_label=has_label)
+            self._read(plan, snapshot, tuple(capacity.nodes), named, placed)
+            ends_s += [hold.until_s for hold in plan.holds if hold.until_s is not None]
         self.again_at_s = min(ends_s, default=None)
         placed.capacities = self._rows.capacity_for(nodes, planned)
         return placed
+
+    def _snapshots(
+        self,
+        nodes: SharedNodes,
+        capacity: Capacity,
+        policy: Policy,
+        at_s: float,
+        planned: Sequence[ApplicationAttemptId],
+    ) -> Iterator[tuple[bool, Snapshot]]:
+        """Make what a cycle starts from, for nodes without a label and for those with labels."""
+        container_s = None if policy.solver is None else self._attempts.container_s()
+        knowledge = self._attempts.knowledge() if Fact.DEADLINES in policy.needs else NOTHING_KNOWN
+        runs = NOTHING_RUNS if container_s is None else self._rows.running(self._attempts.containers(), container_s)
+        by_label = self._rows.snapshots(nodes, capacity, self._attempts.jobs, planned, at_s, policy, container_s)
+        for has_label, snapshot in by_label.items():
+            yield has_label, replace(snapshot, knowledge=knowledge, running=runs)
+
+    def _read(
+        self,
+        plan: Plan,
+        snapshot: Snapshot,
+        names: Sequence[SubClusterId],
+        named: Mapping[int, Mapping[str, int]],
+        placed: _Placed,
+    ) -> None:
+        """Take in a plan, in the words of the queue's attempts; `named` are the places that each row names."""
+        cells = snapshot.nodes.cells
+        for grant in plan.grants:
+            at_node = grant.scope is Scope.NODE
+            name = names[cells[snapshot.nodes.cell_of(grant.place)].cluster if at_node else grant.place]
+            _count(placed.starts.setdefault(grant.request, {}), name, grant.count)
+            if at_node and (host := self._rows.host(grant.place)) in named[grant.request]:
+                _count(placed.hosts.setdefault(grant.request, {}).setdefault(name, {}), host, grant.count)
+        placed.reasons |= {hold.request: hold.reason.text for hold in plan.holds}
+        placed.made_by |= dict.fromkeys(snapshot.requests.live.tolist(), plan.made_by)
 
 
 _KeyT = TypeVar("_KeyT")
@@ -303,14 +315,14 @@ def _count(counts: dict[_KeyT, int], key: _KeyT, count: int) -> None:
     counts[key] = counts.get(key, 0) + count
 
 
-def _spot(request: PendingRequest) -> _Spot:
-    return _Spot(request.may_use, request.key.label)
+def _spot(request: PendingRequest) -> Spot:
+    return Spot(request.may_use, request.key.label)
 
 
-def _waits_at(request: PendingRequest) -> _Spot:
+def _waits_at(request: PendingRequest) -> Spot:
     """Where a request goes before later ones: where it is allocated something, or could have what it lacks."""
     places = request.may_use if request.unallocated else frozenset(request.tentative)
-    return _Spot(places - request.unresponsive if request.unresponsive else places, request.key.label)
+    return Spot(places - request.unresponsive if request.unresponsive else places, request.key.label)
 
 
 def _as_waiting(request: PendingRequest) -> Waiting:

@@ -22,6 +22,7 @@ from shim.scheduling.node_index import Cell, NodeIndex, SharedNodes
 
 __all__ = [
     "ANY_CLUSTER",
+    "NOTHING_RUNS",
     "NO_BOUND",
     "Clusters",
     "IntArray",
@@ -225,7 +226,7 @@ class OfferedRoom:
     runner_up: Rank | None = None
 
 
-_NO_CLUSTERS, _NO_QUEUES, _NOTHING_RUNS = Clusters(), Queues(), Running()
+_NO_CLUSTERS, _NO_QUEUES, NOTHING_RUNS = Clusters(), Queues(), Running()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -247,7 +248,7 @@ class Snapshot:
     requests: Requests
     clusters: Clusters = _NO_CLUSTERS
     queues: Queues = _NO_QUEUES
-    running: Running = _NOTHING_RUNS
+    running: Running = NOTHING_RUNS
     offers: tuple[OfferedRoom, ...] = ()
     version: int = 0
     knowledge: Knowledge = NOTHING_KNOWN

@@ -12,13 +12,23 @@ import numpy as np
 
 from shim.scheduling.job_table import FloatArray
 
-__all__ = ["SOLVERS", "SolveFunction", "min_cost_flow", "mixed_integer"]
+__all__ = ["SOLVERS", "SolveFunction", "load_libraries", "min_cost_flow", "mixed_integer"]
 
 SolveFunction = Callable[[str, Mapping[str, object], float], object | None]
 """From a solver's name, its arrays and a limit in seconds to an answer; None if there is none in time."""
 
 _NEARLY = 1e-6
 _MOST_NODES = 20_000
+
+
+def load_libraries() -> bool:
+    """Load what solvers need, so that the first problem does not wait for it; tell whether it is installed."""
+    try:
+        import scipy.optimize  # noqa: PLC0415 - the extra `solvers`
+        import scipy.sparse  # noqa: F401, PLC0415
+    except ImportError:
+        return False
+    return True
 
 
 def min_cost_flow(arrays: Mapping[str, Any], limit_s: float) -> FloatArray | None:
@@ -37,7 +47,8 @@ def min_cost_flow(arrays: Mapping[str, Any], limit_s: float) -> FloatArray | Non
     rows, columns = np.concatenate((tail, head)), np.concatenate((arcs, arcs))
     balance = coo_array((signs, (rows, columns)), shape=(len(supply), len(tail))).tocsr()
     bounds = np.stack((np.zeros(len(tail)), capacity), axis=1)
-    found = linprog(cost, A_eq=balance, b_eq=supply, bounds=bounds, method="highs-ds", options={"time_limit": limit_s})
+    options = {"time_limit": limit_s, "presolve": False}  # it takes longer than the simplex method on these graphs
+    found = linprog(cost, A_eq=balance, b_eq=supply, bounds=bounds, method="highs-ds", options=options)
     if found.x is None or not found.success:
         return None
     flow: FloatArray = np.rint(found.x)

@@ -5,11 +5,11 @@ from dataclasses import replace
 from shim.scheduling.cycle import run_cycle
 from shim.scheduling.placements import CycleState
 from shim.scheduling.plan import Plan
-from shim.scheduling.policy import Policy
+from shim.scheduling.policy import Policy, Problem, Solver
 from shim.scheduling.snapshot import Snapshot
 from shim.scheduling.solvers import SolveFunction
 
-__all__ = ["run_solved_cycle"]
+__all__ = ["improve", "run_solved_cycle"]
 
 
 def run_solved_cycle(
@@ -30,8 +30,21 @@ def run_solved_cycle(
     problem = policy.solver.prepare(snapshot, greedy)
     if problem is None:
         return greedy
-    answer = solve(problem.solver, problem.arrays, limit_s)
-    plan = policy.solver.finish(snapshot, problem, answer)
+    return improve(snapshot, policy.solver, problem, solve(problem.solver, problem.arrays, limit_s))
+
+
+def improve(now: Snapshot, solver: Solver, problem: Problem, answer: object | None) -> Plan:
+    """Make a plan of a solver's answer; what it does not decide is as the greedy plan has it.
+
+    Args:
+        now: What is known now, which may be later than the problem.
+        solver: Whose problem it is.
+        problem: Its greedy plan is one of `now`.
+        answer: None if there is none.
+    """
+    greedy, plan = problem.greedy, solver.finish(now, problem, answer)
+    if plan is greedy:
+        return greedy
     return replace(
         plan, turns=greedy.turns, declined=greedy.declined, take_backs=[*greedy.take_backs, *plan.take_backs]
     )

@@ -1,4 +1,4 @@
-"""What the store does about submissions that fail; see `shim.store.operations`."""
+"""Operations of the store on submissions that fail; see `shim.store.operations`."""
 
 from collections.abc import Collection, Sequence
 
@@ -37,7 +37,7 @@ def note_failure(connection: Connection, *, failure: DeliveryFailure) -> None:
 
 
 def failures_of(connection: Connection, *, application_ids: Sequence[ApplicationId]) -> list[DeliveryFailure]:
-    """Those that are kept of these applications."""
+    """Failures that are kept of these applications."""
     found: list[DeliveryFailure] = []
     for start in range(0, len(application_ids), _BATCH):
         pairs = [(each.cluster_timestamp, each.sequence) for each in application_ids[start : start + _BATCH]]

@@ -1,4 +1,4 @@
-"""Where the database's errors become Heddle's: the only place.
+"""Translation of the database's errors into Heddle's: the only place.
 
 Whatever a database says (locked, full, read-only, away, too slow) becomes `StoreUnavailableError`: nothing was
 acknowledged, try again later; the message keeps the cause. Errors of Heddle itself (`VersionConflictError`) pass.

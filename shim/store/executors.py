@@ -1,4 +1,4 @@
-"""How an operation gets its transaction: what the SQLite and the PostgreSQL way have in common."""
+"""Transactions of operations: the part that SQLite and PostgreSQL have in common."""
 
 from collections.abc import Callable
 from typing import Protocol, TypeVar

@@ -25,6 +25,7 @@ from sqlalchemy.exc import SQLAlchemyError
 from shim.errors import HeddleError, StoreUnavailableError
 from shim.store.errors import translated
 from shim.store.private_files import make_private
+from shim.store.write_lock import BEGIN_WRITE, ONE_TRY_MS, WAIT_MS, begin_write
 
 __all__ = ["GroupCommitExecutor", "sqlite_engine"]
 
@@ -32,7 +33,6 @@ T = TypeVar("T")
 
 _LARGEST_GROUP = 256
 _READERS = 2
-_LOCK_TIMEOUT_MS = 1000
 
 
 def sqlite_engine(path: Path, *, begin: str) -> Engine:
@@ -44,23 +44,29 @@ def sqlite_engine(path: Path, *, begin: str) -> Engine:
             read first never fails half-way; `BEGIN` only reads.
     """
     engine = create_engine(URL.create("sqlite", database=str(path)))
+    writes = begin == BEGIN_WRITE
 
     @event.listens_for(engine, "connect")
     def _configure(connection: Any, _record: object) -> None:
         connection.isolation_level = None  # the driver must not begin transactions by itself
         for pragma in (
-            f"busy_timeout={_LOCK_TIMEOUT_MS}",
+            f"busy_timeout={WAIT_MS}",
             "journal_mode=WAL",
             "synchronous=FULL",
             "foreign_keys=ON",
         ):
             connection.execute(f"PRAGMA {pragma}")
+        if writes:  # who has begun has the lock, and waits for nothing more
+            connection.execute(f"PRAGMA busy_timeout={ONE_TRY_MS}")
 
     @event.listens_for(engine, "begin")
     def _begin(connection: Connection) -> None:
         # by the driver's own function: with all that SQLAlchemy does around a statement it costs ten times as much
         driver: Any = connection.connection.dbapi_connection
-        driver.execute(begin)
+        if writes:
+            begin_write(driver)
+        else:
+            driver.execute(begin)
 
     return engine
 
@@ -104,7 +110,7 @@ class GroupCommitExecutor:
 
     def __post_init__(self) -> None:
         make_private(self.path)
-        self._writer_engine = sqlite_engine(self.path, begin="BEGIN IMMEDIATE")
+        self._writer_engine = sqlite_engine(self.path, begin=BEGIN_WRITE)
         self._reader_engine = sqlite_engine(self.path, begin="BEGIN")
         self._readers = ThreadPoolExecutor(_READERS, "heddle-store-read")
         self._thread = threading.Thread(target=self._write_groups, name="heddle-store-write", daemon=True)
@@ -216,7 +222,7 @@ def _run(write: _Write, connection: Connection) -> None:
 
 
 def _is_the_fault_of_one(exc: StoreUnavailableError) -> bool:
-    """Whether a value was refused (too large for its column, ...) rather than the database away for everybody."""
+    """True if a value was refused (too large for its column, ...) rather than the database away for everybody."""
     cause = exc.__cause__
     return isinstance(cause, (SQLAlchemyError, sqlite3.Error)) and type(cause).__name__ != "OperationalError"
 

@@ -1,4 +1,4 @@
-"""What the lease store does, each as one function on a connection that is inside a transaction.
+"""Operations of the lease store, each as one function on a connection that is inside a transaction.
 
 Time is the database's: the machines that compete for a lease need not agree on theirs.
 """

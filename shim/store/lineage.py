@@ -1,4 +1,4 @@
-"""Which copy of a database this is: a name that changes when another copy takes its place.
+"""Name of a copy of a database, which changes when another copy takes its place.
 
 SQLite: the file. PostgreSQL: the server's identifier, its timeline, which each promotion and each recovery to a point
 in time raises, and the table's own number, which a restored dump does not have. A copy that overwrites a SQLite file

@@ -1,4 +1,4 @@
-"""What the store does, each as one function on a connection that is inside a transaction.
+"""Operations of the store, each as one function on a connection that is inside a transaction.
 
 SQLite and PostgreSQL run the same functions; they differ in who calls them (`group_commit`, `pooled`). A function that
 raises an error of Heddle has written nothing before, so that others may go on in the same transaction.
@@ -211,7 +211,7 @@ _RESERVE = (
 
 
 def federation_timestamp_ms(connection: Connection, *, now_ms: int) -> int:
-    """When the federation was founded; `now_ms` if it is founded by this call."""
+    """Founding time of the federation; `now_ms` if this call founds it."""
     insert = _DIALECT_INSERT[connection.dialect.name](federation)
     row = {"id": _ONLY, "timestamp_ms": now_ms, "next_sequence": 1}
     connection.execute(insert.on_conflict_do_nothing(), row)
@@ -299,7 +299,7 @@ def reject(connection: Connection, *, was: SubmissionProgress, reason: str, now_
 
 
 def waited(connection: Connection) -> dict[ApplicationId, int]:
-    """When those that waited and have started were submitted, oldest first."""
+    """Submit times of those that waited and have started, oldest first."""
     found = connection.execute(_WAITED).mappings().all()
     return {rows.id_of_row(row): int(row["waited"]["since_ms"]) for row in reversed(found)}
 
@@ -325,7 +325,7 @@ def find(connection: Connection, *, application_id: ApplicationId) -> Submission
 
 
 def described(connection: Connection, *, application_ids: Collection[ApplicationId]) -> dict[ApplicationId, Submission]:
-    """What was submitted under ids, without the bodies."""
+    """Submissions under ids, without the bodies."""
     return {
         rows.id_of_row(row): rows.submission_of_row({**row, "body": b""})
         for chunk in _chunks(application_ids)

@@ -51,7 +51,7 @@ def key_beside(database: Path) -> bytes:
 
 
 def has_key(database: Path) -> bool:
-    """Whether a key was ever made for this database."""
+    """True if a key was ever made for this database."""
     return _key_file(database).exists()
 
 

@@ -76,7 +76,7 @@ def record_of_row(row: Row) -> SubmissionRecord:
 
 
 def submission_of_row(row: Row) -> Submission:
-    """What was submitted."""
+    """The submission in a row."""
     return Submission(
         application_id=id_of_row(row),
         user=row["user_name"],

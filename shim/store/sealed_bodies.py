@@ -30,7 +30,7 @@ class SealedBodies:
 
     @property
     def is_sealing(self) -> bool:
-        """Whether there is a key."""
+        """True if there is a key."""
         return self._sealer is not None
 
     def sealed(self, record: SubmissionRecord) -> SubmissionRecord:

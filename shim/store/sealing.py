@@ -41,7 +41,7 @@ class Sealer:
         return nonce + self._cipher.encrypt(nonce, plain, place.encode())
 
     def open(self, sealed: bytes, place: str) -> bytes:
-        """What was sealed.
+        """The sealed content.
 
         Raises:
             StoreUnavailableError: If it was sealed with another secret, or changed.

@@ -38,7 +38,7 @@ class SqlActStore:
         return await self._executor.read(partial(_of, application=application))
 
     async def since(self, at_ms: int) -> Sequence[PreemptionAct]:
-        """Those of everybody from a moment on."""
+        """Acts from a moment on, whomever they concern."""
         return await self._executor.read(partial(_since, at_ms=at_ms))
 
     async def counts(self) -> Mapping[tuple[str, PreemptionStage], int]:

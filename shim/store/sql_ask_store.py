@@ -39,7 +39,7 @@ class SqlAskStore:
             await self._executor.write(partial(_keep, asks=dict(asks), at_ms=at_ms, most=self._most))
 
     async def of(self, application: ApplicationId) -> ShownAsks:
-        """What was kept last of an application."""
+        """The decisions that were kept last of an application."""
         return await self._executor.read(partial(_of, application=application))
 
 

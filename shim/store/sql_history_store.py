@@ -39,13 +39,13 @@ class SqlHistoryStore:
         self._now_s = now_s
 
     async def history(self) -> StoreHistory:
-        """What is known of the past."""
+        """The store's past, as far as it is known."""
         return await self._executor.read(history_of)
 
     async def lost(
         self, application_ids: Collection[ApplicationId], subcluster: SubClusterId
     ) -> frozenset[ApplicationId]:
-        """Those of these of which the store does not tell that they were sent to a sub-cluster that has them."""
+        """Those of the ids of which the store does not tell that they were sent to a sub-cluster that has them."""
         return await self._executor.read(
             partial(lost_of, application_ids=tuple(application_ids), subcluster=subcluster)
         )
@@ -55,7 +55,7 @@ class SqlHistoryStore:
         return await self._executor.read(_disputed)
 
     async def note_restored(self) -> None:
-        """What the store holds is doubtful from now."""
+        """Mark the contents of the store as doubtful from now."""
         await self._executor.write(partial(mark_restored, at_ms=self._now_ms()))
 
     async def note_lineage(self) -> bool:

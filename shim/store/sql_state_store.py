@@ -127,11 +127,11 @@ class SqlStateStore:
 
     @property
     def seals_bodies(self) -> bool:
-        """Whether submission contexts are unreadable in the database."""
+        """True if submission contexts are unreadable in the database."""
         return self._bodies.is_sealing
 
     def stores(self, secret: bytes, other_secrets: Sequence[bytes] = ()) -> Stores:
-        """Everything that the database keeps; closed with this one.
+        """All stores of the database; closed with this one.
 
         Args:
             secret: Of the configuration: seals tokens.
@@ -140,7 +140,7 @@ class SqlStateStore:
         return sql_stores(self, self._executor, self._now_s, secret, other_secrets)
 
     async def federation_timestamp_ms(self) -> int:
-        """When this federation was founded; fixed at the first call ever."""
+        """Founding time of this federation; fixed at the first call ever."""
         return await self._executor.write(partial(operations.federation_timestamp_ms, now_ms=self._now_ms()))
 
     async def begin_epoch(self, listed: Collection[ApplicationId]) -> int:
@@ -196,7 +196,7 @@ class SqlStateStore:
         return None if record is None else self._bodies.opened(record)
 
     async def described(self, application_ids: Collection[ApplicationId]) -> Mapping[ApplicationId, Submission]:
-        """What was submitted under these ids, without the bodies."""
+        """Submissions under these ids, without the bodies."""
         return await self._executor.read(partial(operations.described, application_ids=tuple(application_ids)))
 
     async def intended(self) -> Sequence[SubmissionRecord]:
@@ -212,7 +212,7 @@ class SqlStateStore:
         return await self._executor.read(operations.waiting)
 
     async def waited(self) -> dict[ApplicationId, int]:
-        """When the newest that waited and have started were submitted; oldest first."""
+        """Submit times of the newest that waited and have started; oldest first."""
         return await self._executor.read(operations.waited)
 
     async def withdraw(self, application_id: ApplicationId, *, reason: str) -> None:
@@ -240,7 +240,7 @@ class SqlStateStore:
         await self._executor.write(partial(delivery_failures.note_failure, failure=failure))
 
     async def delivery_failures(self, application_ids: Collection[ApplicationId]) -> Sequence[DeliveryFailure]:
-        """How those of these fail of which that is kept."""
+        """Failures of these applications, as far as any are kept."""
         return await self._executor.read(partial(delivery_failures.failures_of, application_ids=tuple(application_ids)))
 
     async def forget_delivery_failures(self, application_ids: Collection[ApplicationId]) -> None:

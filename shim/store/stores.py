@@ -1,4 +1,4 @@
-"""Everything that one database keeps, as one value, and the same over SQL."""
+"""All stores of one database as one value, and the same over SQL."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

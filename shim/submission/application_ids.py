@@ -52,7 +52,7 @@ class ApplicationIds:
 
     @property
     def are_there(self) -> bool:
-        """Whether `issue` would not wait."""
+        """True if `issue` would not wait."""
         return bool(self._numbers)
 
     async def begin(self) -> int:

@@ -1,4 +1,4 @@
-"""What becomes of a submission whose id a cluster knows already: it is that application, or its id belongs to another.
+"""Submissions whose id a cluster knows already: it is that application, or its id belongs to another.
 
 The first is settled there. The second was acknowledged and cannot run under its id any more: it ends as LOST, and its
 client is told FAILED, why, and to submit it again under a new id. What belongs to another application is never shown
@@ -34,7 +34,7 @@ class Claims:
         self._clock = clock
 
     async def is_disputed(self, record: SubmissionRecord, seen: ApplicationSummary) -> bool:
-        """Whether another application has the id of an INTENDED or SUBMITTED record; then it is settled so.
+        """Settle an INTENDED or SUBMITTED record whose id another application has; True if one has it.
 
         Raises:
             StoreUnavailableError: The next pass finds the same.

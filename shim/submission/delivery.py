@@ -63,7 +63,7 @@ async def deliver(
 
 
 def _understood(manager: ResourceManager, reply: SubmitReply) -> Delivery:
-    """What a reply means of which the ResourceManager need not be asked again."""
+    """Meaning of a reply of which the ResourceManager need not be asked again."""
     match reply.verdict:
         case SubmitVerdict.TAKEN:
             return Taken()
@@ -76,7 +76,7 @@ def _understood(manager: ResourceManager, reply: SubmitReply) -> Delivery:
 async def _after_its_own_failure(
     manager: ResourceManager, submission: Submission, refusal: Refusal, timeout_s: float
 ) -> Delivery:
-    """What a failure means: the ResourceManager fails also by contexts that it cannot read, so it is asked."""
+    """Meaning of a failure: a ResourceManager fails also by contexts that it cannot read, so it is asked."""
     knows = await ask_home(manager, [submission.application_id], timeout_s=timeout_s)
     if isinstance(knows, Uncertain):
         return Uncertain(knows.reason, is_answered=True)

@@ -1,4 +1,4 @@
-"""What this process knows of its attempts to bring applications to their homes.
+"""This process's knowledge of its attempts to bring applications to their homes.
 
 Two questions are answered from it. *When is the next attempt?* An application that fails while its home is well is
 tried again after a pause that doubles; its failures delay no other. *May anything still be on its way?* A request that
@@ -41,13 +41,13 @@ class BackOff:
     give_up_s: float = 900.0
 
     def pause_s(self, failures: int) -> float:
-        """How long to wait after so many failures."""
+        """Seconds to wait after so many failures."""
         return min(self.longest_pause_s, self.first_pause_s * 2.0 ** min(failures - 1, 30))
 
 
 @dataclass(slots=True)
 class Attempts:
-    """What is known of one application.
+    """Attempts of one application.
 
     Attributes:
         intent_id: The last intent that was written here.
@@ -81,7 +81,7 @@ class DeliveryAttempts:
         return {application_id: each for application_id, each in self._known.items() if each.failures}
 
     def find(self, application_id: ApplicationId) -> Attempts | None:
-        """What is known of an application."""
+        """Attempts of an application; None if there were none."""
         return self._known.get(application_id)
 
     def begin(self, record: SubmissionRecord) -> None:
@@ -112,7 +112,7 @@ class DeliveryAttempts:
         return delivery
 
     def failed(self, progress: SubmissionProgress, reason: str, *, started_on_ms: int, now_s: float) -> Attempts:
-        """It failed though its home, in this life, is well."""
+        """Note a failure of an application whose home, in this life, is well."""
         known = self._of(progress)
         if known.home_started_on_ms != started_on_ms:
             known.failures, known.home_started_on_ms = 0, started_on_ms
@@ -166,24 +166,24 @@ class DeliveryAttempts:
         self._put(failure.application_id, known)
 
     def is_due(self, application_id: ApplicationId, *, started_on_ms: int, now_s: float) -> bool:
-        """Whether the next attempt may begin: the pause is over, or its home has started anew."""
+        """True if the next attempt may begin: the pause is over, or its home has started anew."""
         known = self._known.get(application_id)
         return known is None or known.home_started_on_ms != started_on_ms or now_s >= known.next_s
 
     def has_failed(self, application_id: ApplicationId) -> bool:
-        """Whether it has failed while its home was well."""
+        """True if it has failed while its home was well."""
         known = self._known.get(application_id)
         return known is not None and known.failures > 0
 
     def close_before(self, progress: SubmissionProgress, started_ms: float) -> None:
-        """What was sent before this time has died with the old life of its home."""
+        """Note that all that was sent before this time has died with the old life of its home."""
         known = self._of(progress)
         if known.open_ms is not None and known.open_ms < started_ms:
             known.open_ms = None
         self._put(progress.application_id, known)
 
     def is_hopeless(self, progress: SubmissionProgress, now_s: float) -> bool:
-        """Whether it has failed long enough, and provably nothing of it is on its way."""
+        """True if it has failed long enough, and provably nothing of it is on its way."""
         known = self._known.get(progress.application_id)
         return (
             known is not None
@@ -194,12 +194,12 @@ class DeliveryAttempts:
         )
 
     def note_given_up(self, application_id: ApplicationId) -> None:
-        """It was ended, and is counted."""
+        """Count an application that was ended."""
         self.given_up += 1
         self.forget(application_id)
 
     def forget(self, application_id: ApplicationId) -> None:
-        """It is settled."""
+        """Forget an application that is settled."""
         self._known.pop(application_id, None)
 
     def _of(self, progress: SubmissionProgress) -> Attempts:

@@ -1,4 +1,4 @@
-"""What stands before a submission: into which queue it goes, whether it may, and whether it has to wait its turn."""
+"""The gate before a submission: into which queue it goes, whether it may, and whether it has to wait its turn."""
 
 from typing import Protocol
 
@@ -19,11 +19,11 @@ class Gate(Protocol):
         ...
 
     def objection(self, submission: Submission) -> str:
-        """Why it must wait; empty if it may start, which is counted from now on."""
+        """Reason why a submission must wait; empty if it may start, which is counted from now on."""
         ...
 
     def note_waiting(self, record: SubmissionRecord) -> None:
-        """It waits: it is in the store."""
+        """Take a submission that waits and is in the store."""
         ...
 
 
@@ -39,4 +39,4 @@ class OpenGate:
         return ""
 
     def note_waiting(self, record: SubmissionRecord) -> None:
-        """Nobody ever waits."""
+        """Take nothing: no submission ever waits."""

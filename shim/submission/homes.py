@@ -38,7 +38,7 @@ class VerifiesHomes(Protocol):
         ...
 
     async def verify(self, home: SubClusterId, proposal: HomeProposal) -> HomeVerdict:
-        """What the Local Master of a sub-cluster says to a proposal; UNVERIFIED if it does not say in time."""
+        """Answer of a sub-cluster's Local Master to a proposal; UNVERIFIED if it does not say in time."""
         ...
 
     def repaired(self) -> None:
@@ -135,12 +135,12 @@ class Homes:
         return self._view.started_on_ms(subcluster)
 
     def age_s(self, subcluster: SubClusterId) -> float:
-        """How old the last report is."""
+        """Age of the last report, in seconds."""
         return self._view.age_s(subcluster, self._clock.now_s())
 
 
 def out_of_reach(rpcs: Mapping[SubClusterId, object]) -> Callable[[SubClusterId, Submission], str]:
-    """Why a submission cannot go to a sub-cluster: one that came over RPC goes over RPC, and not into web services."""
+    """Reason why a submission cannot go to a sub-cluster: one that came over RPC goes over RPC, and not over HTTP."""
 
     def why(subcluster: SubClusterId, submission: Submission) -> str:
         is_reached = submission.content_type != RPC_SUBMISSION or subcluster in rpcs

@@ -1,4 +1,4 @@
-"""How applications fail, kept in the store: a process that starts goes on where the last one stopped."""
+"""Failures of applications, kept in the store: a process that starts goes on where the last one stopped."""
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import suppress

@@ -1,4 +1,4 @@
-"""What a restored store has forgotten: the time between the copy and the restore.
+"""Applications of the time between a copy of the store and its restore, which the store has forgotten.
 
 Clusters remember that time. What they list and the store does not know is adopted: listed, routed and owned as before.
 What the store still holds from before (INTENDED, WAITING) may have been sent since, and to another home: before any of
@@ -37,7 +37,7 @@ _NAMED = 20
 
 @dataclass(frozen=True, slots=True)
 class LostTimeSettings:
-    """How it looks.
+    """Settings of the look for applications of the lost time.
 
     Attributes:
         interval_s: From one look at the store and at new lists to the next.
@@ -60,7 +60,7 @@ class Sighting:
 
 @dataclass(frozen=True, slots=True)
 class Sightings:
-    """Where applications are.
+    """Places where applications were seen.
 
     Attributes:
         found: Those that a cluster has.
@@ -74,18 +74,18 @@ class Sightings:
 
 
 class Past(Protocol):
-    """What may have happened that the store does not tell of; implemented by `LostTime`."""
+    """Events that may have happened without a trace in the store; implemented by `LostTime`."""
 
     def concerns(self, progress: SubmissionProgress) -> bool:
-        """Whether a record is from before a restore, so that more may have happened than it tells."""
+        """True if a record is from before a restore, so that more may have happened than it tells."""
         ...
 
     def is_lost_time(self, application_id: ApplicationId) -> bool:
-        """Whether an id may be from the lost time: its client may have submitted under it already."""
+        """True if an id may be from the lost time: its client may have submitted under it already."""
         ...
 
     def is_foreign(self, application_id: ApplicationId) -> bool:
-        """Whether Heddle has not issued an id, as far as the store remembers."""
+        """True if Heddle has not issued an id, as far as the store remembers."""
         ...
 
     async def look_for(self, application_ids: Collection[ApplicationId]) -> Sightings:
@@ -112,7 +112,7 @@ class NothingLost:
         return False
 
     async def look_for(self, application_ids: Collection[ApplicationId]) -> Sightings:
-        """Nothing is anywhere."""
+        """Find nothing anywhere."""
         del application_ids
         return Sightings({}, ())
 
@@ -135,15 +135,15 @@ class LostTime:
     _heard_without_end: set[SubClusterId] = field(default_factory=set)
 
     def concerns(self, progress: SubmissionProgress) -> bool:
-        """Whether a record is from before the restore, so that more may have happened than it tells."""
+        """True if a record is from before the restore, so that more may have happened than it tells."""
         return progress.intended_at_ms <= self.restored_at_ms
 
     def is_lost_time(self, application_id: ApplicationId) -> bool:
-        """Whether an id may be from the lost time: its client may have submitted under it already."""
+        """True if an id may be from the lost time: its client may have submitted under it already."""
         return 0 < application_id.cluster_timestamp <= self.restored_at_ms
 
     def is_foreign(self, application_id: ApplicationId) -> bool:
-        """Whether Heddle has not issued an id, as far as the store remembers."""
+        """True if Heddle has not issued an id, as far as the store remembers."""
         return application_id.cluster_timestamp not in self.epochs
 
     async def look_for(self, application_ids: Collection[ApplicationId]) -> Sightings:
@@ -222,7 +222,7 @@ class LostTime:
             self.restored_at_ms = (await self.history.history()).restored_at_ms
 
     def _must_have_record(self, seen: ApplicationSummary, subcluster: SubClusterId, history: StoreHistory) -> bool:
-        """Whether there is a record of an application unless it was lost: final ones are purged, the oldest first."""
+        """True if an application must have a record unless it was lost: final ones are purged, the oldest first."""
         is_listed = seen.home_subcluster == subcluster and not self.view.is_synthetic(seen.application_id)
         if not is_listed or seen.application_id.cluster_timestamp not in history.epochs:
             return False

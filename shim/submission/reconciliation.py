@@ -36,7 +36,7 @@ _log = structlog.get_logger("heddle.reconciliation")
 
 @dataclass(frozen=True, slots=True)
 class ReconciliationSettings:
-    """How eagerly is compared.
+    """Intervals and sizes of comparisons.
 
     Attributes:
         interval_s: From the end of one look at the INTENDED records to the next.
@@ -61,7 +61,7 @@ class ReconciliationSettings:
 
 @dataclass(slots=True)
 class _Findings:
-    """What a sweep found out about acknowledged applications of one home."""
+    """Findings of a sweep about acknowledged applications of one home."""
 
     finals: list[ApplicationId] = field(default_factory=list)
     confirmed: list[ApplicationId] = field(default_factory=list)
@@ -184,7 +184,7 @@ class Reconciliation:
                     findings.confirmed.append(progress.application_id)
 
     async def _drop_disputed(self, findings: _Findings) -> None:
-        """Those under whose ids their home has other applications have not ended: they were never run."""
+        """Drop findings whose ids belong to other applications at the home: they were never run."""
         submitted = await self._store.described(findings.seen.keys()) if findings.seen else {}
         for application_id, submission in submitted.items():
             seen = findings.seen[application_id]
@@ -232,7 +232,7 @@ class Reconciliation:
             await self._clock.sleep(interval_s)
 
     async def _succeeds(self, work: Awaitable[None]) -> bool:
-        """Whether a round came to its end. What a failed one was about stands in the store, for the next."""
+        """True if a round came to its end. What a failed one was about stands in the store, for the next."""
         try:
             await work
         except HeddleError as exc:

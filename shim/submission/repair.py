@@ -60,7 +60,7 @@ class RepairSettings:
 
 @dataclass(slots=True)
 class _Asked:
-    """What a home said to one question about many applications.
+    """Answer of a home to one question about many applications.
 
     Attributes:
         at_s: When the question was begun, by the monotonic clock.
@@ -96,7 +96,7 @@ class Repair:
 
     @property
     def attempts(self) -> DeliveryAttempts:
-        """What is known of attempts that failed."""
+        """Knowledge of attempts that failed."""
         return self._submissions.attempts
 
     async def repair_all(self) -> None:
@@ -148,7 +148,7 @@ class Repair:
     def _due(
         self, home: SubClusterId, records: Sequence[SubmissionRecord]
     ) -> tuple[list[SubmissionRecord], list[SubmissionRecord]]:
-        """What is due at a home that is usable by the last poll: what has not failed yet, and what has."""
+        """Records due at a home that is usable by the last poll: those that have not failed yet, and the others."""
         now_s = self._clock.now_s()
         if home in self._view.late(now_s):
             return [], []
@@ -233,7 +233,7 @@ class Repair:
         return ""
 
     async def _latest(self, record: SubmissionRecord, asked: "_Asked") -> HomeKnows | Uncertain:
-        """What the home says of a record; asked anew if the others before it took so long that it may have changed."""
+        """The home's answer about a record; asked anew if the others before it took long."""
         within_s = self._settings.answer_within_s
         if self._clock.monotonic_s() - asked.at_s < within_s:
             return asked.knows
@@ -272,7 +272,7 @@ class Repair:
         )
 
     async def _progress_of(self, record: SubmissionRecord) -> SubmissionProgress | None:
-        """How the record stands by now; None if it is not INTENDED any more, or nobody can tell."""
+        """Present progress of the record; None if it is not INTENDED any more, or nobody can tell."""
         try:
             stands = await self._store.find(record.submission.application_id)
         except StoreError:
@@ -325,7 +325,7 @@ class Repair:
         return await self._send(intent, was=record.progress, since_s=begun_s, why=why)
 
     async def _may_be_sent(self, record: SubmissionRecord) -> bool:
-        """Whether a record from before a restore surely was not sent in the lost time; if it was, it is settled there.
+        """True if a record from before a restore surely was not sent in the lost time; if it was, it is settled there.
 
         Everything that is sent again passes here: by the repair, by a sweep, or from a retired home.
         """
@@ -420,7 +420,7 @@ class Repair:
         )
 
     def _is_gone(self, record: SubmissionRecord, life: Life) -> bool:
-        """Whether the home started so long after the last send that the request died with its old life."""
+        """True if the home started so long after the last send that the request died with its old life."""
         if life.started_on_ms == record.home_started_on_ms:
             return False
         skew_ms = self._view.look(record.home_subcluster, self._clock.now_s()).clock_skew_s * 1000

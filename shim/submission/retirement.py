@@ -53,7 +53,7 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class RetirementSettings:
-    """How it goes about.
+    """Limits of a retirement.
 
     Attributes:
         interval_s: From one round to the next.
@@ -70,7 +70,7 @@ class RetirementSettings:
 
 @dataclass(frozen=True, slots=True)
 class RetirementPlan:
-    """What hangs on a sub-cluster.
+    """Applications and sessions that hang on a sub-cluster.
 
     Attributes:
         was: The operators' word so far.
@@ -124,7 +124,7 @@ class RetirementService:
     # -- operators ---------------------------------------------------------------------------------------------------
 
     async def plan(self, subcluster: SubClusterId) -> RetirementPlan:
-        """What would become of what hangs on it.
+        """Plan of the retirement of a sub-cluster; nothing is changed.
 
         Raises:
             NotFoundError: No such sub-cluster.
@@ -267,7 +267,7 @@ class RetirementService:
         return manager
 
     async def _refuse_if_there(self, subcluster: SubClusterId) -> None:
-        """What holds its port may still take a request that lies in its socket: only a closed port is no contradiction.
+        """Refuse if the port is held: a request in its socket may still be taken; a closed port is no contradiction.
 
         Raises:
             ConflictError: A process is there.
@@ -285,7 +285,7 @@ class RetirementService:
         )
 
     async def _left_at(self, manager: ResourceManager) -> tuple[list[ApplicationId], list[RemoteSession]]:
-        """What it knows and may not, and live ApplicationMasters of Heddle's whose applications have ended.
+        """Applications that it knows and may not, and live masters of Heddle's whose applications have ended.
 
         It may not know applications with another home by now, and no live ones that are lost.
 
@@ -319,7 +319,7 @@ class RetirementService:
 
 
 def _is_own_master(record: SubmissionRecord, document: ApplicationDocument, subcluster: SubClusterId) -> bool:
-    """Whether it is an ApplicationMaster of Heddle's, under the id of an application with another home."""
+    """True for an ApplicationMaster of Heddle's, under the id of an application with another home."""
     return SPAN_TAG in document.summary.tags and record.home_subcluster != subcluster
 
 

@@ -1,4 +1,4 @@
-"""Whether what is submitted under a known id is what was submitted before.
+"""Comparison of a submission under a known id with what was submitted before.
 
 A digest is over the context as Heddle writes it. A newer Heddle may write the same context otherwise, so each digest
 begins with the version of the writing. A repetition that comes after an upgrade is compared by meaning: both contexts
@@ -30,7 +30,7 @@ def content_hash(submission: Submission) -> bytes:
 
 
 def is_same_content(record: SubmissionRecord, wanted: Submission, digest: bytes) -> bool:
-    """Whether a submission repeats a record; users are compared by the caller.
+    """True if a submission repeats a record; users are compared by the caller.
 
     Args:
         record: What is in the store.
@@ -52,7 +52,7 @@ def is_same_content(record: SubmissionRecord, wanted: Submission, digest: bytes)
 
 
 def _as_told(submission: Submission) -> Submission:
-    """What a record keeps for good; not the queue, which may have been mapped."""
+    """The part of a submission that a record keeps for good; not the queue, which may have been mapped."""
     return replace(submission, queue="", body=b"")
 
 

@@ -58,7 +58,7 @@ __all__ = [
 
 
 class Listing(Protocol):
-    """Who shows applications; implemented by `ApplicationReading`."""
+    """Display of applications; implemented by `ApplicationReading`."""
 
     def mark_submitted(self, submission: Submission, home: SubClusterId) -> None:
         """List it as SUBMITTED until its home tells of it."""
@@ -71,7 +71,7 @@ class Listing(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class SubmissionTools:
-    """What it takes to bring applications to their homes, at first and in repair.
+    """Collaborators that bring applications to their homes, at first and in repair.
 
     Attributes:
         homes: Chooses them.
@@ -130,7 +130,7 @@ class Rejected:
 
 
 class TakesSubmissions(Protocol):
-    """Where servers bring submissions."""
+    """Entrance of submissions that came by any server."""
 
     async def submit(self, submission: Submission, *, accept: str = "application/json") -> Accepted | Rejected:
         """Take a submission, or hand on its home's refusal; see `SubmissionService.submit`."""
@@ -169,7 +169,7 @@ class SubmissionService:
         return self._settling.waiting.union(self._flights)
 
     def is_taken(self, application_id: ApplicationId) -> bool:
-        """Whether its home has acknowledged it to this process just now, though the store does not say so yet."""
+        """True if its home has acknowledged it to this process just now, though the store does not say so yet."""
         return application_id in self._settling.waiting
 
     async def finish(self) -> None:
@@ -223,7 +223,7 @@ class SubmissionService:
         return await asyncio.shield(self._take_off(application_id, self._fly_on(record, decision)))
 
     async def _started_before(self, record: SubmissionRecord) -> Accepted | HomeDecision | None:
-        """Whether a record that waits by a restored store was started in the lost time; None if it surely was not."""
+        """Find a waiting record that was started in the lost time of a restored store; None if it surely was not."""
         application_id = record.submission.application_id
         sightings = await self._past.look_for([application_id])
         sighting = sightings.found.get(application_id)
@@ -368,7 +368,7 @@ class SubmissionService:
         return Accepted(stands.home_subcluster, is_delivered=is_delivered)
 
     async def _known_without_home(self, submission: Submission, digest: bytes, decision: HomeDecision) -> Accepted:
-        """Nobody may take it now; but it may have been taken before."""
+        """Answer for a submission that no sub-cluster may take now; it may have been taken before."""
         stands = await self._store.find(submission.application_id)
         if stands is not None and stands.state is not SubmissionState.REJECTED:
             return self._known_as(stands, submission, digest)
@@ -376,7 +376,7 @@ class SubmissionService:
         raise NoUsableSubClusterError(f"{decision.reason} ({reasons})" if reasons else decision.reason)
 
     def _intent(self, submission: Submission, digest: bytes, decision: HomeDecision) -> SubmissionRecord:
-        """What is written before anything is sent; a decision without a home is to wait."""
+        """Record that is written before anything is sent; a decision without a home is to wait."""
         home = decision.home_subcluster
         return SubmissionRecord(
             submission=submission,

@@ -31,11 +31,11 @@ class Settling:
 
     @property
     def waiting(self) -> frozenset[ApplicationId]:
-        """Whose note is not written yet."""
+        """Applications whose note is not written yet."""
         return frozenset(self._waiting)
 
     def note(self, application_id: ApplicationId) -> None:
-        """Its home has acknowledged it: write that down soon."""
+        """Note soon that the application's home has acknowledged it."""
         self._waiting.add(application_id)
         if self._writer is None:
             self._writer = asyncio.create_task(self._write_until_none_waits())

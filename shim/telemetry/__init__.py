@@ -1,4 +1,4 @@
-"""What Heddle tells about itself: log lines, audit lines, metrics. Knows the ports, and no service or server."""
+"""Log lines, audit lines and metrics of Heddle itself. Knows the ports, and no service or server."""
 
 from shim.telemetry.audit import AuditEntry, AuditTrail
 from shim.telemetry.logs import configure_logs

@@ -24,7 +24,7 @@ _MOST_REMEMBERED = 100_000
 
 
 class LifeEvent(StrEnum):
-    """What happens to an application."""
+    """Event in the life of an application."""
 
     SUBMITTED = "application submitted"
     WAITS = "application waits"

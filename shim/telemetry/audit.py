@@ -50,7 +50,7 @@ _FIELDS = tuple(field.name for field in fields(AuditEntry))
 
 
 class AuditTrail:
-    """Where audit lines go: a file of their own, where they are a chain of hashes, or the log."""
+    """Destination of audit lines: a file of their own, where they are a chain of hashes, or the log."""
 
     def __init__(self, clock: Clock, file: Path | None = None) -> None:
         self._clock = clock

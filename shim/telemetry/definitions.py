@@ -227,6 +227,13 @@ LAUNCH_FALLBACKS = MetricDefinition(
     "counter",
     notes="older than `span.oldest_view_s`",
 )
+SOLVER_PROBLEMS = MetricDefinition(
+    "heddle_solver_problems",
+    "Problems that cycles of queues gave to a solver",
+    ("outcome",),
+    "counter",
+    notes="`solved`; `unsolved`: no answer in time, so that the policy's own plan was carried out",
+)
 PROMISED_CONTAINERS = MetricDefinition(
     "heddle_promised_containers", "Containers that are allocated tentatively and not granted", ("subcluster",)
 )
@@ -285,6 +292,7 @@ SUBJECTS: Mapping[str, tuple[MetricDefinition, ...]] = MappingProxyType(
             LAUNCH_REPAIRS,
             LAUNCH_FALLBACKS,
             PROMISED_CONTAINERS,
+            SOLVER_PROBLEMS,
         ),
         "Masters": (
             HOME_VERDICTS,

@@ -1,4 +1,4 @@
-"""How late the event loop is: what nobody else sees when one piece of work keeps all others waiting."""
+"""Lateness of the event loop: what nobody else sees when one piece of work keeps all others waiting."""
 
 import asyncio
 from types import TracebackType

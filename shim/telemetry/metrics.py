@@ -30,7 +30,7 @@ _SCRAPE_CACHE_S = 1.0
 
 @dataclass(frozen=True, slots=True)
 class SubClusterGauges:
-    """What is told of one sub-cluster at the time of a scrape.
+    """Gauges of one sub-cluster at the time of a scrape.
 
     Attributes:
         age_s: Of the newest heartbeat; None if there was none, and for a retired cluster: nobody waits for the next.

@@ -81,7 +81,7 @@ def _escaped(value: Any) -> Any:
 
 
 def _may_hold_one(text: str) -> bool:
-    """Whether it is worth looking for the shapes; letters beyond ASCII may count as others where case does not."""
+    """True if it is worth looking for the shapes; letters beyond ASCII may count as others where case does not."""
     if _HAS_A_PLACE(text) is None:
         return False
     return not text.isascii() or _HAS_A_MARK(text.lower()) is not None

@@ -1,4 +1,4 @@
-"""What is told of applications that cannot be brought to their homes, at a scrape."""
+"""Metrics of applications that cannot be brought to their homes, at a scrape."""
 
 from collections.abc import Callable, Iterator
 

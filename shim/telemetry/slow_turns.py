@@ -1,4 +1,4 @@
-"""Who held the event loop: said in the log, by the name of what was answered."""
+"""Work that held the event loop: told in the log, by the name of what was answered."""
 
 import time
 from collections.abc import Callable, Coroutine, Generator

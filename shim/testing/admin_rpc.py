@@ -22,7 +22,7 @@ class ObeysEveryOperator:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager this is."""
+        """Sub-cluster of this ResourceManager."""
         return self._subcluster
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
@@ -32,7 +32,7 @@ class ObeysEveryOperator:
         return RPCAnswer(self.payload)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing, as nothing is open."""
 
 
 class RefusesOperators(ObeysEveryOperator):
@@ -53,7 +53,7 @@ class RefusesOperators(ObeysEveryOperator):
 
 
 class IsAway(ObeysEveryOperator):
-    """Nothing listens at its address."""
+    """An operators' server that does not listen at its address."""
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
         """Fail as a refused connection does."""

@@ -110,7 +110,7 @@ class ListsInTheView:
 
 
 class ScriptedHeddle:
-    """What one process of Heddle holds: the use cases of production, with the choice of homes in order."""
+    """Use cases of production in one process of Heddle, with the choice of homes in order."""
 
     def __init__(
         self,

@@ -154,7 +154,7 @@ class Federation:
             self.tell_global_master(name, gm_events.Tick(self.now_s))
 
     def check(self) -> None:
-        """What must hold at every moment.
+        """Check what must hold at every moment.
 
         Raises:
             InvariantViolationError: If a master's books do not balance, or a node runs more than it has.
@@ -174,7 +174,7 @@ class Federation:
                     raise InvariantViolationError(f"node {node} of {name} runs {amounts} of {capacity}")
 
     def ended_otherwise(self, task: TaskRef, kind: EndingKind) -> bool:
-        """Whether some report said that the task ended in that way."""
+        """True if some report said that the task ended in that way."""
         return any(
             ending.task == task and ending.kind is kind
             for _, event, _ in self.log

@@ -35,7 +35,7 @@ _DEFAULT_TIMEOUT_S = 2.0
 
 
 class IsNeverReached:
-    """Its port refuses connections."""
+    """A port that refuses connections."""
 
     async def __call__(
         self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None
@@ -135,7 +135,7 @@ class AnswersGarbage:
 
 
 class AnswersEndlessly:
-    """Its answer grows beyond every limit, or never ends."""
+    """An answer that grows beyond every limit, or never ends."""
 
     async def __call__(
         self, manager: ScriptedResourceManager, request: RestRequest, timeout_s: float | None

@@ -140,7 +140,7 @@ def _find_binaries() -> Path:
 
 
 def _unprivileged_user() -> str | None:
-    """Whom to run as: ourselves, unless we are root."""
+    """User to run as if we are root; None for ourselves."""
     if os.geteuid() != 0:
         return None
     names = {account.pw_name for account in pwd.getpwall()}

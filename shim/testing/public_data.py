@@ -1,4 +1,4 @@
-"""Where the public traces lie on which published systems were measured: they are no part of the project.
+"""Folder of the public traces on which published systems were measured: they are no part of the project.
 
 docs/evaluation.md names them with their origin. Tests that need them carry the marker `data`.
 """
@@ -28,7 +28,7 @@ def _named() -> Path | None:
 
 
 def has_data() -> bool:
-    """Whether the environment names a folder that is there."""
+    """True if the environment names a folder that is there."""
     folder = _named()
     return folder is not None and folder.is_dir()
 

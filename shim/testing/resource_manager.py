@@ -26,7 +26,7 @@ _FINAL = frozenset({"FINISHED", "FAILED", "KILLED"})
 
 
 class Behaviour(Protocol):
-    """What a ResourceManager does with a request."""
+    """A ResourceManager's way to treat a request."""
 
     async def __call__(
         self, manager: "ScriptedResourceManager", request: RestRequest, timeout_s: float | None
@@ -83,12 +83,12 @@ class ScriptedResourceManager(ResourceManager):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager this is."""
+        """Sub-cluster of this ResourceManager."""
         return self._subcluster
 
     @property
     def behaviour(self) -> Behaviour:
-        """What it does with requests now."""
+        """Present way to treat requests."""
         return self._behaviour
 
     def behave(self, behaviour: Behaviour) -> None:

@@ -58,7 +58,7 @@ class ScriptedRPC:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager this is."""
+        """Sub-cluster of this ResourceManager."""
         return self._manager.subcluster
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
@@ -88,7 +88,7 @@ class ScriptedRPC:
                 report.am_rm_token.CopyFrom(token)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing, as nothing is open."""
 
 
 def _refusal(answer: RestAnswer) -> RPCRefusal:

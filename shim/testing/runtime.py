@@ -66,7 +66,7 @@ def a_runtime(
     crash_points: CrashPoints = nothing_happens,
     seed: str = "heddle",
 ) -> Runtime:
-    """What the use cases of one process stand on.
+    """A runtime for the use cases of one process.
 
     Args:
         clusters: The sub-clusters.

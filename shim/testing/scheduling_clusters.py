@@ -94,11 +94,11 @@ class SchedulingCluster:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager this is."""
+        """Sub-cluster of this ResourceManager."""
         return self.name
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing, as nothing is open."""
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:  # noqa: ARG002 - the port's
         """A client's call."""
@@ -122,7 +122,7 @@ class SchedulingCluster:
         return self._allocate(application, known, AllocateRequestProto.FromString(payload))
 
     def restart(self) -> None:
-        """It forgets who is registered and what was asked for; containers go on."""
+        """Forget who is registered and what was asked for; containers go on."""
         for known in self.applications.values():
             known.is_registered, known.cached = False, None
             known.asked.clear()
@@ -274,7 +274,7 @@ class _Login:
         return self.cluster.master_call(self.application, method, payload)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing, as nothing is open."""
 
 
 @dataclass

@@ -126,7 +126,7 @@ class InMemoryStateStore:
         return None if kept is None else kept.record
 
     async def described(self, application_ids: Collection[ApplicationId]) -> Mapping[ApplicationId, Submission]:
-        """What was submitted under these ids, without the bodies."""
+        """Submissions under these ids, without the bodies."""
         found = {each: self._kept[each].record.submission for each in application_ids if each in self._kept}
         return {each: replace(submission, body=b"") for each, submission in found.items()}
 
@@ -140,11 +140,11 @@ class InMemoryStateStore:
         return [kept.record.progress for kept in self._unfinished() if kept.record.home_subcluster == subcluster]
 
     async def waiting(self) -> Sequence[SubmissionProgress]:
-        """What waits; oldest first."""
+        """Records that wait; oldest first."""
         return [kept.record.progress for kept in self._unfinished() if kept.record.state is SubmissionState.WAITING]
 
     async def waited(self) -> dict[ApplicationId, int]:
-        """Those that waited and have started."""
+        """Submit times of those that waited and have started."""
         records = sorted((kept.record for kept in self._kept.values()), key=lambda record: record.intended_at_ms)
         return {each.submission.application_id: each.waited.since_ms for each in records if each.waited is not None}
 
@@ -192,7 +192,7 @@ class InMemoryStateStore:
         self._failures[failure.application_id] = failure
 
     async def delivery_failures(self, application_ids: Collection[ApplicationId]) -> Sequence[DeliveryFailure]:
-        """Those that are kept."""
+        """Failures that are kept."""
         return [self._failures[each] for each in application_ids if each in self._failures]
 
     async def forget_delivery_failures(self, application_ids: Collection[ApplicationId]) -> None:
@@ -221,10 +221,10 @@ class InMemoryStateStore:
         return dict(self._admissions)
 
     async def close(self) -> None:
-        """Nothing to give up."""
+        """Close nothing, as nothing is open."""
 
     def history(self) -> StoreHistory:
-        """What is known of the past."""
+        """The past, as far as it is known."""
         ends = (kept.finished_at_ms for kept in self._kept.values() if kept.finished_at_ms is not None)
         founded = () if self._timestamp_ms is None else (self._timestamp_ms,)
         epochs = frozenset([*founded, *self._epochs])
@@ -235,7 +235,7 @@ class InMemoryStateStore:
         return {application_id: kept.record for application_id, kept in self._kept.items()}
 
     def note_restored(self) -> None:
-        """What is in it is doubtful from now."""
+        """Mark the contents as doubtful from now."""
         self._restored_at_ms = self._now_ms()
         self._failures.clear()
 
@@ -296,7 +296,7 @@ class InMemoryHistoryStore:
         self.store.note_restored()
 
     async def note_lineage(self) -> bool:
-        """It has none."""
+        """Note no lineage, as there is none."""
         return False
 
 
@@ -441,7 +441,7 @@ class SwitchableStore(InMemoryStateStore):
 
 @dataclass(slots=True)
 class LockedStore(SwitchableStore):
-    """Somebody holds the lock, or the disk is full: nothing is written, everything can be read."""
+    """A store whose lock another holds, or whose disk is full: nothing is written, everything can be read."""
 
     writes_fail: bool = True
 
@@ -471,7 +471,7 @@ class LosesTheAnswerToCommits(InMemoryStateStore):
 
 @dataclass(slots=True)
 class TakesItsTime(SwitchableStore):
-    """Something happens between the call and the deed: each operation that has a hook awaits it first.
+    """A store that takes its time: each operation that has a hook awaits it first.
 
     Attributes:
         before: What is awaited, by the operation's name; each once.

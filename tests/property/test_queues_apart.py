@@ -1,10 +1,11 @@
 """Two queues of one federation with different policies: neither takes what the other has, and both are served.
 
 The model: two clusters of three nodes, whose ResourceManagers grant what they are asked for where it fits; reports come
-every beat, ApplicationMasters call every beat.
+every beat, ApplicationMasters call every beat. Policies that ask a solver have one, which has no answer now and then.
 """
 
 from dataclasses import dataclass, field
+from itertools import cycle
 from random import Random
 
 import pytest
@@ -25,6 +26,7 @@ from shim.scheduling.queue_policies import QUEUE_POLICIES
 from shim.testing.clock import FakeClock
 from shim.testing.reports import a_queue_report, a_report
 from tests.support.planned import DrivenSplitter
+from tests.support.solver_in_step import SolverInStep
 
 EAST, WEST = SubClusterId("east"), SubClusterId("west")
 QUEUES = ("root.first", "root.second")
@@ -73,13 +75,16 @@ class Application:
 
 
 class Federation:
-    def __init__(self, policies, drawn):
+    def __init__(self, policies, drawn, has_answer):
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST))
         self.launches = LaunchService(self.view, self.clock, 30.0)
         orders = dict(zip(QUEUES, policies, strict=True))
-        cycle = CycleSettings(starvation_s=20.0)
-        self.cycles = QueueCycles(self.launches, orders.get, self.view, self.clock, Random(0), cycle)  # noqa: S311 - a test
+        settings = CycleSettings(starvation_s=20.0)
+        rng, self.solver = Random(0), SolverInStep(has_answer)  # noqa: S311 - a test
+        self.cycles = QueueCycles(
+            self.launches, orders.get, self.view, self.clock, rng, settings, solve=self.solver.solve
+        )
         self.running = {EAST: [], WEST: []}
         self.beats = 0
         self.report()
@@ -139,7 +144,7 @@ class Federation:
         """A cycle of a queue changes nothing that the other one has, and promises no more than there is."""
         others = [each for each in self.applications if each.queue != queue]
         before = [each.decisions for each in others]
-        self.cycles.cycle(queue)
+        self.solver.run_cycle(self.cycles, queue)
         assert [each.decisions for each in others] == before
         for path in QUEUES:
             capacity = self.launches.capacity(lambda _, path=path: path)
@@ -181,9 +186,9 @@ applications = st.lists(
 
 @pytest.mark.parametrize("policy", POLICIES)
 @settings(max_examples=25, deadline=None)
-@given(other=st.sampled_from(POLICIES), drawn=applications)
-def test_neither_queue_takes_from_the_other_and_everybody_is_served(policy, other, drawn):
-    federation = Federation((policy, other), drawn)
+@given(other=st.sampled_from(POLICIES), drawn=applications, answers=st.lists(st.booleans(), min_size=1, max_size=4))
+def test_neither_queue_takes_from_the_other_and_everybody_is_served(policy, other, drawn, answers):
+    federation = Federation((policy, other), drawn, cycle(answers).__next__)
     while any(each.wanted for each in federation.applications) and federation.beats < ENOUGH_BEATS:
         federation.beat()
     assert [each.wanted for each in federation.applications] == [0] * len(drawn)

@@ -5,11 +5,10 @@
 
 import pytest
 
-from shim.simulation.storms.schedule import StormSetting
+from shim.simulation.storms.schedule import SMALL
 from shim.simulation.storms.storm import storms
 
-SMALL = StormSetting(lasts_s=12.0, most_faults=4, jobs=2)
-SCHEDULES = 400
+SCHEDULES = 1000
 TOGETHER = 10
 
 

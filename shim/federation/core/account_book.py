@@ -23,7 +23,7 @@ class ReadsUsage(Protocol):
     """Knows the form of a ResourceManager's documents."""
 
     def read(self, raw: bytes, /) -> Usage:
-        """What a document tells of use; nothing if it cannot be read."""
+        """Use as a document reports it; nothing if it cannot be read."""
         ...
 
     def show(self, raw: bytes, account: Account, /) -> bytes:
@@ -35,7 +35,7 @@ class NoUsage:
     """Implements `ReadsUsage` where nobody asks what applications use: nothing is read, and nothing shown."""
 
     def read(self, _raw: bytes) -> Usage:
-        """Nothing."""
+        """Empty use."""
         return NO_USAGE
 
     def show(self, raw: bytes, _account: Account) -> bytes:

@@ -69,13 +69,13 @@ class ApplicationIndex:
         return self._documents.get(application_id)
 
     def home_of(self, application_id: ApplicationId) -> SubClusterId | None:
-        """Its home as submitted through the federation, else where it was seen."""
+        """Home of an application as submitted through the federation, else the sub-cluster where it was seen."""
         document = self._documents.get(application_id)
         seen = None if document is None else document.summary.home_subcluster
         return self._homes.get(application_id, seen)
 
     def is_synthetic(self, application_id: ApplicationId) -> bool:
-        """Whether the document is that of `submit`: its home has not told of it yet."""
+        """True if the document is that of `submit`: its home has not told of it yet."""
         return application_id in self._synthetic
 
     @property
@@ -84,11 +84,11 @@ class ApplicationIndex:
         return frozenset(self._waiting)
 
     def is_waiting(self, application_id: ApplicationId) -> bool:
-        """Whether it has no home yet."""
+        """True if the application has no home yet."""
         return application_id in self._waiting
 
     def written_at_s(self, application_id: ApplicationId) -> float | None:
-        """When it was written, if no document from after that is known."""
+        """Time of the last change, if no document from after that is known."""
         return self._written.get(application_id)
 
     def live(self, subcluster: SubClusterId) -> frozenset[ApplicationId]:
@@ -96,7 +96,7 @@ class ApplicationIndex:
         return frozenset(self._live[subcluster])
 
     def count_live(self, subcluster: SubClusterId) -> int:
-        """How many `live` has."""
+        """Number of applications in `live`."""
         return len(self._live[subcluster])
 
     def unfinished(self) -> list[ApplicationDocument]:
@@ -144,7 +144,7 @@ class ApplicationIndex:
             self._version += 1
 
     def end_waiting(self, application_id: ApplicationId, final: ApplicationDocument | None) -> None:
-        """It waits no more, and this Heddle has not sent it: show how it ended, or nothing until its home tells."""
+        """Take an application out of those that wait; show its end, or nothing until its home tells."""
         if application_id not in self._waiting:
             return
         self.remove(application_id)
@@ -152,7 +152,7 @@ class ApplicationIndex:
             self.take(final)
 
     def disown(self, document: ApplicationDocument) -> None:
-        """Its id belongs to another application at its home: `document`, which is final, stands for ever."""
+        """Give an id up to another application at its home: `document`, which is final, stands for ever."""
         application_id = document.summary.application_id
         self._take_out(application_id)
         self._put(document)
@@ -162,7 +162,7 @@ class ApplicationIndex:
         self._version += 1
 
     def is_disowned(self, application_id: ApplicationId) -> bool:
-        """Whether `disown` was told of it."""
+        """True if the id was given to `disown`."""
         return application_id in self._disowned
 
     def withdraw(self, application_id: ApplicationId) -> None:
@@ -173,7 +173,7 @@ class ApplicationIndex:
             self.remove(application_id)
 
     def write(self, application_id: ApplicationId, at_s: float) -> None:
-        """Something about it was changed: documents that were asked for before are out of date."""
+        """Note a change of an application: documents that were asked for before are out of date."""
         self._written[application_id] = max(at_s, self._written.get(application_id, 0.0))
         self._version += 1
 
@@ -223,7 +223,7 @@ class ApplicationIndex:
         return whole
 
     def _take_part(self, document: ApplicationDocument) -> None:
-        """What an application uses beyond its home; no document of its own."""
+        """Take in the use of an application beyond its home; no document of its own."""
         application_id = document.summary.application_id
         if not self._accounts.note_part(document, self._life(document)):
             return
@@ -277,7 +277,7 @@ class ApplicationIndex:
         self._columns.put(document)
 
     def _stands(self, document: ApplicationDocument, before: ApplicationDocument) -> bool:
-        """Whether a document goes before the one that is known."""
+        """True if a document goes before the one that is known."""
         application_id = document.summary.application_id
         new_home, old_home = document.summary.home_subcluster, before.summary.home_subcluster
         if new_home != old_home:

@@ -1,4 +1,4 @@
-"""How large a container may be, in a federation.
+"""Largest container of a federation.
 
 Source: `ClusterNodeTracker.getMaxAllowedAllocation`.
 """

@@ -1,4 +1,4 @@
-"""Which queue of a sub-cluster a name means, by the rules of its scheduler."""
+"""Meaning of a queue's name in a sub-cluster, by the rules of its scheduler."""
 
 from collections.abc import Mapping
 

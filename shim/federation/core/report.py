@@ -24,7 +24,7 @@ def _none() -> _Documents:
 
 @dataclass(frozen=True, slots=True)
 class Poll:
-    """What one poll told, read.
+    """Answers of one poll, read.
 
     Attributes:
         began_at_s: When it began; seconds since the epoch.
@@ -111,6 +111,6 @@ def absent(live: frozenset[ApplicationId], told: Iterable[ApplicationId]) -> tup
 
 
 def _only_info(poll: Poll) -> Poll:
-    """What may be believed of a ResourceManager that is not active: that it is there."""
+    """The part of a poll that may be believed of a ResourceManager that is not active: that it is there."""
     documents = {name: raw for name, raw in poll.documents.items() if name == "info"}
     return replace(poll, documents=documents, nodes=(), queues=(), scheduler="", live=None, ended=_none(), forgotten=())

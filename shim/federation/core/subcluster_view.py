@@ -13,7 +13,7 @@ __all__ = ["Part", "PartDocument", "Placement", "SubClusterView"]
 
 
 class Part(Enum):
-    """What of a sub-cluster is polled; the value is the name in `SubClusterReport.documents`."""
+    """Part of a sub-cluster that is polled; the value is the name in `SubClusterReport.documents`."""
 
     INFO = "info"
     METRICS = "metrics"
@@ -55,7 +55,7 @@ class Placement:
 
     @property
     def kind(self) -> PlacementKind:
-        """What its weight depends on."""
+        """The properties that the placement's weight depends on."""
         return self.queue, self.resource.memory_mib, self.resource.vcores
 
 

@@ -1,4 +1,4 @@
-"""When applications that waited in Heddle were really submitted.
+"""True submit times of applications that waited in Heddle.
 
 Their home counts from the moment at which their turn came; lists, filters and reports go by what the client did.
 """

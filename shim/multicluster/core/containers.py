@@ -15,6 +15,7 @@ from typing import Protocol
 
 from shim.domain.allocations import ENDED_BY_ITSELF, AskKey, Ended, Grant
 from shim.domain.ids import ContainerId, SubClusterId
+from shim.domain.resources import ResourceVector
 
 __all__ = ["Container", "ContainerBook", "ContainerState", "ContainerWatch"]
 
@@ -88,8 +89,14 @@ class Container:
 class ContainerWatch(Protocol):
     """Somebody who learns how long containers run."""
 
-    def begun(self, container: ContainerId, since_s: float | None) -> None:
-        """An attempt has a container: since when, in seconds since the epoch, or None for since now."""
+    def begun(self, container: ContainerId, since_s: float | None, resource: ResourceVector | None = None) -> None:
+        """An attempt has a container.
+
+        Args:
+            container: Which.
+            since_s: Since when, in seconds since the epoch; None for since now.
+            resource: Its size, if that is known.
+        """
         ...
 
     def ended(self, container: ContainerId, *, is_whole: bool) -> None:
@@ -127,7 +134,8 @@ class ContainerBook:
         """A container that was not known."""
         self._containers[container.id] = container
         if container.state in _HAD:
-            self._watch.begun(container.id, container.since_s)
+            grant = container.grant
+            self._watch.begun(container.id, container.since_s, None if grant is None else grant.resource)
 
     def drop_hearsay(self, container: ContainerId) -> None:
         """Its scheduler grants it now, so that nobody had been given it."""

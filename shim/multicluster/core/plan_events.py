@@ -6,6 +6,7 @@ from shim.domain.allocations import AskKey
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.launches import LaunchVerdict
 from shim.domain.requests import PendingRequest, RequestPlan
+from shim.domain.resources import ResourceVector
 from shim.multicluster.core.events import Effect, Event
 
 __all__ = [
@@ -128,10 +129,16 @@ class ContainerGranted(PlanEffect):
 
 @dataclass(frozen=True, slots=True)
 class ContainerBegan(PlanEffect):
-    """The attempt has a container: since when, in seconds since the epoch, or None for since now."""
+    """The attempt has a container.
+
+    Attributes:
+        since_s: Since when, in seconds since the epoch; None for since now.
+        resource: Its size; None if an earlier ledger was granted it.
+    """
 
     container: ContainerId
     since_s: float | None = None
+    resource: ResourceVector | None = None
 
 
 @dataclass(frozen=True, slots=True)

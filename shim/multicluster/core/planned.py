@@ -16,6 +16,7 @@ from types import MappingProxyType
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ContainerId, SubClusterId
 from shim.domain.requests import RequestPlan
+from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
 from shim.multicluster.core.ask_decisions import AskDecision, Weighed
 from shim.multicluster.core.events import Effect
@@ -159,9 +160,9 @@ class PlannedSplitter:
         self.begin_anew()
         self._effects.append(LeftQueue())
 
-    def begun(self, container: ContainerId, since_s: float | None) -> None:
+    def begun(self, container: ContainerId, since_s: float | None, resource: ResourceVector | None = None) -> None:
         """See `ContainerWatch`."""
-        self._effects.append(ContainerBegan(container, since_s))
+        self._effects.append(ContainerBegan(container, since_s, resource))
 
     def ended(self, container: ContainerId, *, is_whole: bool) -> None:
         """See `ContainerWatch`."""

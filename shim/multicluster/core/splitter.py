@@ -229,7 +229,7 @@ class CapacitySplitter:
     def clear(self) -> None:
         """See `AskSplitter`."""
 
-    def begun(self, container: ContainerId, since_s: float | None) -> None:
+    def begun(self, container: ContainerId, since_s: float | None, resource: ResourceVector | None = None) -> None:
         """See `ContainerWatch`."""
 
     def ended(self, container: ContainerId, *, is_whole: bool) -> None:

@@ -1,3 +1,3 @@
-"""Which Global Master owns what: pure code."""
+"""Ownership of queues by Global Masters: pure code."""
 
 __all__: list[str] = []

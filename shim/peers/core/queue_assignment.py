@@ -1,4 +1,4 @@
-"""Which Global Master owns which queue: decided by each alone, the same by all.
+"""Assignment of queues to Global Masters: decided by each alone, the same by all.
 
 Every queue has a favourite among the living Global Masters, by rendezvous hashing: when one comes or goes, only the
 queues that it gains or loses move. A lease makes it so: a Global Master acquires the free queues whose favourite it is
@@ -18,7 +18,7 @@ __all__ = ["Assignment", "assign_queues", "favourite"]
 
 @dataclass(frozen=True, slots=True)
 class Assignment:
-    """What one Global Master should do about the leases of queues.
+    """Leases of queues that one Global Master should acquire and release.
 
     Attributes:
         acquire: Queues to take or to go on holding.
@@ -37,7 +37,7 @@ def favourite(queue: str, living: Collection[GlobalMasterId]) -> GlobalMasterId 
 def assign_queues(
     me: GlobalMasterId, living: Collection[GlobalMasterId], owners: Mapping[str, GlobalMasterId | None]
 ) -> Assignment:
-    """What `me` should acquire and release.
+    """Leases that `me` should acquire and release.
 
     Args:
         me: The Global Master that decides; counts as living.

@@ -1,4 +1,4 @@
-"""Which methods are called on a connection whose bytes pass through: frames are looked at, not kept."""
+"""Methods that are called on a connection whose bytes pass through: frames are looked at, not kept."""
 
 from google.protobuf.message import DecodeError
 

@@ -42,7 +42,7 @@ __all__ = ["CLIENT_TABLE", "ClientConnection", "ClientInput", "ClientState", "Us
 
 
 class ClientState(Enum):
-    """Where a connection stands."""
+    """State of a connection."""
 
     NEW = "new"
     NEGOTIATES = "negotiates"
@@ -216,7 +216,7 @@ class ClientConnection:
         return events
 
     def data_to_send(self) -> bytes:
-        """Everything that waits to be sent, once."""
+        """Bytes that wait to be sent; each is returned once."""
         data = b"".join(self._out)
         self._out.clear()
         return data

@@ -143,7 +143,7 @@ class DigestMD5Server:
         raise SASLError(f"{_VIOLATION}Mismatched response.")
 
     def _check(self, said: Mapping[str, str]) -> tuple[QualityOfProtection, str]:
-        """What a Java server checks before it looks at the digest, in its order."""
+        """Check what a Java server checks before it looks at the digest, in its order."""
         for wrong, problem in (
             ("username" not in said, "Missing username."),
             (said.get("realm", "") != _REALM, f"Nonexistent realm: {said.get('realm', '')}"),
@@ -171,7 +171,7 @@ class DigestMD5Server:
         return self._layer.wrap(data)
 
     def unwrap(self, data_untrusted: bytes) -> bytes:
-        """What the client protected."""
+        """Message that the client protected."""
         return self._layer.unwrap(data_untrusted)
 
     def unwrap_steps(self, data_untrusted: bytes) -> Generator[None, None, bytes]:
@@ -252,7 +252,7 @@ class DigestMD5Client:
         return self._layer.wrap(data)
 
     def unwrap(self, data_untrusted: bytes) -> bytes:
-        """What the server protected."""
+        """Message that the server protected."""
         return self._layer.unwrap(data_untrusted)
 
     def unwrap_steps(self, data_untrusted: bytes) -> Generator[None, None, bytes]:

@@ -16,7 +16,7 @@ _WRAPPED_BYTES = 56 * 1024
 
 
 class LayeredFrames:
-    """Nothing happens here before `begin`.
+    """Frames under a security layer; there is none before `begin`.
 
     Args:
         limit: Largest frame before the connection is open, in bytes.
@@ -37,17 +37,17 @@ class LayeredFrames:
 
     @property
     def is_on(self) -> bool:
-        """Whether there is a layer."""
+        """True if there is a layer."""
         return self._session is not None
 
     @property
     def is_opening(self) -> bool:
-        """Whether a message is opened: `step` goes on with it."""
+        """True while a message is opened: `step` goes on with it."""
         return self._opening is not None
 
     @property
     def has_to_send(self) -> bool:
-        """Whether frames wait to be wrapped."""
+        """True if frames wait to be wrapped."""
         return bool(self._to_wrap)
 
     def open(self, token_untrusted: bytes, *, limit: int) -> None:
@@ -78,7 +78,7 @@ class LayeredFrames:
         self._to_wrap.append(data)
 
     def wrapped(self, most: int | None) -> list[bytes]:
-        """What is sent next; the layer works for about `most` bytes, None for all."""
+        """Bytes to send next; the layer works for about `most` bytes, None for all."""
         pieces: list[bytes] = []
         left = most
         while self._to_wrap and (left is None or left > 0):

@@ -43,7 +43,7 @@ _ALL_QUALITIES = tuple(QualityOfProtection)
 
 
 class LoginStage(Enum):
-    """Where the login stands: what is waited for."""
+    """Stage of the login: what is waited for."""
 
     NEGOTIATE = "the client's NEGOTIATE"
     NAME = "the client's first INITIATE"
@@ -126,7 +126,7 @@ class LoginRelay:
 
     @property
     def was_passed_on(self) -> bool:
-        """Whether the client's connection comes from another relay."""
+        """True if the client's connection comes from another relay."""
         return self.below.service_class == _PASSED_ON
 
     def connect(self, *, is_relay: bool = False) -> None:
@@ -204,7 +204,7 @@ class LoginRelay:
         self.stage = LoginStage.NAME
 
     def _prove(self, received: SASLReceived) -> None:
-        """Whoever it named first it must be: the server was chosen for that one."""
+        """Refuse a client that proves to be another than it named first: the server was chosen for that one."""
         token = received.message_untrusted.token
         if identifier_of(token) != self._identifier:
             raise SASLError("the client named one token first, then another")

@@ -30,7 +30,7 @@ Initiator = Callable[[RpcSaslProto.SaslAuth], SASLSession]
 
 
 class Outcome(Enum):
-    """Where a negotiation stands after a message."""
+    """State of a negotiation after a message."""
 
     CONTINUES = "continues"
     SIMPLE = "simple"
@@ -42,7 +42,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """What to send (None: nothing), and where the negotiation stands."""
+    """Message to send (None: nothing), and the state of the negotiation."""
 
     message: RpcSaslProto | None
     outcome: Outcome = Outcome.CONTINUES

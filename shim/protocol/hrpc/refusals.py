@@ -22,7 +22,7 @@ _MINUS_ONE = b"\xff" * 4
 
 
 def refusal_of_header(header_untrusted: ConnectionHeader, *, offers_simple: bool, offered: str) -> bytes | None:
-    """What to send before hanging up (perhaps nothing); None when the header is good.
+    """Bytes to send before hanging up (perhaps none); None when the header is good.
 
     Args:
         header_untrusted: The first seven bytes.

@@ -1,4 +1,4 @@
-"""What every SASL mechanism looks like to a connection, and how one fails.
+"""Interface of SASL mechanisms to a connection, and their failure.
 
 A mechanism is a pure object: tokens go in, tokens come out, randomness is handed to it. After it is complete, `wrap`
 and `unwrap` are the security layer; with quality of protection `auth` there is none.
@@ -18,7 +18,7 @@ __all__ = ["QualityOfProtection", "SASLError", "SASLSession"]
 
 
 class QualityOfProtection(StrEnum):
-    """What protects the bytes after authentication; `hadoop.rpc.protection` calls them otherwise."""
+    """Protection of the bytes after authentication; `hadoop.rpc.protection` calls them otherwise."""
 
     AUTH = "auth"
     """Nothing: `authentication`."""
@@ -29,7 +29,7 @@ class QualityOfProtection(StrEnum):
 
     @property
     def has_layer(self) -> bool:
-        """Whether frames travel wrapped."""
+        """True if frames travel wrapped."""
         return self is not QualityOfProtection.AUTH
 
 
@@ -57,17 +57,17 @@ class SASLSession(Protocol):
 
     @property
     def is_complete(self) -> bool:
-        """Whether this side is satisfied."""
+        """True if this side is satisfied."""
         ...
 
     @property
     def identity(self) -> str:
-        """Who the peer of a server proved to be (the token's identifier in base64, the Kerberos principal)."""
+        """Identity that a server's peer proved (the token's identifier in base64, the Kerberos principal)."""
         ...
 
     @property
     def quality(self) -> QualityOfProtection:
-        """What was agreed on; meaningful once complete."""
+        """Protection that was agreed on; meaningful once complete."""
         ...
 
     def step(self, token_untrusted: bytes) -> bytes:
@@ -83,7 +83,7 @@ class SASLSession(Protocol):
         ...
 
     def unwrap(self, data_untrusted: bytes) -> bytes:
-        """What the peer protected.
+        """Message that the peer protected.
 
         Raises:
             SASLError: If it was changed, lost, repeated or reordered on the way.

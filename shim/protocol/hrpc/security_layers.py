@@ -111,7 +111,7 @@ class _Sequence:
 
 
 class _Layer:
-    """What both layers do with a message, and how large ones are opened piece by piece."""
+    """Common part of both layers: work on a message, and opening of large ones piece by piece."""
 
     __slots__ = ("_into", "_open", "_out", "_seal")
 

@@ -36,7 +36,7 @@ __all__ = [
 
 
 class ServerState(Enum):
-    """Where a connection stands."""
+    """State of a connection."""
 
     AWAITS_HEADER = "awaits the header"
     NEGOTIATES = "negotiates"

@@ -1,4 +1,4 @@
-"""What masters say to each other, sans-IO: frames, the handshake, deltas, two ends of a report stream.
+"""Protocol between masters, sans-IO: frames, the handshake, deltas, two ends of a report stream.
 
 A Local Master publishes each of its reports once: whole to whom is new, as a delta to whom has the one before. A Global
 Master that misses one notices the gap in the sequence and asks for a whole one. Bytes go in and come out; the WebSocket

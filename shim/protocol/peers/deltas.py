@@ -14,7 +14,7 @@ class DeltaMismatchError(RemoteProtocolError):
 
 @dataclass(frozen=True, slots=True)
 class ReportDelta:
-    """What changed from one report to the next.
+    """Change from one report to the next.
 
     Attributes:
         base: Sequence of the report that it stands on.
@@ -42,7 +42,7 @@ def without_bulk(report: SubClusterReport) -> SubClusterReport:
 
 
 def delta_between(before: SubClusterReport, after: SubClusterReport) -> ReportDelta:
-    """What turns `before` into `after`; both of the same life of the same Local Master."""
+    """Change from `before` to `after`; both of the same life of the same Local Master."""
     nodes_before = {node.node: node for node in before.nodes}
     nodes_after = {node.node for node in after.nodes}
     return ReportDelta(

@@ -74,14 +74,14 @@ _MAX_DOCUMENTS = 16
 
 
 class ChallengeFrame(msgspec.Struct, frozen=True, tag="challenge"):
-    """Who was dialled, and random bytes that the dialer's proof must hold; the first frame of a link."""
+    """Name that was dialled, and random bytes that the dialer's proof must hold; the first frame of a link."""
 
     speaker: str
     nonce: bytes
 
 
 class ProofFrame(msgspec.Struct, frozen=True, tag="proof"):
-    """Who dials, random bytes, and the proof that it has the secret."""
+    """Name of the dialer, random bytes, and the proof that it has the secret."""
 
     speaker: str
     nonce: bytes
@@ -269,7 +269,7 @@ class SubmitFrame(msgspec.Struct, frozen=True, tag="submit"):
 
 
 class OutcomeKind(Enum):
-    """How a submission that was passed on ended."""
+    """Outcome of a submission that was passed on."""
 
     DELIVERED = "delivered"
     TAKEN = "taken"

@@ -1,4 +1,4 @@
-"""How two masters know each other: each proves that it has the secret of the federation, and never sends it.
+"""Mutual proof of two masters: each shows that it has the secret of the federation, and never sends it.
 
     listener                                        dialer
     challenge(speaker, nonce)        ─────────▶
@@ -33,7 +33,7 @@ class _Direction(Enum):
 
 @dataclass(frozen=True, slots=True, repr=False)
 class Credentials:
-    """Who a master is, and how it proves it.
+    """Name of a master, and its means to prove it.
 
     Attributes:
         speaker: `gm/<id>` or `lm/<sub-cluster>`.
@@ -71,7 +71,7 @@ def answer_challenge(credentials: Credentials, challenge: ChallengeFrame, nonce:
 
 
 def check_proof(credentials: Credentials, challenge: ChallengeFrame, proof: ProofFrame) -> None:
-    """Whether the dialer has the secret.
+    """Check that the dialer has the secret.
 
     Raises:
         RemoteProtocolError: If it has not.
@@ -90,7 +90,7 @@ def make_welcome(credentials: Credentials, challenge: ChallengeFrame, proof: Pro
 def check_welcome(
     credentials: Credentials, challenge: ChallengeFrame, proof: ProofFrame, welcome: WelcomeFrame
 ) -> None:
-    """Whether the listener has the secret.
+    """Check that the listener has the secret.
 
     Raises:
         RemoteProtocolError: If it has not.

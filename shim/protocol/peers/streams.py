@@ -57,14 +57,14 @@ class ReportPublisher:
         return DeltaFrame(self.life, delta_between(before, report), now_s)
 
     def greet(self, hello: HelloFrame, *, now_s: float = 0.0) -> ReportFrame | None:
-        """What to send to a follower that says hello: nothing if it is up to date, or nothing was reported yet."""
+        """Frame for a follower that says hello: none if it is up to date, or nothing was reported yet."""
         newest = self._newest
         if newest is not None and hello.life == self.life and hello.sequence == newest.sequence:
             return None
         return self.resync(now_s=now_s)
 
     def resync(self, *, now_s: float = 0.0) -> ReportFrame | None:
-        """What to send to a follower that missed a report; nothing if there is none yet.
+        """Frame for a follower that missed a report; none if there is none yet.
 
         The newest report, and with it what follows from those before: the parts that it does not hold, as not every
         poll asks for all of them, and the applications that have ended, which a follower would take for live.

@@ -44,7 +44,7 @@ class MediaRange:
         return "; ".join((f"{self.kind}/{self.subtype}", *(f"{name}={value}" for name, value in self.parameters)))
 
     def includes(self, kind: str, subtype: str) -> bool:
-        """Whether a type is in this range; a wildcard before the slash includes every type, whatever follows it."""
+        """True if a type is in this range; a wildcard before the slash includes every type, whatever follows it."""
         return self.kind == "*" or (self.kind.lower() == kind and self.subtype.lower() in ("*", subtype))
 
 

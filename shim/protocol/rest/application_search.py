@@ -61,7 +61,7 @@ def search(
 
 
 def has_time_bounds(content: Content) -> bool:
-    """Whether a query selects applications by their times."""
+    """True if a query selects applications by their times."""
     return any(name in _BOUNDS for name, _ in content)
 
 

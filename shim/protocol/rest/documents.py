@@ -43,7 +43,7 @@ _AMOUNTS = (
 
 @dataclass(frozen=True, slots=True)
 class InfoDocument:
-    """What `/info` says.
+    """Content of `/info`.
 
     Attributes:
         started_on_ms: When this ResourceManager started or became active.
@@ -57,7 +57,7 @@ class InfoDocument:
 
 @dataclass(frozen=True, slots=True)
 class MetricsDocument:
-    """What `/metrics` says of the whole cluster, all node labels together."""
+    """Content of `/metrics` for the whole cluster, all node labels together."""
 
     capacity: ResourceVector
     used: ResourceVector

@@ -1,4 +1,4 @@
-"""Which applications and nodes a list shows, by the ResourceManager's rules, its error texts and their order.
+"""Selection of applications and nodes for a list, by the ResourceManager's rules, error texts and order.
 
 Source: `RMWebServices.getApps`, `ApplicationsRequestBuilder`, `ClientRMService.getApplications`,
 `RMWebServices.getNodes`, and the recorded answers of Hadoop 3.4.2. One rule differs on purpose: `limit` keeps the
@@ -78,11 +78,11 @@ class QueueScope:
     leaves: frozenset[str] = frozenset()
 
     def holds(self, application: ApplicationSummary) -> bool:
-        """Whether a list of this queue shows the application."""
+        """True if a list of this queue shows the application."""
         return self.shows(application.queue, is_final=application.state.is_final)
 
     def shows(self, queue: str, *, is_final: bool) -> bool:
-        """Whether a list of this queue shows an application that names `queue` as its own."""
+        """True if a list of this queue shows an application that names `queue` as its own."""
         if queue == self.path:
             # also a parent's: what was refused there keeps its name
             return True
@@ -102,7 +102,7 @@ class TimeRange:
     end: int = _LONGEST
 
     def includes(self, moment_ms: int, skew_ms: int) -> bool:
-        """Whether a moment, told by a clock that is `skew_ms` ahead of ours, is inside by either clock."""
+        """True if a moment, told by a clock that is `skew_ms` ahead of ours, is inside by either clock."""
         return self.begin <= moment_ms <= self.end or (
             skew_ms != 0 and moment_ms > 0 and self.begin <= moment_ms - skew_ms <= self.end
         )
@@ -110,7 +110,7 @@ class TimeRange:
 
 @dataclass(frozen=True, slots=True)
 class ApplicationFilter:
-    """What `GET /apps` asks for; `None` and empty sets filter nothing.
+    """Filter of `GET /apps`; `None` and empty sets filter nothing.
 
     Attributes:
         queue: None for all.

@@ -134,7 +134,7 @@ def _node_or_host(text: str) -> str:
 
 
 def _diagnosed(text: str) -> str:
-    """What is no application is diagnosed as such; what Java may read as one is understood or refused."""
+    """Text of an id to diagnose: kept if it is no application; understood or refused if Java may read it as one."""
     return str(path_application(text)) if text.startswith(_APPLICATION_PREFIX) else _text(text)
 
 

@@ -133,7 +133,7 @@ def _matches(pattern: str, name: str) -> bool:
 
 
 def _fits(text: str, pattern: str) -> bool:
-    """Whether `*`, any characters, and `?`, one, make the pattern the text; no other character is special.
+    """True if `*`, any characters, and `?`, one, make the pattern the text; no other character is special.
 
     Takes at most a step for each pair of their characters: `fnmatch` makes a regular expression of what a client wrote.
     """

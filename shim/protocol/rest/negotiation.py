@@ -29,7 +29,7 @@ class Representation(Enum):
 
 
 class FailureForm(Enum):
-    """How the error of a failed negotiation is written."""
+    """Form of the error of a failed negotiation."""
 
     XML = "xml"
     JSON = "json"
@@ -113,7 +113,7 @@ def _failed(accept: str) -> NegotiationFailure:
 
 
 def accepts_gzip(accept_encoding: str) -> bool:
-    """Whether the answer is compressed: Jetty looks for the word only, even `gzip;q=0` is enough."""
+    """True if the answer is compressed: Jetty looks for the word only, even `gzip;q=0` is enough."""
     return "gzip" in accept_encoding.lower()
 
 

@@ -37,7 +37,7 @@ _SAFE = ":,*"
 
 @dataclass(frozen=True, slots=True)
 class Claims:
-    """What a query says for the authentication filter; None where it says nothing, or a name without `=`.
+    """Claims of a query for the authentication filter; None where it says nothing, or a name without `=`.
 
     Attributes:
         user_name: `user.name`, in just these letters.
@@ -53,7 +53,7 @@ class Claims:
 
     @property
     def is_about_tokens(self) -> bool:
-        """Whether a delegation token is shown or asked for."""
+        """True if a delegation token is shown or asked for."""
         return self.delegation is not None or bool(self.token_operation)
 
     @property
@@ -64,7 +64,7 @@ class Claims:
 
     @property
     def is_empty(self) -> bool:
-        """Whether the query names no caller at all."""
+        """True if the query names no caller at all."""
         return self.user_name is None and self.do_as is None and self.delegation is None
 
 
@@ -140,7 +140,7 @@ def _parsed(raw: str) -> Query:
 
 
 def _is_of_caller(name: str) -> bool:
-    """Whether a decoded name is one by which callers are named: no resource reads it."""
+    """True if a decoded name is one by which callers are named: no resource reads it."""
     return name.upper() == _CLAIM_IN_ANY_CASE or name in _CLAIMS
 
 
@@ -194,7 +194,7 @@ def _claims(parts: Iterable[str]) -> Claims:
 
 @lru_cache(maxsize=512)
 def _claim(name: str) -> str | None:
-    """Which claim a name makes.
+    """Claim that a name makes.
 
     HttpClient keeps only the lowest byte of a character that is not ASCII. Java compares letters without regard to case
     in upper case: to it the long s of `doA\u017f` is an `S`.

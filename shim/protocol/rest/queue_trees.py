@@ -23,7 +23,7 @@ _PERCENT = 100.0
 
 @dataclass(frozen=True, slots=True)
 class SchedulerDocument:
-    """What `/scheduler` says.
+    """Content of `/scheduler`.
 
     Attributes:
         kind: `capacityScheduler`, `fairScheduler` or `fifoScheduler`.

@@ -75,7 +75,7 @@ def with_queue(body: bytes, *, media_type: str, queue: str) -> bytes:
 
 
 def canonical(body: bytes, *, media_type: str) -> bytes:
-    """What a context says, but for its queue, in one form whatever its writer: members in the order of their names.
+    """Content of a context but for its queue, in one form whatever its writer: members in the order of their names.
 
     Raises:
         JavaError: If it is not readable.
@@ -96,7 +96,7 @@ def _sorted_values(value: Values) -> Values:
 
 
 def keeps_containers(body: bytes, *, media_type: str) -> bool:
-    """Whether the application wants its containers to outlive its attempts."""
+    """True if the application wants its containers to outlive its attempts."""
     return understand(body, media_type=media_type, shape=_SHAPE).fields.get(_KEEPS) is True
 
 

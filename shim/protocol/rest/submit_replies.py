@@ -1,4 +1,4 @@
-"""What answers of the web services to `POST /ws/v1/cluster/apps` mean.
+"""Meaning of answers of the web services to `POST /ws/v1/cluster/apps`.
 
 Source: `RMWebServices.submitApplication`, `GenericExceptionHandler`.
 """

@@ -1,4 +1,4 @@
-"""What an application's document tells of use, and the same document with other numbers in it.
+"""Use in an application's document, and the same document with other numbers in it.
 
 Everything else in a document stays byte for byte as it came. Source: `AppInfo`, `RMAppAttemptMetrics`.
 """
@@ -44,7 +44,7 @@ class UsageForm:
     """Implements `shim.federation.core.account_book.ReadsUsage` for documents of the web services."""
 
     def read(self, raw: bytes) -> Usage:
-        """What a document tells of use; nothing if it cannot be read."""
+        """Use as a document reports it; nothing if it cannot be read."""
         try:
             members = _DECODER.decode(raw)
         except (msgspec.MsgspecError, RecursionError):

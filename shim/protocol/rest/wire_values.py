@@ -50,7 +50,7 @@ def vector(resource: WireResource | None) -> ResourceVector:
 
 
 def several(value: list[T] | T | None) -> list[T]:
-    """What was a list before some version of Hadoop unwrapped or dropped it."""
+    """List of a value that some version of Hadoop unwrapped or dropped."""
     if value is None:
         return []
     return value if isinstance(value, list) else [value]

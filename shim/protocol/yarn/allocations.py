@@ -76,7 +76,7 @@ _JOINED = ("updated_nodes", "preempt", "update_errors", "updated_containers")
 
 
 def read_allocate_call(payload_untrusted: bytes) -> AllocateCall:
-    """What an ApplicationMaster says.
+    """Read an ApplicationMaster's call.
 
     Raises:
         RemoteProtocolError: If the bytes are no `AllocateRequestProto`.
@@ -154,7 +154,7 @@ def _ask_message(ask: Ask) -> ResourceRequestProto:
 
 
 def write_session_request(request: SessionRequest) -> bytes:
-    """What one scheduler is told."""
+    """Write the request to one scheduler."""
     message = AllocateRequestProto(
         ask=[_ask_message(ask) for ask in request.asks],
         release=[_container_message(container) for container in request.releases],
@@ -171,7 +171,7 @@ def write_session_request(request: SessionRequest) -> bytes:
 
 
 def read_allocate_answer(payload_untrusted: bytes) -> AllocateAnswer:
-    """What a scheduler answers.
+    """Read a scheduler's answer.
 
     Raises:
         RemoteProtocolError: If the bytes are no `AllocateResponseProto`.
@@ -205,7 +205,7 @@ def read_allocate_answer(payload_untrusted: bytes) -> AllocateAnswer:
 
 
 def write_allocate_answer(answer: AllocateAnswer) -> bytes:
-    """What the ApplicationMaster is answered."""
+    """Write the answer to the ApplicationMaster."""
     message = AllocateResponseProto(
         response_id=answer.response_id,
         allocated_containers=[ContainerProto.FromString(grant.raw) for grant in answer.grants],

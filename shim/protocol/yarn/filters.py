@@ -1,4 +1,4 @@
-"""Which applications `getApplications` shows, by the ResourceManager's rules: for those that Heddle answers itself.
+"""Selection of applications for a `getApplications` that Heddle answers itself, by the ResourceManager's rules.
 
 Source: `ClientRMService.getApplications`.
 """
@@ -14,7 +14,7 @@ _STATE = dict(YarnApplicationStateProto.items())
 
 
 def filter_of(request: GetApplicationsRequestProto) -> Callable[[ApplicationSummary], bool]:
-    """Whether the list that is asked for has an application; what is not set filters nothing.
+    """Predicate of the list that is asked for; fields that are not set filter nothing.
 
     A request may name millions of what it looks for: they are gone through once, not once for each application.
     """

@@ -1,4 +1,4 @@
-"""Which containers of an attempt run, asked as a client asks: the answer tells sizes, nodes and ages, and no tokens.
+"""Running containers of an attempt, asked as a client asks: the answer tells sizes, nodes and ages, and no tokens.
 
 Source: `ClientRMService.getContainers`, `RMContainerImpl.createContainerReport`.
 """

@@ -63,7 +63,7 @@ def with_queue(payload: bytes, queue: str) -> bytes:
 
 
 def canonical(payload: bytes) -> bytes:
-    """What a submission says, but for its queue, in one form whatever its writer.
+    """Content of a submission but for its queue, in one form whatever its writer.
 
     Raises:
         BadRequestError: If it is not readable.
@@ -77,7 +77,7 @@ def canonical(payload: bytes) -> bytes:
 
 
 def keeps_containers(payload: bytes) -> bool:
-    """Whether the application of a submission that was taken wants its containers to outlive its attempts."""
+    """True if the application of a submission that was taken wants its containers to outlive its attempts."""
     context = SubmitApplicationRequestProto.FromString(payload).application_submission_context
     return context.keep_containers_across_application_attempts
 

@@ -38,7 +38,7 @@ _Path = tuple[str, ...]
 
 
 def text_objection(request_untrusted: Message) -> str:
-    """Why a request's texts cannot be taken; empty if they can."""
+    """Reason why a request's texts cannot be taken; empty if they can."""
     for path, kind in _texts_of(request_untrusted.DESCRIPTOR):
         if said := count_objection(kind, _values(request_untrusted, path)):
             return said

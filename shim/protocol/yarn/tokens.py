@@ -1,4 +1,4 @@
-"""What the identifiers of YARN's tokens tell."""
+"""Contents of the identifiers of YARN's tokens."""
 
 from google.protobuf.message import DecodeError
 
@@ -11,7 +11,7 @@ __all__ = ["attempt_of_token"]
 
 
 def attempt_of_token(identifier_untrusted: bytes) -> ApplicationAttemptId:
-    """Whose AMRMToken it is, as it claims.
+    """Attempt of an AMRMToken, as the token claims.
 
     Raises:
         RemoteProtocolError: If the bytes are no identifier of an AMRMToken.

@@ -79,7 +79,7 @@ def report_message(application_id: ApplicationId) -> bytes:
 
 
 def read_report(payload_untrusted: bytes) -> tuple[bool, bytes, str]:
-    """Whether an application has ended, its token if it is shown, and what is said about it.
+    """End of an application (True if it has ended), its token if it is shown, and its diagnostics.
 
     Raises:
         RemoteProtocolError: If the bytes are no `GetApplicationReportResponseProto`.
@@ -113,12 +113,12 @@ def kill_message(application_id: ApplicationId, why: str) -> bytes:
 
 
 def is_killed(payload_untrusted: bytes) -> bool:
-    """Whether a kill is complete."""
+    """True if a kill is complete."""
     return KillApplicationResponseProto.FromString(payload_untrusted).is_kill_completed
 
 
 def is_finished(payload_untrusted: bytes) -> bool:
-    """Whether a finished master is unregistered by now."""
+    """True if a finished master is unregistered by now."""
     return FinishApplicationMasterResponseProto.FromString(payload_untrusted).isUnregistered
 
 

@@ -10,9 +10,10 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from shim.domain.applications import ApplicationSummary
-from shim.scheduling.durations import DurationModel
+from shim.domain.work_left import WorkLeft
+from shim.scheduling.durations import ENOUGH_FINISHED, DurationModel
 
-__all__ = ["FormerRun", "FormerRuns", "RecurringJobModels", "recurring_key", "recurring_key_of"]
+__all__ = ["FormerRun", "FormerRuns", "RecurringJobModels", "recurring_key", "recurring_key_of", "work_left"]
 
 _NUMBER = re.compile(r"[0-9]+")
 _MOST_RUNS = 16 * 1024
@@ -64,6 +65,32 @@ class FormerRuns:
         self._runs[queue, job_key] = FormerRun(containers, seconds / containers, runs)
         while len(self._runs) > _MOST_RUNS:
             self._runs.popitem(last=False)
+
+
+def work_left(ended: int, ended_s: float, running: int, asked: int, run: FormerRun | None) -> WorkLeft | None:
+    """Estimate what is left of a run: by the mean of its containers that ended, and by the last run while few have.
+
+    Args:
+        ended: Its containers that ended.
+        ended_s: How long they ran in all.
+        running: Containers that it has.
+        asked: Those, and what it asks for.
+        run: Its last run, if it is known.
+
+    Returns:
+        None where nothing has taught anything.
+    """
+    if not ended and run is None:
+        return None
+    weight = float(ended)
+    if run is not None and ended < ENOUGH_FINISHED:
+        ended_s, weight = ended_s + run.container_s * (ENOUGH_FINISHED - ended), float(ENOUGH_FINISHED)
+    return WorkLeft(
+        containers=max(asked, 0 if run is None else run.containers - ended),
+        container_s=ended_s / weight,
+        running=running,
+        runs=0 if run is None else run.runs,
+    )
 
 
 class RecurringJobModels:

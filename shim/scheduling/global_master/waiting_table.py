@@ -7,40 +7,31 @@ what it waits for, nor after it has not called for long; and one that was overta
 the end everybody is served.
 """
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from types import MappingProxyType
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
 
 from shim.domain.allocations import AskKey
-from shim.domain.deadlines import JobTimes
+from shim.domain.deadlines import JobTimes, arrival_by_id
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.launches import Waiting, WorkEstimate
+from shim.domain.resources import ResourceVector
 from shim.domain.work_left import WorkLeft
 from shim.scheduling.completion_table import JobForecast
 from shim.scheduling.durations import ENOUGH_FINISHED, FloatArray
 from shim.scheduling.former_runs import FormerStage
-from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
+from shim.scheduling.global_master.held_containers import HeldContainers
+from shim.scheduling.global_master.recurring_jobs import RecurringJobModels, work_left
 from shim.scheduling.job_table import Column, JobTable, expect_durations
 from shim.scheduling.knowledge import Knowledge
-from shim.scheduling.policy import Ordering, Policy
-from shim.scheduling.queue_policies import QUEUE_POLICIES
+from shim.scheduling.policy import Ordering
+from shim.scheduling.queue_policies import CONTAINER_ORDERS, QUEUE_POLICIES
 from shim.scheduling.snapshot import Snapshot
 
-__all__ = ["CONTAINER_ORDERS", "WaitingTable"]
+__all__ = ["WaitingTable"]
 
-
-def _ordering(policy: Policy) -> Ordering:
-    """Give its ordering. A policy that places by itself may read how long containers are expected to run."""
-    return policy.ordering if policy.placement.kernel is None else replace(policy.ordering, learns_durations=True)
-
-
-CONTAINER_ORDERS: Mapping[str, Ordering] = MappingProxyType(
-    {name: _ordering(policy) for name, policy in QUEUE_POLICIES.items()}
-)
-"""Orderings that a queue may have for its containers, by the words of `[[queue]]`."""
 
 _SILENT_AFTER_S = 15.0
 """An ApplicationMaster calls every few seconds; one that does not would take no container either."""
@@ -48,7 +39,6 @@ _HOLDS_FOR_S = 0.25
 """An order is computed again after so long though nothing was told: time alone lets the overtaken go first."""
 _LEARNS_EVERY_S = 2.0
 """What others teach is taken up so often: with 1,000 that wait, each with a model of its own, that takes 0.1 s."""
-_SEQUENCES_A_SECOND = 1e6
 
 
 @dataclass(slots=True)
@@ -59,7 +49,7 @@ class _Attempt:
         row: In the table.
         heard_at_s: When it told last what it wants; `held` is how many containers it had then.
         overtaken_at_s: Since when something of it is withheld, and it was granted nothing; None if nothing is.
-        began_s: Since when it has each of its containers, and `began_in_all_s` the sum of that.
+        containers: That it has.
         job_key: By what its application is known again; empty if that is not known.
         has_times: Whether it is known when it was submitted, and its deadline.
     """
@@ -70,8 +60,7 @@ class _Attempt:
     waits: dict[AskKey, Waiting] = field(default_factory=dict)
     held: int = 0
     overtaken_at_s: float | None = None
-    began_s: dict[ContainerId, float] = field(default_factory=dict)
-    began_in_all_s: float = 0.0
+    containers: HeldContainers = field(default_factory=HeldContainers)
     job_key: str = ""
     has_times: bool = False
 
@@ -132,11 +121,16 @@ class WaitingTable:
             known.overtaken_at_s = at_s
             self._ordered = None
 
-    def begun(self, attempt: ApplicationAttemptId, container: ContainerId, since_s: float) -> None:
+    def begun(
+        self,
+        attempt: ApplicationAttemptId,
+        container: ContainerId,
+        since_s: float,
+        resource: ResourceVector | None = None,
+    ) -> None:
         """An attempt has a container since then; its ApplicationMaster's own is none of these."""
         known = self._attempts.get(attempt) or self._add(attempt, since_s)
-        known.began_in_all_s += since_s - known.began_s.pop(container, 0.0)
-        known.began_s[container] = since_s
+        known.containers.put(container, since_s, resource)
         self._count(known)
 
     def ended(self, attempt: ApplicationAttemptId, container: ContainerId, at_s: float, *, is_whole: bool) -> None:
@@ -149,10 +143,9 @@ class WaitingTable:
             is_whole: Whether it ran for as long as it was wanted: else nothing is learnt from it.
         """
         known = self._attempts.get(attempt)
-        began_s = None if known is None else known.began_s.pop(container, None)
+        began_s = None if known is None else known.containers.pop(container)
         if known is None or began_s is None:
             return
-        known.began_in_all_s -= began_s
         ran_for_s = max(0.0, at_s - began_s)
         if is_whole and self._table.count_ended(known.row, ran_for_s):
             self._recurring_jobs.observe(self._job_key(known), ran_for_s)
@@ -170,6 +163,20 @@ class WaitingTable:
             self._ordered = None
 
     # ------------------------------------------------------------------ who is before whom
+
+    def containers(self) -> Iterator[tuple[int, float, ResourceVector]]:
+        """List containers of known size: the row of the attempt, since when it has it, and the size."""
+        for known in self._attempts.values():
+            for since_s, resource in known.containers.of_known_size():
+                yield known.row, since_s, resource
+
+    def note_shares(self, total: ResourceVector) -> None:
+        """Write the dominant share that each attempt has of all nodes, its ApplicationMaster's own left out."""
+        for known in self._attempts.values():
+            share = known.containers.resource.dominant_share_of(total)
+            if share != self._table.get(Column.SHARE, known.row):
+                self._table.put(Column.SHARE, known.row, share)
+                self._ordered = None
 
     @property
     def jobs(self) -> JobTable:
@@ -263,7 +270,7 @@ class WaitingTable:
             work_s=self._keys[known.row],
             container_s=self._table.get(Column.EXPECTED_S, known.row),
             ended=int(self._table.get(Column.FINISHED, known.row)),
-            running=len(known.began_s),
+            running=len(known.containers),
             alike=self._recurring_jobs.observed(job_key),
             others=self._recurring_jobs.observed_in_all,
         )
@@ -276,20 +283,20 @@ class WaitingTable:
     def _work_left(self, known: _Attempt) -> WorkLeft | None:
         """By the mean of its own that ended, and by its last run while these are few."""
         ended, ended_s = (self._table.get(each, known.row) for each in (Column.FINISHED, Column.FINISHED_S))
+        asked = len(known.containers) + sum(each.wanted for each in known.waits.values())
         run = self._recurring_jobs.former_run(self._job_key(known))
-        if not ended and run is None:
-            return None
-        if run is not None and ended < ENOUGH_FINISHED:
-            ended_s, weight = ended_s + run.container_s * (ENOUGH_FINISHED - ended), float(ENOUGH_FINISHED)
-        else:
-            weight = ended
-        asked = len(known.began_s) + sum(each.wanted for each in known.waits.values())
-        return WorkLeft(
-            containers=max(asked, 0 if run is None else run.containers - int(ended)),
-            container_s=ended_s / weight,
-            running=len(known.began_s),
-            runs=0 if run is None else run.runs,
-        )
+        return work_left(int(ended), ended_s, len(known.containers), asked, run)
+
+    def container_s(self) -> FloatArray:
+        """Estimate how long containers of each attempt run, from its own and its earlier runs: shape (n_rows,).
+
+        0 where neither has taught anything: what is expected of any job would make near deadlines look lost.
+        """
+        found = np.zeros(self._table.width)
+        for known in self._attempts.values():
+            left = self._work_left(known)
+            found[known.row] = 0.0 if left is None else left.container_s
+        return found
 
     def knowledge(self) -> Knowledge:
         """Of each attempt with a deadline: what ended of it, and what is predicted of the rest by runs."""
@@ -315,7 +322,7 @@ class WaitingTable:
         """Write when it was submitted and its deadline; a report that tells them may be later than its first ask."""
         told = self._times_of(known.id.application)
         known.has_times = told is not None
-        times = told or JobTimes(_arrival(known.id))
+        times = told or JobTimes(arrival_by_id(known.id.application))
         self._table.put(Column.ARRIVED_S, known.row, times.submitted_s)
         self._table.put(Column.DEADLINE_S, known.row, times.deadline_s)
 
@@ -327,7 +334,7 @@ class WaitingTable:
         row, table = known.row, self._table
         wanted = sum(each.wanted for each in known.waits.values())
         waiting = sum(each.unpromised for each in known.waits.values())
-        running, started_s = len(known.began_s), known.began_in_all_s
+        running, started_s = len(known.containers), known.containers.began_in_all_s
         if not running:
             running, started_s = wanted - waiting, (wanted - waiting) * known.heard_at_s
         if bool(running) != bool(table.get(Column.RUNNING, row)):
@@ -342,9 +349,3 @@ class WaitingTable:
         table.set_waiting(row, is_waiting=bool(known.waits))
         self._keys.pop(row, None)
         self._ordered = None
-
-
-def _arrival(attempt: ApplicationAttemptId) -> float:
-    """When an application came, as far as its id tells, which outlives a Global Master; for comparing only."""
-    application = attempt.application
-    return application.cluster_timestamp / 1000.0 + application.sequence / _SEQUENCES_A_SECOND

@@ -78,22 +78,29 @@ class Quincy:
             return problem.greedy
         if not np.isfinite(answer).all() or (answer < 0).any():
             return problem.greedy
-        rows, racks, routes = notes.rows, notes.racks, notes.routes
-        flow, room = np.rint(answer).astype(np.int64), OpenRoom(now)
-        for at, row in enumerate(rows):
-            for node, arc in routes.computers[at].items():
-                room.grant(row, node, int(flow[arc]), _FLOW)
-        for at, row in enumerate(rows):
-            for rack, arc in routes.racks[at].items():
-                room.fill(row, np.flatnonzero(racks == rack), int(flow[arc]), _FLOW)
-            if routes.anywhere[at] >= 0:
-                room.fill(row, np.flatnonzero(room.slots(row)), int(flow[routes.anywhere[at]]), _FLOW)
-            self._hold(now, room, row)
+        rows, room = notes.rows, OpenRoom(now)
+        self._follow(now, room, notes, np.rint(answer).astype(np.int64))
         found = room.plan()
         cost, greedy = self.rules.cost(now, found, rows), self.rules.cost(now, problem.greedy, rows)
         if cost > greedy:
             return problem.greedy
         return Plan(found.grants, found.holds, made_by=MadeBy.EXACT, objective=-float(cost), bound=-float(cost))
+
+    def _follow(self, now: Snapshot, room: OpenRoom, notes: _Notes, flow: IntArray) -> None:
+        """Grant what flows over named computers first, so that it is not taken by what may have others."""
+        rows, racks, routes = notes.rows, notes.racks, notes.routes
+        for at, row in enumerate(rows):
+            for node, arc in routes.computers[at].items():
+                if flow[arc]:
+                    room.grant(row, node, int(flow[arc]), _FLOW)
+        for at, row in enumerate(rows):
+            for rack, arc in routes.racks[at].items():
+                if flow[arc]:
+                    room.fill(row, np.flatnonzero(racks == rack), int(flow[arc]), _FLOW)
+            anywhere = routes.anywhere[at]
+            if anywhere >= 0 and flow[anywhere]:
+                room.fill(row, np.flatnonzero(room.slots(row)), int(flow[anywhere]), _FLOW)
+            self._hold(now, room, row)
 
     def _hold(self, snapshot: Snapshot, room: OpenRoom, row: int) -> None:
         """Let the rest wait until the next dearer place is worth it."""

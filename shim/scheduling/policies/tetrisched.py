@@ -8,7 +8,7 @@ Source: Tumanov et al., EuroSys 2016.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -57,14 +57,16 @@ class SpaceTime:
         return room.plan()
 
     def prepare(self, snapshot: Snapshot, greedy: Plan) -> Problem | None:
-        """State the program of the most urgent; None if all of them have started already."""
+        """State the program of the most urgent; None if all of them have started already, or nothing fits now."""
         rows = self._urgent_first(snapshot, [turn.request for turn in greedy.turns])[: self.rules.most_requests]
         started = greedy.granted()
         counts = snapshot.requests.numbers[RequestColumn.COUNT]
-        if all(started.get(row, 0) == counts[row] for row in rows):
+        room = OpenRoom(snapshot)
+        if all(started.get(row, 0) == counts[row] for row in rows) or not any(room.has_room(row) for row in rows):
             return None
-        leaves = [Most(tuple(self._leaves(snapshot, row))) for row in rows]
-        arrays, chosen = compile_requests([each for each in leaves if each.parts], self._available(snapshot, rows))
+        available = self._available(snapshot, rows)
+        leaves = [Most(tuple(self._leaves(snapshot, row, int(available.max())))) for row in rows]
+        arrays, chosen = compile_requests([each for each in leaves if each.parts], available)
         arrays = {**arrays, "gap": _GAP, "nodes": _MOST_NODES}
         return Problem("mixed-integer", greedy, arrays, tuple((leaf.tag, leaf.start, at) for leaf, at in chosen))
 
@@ -79,9 +81,7 @@ class SpaceTime:
         starts = {row: start for row, start, variable in problem.notes if answer[variable] > _CHOSEN}
         room = OpenRoom(now)
         self._start(now, room, [row for row in starts if not starts[row]])
-        for row, start in starts.items():
-            if start:
-                room.hold(row, _LATER, now.now_s + start * self.rules.quantum_s)
+        self._wait(now, room, {row: start for row, start in starts.items() if start})
         if not any(starts.values()):
             others = [turn.request for turn in problem.greedy.turns if turn.request not in starts]
             self._start(now, room, self._urgent_first(now, others))
@@ -96,6 +96,15 @@ class SpaceTime:
             elif room.has_room(row):
                 room.fill(row, np.flatnonzero(room.slots(row)), room.left(row), Reason(ReasonCode.ROOM))
 
+    def _wait(self, snapshot: Snapshot, room: OpenRoom, starts: Mapping[int, int]) -> None:
+        """Hold what is planned for later; what need not start together has what is left, the next one before others."""
+        is_first = not any(snapshot.requests.numbers[RequestColumn.GANG, row] for row in starts)
+        for row in sorted(starts, key=starts.__getitem__):
+            if is_first:
+                self._start(snapshot, room, [row])
+                is_first = not room.left(row)
+            room.hold(row, _LATER, snapshot.now_s + starts[row] * self.rules.quantum_s)
+
     def _urgent_first(self, snapshot: Snapshot, rows: Sequence[int]) -> list[int]:
         times = snapshot.requests.times
 
@@ -106,8 +115,10 @@ class SpaceTime:
 
         return sorted(rows, key=lambda row: (slack(row), float(times[RequestTime.SINCE_S, row])))
 
-    def _leaves(self, snapshot: Snapshot, row: int) -> list[NodesFor]:
-        count = int(snapshot.requests.numbers[RequestColumn.COUNT, row])
+    def _leaves(self, snapshot: Snapshot, row: int, most: int) -> list[NodesFor]:
+        """Every start that is planned of a request: of all of it if it is a gang, else of so many at most."""
+        count, gang = snapshot.requests.numbers[[RequestColumn.COUNT, RequestColumn.GANG], row].tolist()
+        count = count if gang else min(count, most)
         starts = [start for start in self.rules.starts if start < self.rules.quanta]
         length = max(1, math.ceil(float(snapshot.requests.times[RequestTime.EXPECTED_S, row]) / self.rules.quantum_s))
         return [NodesFor((0,), count, at, length, self._value(snapshot, row, at), row) for at in starts]

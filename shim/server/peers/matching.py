@@ -33,3 +33,4 @@ class MatchingCollector(Collector):
         yield definitions.LAUNCH_REPAIRS.counters({(): status.repairs})
         yield definitions.LAUNCH_FALLBACKS.counters({(): status.fallbacks})
         yield definitions.PROMISED_CONTAINERS.gauges({(name,): count for name, count in status.promised.items()})
+        yield definitions.SOLVER_PROBLEMS.counters({(outcome,): count for outcome, count in status.solves.items()})

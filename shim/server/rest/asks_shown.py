@@ -26,6 +26,7 @@ def shown_matching(status: MatchingStatus) -> dict[str, Any]:
         "repairs": status.repairs,
         "fallbacks": status.fallbacks,
         "promised": [{"cluster": name, "containers": count} for name, count in status.promised.items()],
+        "solves": {**status.solves, "solving": status.solving},
     }
 
 

@@ -37,8 +37,21 @@ def always(world: StormWorld) -> Iterator[str]:
         for container, times in account.ended.items():
             if times > 1 and FaultKind.RM_KILLED not in world.schedule.kinds:  # nodes tell of ends again to a new life
                 yield f"{program}: the end of {container} was told {times} times"
+    for process in world.processes:
+        yield from process.bugs
+    yield from _owned_twice(world)
+
+
+def _owned_twice(world: StormWorld) -> Iterator[str]:
+    """Queues that several Global Masters believe to be theirs at one moment."""
+    owners: dict[str, list[str]] = {}
     for heddle in world.heddles:
-        yield from heddle.bugs
+        if heddle.is_up and heddle.master is not None:
+            for queue in heddle.master.ownership.owned:
+                owners.setdefault(queue, []).append(heddle.name)
+    for queue in sorted(owners):
+        if len(owners[queue]) > 1:
+            yield f"{queue} is owned by {', '.join(owners[queue])} at once"
 
 
 def after_quiet(world: StormWorld) -> Iterator[str]:
@@ -56,6 +69,23 @@ def after_quiet(world: StormWorld) -> Iterator[str]:
                 yield f"{known.order.id}: its {kind} in {name} is {known.state}"
         if cluster.manager.used().memory_mib:
             yield f"{name} counts {cluster.manager.used()} as used"
+    yield from _of_masters(world)
+
+
+def _of_masters(world: StormWorld) -> Iterator[str]:
+    """Masters have found together: each queue has one owner, each Global Master follows every Local Master."""
+    masters = [heddle.master for heddle in world.heddles if heddle.master is not None]
+    if not masters:
+        return
+    queues = {queue for cluster in world.federation.clusters.values() for queue in cluster.manager.spec.queues}
+    for queue in sorted(queues):
+        owners = [master.name for master in masters if queue in master.ownership.owned]
+        if len(owners) != 1:
+            yield f"{queue} is owned by {owners}"
+    for master in masters:
+        for link in master.following.links():
+            if not link.is_linked:
+                yield f"{master.name} does not follow the Local Master of {link.subcluster}: {link.trouble}"
 
 
 def _of_client(world: StormWorld, client: Client) -> Iterator[str]:

@@ -3,18 +3,27 @@
 Each takes the place of one function of production while a storm is played.
 """
 
-from collections.abc import Awaitable, Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Awaitable, Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
 from shim.domain.allocations import AllocateAnswer
-from shim.domain.submissions import SubmissionRecord
+from shim.domain.ids import GlobalMasterId, SubClusterId
+from shim.domain.submissions import Submission, SubmissionRecord
+from shim.errors import HeddleError, MasterLinkError
 from shim.federation.home_questions import Uncertain
 from shim.multicluster import attempt as attempts
 from shim.multicluster.attempt import MultiClusterAttempt
 from shim.multicluster.sessions import AttemptSessions
 from shim.multicluster.watch import SessionWatch
+from shim.peers import ownership
+from shim.peers.core.queue_assignment import Assignment, assign_queues
+from shim.peers.following import Following
+from shim.peers.local import StandingLocalMaster
+from shim.peers.ownership import Owner, QueueOwnership
+from shim.peers.passing_on import PassingOn
+from shim.protocol.peers import OutcomeFrame, OutcomeKind
 from shim.protocol.yarn.allocations import write_allocate_answer
 from shim.submission import repair as repairs
 from shim.submission import service as submissions
@@ -93,6 +102,32 @@ def _ends_lost(write: Callable[[AllocateAnswer], bytes]) -> Callable[[AllocateAn
     return write_less
 
 
+def _never_taken_over(
+    me: GlobalMasterId, living: Collection[GlobalMasterId], owners: Mapping[str, GlobalMasterId | None]
+) -> Assignment:
+    right = assign_queues(me, living, owners)
+    is_begin = not any(owners.values())
+    return replace(right, acquire=tuple(queue for queue in right.acquire if is_begin or owners[queue] == me))
+
+
+async def _taken_for_accepted(self: PassingOn, owner: Owner, submission: Submission, accept: str) -> object:
+    try:
+        return await _ASK(self, owner, submission, accept)
+    except MasterLinkError:
+        return OutcomeFrame(0, OutcomeKind.TAKEN, SubClusterId("east"))
+
+
+async def _followed_once(self: Following, follower: Any) -> None:
+    while True:
+        with suppress(HeddleError):
+            await self._follow_once(follower, self._roster.local_master(follower.subcluster))
+            return
+        if follower.reports:
+            return
+        await self._clock.sleep(self._settings.retry_s)
+
+
+_ASK: Callable[..., Awaitable[object]] = vars(PassingOn)["_ask"]
 _DONE: Callable[..., Awaitable[None]] = _nothing
 _NEVER = property(lambda _: None, lambda _, __: None)
 _WRITE = write_allocate_answer
@@ -118,4 +153,18 @@ PLANTED: tuple[PlantedBug, ...] = (
     PlantedBug("a container is given twice", ((attempts, "write_allocate_answer", _given_twice(_WRITE)),)),
     PlantedBug("the end of a container is told twice", ((attempts, "write_allocate_answer", _ended_twice(_WRITE)),)),
     PlantedBug("the end of a container is not told", ((attempts, "write_allocate_answer", _ends_lost(_WRITE)),)),
+    PlantedBug(
+        "a Global Master believes in its queues when their leases have ended",
+        ((QueueOwnership, "owned", property(lambda self: self._owned)),),
+    ),
+    PlantedBug(
+        "queues of a dead Global Master stay without an owner", ((ownership, "assign_queues", _never_taken_over),)
+    ),
+    PlantedBug(
+        "a submission whose owner does not answer is taken for accepted", ((PassingOn, "_ask", _taken_for_accepted),)
+    ),
+    PlantedBug(
+        "a Global Master follows no Local Master but the first", ((Following, "_follow_for_ever", _followed_once),)
+    ),
+    PlantedBug("a Local Master that takes over serves nobody", ((StandingLocalMaster, "_begin", _DONE),)),
 )

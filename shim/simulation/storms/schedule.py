@@ -5,7 +5,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 
-__all__ = ["Fault", "FaultKind", "Schedule", "StormSetting", "draw"]
+__all__ = ["LARGE", "SMALL", "Fault", "FaultKind", "Schedule", "StormSetting", "draw"]
 
 
 class FaultKind(Enum):
@@ -26,6 +26,10 @@ class FaultKind(Enum):
     CLOCK_SET = "clock set"
     NODE_DEAD = "node dead"
     APPLICATION_KILLED = "application killed by its user"
+    LOCAL_MASTER_KILLED = "local master killed"
+    LOCAL_MASTER_PAUSED = "local master paused"
+    LOCAL_MASTER_CUT = "local master cut off from its cluster"
+    LINK_CUT = "link between masters cut"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +61,38 @@ class StormSetting:
         lasts_s: From the first to the last fault.
         most_faults: In one storm.
         jobs: How many are submitted meanwhile.
-        heddles: Processes of Heddle.
+        alone: Part of the storms in which one Heddle has its Local Masters inside. In the others there are two or three
+            Global Masters, and one or two Local Masters for each sub-cluster.
+        quiet_s: How long everything must hold at least once every application has ended.
     """
 
     lasts_s: float = 30.0
     most_faults: int = 6
     jobs: int = 4
-    heddles: int = 1
+    alone: float = 0.5
+    quiet_s: float = 75.0
+
+
+LARGE = StormSetting()
+"""Before a release."""
+SMALL = StormSetting(lasts_s=12.0, most_faults=4, jobs=2, quiet_s=10.0)
+"""As the tests play them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """One storm; equal schedules are equal runs."""
+    """One storm; equal schedules are equal runs.
+
+    Attributes:
+        heddles: Processes of Heddle: Global Masters, if there are Local Masters.
+        local_masters: Processes for each sub-cluster; none where one Heddle does their work.
+    """
 
     seed: int
     setting: StormSetting
     faults: tuple[Fault, ...]
+    heddles: int = 1
+    local_masters: int = 0
 
     @property
     def kinds(self) -> frozenset[FaultKind]:
@@ -80,7 +100,9 @@ class Schedule:
         return frozenset(fault.kind for fault in self.faults)
 
     def __str__(self) -> str:
-        return "\n".join([f"storm {self.seed}", *(f"  {fault}" for fault in self.faults)])
+        masters = f", {self.heddles} Global Masters, {self.local_masters} Local Masters a cluster"
+        told = f"storm {self.seed}{masters if self.local_masters else ''}"
+        return "\n".join([told, *(f"  {fault}" for fault in self.faults)])
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,18 +131,28 @@ _SHAPES: Mapping[FaultKind, _Shape] = {
     FaultKind.NODE_DEAD: _Shape(2, (1.0, 60.0)),
     FaultKind.APPLICATION_KILLED: _Shape(2, (0.0, 0.0)),
 }
+_SHAPES_OF_MASTERS: Mapping[FaultKind, _Shape] = {
+    FaultKind.LOCAL_MASTER_KILLED: _Shape(5, (0.1, 10.0)),
+    FaultKind.LOCAL_MASTER_PAUSED: _Shape(5, (0.1, 15.0)),
+    FaultKind.LOCAL_MASTER_CUT: _Shape(3, (0.5, 12.0)),
+    FaultKind.LINK_CUT: _Shape(4, (0.5, 15.0)),
+}
+"""What can go wrong only where there are Local Masters."""
 
 
-def draw(seed: int, setting: StormSetting | None = None) -> Schedule:
+def draw(seed: int, setting: StormSetting = LARGE) -> Schedule:
     """The storm of a seed."""
-    setting = setting or StormSetting()
     rng = random.Random(f"storm/{seed}")  # noqa: S311 - repeatable on purpose
-    kinds, weights = tuple(_SHAPES), [shape.weight for shape in _SHAPES.values()]
+    is_alone = rng.random() < setting.alone
+    heddles, local_masters = (1, 0) if is_alone else (rng.randint(2, 3), rng.randint(1, 2))
+    shapes = _SHAPES if is_alone else {**_SHAPES, **_SHAPES_OF_MASTERS}
+    kinds, weights = tuple(shapes), [shape.weight for shape in shapes.values()]
     faults = []
     for kind in rng.choices(kinds, weights, k=rng.randint(1, setting.most_faults)):
-        shape = _SHAPES[kind]
+        shape = shapes[kind]
         at_s, for_s = rng.uniform(0.0, setting.lasts_s), rng.uniform(*shape.for_s)
         faults.append(
             Fault(round(at_s, 3), kind, round(for_s, 3), rng.randrange(1000), round(rng.uniform(*shape.much), 3))
         )
-    return Schedule(seed, setting, tuple(sorted(faults, key=lambda fault: fault.at_s)))
+    in_order = tuple(sorted(faults, key=lambda fault: fault.at_s))
+    return Schedule(seed, setting, in_order, heddles, local_masters)

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from shim.simulation.storms.invariants import after_quiet, always
-from shim.simulation.storms.schedule import Schedule, StormSetting, draw
+from shim.simulation.storms.schedule import LARGE, Schedule, StormSetting, draw
 from shim.simulation.storms.world import StormWorld
 from shim.simulation.virtual_time import VirtualClock, VirtualTimeLoop, run_in_virtual_time
 from shim.simulation.yarn_sim.process import own_tasks
@@ -15,7 +15,7 @@ __all__ = ["StormResult", "play_storm", "storms"]
 
 _WARM_UP_S = 5.0
 _STEP_S = 0.5
-_QUIET_S = 75.0  # longer than an ApplicationMaster waits for an answer that was lost: it runs until then
+_MOST_QUIET_S = 75.0  # longer than an ApplicationMaster waits for an answer that was lost: it runs until then
 _MOST_S = 400.0
 
 
@@ -42,7 +42,7 @@ class StormResult:
         return hashlib.sha256("\n".join(self.trace).encode()).hexdigest()
 
 
-def storms(seeds: Iterable[int], setting: StormSetting | None = None) -> Iterator[StormResult]:
+def storms(seeds: Iterable[int], setting: StormSetting = LARGE) -> Iterator[StormResult]:
     """Play the storms of some seeds."""
     for seed in seeds:
         yield play_storm(draw(seed, setting))
@@ -75,8 +75,7 @@ async def _play(schedule: Schedule) -> StormResult:
         await clock.sleep(_STEP_S)
         broken |= dict.fromkeys(always(world))
     if not broken:
-        await clock.sleep(_QUIET_S)
-        broken |= dict.fromkeys([*always(world), *after_quiet(world)])
+        broken |= await _be_quiet(world, clock)
     for client in world.clients:
         world.note(
             f"{client.job.name} {client.name} {world.federation.starts.get(client.name) if client.name else None}"
@@ -85,11 +84,25 @@ async def _play(schedule: Schedule) -> StormResult:
         world.note(f"{name} {account.done_s} {[str(each) for each in account.granted]}")
     for what in broken:
         world.note(f"BROKEN {what}")
+    world.note(f"{loop.turns} turns, messages {dict(sorted(world.network.messages.items()))}")
     result = StormResult(schedule, tuple(broken), tuple(world.trace), loop.turns, clock.monotonic_s())
     for task in asyncio.all_tasks():
         if task is not asyncio.current_task():
             task.cancel()
     return result
+
+
+async def _be_quiet(world: StormWorld, clock: VirtualClock) -> dict[str, None]:
+    """Wait until all has held for as long as it must; returns what does not at the end."""
+    begun_s = held_since_s = clock.monotonic_s()
+    while True:
+        await clock.sleep(_STEP_S)
+        broken, now_s = dict.fromkeys(always(world)), clock.monotonic_s()
+        late = dict.fromkeys(after_quiet(world))
+        if late:
+            held_since_s = now_s
+        if broken or now_s - begun_s >= _MOST_QUIET_S or now_s - held_since_s >= world.schedule.setting.quiet_s:
+            return broken | late
 
 
 def _is_over(world: StormWorld) -> bool:

@@ -16,10 +16,13 @@ from shim.simulation.cluster.spec import ClusterSpec, QueueSpec, Timing
 from shim.simulation.engine import seeded
 from shim.simulation.storms.schedule import Fault, FaultKind, Schedule
 from shim.simulation.virtual_time import VirtualClock
-from shim.simulation.yarn_sim.heddle import HeddleWorld, ModelledHeddle
+from shim.simulation.yarn_sim.heddle import ModelledHeddle
+from shim.simulation.yarn_sim.links import ModelledLinks
+from shim.simulation.yarn_sim.local_master import ModelledLocalMaster
 from shim.simulation.yarn_sim.network import ModelledNetwork
 from shim.simulation.yarn_sim.run import a_config
 from shim.simulation.yarn_sim.stores import StoreFaults
+from shim.simulation.yarn_sim.world import HeddleWorld
 from shim.testing.stores import in_memory_stores
 
 __all__ = ["Client", "StormWorld"]
@@ -46,6 +49,9 @@ containers = "{containers}"
 _CONTAINERS = (UNORDERED, *QUEUE_POLICIES)
 _RETRY_S = 1.0
 _CLIENT_PATIENCE_S = 15.0
+
+_Levers = tuple[Callable[[], object], Callable[[], object]]
+"""What breaks something, and what mends it."""
 
 
 @dataclass(slots=True)
@@ -79,6 +85,7 @@ class StormWorld:
     faults: StoreFaults
     world: HeddleWorld
     heddles: list[ModelledHeddle]
+    local_masters: list[ModelledLocalMaster]
     clients: list[Client]
     trace: list[str] = field(default_factory=list)
     _turn: int = 0
@@ -103,12 +110,26 @@ class StormWorld:
             stores=in_memory_stores(clock),
             faults=faults,
             seed=seed,
+            links=ModelledLinks(network),
         )
-        made = cls(schedule, clock, federation, network, faults, world, [], [])
-        made.heddles = [ModelledHeddle(world, f"heddle{number + 1}") for number in range(schedule.setting.heddles)]
+        made = cls(schedule, clock, federation, network, faults, world, [], [], [])
+        is_master = schedule.local_masters > 0
+        made.heddles = [
+            ModelledHeddle(world, f"heddle{number + 1}", is_master=is_master) for number in range(schedule.heddles)
+        ]
+        made.local_masters = [
+            ModelledLocalMaster(world, spec.name, f"lm-{spec.name}{number + 1}")
+            for number in range(schedule.local_masters)
+            for spec in specs
+        ]
         made.clients = [Client(job) for job in _jobs(schedule, [each.id.host for spec in specs for each in spec.nodes])]
         federation.connect = made.connect
         return made
+
+    @property
+    def processes(self) -> Sequence[ModelledHeddle | ModelledLocalMaster]:
+        """All that is Heddle's."""
+        return (*self.heddles, *self.local_masters)
 
     def note(self, what: str) -> None:
         """Write into the trace."""
@@ -117,13 +138,13 @@ class StormWorld:
     def begin(self) -> None:
         """Start everything."""
         self.federation.begin()
-        for heddle in self.heddles:
-            heddle.start()
+        for process in self.processes:
+            process.start()
 
     async def connect(self, cluster: SubClusterId, attempt: ApplicationAttemptId) -> MasterCalls:
         """An ApplicationMaster connects to the next process of Heddle, as by a name with several addresses."""
         self._turn += 1
-        return await self.heddles[self._turn % len(self.heddles)].connect(cluster, attempt)
+        return await self.heddles[self._turn % len(self.heddles)].connect(f"{cluster} nodes", attempt)
 
     # -- clients -----------------------------------------------------------------------------------------------------
 
@@ -152,7 +173,7 @@ class StormWorld:
         client.is_killed = True
         try:
             async with asyncio.timeout(_CLIENT_PATIENCE_S):
-                await self.heddles[0].kill_application(client.name, client.job.user)
+                await self.heddles[self._turn % len(self.heddles)].kill_application(client.name, client.job.user)
         except (HeddleError, TimeoutError) as exc:
             self.note(f"kill of {client.name} not acknowledged: {type(exc).__name__}")
 
@@ -181,29 +202,48 @@ class StormWorld:
         setattr(subject, lever, value)
         return lambda: setattr(subject, lever, 0.0)
 
-    def _process_levers(self, fault: Fault) -> Mapping[FaultKind, tuple[Callable[[], object], Callable[[], object]]]:
+    def _process_levers(self, fault: Fault) -> Mapping[FaultKind, _Levers]:
         """What is done to a process or a link, and what undoes it."""
         managers = [cluster.manager for cluster in self.federation.clusters.values()]
         manager = managers[fault.which % len(managers)]
         nodes = list(manager.nodes.values())
         node = nodes[fault.which // 7 % len(nodes)]
         heddle = self.heddles[fault.which % len(self.heddles)]
-        gate, cut = heddle.gate, self.network.cut
-        there, back = (heddle.name, manager.spec.name), (manager.spec.name, heddle.name)
         return {
             FaultKind.RM_KILLED: (manager.kill, manager.start),
             FaultKind.RM_PAUSED: (manager.pause, manager.resume),
             FaultKind.HEDDLE_KILLED: (heddle.kill, heddle.start),
-            FaultKind.HEDDLE_PAUSED: (gate.pause, gate.resume),
+            FaultKind.HEDDLE_PAUSED: (heddle.gate.pause, heddle.gate.resume),
             FaultKind.NODE_DEAD: (node.die, node.revive),
-            FaultKind.CLUSTER_CUT: (lambda: cut.update({there, back}), lambda: cut.difference_update({there, back})),
-            FaultKind.ANSWERS_CUT: (lambda: cut.add(back), lambda: cut.discard(back)),
+            FaultKind.CLUSTER_CUT: self._cut((heddle.name, manager.spec.name)),
+            FaultKind.ANSWERS_CUT: self._cut((manager.spec.name, heddle.name), both_ways=False),
+            **self._master_levers(fault),
         }
+
+    def _master_levers(self, fault: Fault) -> Mapping[FaultKind, _Levers]:
+        """The same of masters, where there are several."""
+        if not self.local_masters:
+            return {}
+        local_master = self.local_masters[fault.which % len(self.local_masters)]
+        heddle = self.heddles[fault.which // 7 % len(self.heddles)]
+        others = [each for each in self.processes if each is not heddle]
+        other = others[fault.which // 3 % len(others)]
+        gate = local_master.gate
+        return {
+            FaultKind.LOCAL_MASTER_KILLED: (local_master.kill, local_master.start),
+            FaultKind.LOCAL_MASTER_PAUSED: (gate.pause, gate.resume),
+            FaultKind.LOCAL_MASTER_CUT: self._cut((local_master.name, local_master.subcluster)),
+            FaultKind.LINK_CUT: self._cut((heddle.name, other.name), both_ways=bool(fault.which % 2)),
+        }
+
+    def _cut(self, link: tuple[str, str], *, both_ways: bool = True) -> _Levers:
+        cut, links = self.network.cut, {link, link[::-1]} if both_ways else {link}
+        return lambda: cut.update(links), lambda: cut.difference_update(links)
 
     def _value_levers(self, fault: Fault) -> Mapping[FaultKind, tuple[object, str, float]]:
         """What is set to how much."""
         network, store, much = self.network, self.faults, fault.much
-        clock = self.heddles[fault.which % len(self.heddles)].clock
+        clock = self.processes[fault.which % len(self.processes)].clock
         return {
             FaultKind.MESSAGES_LOST: (network, "loss", much),
             FaultKind.MESSAGES_LATE: (network, "jitter_s", much),
@@ -225,9 +265,9 @@ class StormWorld:
             for node in cluster.manager.nodes.values():
                 if node.is_dead:
                     node.revive()
-        for heddle in self.heddles:
-            heddle.gate.resume()
-            heddle.start()
+        for process in self.processes:
+            process.gate.resume()
+            process.start()
         self.note("quiet")
 
 

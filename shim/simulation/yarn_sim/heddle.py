@@ -7,84 +7,69 @@ do with errors is what the servers do (`shim.server.rpc`).
 import asyncio
 import json
 import random
-from collections.abc import Awaitable, Callable, Coroutine
-from dataclasses import dataclass
-from typing import Any, TypeVar
+from collections.abc import Awaitable, Callable, Mapping
+from contextlib import suppress
+from typing import TypeVar
 
 import structlog
 
 from shim.app.background import begin, lasting_work
+from shim.app.peers import GlobalMaster
 from shim.app.runtime import Clusters, Runtime, new_view
 from shim.app.use_cases import UseCases, assemble
-from shim.config.loader import Config
+from shim.concurrency.solver_child import solve_here
 from shim.domain.deadlines import DEADLINE_TAG
-from shim.domain.ids import ApplicationAttemptId, ApplicationId, SubClusterId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId
 from shim.errors import (
     HeddleError,
     NeverReachedError,
     NoAnswerError,
     NotFoundError,
     ResourceManagerError,
+    StoreError,
     UnavailableError,
-    UserError,
 )
 from shim.federation.inspection import SubClusterDescription
 from shim.multicluster.attempts import Attempts
-from shim.ports.clock import Clock
+from shim.peers.roster import global_master_role
+from shim.ports.attempt_calls import Attempt
 from shim.ports.resource_manager import RestAnswer, RestRequest
-from shim.ports.resource_manager_rpc import RPCAnswer, RPCRefusal
-from shim.protocol.hrpc import JavaClass
 from shim.protocol.rest.submission_context import decode_submission
-from shim.simulation.cluster.federation import DirectCalls, ModelledFederation
+from shim.simulation.cluster.federation import DirectCalls
 from shim.simulation.cluster.jobs import ModelledJob
 from shim.simulation.cluster.masters import MasterCalls
-from shim.simulation.yarn_sim.network import ModelledNetwork, NetworkedLogins, NetworkedManager, NetworkedRPC
+from shim.simulation.yarn_sim.connections import Connection, RefusedLogin
+from shim.simulation.yarn_sim.network import NetworkedLogins, NetworkedManager, NetworkedRPC
 from shim.simulation.yarn_sim.process import GatedClock, ProcessGate
-from shim.simulation.yarn_sim.stores import StoreFaults, gated_stores
-from shim.store.stores import Stores
+from shim.simulation.yarn_sim.stores import gated_stores
+from shim.simulation.yarn_sim.world import HeddleWorld
 
-__all__ = ["HeddleWorld", "ModelledHeddle"]
+__all__ = ["ModelledHeddle"]
 
 T = TypeVar("T")
 
 _log = structlog.get_logger("heddle.simulation")
 _LOGIN_TIMEOUT_S = 20.0
-_MASTER_TIMEOUT_S = 60.0  # `ipc.client.rpc-timeout.ms` is none, but a dead peer is noticed by pings after this
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class HeddleWorld:
-    """What outlives a process of Heddle.
-
-    Attributes:
-        config: Of every process.
-        stores: The database.
-        faults: What that does.
-        seed: Of the run.
-    """
-
-    config: Config
-    clock: Clock
-    federation: ModelledFederation
-    network: ModelledNetwork
-    stores: Stores
-    faults: StoreFaults
-    seed: int
+_MASTER_PORT, _SCHEDULER_PORT = 8000, 9000
+_SOLVES_FOR_S = 60.0
 
 
 class ModelledHeddle:
-    """`heddle serve` as one process; `start` it again after `kill`.
+    """`heddle serve` as one process, or `heddle gm`; `start` it again after `kill`.
 
     Args:
         world: What it stands on.
         name: Of the process, as links of the network name it.
+        is_master: Whether it is one of several Global Masters, with the Local Masters elsewhere.
 
     Attributes:
         bugs: What must never happen: parts that ended, and exceptions that no caller is told as what they are.
     """
 
-    def __init__(self, world: HeddleWorld, name: str = "heddle") -> None:
+    def __init__(self, world: HeddleWorld, name: str = "heddle", *, is_master: bool = False) -> None:
         self.world = world
+        self._is_master = is_master
+        self.master: GlobalMaster | None = None
         self.name = name
         self.lives = 0
         self.bugs: list[str] = []
@@ -113,6 +98,11 @@ class ModelledHeddle:
         assert self._use_cases is not None  # noqa: S101 - nobody looks before the start
         return self._use_cases
 
+    @property
+    def scheduler_address(self) -> str:
+        """Address at which the present life takes ApplicationMasters; empty while it does not."""
+        return f"{self.name}:{_SCHEDULER_PORT + self.lives}" if self.is_ready else ""
+
     def start(self) -> None:
         """Start the process; it serves when it has polled."""
         if self.is_up:
@@ -131,7 +121,17 @@ class ModelledHeddle:
         self.gate.kill()
 
     def _assembled(self) -> UseCases:
-        return assemble(self._runtime())
+        runtime = self._runtime()
+        self.master = self._made_master(runtime) if self._is_master else None
+        return assemble(runtime, global_master=self.master)
+
+    def _made_master(self, runtime: Runtime) -> GlobalMaster:
+        """As `open_global_master`, on links of the model."""
+        links, address = self.world.links, f"{self.name}:{_MASTER_PORT + self.lives}"
+        role = global_master_role(self.name)
+        master = GlobalMaster(self.name, address, runtime, links.dialer(role, self.gate))
+        links.listen(address, role, self.gate, master.accept)
+        return master
 
     def _runtime(self) -> Runtime:
         world, gate, network = self.world, self.gate, self.world.network
@@ -153,11 +153,16 @@ class ModelledHeddle:
             groups_of=lambda _: frozenset(),
             user="heddle",
             secret=b"s" * 32,
+            solve=_solved_at_once,
         )
 
     async def _begin(self) -> None:
         """As `shim.app.bootstrap` does; what fails at the start is tried again, as whoever supervises it would."""
-        use_cases = self.use_cases
+        use_cases, master = self.use_cases, self.master
+        if master is not None:
+            with suppress(StoreError):  # tried again, for ever
+                await master.ownership.round()
+            self.gate.spawn(self._watched("ownership", master.ownership.run), "ownership")
         while True:
             try:
                 await begin(use_cases)
@@ -169,6 +174,14 @@ class ModelledHeddle:
         for name, work in {**lasting_work(use_cases), "preemption": use_cases.preemption.run}.items():
             self.gate.spawn(self._watched(name, work), name)
         self._attempts = self._made_attempts(use_cases)
+        if master is not None:
+            self._take_masters(master)
+
+    def _take_masters(self, master: GlobalMaster) -> None:
+        """Tell the others where this one takes ApplicationMasters."""
+        address = self.scheduler_address
+        self.world.schedulers[address] = self
+        self.gate.spawn(self._watched("addresses", lambda: master.addresses.run(address)), "addresses")
 
     def _made_attempts(self, use_cases: UseCases) -> Attempts:
         backend = use_cases.backend
@@ -227,8 +240,15 @@ class ModelledHeddle:
 
     # -- ApplicationMasters ------------------------------------------------------------------------------------------
 
-    async def connect(self, cluster: SubClusterId, attempt_id: ApplicationAttemptId) -> MasterCalls:
-        """A connection of an ApplicationMaster that runs in a cluster.
+    async def connect(
+        self, sender: str, attempt_id: ApplicationAttemptId, *, was_passed_on: bool = False
+    ) -> MasterCalls:
+        """A connection of an ApplicationMaster.
+
+        Args:
+            sender: Where it comes from, as links of the network name it.
+            attempt_id: Whose it is.
+            was_passed_on: Whether another Global Master passes it on; it goes no further then.
 
         Raises:
             ResourceManagerError: The connection was refused, or ended before the login had.
@@ -236,10 +256,10 @@ class ModelledHeddle:
         attempts = self._attempts
         if attempts is None or not self.is_up:
             raise NeverReachedError(self.name, "connection refused")
-        gate, world = self.gate, self.world
-        link = (f"{cluster} nodes", self.name)
+        gate, network = self.gate, self.world.network
+        link = (sender, self.name)
         try:
-            found = await world.network.carry(
+            found = await network.carry(
                 link,
                 "login",
                 lambda: gate.serve(lambda: attempts.find(attempt_id), "login"),
@@ -248,76 +268,39 @@ class ModelledHeddle:
         except ResourceManagerError:
             raise
         except NotFoundError:
-            return _Refused(attempt_id)
+            return RefusedLogin(attempt_id)
         except HeddleError as exc:
             raise NoAnswerError(self.name, f"the connection was closed: {exc}") from exc
-        login = NetworkedLogins(world.federation.clusters, world.network, gate).at(found.home_subcluster, attempt_id)
-        if not found.is_read:
-            return _Connection(self, gate, link, DirectCalls(login))
-        return _Connection(self, gate, link, self.use_cases.spans.service.enter(found, login))
-
-
-@dataclass(frozen=True, slots=True)
-class _Connection:
-    """One connection of an ApplicationMaster: implements `MasterCalls` as `InterceptingRelay` answers."""
-
-    heddle: ModelledHeddle
-    gate: ProcessGate
-    link: tuple[str, str]
-    calls: MasterCalls
-
-    async def register(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
-        return await self._call("register", lambda: self.calls.register(payload_untrusted))
-
-    async def allocate(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
-        return await self._call("allocate", lambda: self.calls.allocate(payload_untrusted))
-
-    async def finish(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
-        return await self._call("finish", lambda: self.calls.finish(payload_untrusted))
-
-    async def _call(self, name: str, work: Callable[[], Coroutine[Any, Any, RPCAnswer]]) -> RPCAnswer:
-        async def run() -> RPCAnswer:
-            try:
-                return await work()
-            except ResourceManagerError:
-                raise
-            except UserError as exc:
-                return RPCAnswer(b"", RPCRefusal(JavaClass.YARN, str(exc)))
-            except HeddleError as exc:
-                return RPCAnswer(b"", RPCRefusal(JavaClass.RETRIABLE, str(exc)))
-            except Exception as exc:  # noqa: BLE001 - a call's boundary
-                self.heddle.bugs.append(f"{self.heddle.name}: {name} failed: {type(exc).__name__}: {exc}")
-                return RPCAnswer(b"", RPCRefusal(JavaClass.YARN, f"{name} failed inside Heddle"))
-
-        return await self.heddle.world.network.carry(
-            self.link, f"master {name}", lambda: self.gate.serve(run, name), timeout_s=_MASTER_TIMEOUT_S
+        owner = self._owner_of(found) if found.is_read and not was_passed_on else None
+        calls = (
+            self._calls_of(found) if owner is None else await owner.connect(self.name, attempt_id, was_passed_on=True)
         )
+        return Connection(gate, network, link, calls, self.bugs)
+
+    def _owner_of(self, found: Attempt) -> "ModelledHeddle | None":
+        """The other Global Master that owns an attempt's queue, if there is one that can be reached.
+
+        Raises:
+            NeverReachedError: Nobody is where its lease tells.
+        """
+        address = "" if self.master is None else self.master.addresses.address_of(found.queue)
+        owner = self.world.scheduler_at(address)
+        if address and owner is None:
+            raise NeverReachedError(self.name, f"the owner of {found.queue} at {address} refuses connections")
+        return owner
+
+    def _calls_of(self, found: Attempt) -> MasterCalls:
+        clusters, network = self.world.federation.clusters, self.world.network
+        login = NetworkedLogins(clusters, network, self.gate).at(found.home_subcluster, found.id)
+        return self.use_cases.spans.service.enter(found, login) if found.is_read else DirectCalls(login)
 
 
-@dataclass(frozen=True, slots=True)
-class _Refused:
-    """A login that was refused: no sub-cluster knows the application."""
-
-    attempt: ApplicationAttemptId
-
-    async def register(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
-        return self._refuse(payload_untrusted)
-
-    async def allocate(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
-        return self._refuse(payload_untrusted)
-
-    async def finish(self, payload_untrusted: bytes) -> RPCAnswer:
-        """See `MasterCalls`."""
-        return self._refuse(payload_untrusted)
-
-    def _refuse(self, _: bytes) -> RPCAnswer:
-        told = f"{self.attempt} not found in AMRMTokenSecretManager."
-        return RPCAnswer(b"", RPCRefusal(JavaClass.INVALID_TOKEN, told))
+async def _solved_at_once(name: str, arrays: Mapping[str, object], limit_s: float) -> object | None:  # noqa: ARG001
+    """Solve without time going by, and without a limit of real time: a run can be repeated."""
+    try:
+        return solve_here(name, arrays, _SOLVES_FOR_S)
+    except ImportError:  # as in production, where the extra is not installed
+        return None
 
 
 async def _no_node(address: str, request: RestRequest) -> RestAnswer:

@@ -37,6 +37,11 @@ class ProcessGate:
         self._goes = asyncio.Event()
         self._goes.set()
 
+    @property
+    def goes_on(self) -> bool:
+        """Neither stopped nor dead."""
+        return self._goes.is_set() and not self.is_dead
+
     def spawn(self, work: Coroutine[Any, Any, T], name: str) -> "asyncio.Task[T]":
         """Begin a task of the process; what it begins belongs to the process, too."""
         context = copy_context()

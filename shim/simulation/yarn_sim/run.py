@@ -17,10 +17,12 @@ from shim.simulation.cluster.spec import ClusterSpec
 from shim.simulation.engine import seeded
 from shim.simulation.results import Summary
 from shim.simulation.virtual_time import EPOCH_S, VirtualClock, VirtualTimeLoop, run_in_virtual_time
-from shim.simulation.yarn_sim.heddle import HeddleWorld, ModelledHeddle
+from shim.simulation.yarn_sim.heddle import ModelledHeddle
+from shim.simulation.yarn_sim.links import ModelledLinks
 from shim.simulation.yarn_sim.network import ModelledNetwork
 from shim.simulation.yarn_sim.process import own_tasks
 from shim.simulation.yarn_sim.stores import StoreFaults
+from shim.simulation.yarn_sim.world import HeddleWorld
 from shim.testing.stores import in_memory_stores
 
 __all__ = ["Front", "ManagerTimes", "YarnOutcome", "YarnSetting", "a_config", "play"]
@@ -166,10 +168,11 @@ async def _play(setting: YarnSetting, jobs: Sequence[ModelledJob], advance: Call
                 stores=in_memory_stores(clock),
                 faults=StoreFaults(seeded(setting.seed, "store")),
                 seed=setting.seed,
+                links=ModelledLinks(network),
             )
         )
         heddle.start()
-        federation.connect = heddle.connect
+        federation.connect = lambda cluster, attempt: heddle.connect(f"{cluster} nodes", attempt)
         submit = _Submitting(heddle).submit
     begun_s = await _warm_up(clock)
     accounts = [federation.add(job) for job in jobs]

@@ -13,7 +13,7 @@ __all__ = ["Copied", "Copying", "StoreFacts", "StoreHeldError", "WentBack", "cop
 
 
 def copying_of(url: str) -> Copying:
-    """How a store is copied.
+    """The way to copy a store.
 
     Args:
         url: As `open_state_store` takes it.

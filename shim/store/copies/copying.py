@@ -1,4 +1,4 @@
-"""What taking and putting back a copy has in common on both databases."""
+"""Parts of taking and putting back a copy that both databases have in common."""
 
 import os
 import tempfile
@@ -24,7 +24,7 @@ class StoreHeldError(ConflictError):
 
 @dataclass(frozen=True, slots=True)
 class Copied:
-    """What was done, or would be.
+    """A copy that was made or put back, or would be.
 
     Attributes:
         submissions: Records in the copy.

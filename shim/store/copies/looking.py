@@ -1,4 +1,4 @@
-"""What can be said of a store without changing it; a Heddle may use it meanwhile."""
+"""Findings about a store that change nothing; a Heddle may use it meanwhile."""
 
 import asyncio
 import stat
@@ -30,7 +30,7 @@ _NOW_S = {
 
 @dataclass(frozen=True, slots=True)
 class StoreFacts:
-    """What a store holds.
+    """Contents of a store.
 
     Attributes:
         revision: Of its tables; empty if it has none.
@@ -126,7 +126,7 @@ def _facts(
 
 
 def _damage(connection: Connection) -> str:
-    """What SQLite's own examination says, or whether every table of PostgreSQL can be read to its end."""
+    """Damage by SQLite's own examination, or by reading every table of PostgreSQL to its end; empty for none."""
     if connection.dialect.name == "sqlite":
         verdict = str(connection.exec_driver_sql("PRAGMA integrity_check(1)").scalar_one())
         return "" if verdict == "ok" else verdict

@@ -162,7 +162,7 @@ def _move_tables(connection: Connection, *, source: str, target: str) -> None:
 
 
 def _put_back(connection: Connection, *, kept: str) -> None:
-    """What was restored by half goes; the store that was there is in its place again."""
+    """Drop the half-restored store, and put the one that was there back in its place."""
     for table in _tables(connection, "public"):
         connection.execute(text(f'DROP TABLE "public"."{table}" CASCADE'))
     _move_tables(connection, source=kept, target="public")

@@ -108,7 +108,7 @@ class SQLiteCopying:
 
 
 def _examined(file: Path) -> tuple[int, str]:
-    """How many submissions a store has, and the revision of its tables.
+    """Number of submissions in a store, and the revision of its tables.
 
     Raises:
         StoreUnavailableError: It is none, is damaged, or is of a newer Heddle.

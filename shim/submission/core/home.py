@@ -34,7 +34,7 @@ _NOTHING = ResourceVector()
 
 @dataclass(frozen=True, slots=True)
 class HomeSettings:
-    """How homes are chosen.
+    """Settings of the choice of homes.
 
     Attributes:
         default_queue: For submissions that name none, as YARN's.
@@ -120,7 +120,7 @@ def _weighed(question: Question, settings: HomeSettings) -> Candidate:
 def _on_way(
     seen: SubClusterView, settings: HomeSettings, queue: QueueReport | None
 ) -> tuple[ResourceVector, ResourceVector]:
-    """What the placements that no report shows will take, there and in one queue there.
+    """Resources that placements take which no report shows yet: there, and in one queue there.
 
     Each counts as much as an application there takes on average, or as its ApplicationMaster asks for if that is more.
     """

@@ -1,4 +1,4 @@
-"""Who may be the home of an application at all: a table of rules, each with a reason against a sub-cluster or none."""
+"""Rules on the home of an application: a table, each with a reason against a sub-cluster or none."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

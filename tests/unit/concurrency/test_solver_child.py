@@ -1,5 +1,6 @@
 """A child that solves: whatever becomes of it, there is an answer in time or none, and the next problem is solved."""
 
+import asyncio
 import os
 import signal
 import time
@@ -7,7 +8,7 @@ import time
 import numpy as np
 import pytest
 
-from shim.concurrency.solver_child import SolverChild, solve_here
+from shim.concurrency.solver_child import SolverBeside, SolverChild, solve_here
 from tests.support import solver_children
 
 FLOW = {
@@ -67,3 +68,61 @@ def test_a_child_that_is_killed_between_two_problems_is_replaced(child):
     answers = [solver.solve("min-cost-flow", FLOW, 20.0) for _ in range(2)]
     assert answers[-1] is not None
     assert solver.pid != pid
+
+
+# ---------------------------------------------------------------------- beside an event loop
+
+
+async def until(holds):
+    async with asyncio.timeout(60.0):
+        while not holds():  # noqa: ASYNC110 - another process tells nobody by itself
+            await asyncio.sleep(0.01)
+
+
+@pytest.fixture
+def beside():
+    made = []
+
+    def make(work=None):
+        made.append(SolverChild(work))
+        return SolverBeside(made[-1]), made[-1]
+
+    yield make
+    for each in made:
+        each.close()
+
+
+async def test_the_loop_goes_on_while_the_child_comes_up_and_solves(beside):
+    solver, _ = beside()
+    solving = asyncio.create_task(solver.solve("min-cost-flow", FLOW, 30.0))
+    beats = 0
+    while not (await asyncio.wait([solving], timeout=0.01))[0]:
+        beats += 1
+    assert (await solving).tolist() == [2.0, 0.0, 2.0]
+    assert beats > 5, "a new process takes longer than that"
+    solver.close()
+
+
+async def test_a_child_that_hangs_costs_its_limit_and_the_next_problem_has_its_own(beside):
+    solver, _ = beside(solver_children.hangs)
+    for _ in range(2):
+        began = time.monotonic()
+        assert await solver.solve("min-cost-flow", FLOW, 0.2) is None
+        assert time.monotonic() - began < 5.0
+    solver.close()
+
+
+async def test_two_at_a_time_are_solved_one_after_the_other(beside):
+    solver, _ = beside()
+    both = await asyncio.gather(*(solver.solve("min-cost-flow", FLOW, 30.0) for _ in range(2)))
+    assert [each.tolist() for each in both] == [[2.0, 0.0, 2.0]] * 2
+    solver.close()
+
+
+async def test_closing_kills_a_child_that_works_and_whoever_waits_has_no_answer(beside):
+    solver, child = beside(solver_children.hangs)
+    solving = asyncio.create_task(solver.solve("min-cost-flow", FLOW, 600.0))
+    await until(lambda: child.pid is not None)
+    solver.close()
+    assert await solving is None
+    await until(lambda: child.pid is None)

@@ -151,12 +151,15 @@ def test_the_splitter_of_every_attempt_counts_on_after_it_is_forgotten(story):
     again, _ = matching.enter(ATTEMPT, lambda _: "root.default", lambda _: None)
     assert again is not splitter
     assert (matching.status().fallbacks, matching.status().repairs) == (2, 1)
+    assert matching.status().solves == {}, "no solver is reached here"
     assert matching.decisions(ATTEMPT.id.application) == ()
     assert matching.decided() == {ATTEMPT.id.application: 0}
 
 
 def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
-    status = MatchingStatus({(EAST, Verdict.REJECTED): 2, (EAST, Verdict.ACCEPTED): 5}, 3, 4, {EAST: 1})
+    status = MatchingStatus(
+        {(EAST, Verdict.REJECTED): 2, (EAST, Verdict.ACCEPTED): 5}, 3, 4, {EAST: 1}, {"solved": 6, "unsolved": 7}, 1
+    )
     registry = CollectorRegistry()
     registry.register(MatchingCollector(lambda: status))
     text = generate_latest(registry).decode()
@@ -164,8 +167,10 @@ def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
     assert "heddle_launch_repairs_total 3.0" in text
     assert "heddle_launch_fallbacks_total 4.0" in text
     assert 'heddle_promised_containers{subcluster="east"} 1.0' in text
+    assert 'heddle_solver_problems_total{outcome="unsolved"} 7.0' in text
     document = shown_matching(status)
     assert document["verdicts"] == {"accepted": 5, "rejected": 2, "unverified": 0}
+    assert document["solves"] == {"solved": 6, "unsolved": 7, "solving": 1}
     assert (document["inconsistencies"], document["promised"]) == (2, [{"cluster": "east", "containers": 1}])
 
 

@@ -14,9 +14,8 @@ from shim.domain.subclusters import NodeReport
 from shim.errors import ConfigError
 from shim.scheduling.durations import DurationModel
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels
-from shim.scheduling.global_master.waiting_table import CONTAINER_ORDERS
 from shim.scheduling.named_places import NamedPlaces
-from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
+from shim.scheduling.queue_policies import CONTAINER_ORDERS, QUEUE_POLICIES, queue_objection
 from shim.scheduling.queue_table import QueueTable
 from shim.scheduling.registry import KINDS
 from shim.scheduling.snapshot import Scope
@@ -41,7 +40,18 @@ def only(plans, attempt):
 
 
 def test_a_queue_may_have_what_needs_no_more_than_it_tells():
-    assert set(QUEUE_POLICIES) == {"fifo", "fair", "fewest-tasks", "learnt-work", "delay", "tetris", "jockey"}
+    assert set(QUEUE_POLICIES) == {
+        "fifo",
+        "fair",
+        "fewest-tasks",
+        "learnt-work",
+        "drf",
+        "delay",
+        "tetris",
+        "jockey",
+        "quincy",
+        "tetrisched",
+    }
     assert CONTAINER_ORDERS.keys() == QUEUE_POLICIES.keys()
     for name in KINDS:
         assert bool(queue_objection(name)) == (name not in QUEUE_POLICIES)
@@ -52,9 +62,8 @@ def test_a_queue_may_have_what_needs_no_more_than_it_tells():
     ("name", "why"),
     [
         ("graphene", "it needs the stages of each job"),
-        ("tetrisched", "it plans with a solver"),
-        ("quincy", "it plans with a solver"),
-        ("drf", "it needs the share"),
+        ("medea", "which jobs are long-running services"),
+        ("sparrow", "masters that launch"),
         ("megha", "it needs masters that launch"),
         ("omega", "the whole cell's state"),
     ],

@@ -1,4 +1,4 @@
-"""What was done so that queues get their shares, so that the next Heddle goes on with it."""
+"""Acts of preemption, so that the next Heddle goes on with them."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,4 +1,4 @@
-"""That applications waited, and the newest decisions on the asks of those that span."""
+"""Waiting of applications, and the newest decisions on the asks of those that span."""
 
 import sqlalchemy as sa
 from alembic import op

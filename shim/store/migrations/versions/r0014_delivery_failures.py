@@ -1,4 +1,4 @@
-"""How submissions fail that their homes do not take, so that a restart does not begin to count anew."""
+"""Failures of submissions that their homes do not take, so that a restart does not begin to count anew."""
 
 import sqlalchemy as sa
 from alembic import op

@@ -1,6 +1,7 @@
 """The names of containers that are done with have a bound; the newest are known."""
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
+from shim.domain.resources import ResourceVector
 from shim.multicluster.core.containers import Container, ContainerBook, ContainerState
 
 ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
@@ -8,7 +9,7 @@ REMEMBERED = 4096
 
 
 class Unwatched:
-    def begun(self, container: ContainerId, since_s: float | None) -> None:
+    def begun(self, container: ContainerId, since_s: float | None, resource: ResourceVector | None = None) -> None:
         pass
 
     def ended(self, container: ContainerId, *, is_whole: bool) -> None:

@@ -47,7 +47,7 @@ class Watching(CapacitySplitter):
         self.has = set()
         self.ran = {}
 
-    def begun(self, container, since_s):
+    def begun(self, container, since_s, resource=None):  # noqa: ARG002
         assert since_s is None
         self.has.add(container)
 

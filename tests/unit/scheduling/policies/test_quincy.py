@@ -34,17 +34,17 @@ def task(name, waited_s=None, extra=None):
     return FlowTasks(job, 1, computers, dict.fromkeys(near, 10 * size), 20 * size, waiting)
 
 
-def least_cost(tasks, bounds=None):
-    graph, _ = quincy_graph(tasks, np.ones(4, dtype=np.int64), RACKS, bounds)
+def least_cost(tasks, bounds=None, slots=(1, 1, 1, 1)):
+    graph, _ = quincy_graph(tasks, np.array(slots, dtype=np.int64), RACKS, bounds)
     flow = min_cost_flow(graph.arrays(), 10.0)
     return cost_of(graph, flow)
 
 
-def by_force(tasks):
+def by_force(tasks, slots=(1, 1, 1, 1)):
     """Every assignment of each task to a computer or to waiting."""
     best = None
     for chosen in product(range(5), repeat=len(tasks)):
-        if any(chosen.count(computer) > 1 for computer in range(4)):
+        if any(chosen.count(computer) > places for computer, places in enumerate(slots)):
             continue
         cost = 0
         for each, place in zip(tasks, chosen, strict=True):
@@ -64,6 +64,27 @@ def test_the_small_graph_costs_what_all_assignments_say():
     assert least_cost(tasks, {0: (0, 1)}) == 85
     assert least_cost(tasks, {0: (3, 3)}) == 65
     assert least_cost([task(name, 20 if name == "a2" else None) for name in TASKS]) == 60
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(st.tuples(st.sampled_from(sorted(TASKS)), st.integers(0, 30)), min_size=1, max_size=5),
+    st.lists(st.integers(0, 2), min_size=4, max_size=4),
+)
+def test_arcs_that_are_left_out_change_no_cost(drawn, slots):
+    tasks = [task(name, waited_s) for name, waited_s in drawn]
+    assert least_cost(tasks, slots=slots) == by_force(tasks, slots)
+
+
+def test_no_arc_leads_where_nothing_is_free_or_to_what_costs_more_than_to_wait():
+    tasks = [task("a1"), task("b2", 0)]
+    graph, routes = quincy_graph(tasks, np.array([0, 1, 0, 0]), RACKS)
+    assert [sorted(each) for each in routes.computers] == [[], [1]]
+    assert [sorted(each) for each in routes.racks] == [[0], []]
+    assert [each >= 0 for each in routes.anywhere] == [False, False]
+    assert list(routes.down) == [1]
+    everything, _ = quincy_graph(tasks, np.ones(4, dtype=np.int64), RACKS)
+    assert len(graph.arcs) < len(everything.arcs)
 
 
 @pytest.mark.parametrize(("ran_s", "cost"), [(1, 45), (6, 45), (8, 35), (10, 15)])

@@ -1,0 +1,169 @@
+"""Cycles whose policy asks a solver wait for its answer and no longer, and miss nothing that changes meanwhile."""
+
+import asyncio
+from dataclasses import replace
+from itertools import pairwise
+from random import Random
+
+import pytest
+
+from shim.multicluster.core import Demand
+from shim.multicluster.core.splitter import SplitSettings
+from shim.multicluster.queue_cycles import CycleSettings, QueueCycles
+from shim.scheduling.solvers import SOLVERS
+from tests.support.planned import DrivenSplitter
+from tests.unit.multicluster.test_queue_cycles import CAPACITIES, EAST, KEY, QUEUE, WEST, Queue
+
+
+class SlowSolver:
+    """Implements `Solve`: answers when the test says so, or that there is no answer."""
+
+    def __init__(self):
+        self.asked = []
+        self.may_answer = asyncio.Event()
+        self.has_answers = True
+
+    async def __call__(self, name, arrays, limit_s):
+        self.asked.append((name, limit_s))
+        await self.may_answer.wait()
+        return SOLVERS[name](arrays, 20.0) if self.has_answers else None
+
+
+class SolvingQueue(Queue):
+    """A queue whose cycles ask a solver."""
+
+    def __init__(self, order="quincy"):
+        super().__init__(order)
+        self.solver = SlowSolver()
+        settings = CycleSettings(every_s=0.25, solve_s=0.7)
+        rng = Random(0)  # noqa: S311 - a test
+        self.cycles = QueueCycles(self.launches, self.order_of, self.view, self.clock, rng, settings, solve=self.solver)
+        self.running = None
+
+    def order_of(self, name):
+        return self.order if name == QUEUE else "fifo"
+
+    async def runs(self):
+        if self.running is None:
+            self.running = asyncio.create_task(self.cycles.run())
+        for _ in range(8):
+            await asyncio.sleep(0)
+
+    async def later(self):
+        await self.clock.advance(0.3)
+        await self.runs()
+
+
+def named(wanted, *hosts):
+    return Demand(KEY, wanted, places=dict.fromkeys(hosts, wanted))
+
+
+@pytest.fixture
+async def queue():
+    made = SolvingQueue()
+    made.report(east=0, west=0)
+    yield made
+    if made.running is not None:
+        made.running.cancel()
+
+
+@pytest.fixture
+async def two(queue):
+    """Two that wait for one host, which the first need not have; one container fits in each cluster by now."""
+    first, second = queue.enters(1), queue.enters(2)
+    first.split(named(1, "east-0", "west-0"), CAPACITIES)
+    second.split(named(1, "east-0"), CAPACITIES)
+    queue.report(east=1, west=1)
+    await queue.runs()
+    return first, second
+
+
+async def test_a_cycle_waits_for_the_answer_and_goes_by_it(queue, two):
+    first, second = two
+    assert queue.solver.asked == [("min-cost-flow", 0.7)]
+    assert queue.cycles.cycles == 0
+    await queue.later()
+    assert queue.cycles.cycles == 0, "it has not answered"
+    queue.solver.may_answer.set()
+    await queue.later()
+    assert first.split(named(1, "east-0", "west-0"), CAPACITIES) == {WEST: 1}
+    assert second.split(named(1, "east-0"), CAPACITIES) == {EAST: 1}
+    assert (queue.cycles.solves.solved, queue.cycles.solves.unsolved) == (1, 0)
+
+
+async def test_without_an_answer_the_cycle_goes_by_its_own_plan(queue, two):
+    first, second = two
+    queue.solver.has_answers = False
+    queue.solver.may_answer.set()
+    await queue.later()
+    assert first.split(named(1, "east-0", "west-0"), CAPACITIES) == {EAST: 1}
+    assert second.split(named(1, "east-0"), CAPACITIES) == {}
+    assert (queue.cycles.solves.solved, queue.cycles.solves.unsolved) == (0, 1)
+
+
+async def test_what_came_while_it_waited_has_the_next_cycle(queue, two):
+    third = queue.enters(3)
+    third.split(named(1, "west-0"), CAPACITIES)
+    queue.report(east=2, west=2)
+    await queue.later()
+    assert len(queue.solver.asked) == 1, "one at a time"
+    queue.solver.may_answer.set()
+    for _ in range(4):
+        await queue.later()
+    assert third.split(named(1, "west-0"), CAPACITIES) == {WEST: 1}
+
+
+async def test_another_queue_does_not_wait(queue, two):
+    attempt = replace(queue.enters(4).plans.attempt, queue="root.other")
+    other = DrivenSplitter(queue.cycles, attempt, lambda _: QUEUE, SplitSettings(3))
+    other.split(Demand(KEY, 1), CAPACITIES)
+    await queue.later()
+    assert queue.cycles.cycles == 1
+    assert sum(other.split(Demand(KEY, 1), CAPACITIES).values()) == 1
+
+
+async def test_an_answer_for_a_policy_that_is_changed_meanwhile_is_left(queue, two):
+    queue.order = "fifo"
+    queue.solver.may_answer.set()
+    await queue.later()
+    first, second = two
+    granted = [each.split(named(1, "east-0"), CAPACITIES) for each in (first, second)]
+    assert [sum(each.values()) for each in granted] == [1, 1]
+
+
+async def test_with_the_cycles_the_wait_ends(queue, two):
+    queue.running.cancel()
+    await asyncio.gather(queue.running, return_exceptions=True)
+    await asyncio.sleep(0)
+    left = [each for each in asyncio.all_tasks() if each.get_name().startswith("solve ")]
+    assert not left
+
+
+async def test_while_nothing_is_free_nobody_is_asked(queue):
+    queue.enters(1).split(named(1, "east-0"), CAPACITIES)
+    await queue.runs()
+    assert queue.solver.asked == []
+    assert queue.cycles.cycles == 1
+
+
+async def test_where_there_is_no_answer_more_and_more_cycles_ask_for_none(queue, two):
+    queue.solver.has_answers = False
+    queue.solver.may_answer.set()
+    asked_at = []
+    for _ in range(40):
+        queue.report(east=1, west=1)
+        for _ in range(4):
+            await queue.later()
+        if len(queue.solver.asked) > len(asked_at):
+            asked_at.append(queue.cycles.cycles)
+    gaps = [later - earlier for earlier, later in pairwise(asked_at)]
+    assert gaps == sorted(gaps)
+    assert len(set(gaps)) > 2, gaps
+
+
+async def test_an_answer_that_nobody_waits_for_any_more_is_forgotten(queue, two):
+    for attempt in two:
+        attempt.drop(KEY)
+    queue.solver.may_answer.set()
+    await queue.later()
+    assert not queue.cycles.solves.has_answer(QUEUE)

@@ -1,0 +1,30 @@
+"""Containers that an attempt has: sums that are kept, not counted anew."""
+
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
+from shim.domain.resources import ResourceVector
+from shim.scheduling.global_master.held_containers import HeldContainers
+
+ATTEMPT = ApplicationAttemptId(ApplicationId(1, 1), 1)
+FIRST, SECOND = (ContainerId(ATTEMPT, number) for number in (2, 3))
+
+
+def test_sums_follow_what_comes_and_goes():
+    held = HeldContainers()
+    held.put(FIRST, 10.0, ResourceVector(1024, 1))
+    held.put(SECOND, 20.0, ResourceVector(2048, 2))
+    assert (len(held), held.began_in_all_s, held.resource) == (2, 30.0, ResourceVector(3072, 3))
+    assert held.pop(FIRST) == 10.0
+    assert held.pop(FIRST) is None
+    assert (len(held), held.began_in_all_s, held.resource) == (1, 20.0, ResourceVector(2048, 2))
+    assert list(held.of_known_size()) == [(20.0, ResourceVector(2048, 2))]
+
+
+def test_what_is_said_twice_counts_once_and_a_size_may_come_later():
+    held = HeldContainers()
+    held.put(FIRST, 10.0, None)
+    assert list(held.of_known_size()) == []
+    for since_s in (10.0, 8.0):
+        held.put(FIRST, since_s, ResourceVector(1024, 1))
+    assert (len(held), held.began_in_all_s, held.resource) == (1, 8.0, ResourceVector(1024, 1))
+    held.pop(FIRST)
+    assert (len(held), held.began_in_all_s, held.resource) == (0, 0.0, ResourceVector())
