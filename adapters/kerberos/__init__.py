@@ -1,6 +1,7 @@
 """Kerberos by the library `gssapi`, the optional extra `kerberos`: contexts for `shim.protocol.hrpc.gssapi`."""
 
 from adapters.kerberos.contexts import KerberosAcceptor, KerberosInitiator
+from adapters.kerberos.first_ticket import kdc_ahead_s
 from adapters.kerberos.login import KerberosLogin
 from adapters.kerberos.names import host_of_this_machine, service_of, with_host
 from adapters.kerberos.tried_keytab import open_acceptor
@@ -13,6 +14,7 @@ __all__ = [
     "WebInitiator",
     "WebTickets",
     "host_of_this_machine",
+    "kdc_ahead_s",
     "open_acceptor",
     "service_of",
     "with_host",

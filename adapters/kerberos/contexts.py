@@ -184,6 +184,15 @@ class KerberosInitiator:
         library = self._library
         return self._towards(library.Name(principal, library.NameType.kerberos_principal))
 
+    def get_ticket(self) -> None:
+        """Have a ticket that others are got with; the KDC is asked if there is none.
+
+        Raises:
+            SASLError: If there is none to be had.
+        """
+        attempt = _Attempt(self._what, has_keytab="client_keytab" in self._store)
+        attempt.run(self._library, lambda: self._credentials().lifetime)
+
     def _towards(self, target: Any, mechanism: Any = None) -> SecurityContext:
         library, flag = self._library, self._library.RequirementFlag
         attempt = _Attempt(f"{self._what} at {target}", has_keytab="client_keytab" in self._store)

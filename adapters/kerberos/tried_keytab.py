@@ -4,12 +4,14 @@ import stat
 from pathlib import Path
 
 from adapters.kerberos.contexts import KerberosAcceptor
+from adapters.kerberos.files import KerberosFileError, principals_in
 from shim.errors import ConfigError
 from shim.protocol.hrpc.sasl import SASLError
 
 __all__ = ["open_acceptor"]
 
 _KEY = "security.kerberos.keytab"
+_SHOWN = 10
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -36,4 +38,13 @@ def open_acceptor(principal: str, keytab: Path, *, key: str = _KEY, negotiates: 
     try:
         return KerberosAcceptor(principal, keytab, negotiates=negotiates)
     except SASLError as exc:
-        raise ConfigError(str(keytab), key, f"cannot be used: {exc}") from exc
+        raise ConfigError(str(keytab), key, f"cannot be used: {exc}{_what_it_has(keytab, principal)}") from exc
+
+
+def _what_it_has(keytab: Path, principal: str) -> str:
+    """Principals of a keytab without the one needed, for a message: a wrong name of the machine is seen at once."""
+    try:
+        found = principals_in(keytab.read_bytes())
+    except (OSError, KerberosFileError):
+        return ""
+    return "" if principal in found else f"; it has keys of {', '.join(found[:_SHOWN]) or 'nobody'}"

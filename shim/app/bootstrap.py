@@ -46,7 +46,7 @@ from shim.domain.rates import Rate
 from shim.errors import ConfigError, InvariantViolationError, StoreError
 from shim.federation.health import Health
 from shim.identity.api_tokens import APITokens
-from shim.identity.delegation_tokens import DelegationTokens
+from shim.identity.delegation_tokens import DelegationTokens, TokenLimits
 from shim.identity.rates import CallRates, RateLimits
 from shim.multicluster.attempts import never_read
 from shim.peers.roster import global_master_role
@@ -223,10 +223,12 @@ class Heddle:
         await self._begin(use_cases, stack)
         home_of = runtime.view.home_of
         self._health = Health(runtime.view, runtime.stores.state, clock)
+        lives = config.security.delegation_tokens
         tokens = DelegationTokens(
             runtime.secret,
             clock,
             runtime.stores.tokens,
+            TokenLimits(lives.lifetime_s, lives.renewal_s),
             needs_ticket=self._kerberos is not None,
             other_secrets=runtime.other_secrets,
         )

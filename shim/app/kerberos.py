@@ -1,24 +1,34 @@
 """Kerberos put together: from `[security.kerberos]` to what the servers of Hadoop RPC and of the web offer."""
 
+import asyncio
 from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
 
 from adapters.kerberos import (
     KerberosLogin,
     WebTickets,
     host_of_this_machine,
+    kdc_ahead_s,
     open_acceptor,
     service_of,
     with_host,
 )
 from shim.config.kerberos import KerberosConfig
+from shim.config.loader import Config, is_loopback
 from shim.errors import ConfigError
+from shim.federation.doctor import KerberosFacts
 from shim.identity.principals import PrincipalRules
+from shim.ports.clock import Clock
 from shim.protocol.hrpc import QualityOfProtection, SASLSession
 from shim.protocol.hrpc.gssapi import GSSAPIServer
+from shim.protocol.hrpc.sasl import SASLError
 from shim.server.rpc import TicketLogin
 
-__all__ = ["open_kerberos", "open_login", "open_web_tickets", "principals_of", "trouble_with"]
+__all__ = ["kerberos_facts", "open_kerberos", "open_login", "open_web_tickets", "principals_of", "trouble_with"]
 
+_KDC_WITHIN_S = 10.0
+_kdc_thread = ThreadPoolExecutor(1, thread_name_prefix="heddle-kdc")
+"""However often a silent KDC is asked, it holds up one thread."""
 _QUALITIES: Mapping[str, QualityOfProtection] = {
     "authentication": QualityOfProtection.AUTH,
     "integrity": QualityOfProtection.AUTH_INT,
@@ -95,3 +105,41 @@ def trouble_with(config: KerberosConfig) -> str:
     if tickets is not None:
         tickets.close()
     return ""
+
+
+async def kerberos_facts(config: Config, clock: Clock) -> KerberosFacts | None:
+    """Facts of the keytab as it is now, which may have changed since the start, and of the KDC."""
+    kerberos, rest = config.security.kerberos, config.server.rest
+    if not kerberos.principal:
+        return None
+    web = "" if is_loopback(rest) or kerberos.web_principal else rest
+    trouble = await asyncio.to_thread(trouble_with, kerberos)
+    ticket_trouble, ahead_s = ("", None) if trouble else await _ask_kdc(kerberos, clock)
+    return KerberosFacts(
+        kerberos.principal,
+        trouble,
+        kerberos.allow_simple,
+        web,
+        ticket_trouble=ticket_trouble,
+        kdc_ahead_s=ahead_s,
+    )
+
+
+async def _ask_kdc(config: KerberosConfig, clock: Clock) -> tuple[str, float | None]:
+    """The KDC's reason to give Heddle no ticket, empty if it gives one; and the lead of its clock, None if unknown.
+
+    Whoever waits behind another question to a silent KDC gives up, too, and asks nothing.
+    """
+    if config.keytab is None:
+        return "", None
+    principal = with_host(config.principal, host_of_this_machine())
+    try:
+        async with asyncio.timeout(_KDC_WITHIN_S):
+            asked = asyncio.get_running_loop().run_in_executor(
+                _kdc_thread, kdc_ahead_s, principal, config.keytab, clock.now_s
+            )
+            return "", await asked
+    except TimeoutError:
+        return f"the KDC of {principal} has not answered within {_KDC_WITHIN_S:.0f} s", None
+    except (ConfigError, SASLError) as exc:
+        return str(exc), None

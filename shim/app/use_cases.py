@@ -17,7 +17,7 @@ from shim.app.assembly import (
 )
 from shim.app.hardening import check_lines
 from shim.app.hardening_facts import gather
-from shim.app.kerberos import trouble_with
+from shim.app.kerberos import kerberos_facts
 from shim.app.multicluster import Spans
 from shim.app.peers import GlobalMaster
 from shim.app.queues import SharesOfQueues
@@ -26,12 +26,11 @@ from shim.app.tls import cluster_tls_facts, master_tls_facts, tls_facts
 from shim.calls.aggregated_logs import AggregatedLogs
 from shim.calls.container_logs import ContainerLogs
 from shim.calls.control import ControlService
-from shim.config.loader import Config, is_loopback
+from shim.config.loader import Config
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.work_left import WorkLeft
 from shim.federation.administration import AdministrationService
 from shim.federation.container_places import ContainerPlaces
-from shim.federation.doctor import KerberosFacts
 from shim.federation.documents import DocumentReading
 from shim.federation.findings import LineResult
 from shim.federation.inspection import Inspection, InspectionSettings
@@ -256,6 +255,7 @@ def _inspection(base: Foundation) -> Inspection:
     wildcards = (
         user for user, rule in security.proxyuser.items() if _ANY in rule.hosts and _ANY in rule.users + rule.groups
     )
+    with_tickets = {SubClusterId(each.id) for each in runtime.config.subclusters if each.principal}
     return Inspection(
         view=runtime.view,
         managers=runtime.managers,
@@ -271,7 +271,8 @@ def _inspection(base: Foundation) -> Inspection:
             servers=tuple(server for server in _SERVERS if getattr(runtime.config.server, server)),
             policy=lambda: shares.policy().queues,
             spanning=lambda: tuple(queue.path for queue in shares.policy().spanning),
-            kerberos=lambda: _kerberos(runtime.config),
+            kerberos=lambda: kerberos_facts(runtime.config, runtime.clock),
+            ticket_user=security.kerberos.principal.partition("/")[0],
             tls=lambda: tls_facts(runtime.config.server, runtime.clock.now_s()),
             cluster_tls=lambda: _cluster_tls(runtime),
             master_tls=lambda: None if masters is None else _master_tls(runtime, masters),
@@ -280,6 +281,7 @@ def _inspection(base: Foundation) -> Inspection:
             unverified_store=unverified_server(runtime.config.store.url),
         ),
         unfenced=runtime.clusters.managers,
+        by_ticket={id_: rpc for id_, rpc in runtime.clusters.rpcs.items() if id_ in with_tickets},
     )
 
 
@@ -295,12 +297,3 @@ def _cluster_tls(runtime: Runtime) -> list[ClusterTLSFacts]:
 def _master_tls(runtime: Runtime, masters: MastersOverview) -> MasterTLSFacts:
     addresses = [each.address for each in masters.now().masters]
     return master_tls_facts(runtime.config.masters, addresses, runtime.clock.now_s())
-
-
-def _kerberos(config: Config) -> KerberosFacts | None:
-    """The keytab as it is now: it may have changed since the start."""
-    kerberos, rest = config.security.kerberos, config.server.rest
-    if not kerberos.principal:
-        return None
-    web = "" if is_loopback(rest) or kerberos.web_principal else rest
-    return KerberosFacts(kerberos.principal, trouble_with(kerberos), kerberos.allow_simple, web)

@@ -24,6 +24,8 @@ from shim.lab import (
     Tuning,
     default_folder,
 )
+from shim.lab.secured import administrator_keytab
+from shim.lab.spec import LAB_REALM, PROTECTIONS
 from shim.telemetry import escape
 
 __all__ = ["app", "boot_progress", "fail_with_log", "print_lab"]
@@ -72,6 +74,16 @@ def up(
         int | None, typer.Option(help=r"First port; each cluster uses the 100 from it on \[default: a free block]")
     ] = None,
     standby: Annotated[bool, typer.Option("--ha", help="A standby ResourceManager for each cluster")] = False,
+    kerberos: Annotated[
+        bool, typer.Option("--kerberos", help="A KDC of the lab's own; daemons ask for tickets")
+    ] = False,
+    realm: Annotated[
+        str,
+        typer.Option(help=rf"With --kerberos: REALM, or CLUSTER=REALM,... \[default: {LAB_REALM}]", show_default=False),
+    ] = LAB_REALM,
+    protection: Annotated[
+        str, typer.Option(help=f"With --kerberos: of calls, for all or CLUSTER=...,...; of {', '.join(PROTECTIONS)}")
+    ] = PROTECTIONS[0],
     tuning: Annotated[Tuning, typer.Option(help="Fast boot and little memory, or full speed when warm")] = Tuning.BOOT,
     rest: Annotated[str, typer.Option(help="Where Heddle will serve REST")] = _FRONT.rest,
     client_rpc: Annotated[str, typer.Option(help="Where Heddle will serve clients' RPC")] = _FRONT.client_rpc,
@@ -90,6 +102,8 @@ def up(
             standby=standby,
             base_port=base_port,
             tuning=tuning,
+            realm=realm if kerberos else "",
+            protection=protection,
         )
         if dry_run:
             clusters_text = ", ".join(f"{c.id} ({c.version}, {c.nodes} nodes)" for c in spec.clusters)
@@ -246,3 +260,8 @@ def print_lab(lab: Lab) -> None:
     print_rows(rows, _CLUSTER_COLUMNS, OutputFormat.TABLE)
     say(f"Heddle in front of them:  heddle serve -c {lab.heddle_toml}")
     say(f"clients of Heddle:        HADOOP_CONF_DIR={lab.client_conf}")
+    if lab.heddle_login is not None:
+        kdc, who = lab.kdc, f"{lab.administrator}@{lab.kdc.realms[0]}"
+        say(f"Kerberos, for all:        export KRB5_CONFIG={kdc.krb5_conf}")
+        say(f"a ticket:                 kinit -k -t {administrator_keytab(kdc, kdc.realms[0])} {who}")
+        say(f"Java, too:                export JAVA_TOOL_OPTIONS=-Djava.security.krb5.conf={kdc.krb5_conf}")

@@ -12,6 +12,7 @@ from types import MappingProxyType
 from typing import ClassVar
 
 from shim.config.addresses import ADDRESS, ADDRESS_FORM, address_key
+from shim.config.delegation_tokens import DelegationTokensConfig
 from shim.config.kerberos import SERVICE_PRINCIPAL, KerberosConfig
 from shim.config.masters import WHILE_CHANGED
 from shim.config.tls import TLSConfig
@@ -197,6 +198,7 @@ class SecurityConfig:
     other_secret_file: Path | None = key(None, about=Key(WHILE_CHANGED))
     kerberos: KerberosConfig = section(KerberosConfig, Key("Kerberos."))
     cookie_validity_s: float = key(36000.0, about=Key("How long a `hadoop.auth` cookie is good.", least=1))
+    delegation_tokens: DelegationTokensConfig = section(DelegationTokensConfig, Key("Delegation tokens."))
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 from shim.domain.ids import SubClusterId
 from shim.domain.shares import FederatedQueue
 from shim.federation.findings import Finding, Level
+from shim.federation.kerberos_findings import ActingFacts, KerberosFacts, kerberos_findings
+from shim.federation.rm_questions import PROBE_USER
 from shim.federation.tls_findings import NO_TLS, ClusterTLSFacts, MasterTLSFacts, TLSFacts, tls_findings
 
 __all__ = [
@@ -32,9 +34,6 @@ _EPOCH = "yarn.resourcemanager.epoch"
 _SCHEDULER = "yarn.resourcemanager.scheduler.address"
 _FILTERS = "hadoop.http.filter.initializers"
 _PLAIN_FILTER = "org.apache.hadoop.security.AuthenticationFilterInitializer"
-
-PROBE_USER = "heddle-doctor"
-"""In whose name a ResourceManager is asked as whom it takes the request; nobody is called so."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +64,7 @@ class SubClusterFacts:
         excess: Amounts of which it tells more than its nodes sum up to, as `name: told, of nodes`.
         manager_settings: Of its ResourceManager; None if they could not be read.
         node_settings: Of one of its NodeManagers; None if they could not be read.
+        acting: Its refusal of a call for `PROBE_USER` over RPC, empty if it takes it; None where Heddle has no ticket.
     """
 
     id: str
@@ -82,23 +82,7 @@ class SubClusterFacts:
     excess: tuple[str, ...] = ()
     manager_settings: Settings | None = None
     node_settings: Settings | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class KerberosFacts:
-    """What is known of Kerberos at the servers of Hadoop RPC.
-
-    Attributes:
-        principal: As configured.
-        trouble: Why nobody can log in by ticket; empty if clients can.
-        allows_simple: Whether names are believed all the same.
-        web: Address of the web services, which believe names, if other machines reach it; else empty.
-    """
-
-    principal: str
-    trouble: str = ""
-    allows_simple: bool = False
-    web: str = ""
+    acting: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +103,7 @@ class FederationFacts:
         policy_trouble: How the policy that holds differs from that of the configuration file; empty if it does not.
         file_has_policy: Whether the configuration file names queues or mappings.
         unverified_store: Another machine's database that anybody on the way could pose as; empty if there is none.
+        ticket_user: Heddle's own user by its ticket; empty where it has none.
     """
 
     subclusters: Sequence[SubClusterFacts]
@@ -135,6 +120,7 @@ class FederationFacts:
     policy_trouble: str = ""
     file_has_policy: bool = False
     unverified_store: str = ""
+    ticket_user: str = ""
     reachable: Sequence[SubClusterFacts] = field(init=False)
 
     def __post_init__(self) -> None:
@@ -352,21 +338,15 @@ def _own_rules(facts: FederationFacts) -> Iterator[Finding]:
 
 
 def _kerberos(facts: FederationFacts) -> Iterator[Finding]:
-    kerberos = facts.kerberos
-    if kerberos is None:
-        return
-    if kerberos.trouble:
-        advice = "until then nobody logs in by ticket; heddle serve --check looks again"
-        yield Finding("kerberos", Level.ERROR, "", kerberos.trouble, advice)
-    else:
-        yield Finding("kerberos", Level.OK, "", f"clients can log in by ticket at {kerberos.principal}")
-    if kerberos.allows_simple:
-        message = "names are believed without a ticket, too (security.kerberos.allow_simple)"
-        yield Finding("kerberos", Level.WARNING, "", message, "switch it off when all clients have tickets")
-    if kerberos.web:
-        message = f"the web services at {kerberos.web} believe names: whoever reaches them needs no ticket"
-        advice = "bind server.rest to loopback, behind a gateway that authenticates"
-        yield Finding("kerberos", Level.WARNING, "", message, advice)
+    acting = [_acting(facts.ticket_user, each, each.acting) for each in facts.reachable if each.acting is not None]
+    return kerberos_findings(facts.kerberos, acting)
+
+
+def _acting(user: str, subcluster: SubClusterFacts, told: str) -> ActingFacts:
+    settings = subcluster.manager_settings or {}
+    rules = (settings.get(f"hadoop.proxyuser.{user}.{what}") for what in ("hosts", "groups", "users"))
+    is_limited = any(rule is not None and rule.value != "*" for rule in rules)
+    return ActingFacts(subcluster.id, user, told, is_limited=is_limited)
 
 
 def _tls(facts: FederationFacts) -> Iterator[Finding]:

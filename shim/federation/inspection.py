@@ -2,7 +2,7 @@
 
 import asyncio
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
@@ -15,7 +15,6 @@ from shim.errors import HeddleError, StoreError
 from shim.federation.core.federation_view import FederationView, Part, SubClusterView
 from shim.federation.core.told_capacity import capacity_excess
 from shim.federation.doctor import (
-    PROBE_USER,
     FederationFacts,
     KerberosFacts,
     Setting,
@@ -24,11 +23,12 @@ from shim.federation.doctor import (
 )
 from shim.federation.findings import Finding
 from shim.federation.hadoop_settings import decode_settings
-from shim.federation.rm_questions import ask_part
+from shim.federation.rm_questions import PROBE_USER, ask_part, ask_right_to_act
 from shim.federation.tls_findings import ClusterTLSFacts, MasterTLSFacts, TLSFacts
 from shim.ports.clock import Clock
 from shim.ports.node_managers import AskNode
 from shim.ports.resource_manager import ResourceManager, RestRequest
+from shim.ports.resource_manager_rpc import ResourceManagerRPC
 from shim.ports.state_store import StateStore
 
 __all__ = [
@@ -114,12 +114,18 @@ class QueueStatus:
         return sum((amount(part) for part in self.parts), start=ResourceVector())
 
 
+async def _no_kerberos() -> None:
+    """No facts: the configuration has no principal."""
+
+
 @dataclass(frozen=True, slots=True)
 class InspectionSettings:
     """What the checks need to know of Heddle's own configuration.
 
     Attributes:
         servers: Which of `client_rpc`, `scheduler_rpc` and `admin_rpc` Heddle has.
+        kerberos: Asks the KDC, for which it may wait.
+        ticket_user: Who Heddle is by its ticket.
         answer_within_s: For each daemon that is asked for its settings.
     """
 
@@ -129,7 +135,8 @@ class InspectionSettings:
     servers: tuple[str, ...] = ()
     spanning: Callable[[], tuple[str, ...]] = tuple
     policy: Callable[[], Sequence[FederatedQueue]] = tuple
-    kerberos: Callable[[], KerberosFacts | None] = lambda: None
+    kerberos: Callable[[], Awaitable[KerberosFacts | None]] = _no_kerberos
+    ticket_user: str = ""
     tls: Callable[[], TLSFacts] = TLSFacts
     cluster_tls: Callable[[], Sequence[ClusterTLSFacts]] = tuple
     master_tls: Callable[[], MasterTLSFacts | None] = lambda: None
@@ -146,6 +153,7 @@ class Inspection:
     Attributes:
         admissions: Operators' words as last read from the store; a sub-cluster that is not in here is OPEN.
         unfenced: Reach what is retired, too: whether it is back.
+        by_ticket: Client RPC of those where Heddle logs in by ticket.
         ask_node: Web services of each sub-cluster's NodeManagers.
     """
 
@@ -158,6 +166,7 @@ class Inspection:
     ask_node: Mapping[SubClusterId, AskNode]
     settings: InspectionSettings = field(default_factory=InspectionSettings)
     unfenced: Mapping[SubClusterId, ResourceManager] = field(default_factory=dict)
+    by_ticket: Mapping[SubClusterId, ResourceManagerRPC] = field(default_factory=dict)
 
     def clusters(self) -> list[ClusterStatus]:
         """Every configured sub-cluster, in the configured order."""
@@ -186,13 +195,14 @@ class Inspection:
                 scheduler_server=self.settings.scheduler_server,
                 spanning=self.settings.spanning(),
                 policy=self.settings.policy(),
-                kerberos=self.settings.kerberos(),
+                kerberos=await self.settings.kerberos(),
                 tls=self.settings.tls(),
                 cluster_tls=self.settings.cluster_tls(),
                 master_tls=self.settings.master_tls(),
                 policy_trouble=self.settings.policy_trouble(),
                 file_has_policy=self.settings.file_has_policy,
                 unverified_store=self.settings.unverified_store,
+                ticket_user=self.settings.ticket_user,
             )
         )
 
@@ -226,12 +236,13 @@ class Inspection:
         is_reachable = seen.state.is_usable and not seen.failure
         description = self.descriptions[seen.subcluster]
         age = f"last heard of {seen.age_s:.0f} s ago" if seen.version else "never heard of"
-        manager, node, taken_as = None, None, None
+        manager, node, taken_as, acting = None, None, None, None
         if is_reachable:
-            manager, node, taken_as = await asyncio.gather(
+            manager, node, taken_as, acting = await asyncio.gather(
                 self._manager_settings(seen.subcluster),
                 self._node_settings(seen.subcluster),
                 self._taken_as(seen.subcluster),
+                ask_right_to_act(self.by_ticket.get(seen.subcluster), timeout_s=self.settings.answer_within_s),
             )
         return SubClusterFacts(
             id=seen.subcluster,
@@ -249,6 +260,7 @@ class Inspection:
             excess=capacity_excess(seen.capacity, seen.nodes) if self._has_nodes(seen) else (),
             manager_settings=manager,
             node_settings=node,
+            acting=acting,
         )
 
     def _has_nodes(self, seen: SubClusterView) -> bool:

@@ -7,12 +7,27 @@ from email.utils import parsedate_to_datetime
 from shim.domain.applications import YarnApplicationState
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.subclusters import ApplicationDocument
-from shim.errors import MalformedAnswerError, RemoteProtocolError
+from shim.errors import HeddleError, MalformedAnswerError, RemoteProtocolError
 from shim.federation.core.subcluster_view import Part
 from shim.ports.resource_manager import Parameters, ResourceManager, RestAnswer
+from shim.ports.resource_manager_rpc import ResourceManagerRPC, RPCCall
+from shim.protocol.proto import APPLICATION_CLIENT
 from shim.protocol.rest.documents import application_document, application_documents
 
-__all__ = ["ENDED_STATES", "LIVE_STATES", "ask_application", "ask_applications", "ask_part", "readable", "told_at_s"]
+__all__ = [
+    "ENDED_STATES",
+    "LIVE_STATES",
+    "PROBE_USER",
+    "ask_application",
+    "ask_applications",
+    "ask_part",
+    "ask_right_to_act",
+    "readable",
+    "told_at_s",
+]
+
+PROBE_USER = "heddle-doctor"
+"""In whose name a ResourceManager is asked as whom it takes the request; nobody is called so."""
 
 _BASE = "/ws/v1/cluster"
 _OK = 200
@@ -29,6 +44,22 @@ async def ask_part(manager: ResourceManager, part: Part, *, timeout_s: float) ->
         ResourceManagerError: If there is no answer with status 200.
     """
     return await _ask(manager, f"{_BASE}/{part.value}", (), None, timeout_s)
+
+
+async def ask_right_to_act(rpc: ResourceManagerRPC | None, *, timeout_s: float) -> str | None:
+    """Make a harmless call in the name of `PROBE_USER`.
+
+    Returns:
+        The refusal, or why there was no answer; empty if the call was taken, None where there is nobody to ask.
+    """
+    if rpc is None:
+        return None
+    call = RPCCall(APPLICATION_CLIENT.name, "getClusterMetrics", b"", PROBE_USER)
+    try:
+        refusal = (await rpc.call(call, timeout_s=timeout_s)).refusal
+    except HeddleError as exc:
+        return str(exc)
+    return "" if refusal is None else refusal.message
 
 
 async def ask_applications(

@@ -8,12 +8,15 @@ from pathlib import Path
 from shim.errors import LabError
 from shim.lab.hadoop_conf import JAVA_OPENS
 from shim.lab.processes import MARKER
+from shim.lab.secured_conf import CONTAINER_VARIABLE
 from shim.lab.spec import Tuning
 
-__all__ = ["NODE_MANAGER", "RESOURCE_MANAGER", "RM_ADMIN", "JavaRuntime", "find_java", "hosts_of"]
+__all__ = ["KEY_CENTRE", "NODE_MANAGER", "RESOURCE_MANAGER", "RM_ADMIN", "JavaRuntime", "find_java", "hosts_of"]
 
 RESOURCE_MANAGER = "org.apache.hadoop.yarn.server.resourcemanager.ResourceManager"
 NODE_MANAGER = "org.apache.hadoop.yarn.server.nodemanager.NodeManager"
+KEY_CENTRE = "krb5kdc"
+"""Stands for the class of the one daemon that is not Java's."""
 RM_ADMIN = "org.apache.hadoop.yarn.client.cli.RMAdminCLI"
 
 _OPTIONS = {
@@ -72,14 +75,15 @@ class JavaRuntime:
             main_class,
         ]
 
-    def environment(self, *, conf_dir: Path) -> dict[str, str]:
-        """The environment of a daemon; its containers inherit the marker of the lab."""
+    def environment(self, *, conf_dir: Path, options: str = "") -> dict[str, str]:
+        """The environment of a daemon; its containers inherit the marker of the lab, and `options` of Java."""
         return {name: os.environ[name] for name in _PASSED_ON if name in os.environ} | {
             "JAVA_HOME": str(self.java.parent.parent),
             "HADOOP_CONF_DIR": str(conf_dir),
             # glibc keeps an arena per thread otherwise: hundreds of MB that nobody uses
             "MALLOC_ARENA_MAX": "2",
             MARKER: str(self.lab),
+            **({CONTAINER_VARIABLE: options} if options else {}),
         }
 
 

@@ -1,18 +1,24 @@
 """Writing a lab's folder: configurations of its daemons, of its clients and of Heddle."""
 
+import getpass
 import secrets
 import shutil
+import socket
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from shim.errors import LabError
-from shim.lab.daemons import NODE_MANAGER, RESOURCE_MANAGER
+from shim.lab.daemons import NODE_MANAGER, RESOURCE_MANAGER, hosts_of
 from shim.lab.hadoop_conf import FrontAddresses, Surroundings, client_files, cluster_files, node_files
-from shim.lab.layout import ClusterLayout, NodeLayout, ResourceManagerLayout
-from shim.lab.spec import ClusterSpec
-from shim.lab.state import DaemonRecord
+from shim.lab.layout import ClusterLayout, NodeLayout, ResourceManagerLayout, hosts_file
+from shim.lab.secured import heddle_login, kdc_daemon, secured_cluster
+from shim.lab.secured_conf import HEDDLE, HeddleLogin, client_properties, secured_properties
+from shim.lab.spec import PROTECTIONS, ClusterSpec, LabSpec
+from shim.lab.state import ClusterRecord, DaemonRecord, LabState, write_state
 
 __all__ = [
+    "CLIENT",
+    "HEDDLE_TOML",
     "SPANNING_QUEUE",
     "claim_folder",
     "clear_folder",
@@ -21,7 +27,13 @@ __all__ = [
     "write_client",
     "write_cluster",
     "write_heddle_toml",
+    "write_lab",
 ]
+
+CLIENT = "client"
+"""Folder with the configuration of clients that know only Heddle."""
+
+HEDDLE_TOML = "heddle.toml"
 
 _SIGN = ".heddle-lab"
 
@@ -55,6 +67,40 @@ def clear_folder(folder: Path) -> None:
             child.unlink(missing_ok=True)
 
 
+def write_lab(
+    folder: Path,
+    front: FrontAddresses,
+    spec: LabSpec,
+    layouts: Sequence[ClusterLayout],
+    jars: Mapping[str, Path],
+) -> None:
+    """Write everything that a lab's daemons and clients read, and its state.
+
+    Args:
+        folder: The lab's.
+        front: Where Heddle will listen.
+        spec: The lab.
+        layouts: Of its clusters, in order.
+        jars: Folder of Hadoop's jars, by version.
+    """
+    # Heddle acts for its users: whoever runs it here, and its own account in a container or a secured lab
+    proxies = tuple(dict.fromkeys((getpass.getuser(), HEDDLE)))
+    records: list[ClusterRecord] = []
+    daemons = [kdc_daemon(folder, layouts[0].kdc)] if spec.realms else []
+    for cluster, layout in zip(spec.clusters, layouts, strict=True):
+        secured = secured_cluster(folder, cluster, spec)
+        properties = secured_properties(secured) if secured is not None else {}
+        around = Surroundings(folder / cluster.id, jars[cluster.version], proxies, properties)
+        records.append(ClusterRecord(cluster, layout, str(around.jars)))
+        daemons += write_cluster(cluster, layout, around)
+    login = heddle_login(folder, spec)
+    properties = client_properties(spec.realms, login.principal) if login is not None else {}
+    write_client(front, Surroundings(folder / CLIENT, jars[spec.clusters[0].version], proxies, properties))
+    write_heddle_toml(folder / HEDDLE_TOML, front, [cluster.id for cluster in spec.clusters], login)
+    hosts_of(folder).write_text(hosts_file(layouts, socket.gethostname()), encoding="utf-8")
+    write_state(folder, LabState(tuple(records), tuple(daemons), spec.tuning))
+
+
 def write_cluster(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings) -> list[DaemonRecord]:
     """Write the configuration of a cluster and of each of its daemons; the daemons."""
     paired = len(layout.resource_managers) > 1
@@ -78,9 +124,9 @@ def _daemon(
     return daemon
 
 
-def write_client(folder: Path, front: FrontAddresses, jars: Path, users: tuple[str, ...]) -> None:
+def write_client(front: FrontAddresses, around: Surroundings) -> None:
     """Write the configuration folder of clients that know only Heddle."""
-    _write_files(folder, client_files(front, Surroundings(folder, jars, users)))
+    _write_files(around.folder, client_files(front, around))
 
 
 SPANNING_QUEUE = "prod"
@@ -90,19 +136,42 @@ _SECRET = "heddle.secret"  # noqa: S105 - a file's name
 _SECRET_BYTES = 32
 
 
-def write_heddle_toml(path: Path, front: FrontAddresses, clusters: Sequence[str]) -> None:
-    """Write a configuration of Heddle in front of `clusters`, whose folders lie beside `path`, and its secret."""
+def write_heddle_toml(
+    path: Path, front: FrontAddresses, clusters: Sequence[str], login: HeddleLogin | None = None
+) -> None:
+    """Write a configuration of Heddle in front of `clusters`, whose folders lie beside `path`, and its secret.
+
+    Args:
+        path: Of the file.
+        front: Where Heddle listens.
+        clusters: Their ids.
+        login: Heddle's own, where some of them are secured.
+    """
     secret = path.parent / _SECRET
     secret.touch(mode=0o600)
     secret.write_text(secrets.token_hex(_SECRET_BYTES), encoding="ascii")
-    path.write_text(heddle_toml(path.parent, front, clusters), encoding="utf-8")
+    path.write_text(heddle_toml(path.parent, front, clusters, login), encoding="utf-8")
 
 
-def heddle_toml(folder: Path, front: FrontAddresses, clusters: Sequence[str]) -> str:
+def heddle_toml(folder: Path, front: FrontAddresses, clusters: Sequence[str], login: HeddleLogin | None = None) -> str:
     """The text of that configuration."""
-    head = _HEDDLE_TOML.format(front=front, folder=folder, secret=_SECRET, spanning=SPANNING_QUEUE)
-    return head + "".join(f'\n[[subcluster]]\nid = "{id_}"\nconf = "{folder / id_ / "conf"}"\n' for id_ in clusters)
+    parts = [_HEDDLE_TOML.format(front=front, folder=folder, secret=_SECRET, spanning=SPANNING_QUEUE)]
+    if login is not None:
+        parts.append(_KERBEROS_TOML.format(login=login, realms=list(login.realms[1:]), protections=list(PROTECTIONS)))
+    for id_ in clusters:
+        parts.append(f'\n[[subcluster]]\nid = "{id_}"\nconf = "{folder / id_ / "conf"}"\n')
+        if login is not None and id_ in login.managers:
+            parts.append(f'principal = "{login.managers[id_]}"\n')
+    return "".join(parts)
 
+
+_KERBEROS_TOML = """
+[security.kerberos]
+principal = "{login.principal}"
+keytab = "{login.keytab}"
+realms = {realms}
+protection = {protections}
+"""
 
 _HEDDLE_TOML = """\
 # Heddle in front of the clusters of a lab.

@@ -4,12 +4,13 @@ Every property that is not listed keeps Hadoop's default.
 """
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from xml.sax.saxutils import escape
 
 from shim.lab.layout import ClusterLayout, NodeLayout, ResourceManagerLayout
 from shim.lab.processes import MARKER
+from shim.lab.secured_conf import CONTAINER_VARIABLE
 from shim.lab.spec import ClusterSpec, SchedulerKind
 
 __all__ = ["JAVA_OPENS", "FrontAddresses", "Surroundings", "client_files", "cluster_files", "node_files", "to_xml"]
@@ -55,11 +56,13 @@ class Surroundings:
         folder: The cluster's own folder; state, logs and local directories lie below it.
         jars: Folder of its Hadoop jars.
         proxy_users: Users that may act for others, such as the one that runs Heddle.
+        secured: Properties of Kerberos by file name; they go before the rest. Empty where names are believed.
     """
 
     folder: Path
     jars: Path
     proxy_users: tuple[str, ...]
+    secured: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +93,7 @@ def cluster_files(spec: ClusterSpec, layout: ClusterLayout, around: Surroundings
         "mapred-site.xml": _mapred_site(around),
         "capacity-scheduler.xml": _capacity_scheduler(),
     }
-    return _render(tables, spec) | {"fair-scheduler.xml": _FAIR_ALLOCATIONS, "log4j.properties": _LOG4J}
+    return _render(tables, spec, around) | {"fair-scheduler.xml": _FAIR_ALLOCATIONS, "log4j.properties": _LOG4J}
 
 
 def node_files(spec: ClusterSpec, layout: ClusterLayout, node: NodeLayout, around: Surroundings) -> Files:
@@ -100,7 +103,7 @@ def node_files(spec: ClusterSpec, layout: ClusterLayout, node: NodeLayout, aroun
         "yarn-site.xml": _yarn_site(spec, layout, around) | _node_manager(node, around),
         "mapred-site.xml": _mapred_site(around) | {"mapreduce.shuffle.port": str(node.shuffle_port)},
     }
-    return _render(tables, spec) | {"log4j.properties": _LOG4J}
+    return _render(tables, spec, around) | {"log4j.properties": _LOG4J}
 
 
 def client_files(front: FrontAddresses, around: Surroundings) -> Files:
@@ -115,7 +118,9 @@ def client_files(front: FrontAddresses, around: Surroundings) -> Files:
         "yarn.application.classpath": _class_path(around),
     }
     tables = {"core-site.xml": _core_site(around), "yarn-site.xml": yarn, "mapred-site.xml": _mapred_site(around)}
-    return {name: to_xml(properties) for name, properties in tables.items()} | {"log4j.properties": _LOG4J}
+    secured = around.secured
+    files = {name: to_xml(properties | dict(secured.get(name, {}))) for name, properties in tables.items()}
+    return files | {"log4j.properties": _LOG4J}
 
 
 def to_xml(properties: Mapping[str, str]) -> str:
@@ -127,8 +132,12 @@ def to_xml(properties: Mapping[str, str]) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n<configuration>\n{rows}</configuration>\n'
 
 
-def _render(tables: Mapping[str, Properties], spec: ClusterSpec) -> Files:
-    return {name: to_xml(properties | dict(spec.overrides.get(name, {}))) for name, properties in tables.items()}
+def _render(tables: Mapping[str, Properties], spec: ClusterSpec, around: Surroundings) -> Files:
+    layers = (around.secured, spec.overrides)
+    return {
+        name: to_xml(properties | {key: value for layer in layers for key, value in layer.get(name, {}).items()})
+        for name, properties in tables.items()
+    }
 
 
 def _class_path(around: Surroundings) -> str:
@@ -232,8 +241,8 @@ def _node_manager(node: NodeLayout, around: Surroundings) -> Properties:
         "yarn.nodemanager.vmem-check-enabled": "false",
         # a disk that is nearly full shall not make a node of a lab unhealthy
         "yarn.nodemanager.disk-health-checker.enable": "false",
-        # Hadoop's default, and the marker by which `lab down` finds what a node has started
-        "yarn.nodemanager.env-whitelist": ",".join((*_PASSED_TO_CONTAINERS, MARKER)),
+        # Hadoop's default, the marker by which `lab down` finds what a node has started, and what secure mode needs
+        "yarn.nodemanager.env-whitelist": ",".join((*_PASSED_TO_CONTAINERS, MARKER, CONTAINER_VARIABLE)),
         "yarn.nodemanager.aux-services": "mapreduce_shuffle",
         "yarn.nodemanager.aux-services.mapreduce_shuffle.class": "org.apache.hadoop.mapred.ShuffleHandler",
     }

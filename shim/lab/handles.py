@@ -4,6 +4,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from shim.lab.processes import ProcessState, resident_mib, state_of
+from shim.lab.secured_conf import MANAGER, principal_of
 from shim.lab.state import ClusterRecord, DaemonRecord
 
 __all__ = ["Cluster", "DaemonStatus"]
@@ -90,6 +91,16 @@ class Cluster:
     def conf_dir(self) -> Path:
         """Its Hadoop configuration folder, for Heddle and for clients of this cluster alone."""
         return self.folder / "conf"
+
+    @property
+    def realm(self) -> str:
+        """Kerberos realm of its daemons; empty if it is not secured."""
+        return self.record.spec.realm
+
+    @property
+    def principal(self) -> str:
+        """Principal of its ResourceManagers; empty if it is not secured."""
+        return principal_of(MANAGER, self.id, self.realm) if self.realm else ""
 
     @property
     def jars(self) -> Path:

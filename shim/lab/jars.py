@@ -13,7 +13,7 @@ from shim.errors import LabError
 from shim.lab.allocation import exclusive
 from shim.lab.spec import DEFAULT_VERSION
 
-__all__ = ["JarSet", "cache_folder", "checksum_list", "ensure", "ensure_jars", "verify"]
+__all__ = ["JarSet", "build_folder", "cache_folder", "checksum_list", "ensure", "ensure_jars", "verify"]
 
 _HERE = Path(__file__).resolve().parent
 _MAVEN_TIMEOUT_S = 900
@@ -44,8 +44,8 @@ class JarSet:
         return {name.strip(): digest for digest, name in pairs}
 
 
-def _build_folder() -> Path:
-    """Folder with the pom and the checksums: inside the installed package, else in the repository."""
+def build_folder() -> Path:
+    """Folder with poms and the checksums: inside the installed package, else in the repository."""
     packaged = _HERE / "hadoop"
     return packaged if packaged.is_dir() else _HERE.parent.parent / "docker" / "hadoop"
 
@@ -60,8 +60,8 @@ def _hadoop(version: str) -> JarSet:
     extras = ("-Pextras",) if version == DEFAULT_VERSION else ()
     return JarSet(
         name=f"Hadoop {version}",
-        pom=_build_folder() / "pom.xml",
-        checksums=_build_folder() / "checksums" / f"{version}.sha256",
+        pom=build_folder() / "pom.xml",
+        checksums=build_folder() / "checksums" / f"{version}.sha256",
         target=cache_folder() / version,
         arguments=(f"-Dhadoop.version={version}", *extras),
     )

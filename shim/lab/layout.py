@@ -5,7 +5,7 @@ nodes that share one could not be told apart. ResourceManagers share 127.0.0.1 a
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from shim.lab.spec import ClusterSpec, LabSpec
 
@@ -25,6 +25,7 @@ PORTS_PER_LAB = 1000
 _RM_HOST = "127.0.0.1"
 _STANDBY_OFFSET = 10
 _SHUFFLE_OFFSET = 60
+_KDC_OFFSET = 21
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +63,17 @@ class NodeLayout:
 
 @dataclass(frozen=True, slots=True)
 class ClusterLayout:
-    """One cluster: its ResourceManagers (the active one first) and its nodes."""
+    """One cluster: its ResourceManagers (the active one first) and its nodes.
+
+    Attributes:
+        kdc: `host:port` of the lab's KDC, if the cluster is the lab's first and any of them has a realm; else empty.
+    """
 
     id: str
     epoch: int
     resource_managers: tuple[ResourceManagerLayout, ...]
     nodes: tuple[NodeLayout, ...]
+    kdc: str = ""
 
     @property
     def primary(self) -> ResourceManagerLayout:
@@ -77,7 +83,8 @@ class ClusterLayout:
     def addresses(self) -> tuple[str, ...]:
         """All that its daemons listen on."""
         of_masters = (address for rm in self.resource_managers for address in rm.addresses())
-        return (*of_masters, *(address for node in self.nodes for address in node.addresses()))
+        of_nodes = (address for node in self.nodes for address in node.addresses())
+        return (*of_masters, *of_nodes, *filter(None, (self.kdc,)))
 
 
 def hosts_file(clusters: Iterable[ClusterLayout], hostname: str) -> str:
@@ -95,10 +102,11 @@ def lay_out(spec: LabSpec, *, base_port: int, first_octet: int) -> tuple[Cluster
     Cluster number `i` gets the ports from `base_port + 100 * i`, whose last two digits are Hadoop's own (88 web, 32
     client, 30 scheduler, 31 tracker, 33 admin), and the loopback network `127.0.(first_octet + i).*`.
     """
-    return tuple(
+    first, *others = (
         _cluster(cluster, index, base=base_port + PORTS_PER_CLUSTER * index, octet=first_octet + index)
         for index, cluster in enumerate(spec.clusters)
     )
+    return (replace(first, kdc=f"{_RM_HOST}:{base_port + _KDC_OFFSET}") if spec.realms else first, *others)
 
 
 def _cluster(spec: ClusterSpec, index: int, *, base: int, octet: int) -> ClusterLayout:

@@ -3,7 +3,6 @@
 import getpass
 import os
 import signal
-import socket
 import subprocess
 from collections.abc import Callable, Sequence
 from dataclasses import replace
@@ -14,23 +13,41 @@ from typing import Self
 from shim.errors import LabError, NotInLabError
 from shim.lab.allocation import claim_slot, exclusive, release_slot
 from shim.lab.boot import LOG_LINES, BootStep, BootWatch, Progress, Watcher
-from shim.lab.daemons import RM_ADMIN, JavaRuntime, find_java, hosts_of
+from shim.lab.daemons import KEY_CENTRE, RM_ADMIN, JavaRuntime, find_java
 from shim.lab.folders import (
+    CLIENT,
+    HEDDLE_TOML,
     claim_folder,
     clear_folder,
     lock_of,
-    write_client,
-    write_cluster,
-    write_heddle_toml,
+    write_lab,
 )
-from shim.lab.hadoop_conf import FrontAddresses, Surroundings
+from shim.lab.hadoop_conf import FrontAddresses
 from shim.lab.handles import Cluster, DaemonStatus
 from shim.lab.jars import ensure_jars
-from shim.lab.layout import ClusterLayout, hosts_file
-from shim.lab.processes import MARKER, ProcessIdentity, ProcessState, send, spawn, state_of, terminate_all, wait_until
-from shim.lab.readiness import ResourceManagerReport, ask
+from shim.lab.kdc import KDC
+from shim.lab.processes import (
+    MARKER,
+    ProcessIdentity,
+    ProcessState,
+    send,
+    spawn,
+    state_of,
+    tail,
+    terminate_all,
+    wait_until,
+)
+from shim.lab.readiness import ResourceManagerReport, ask, listens
+from shim.lab.secured import (
+    administrator_ticket,
+    heddle_login,
+    java_options,
+    kdc_of,
+    write_keys,
+)
+from shim.lab.secured_conf import HeddleLogin
 from shim.lab.spec import LabSpec
-from shim.lab.state import STATE_FILE, ClusterRecord, DaemonRecord, LabState, read_state, write_state
+from shim.lab.state import STATE_FILE, DaemonRecord, LabState, read_state, write_state
 
 __all__ = ["Lab", "default_folder"]
 
@@ -106,12 +123,26 @@ class Lab:
     @property
     def heddle_toml(self) -> Path:
         """A configuration for `heddle serve` in front of these clusters."""
-        return self.folder / "heddle.toml"
+        return self.folder / HEDDLE_TOML
 
     @property
     def client_conf(self) -> Path:
         """A Hadoop configuration folder for clients that know only Heddle."""
-        return self.folder / "client"
+        return self.folder / CLIENT
+
+    @property
+    def kdc(self) -> KDC:
+        """The KDC of its secured clusters.
+
+        Raises:
+            LabError: If there is none.
+        """
+        return kdc_of(self.folder, self._state())
+
+    @property
+    def heddle_login(self) -> HeddleLogin | None:
+        """Principal and keytab of Heddle in front of these clusters; None if none is secured."""
+        return heddle_login(self.folder, self._state().spec)
 
     @property
     def administrator(self) -> str:
@@ -154,7 +185,9 @@ class Lab:
             jars = {version: ensure_jars(version, progress.say) for version in spec.versions}
             layouts = claim_slot(spec, self.folder, _slots())
             try:
-                self._write_everything(spec, layouts, jars)
+                if spec.realms:
+                    write_keys(self.folder, layouts[0].kdc, spec, progress.say)
+                write_lab(self.folder, self.front, spec, layouts, jars)
                 progress.say(f"starting {progress.total} daemons of {len(layouts)} clusters")
                 for daemon in self._state().daemons:
                     self._start_process(daemon, java)
@@ -257,32 +290,25 @@ class Lab:
         if alive:
             raise LabError(f"a lab is running in {self.folder} ({', '.join(alive)}): end it, or name another --dir")
 
-    def _write_everything(self, spec: LabSpec, layouts: Sequence[ClusterLayout], jars: dict[str, Path]) -> None:
-        # Heddle acts for its users: whoever runs it here, and its own account in a container
-        proxies = tuple(dict.fromkeys((getpass.getuser(), "heddle")))
-        records: list[ClusterRecord] = []
-        daemons: list[DaemonRecord] = []
-        for cluster, layout in zip(spec.clusters, layouts, strict=True):
-            around = Surroundings(self.folder / cluster.id, jars[cluster.version], proxies)
-            records.append(ClusterRecord(cluster, layout, str(around.jars)))
-            daemons += write_cluster(cluster, layout, around)
-        write_client(self.client_conf, self.front, jars[spec.clusters[0].version], proxies)
-        write_heddle_toml(self.heddle_toml, self.front, [cluster.id for cluster in spec.clusters])
-        hosts_of(self.folder).write_text(hosts_file(layouts, socket.gethostname()), encoding="utf-8")
-        write_state(self.folder, LabState(tuple(records), tuple(daemons), spec.tuning))
-
     def _java(self) -> JavaRuntime:
         return JavaRuntime(find_java(), self.folder, self._state().tuning)
 
     def _start_process(self, daemon: DaemonRecord, java: JavaRuntime) -> None:
         state = self._state()
-        process = spawn(
-            java.command(daemon.main_class, conf_dir=daemon.conf_dir, jars=self.cluster(daemon.cluster).jars),
-            environment=java.environment(conf_dir=daemon.conf_dir),
-            log=daemon.log,
-        )
+        command, environment = self._launch(daemon, java)
+        process = spawn(command, environment=environment, log=daemon.log)
         daemons = tuple(replace(d, process=process) if d.name == daemon.name else d for d in state.daemons)
         write_state(self.folder, replace(state, daemons=daemons))
+        if daemon.main_class == KEY_CENTRE and not wait_until(lambda: listens(daemon.web), timeout_s=_STOP_TIMEOUT_S):
+            raise LabError(f"the KDC does not start. Last lines of {daemon.log}:\n{tail(daemon.log, LOG_LINES)}")
+
+    def _launch(self, daemon: DaemonRecord, java: JavaRuntime) -> tuple[list[str], dict[str, str]]:
+        """Command and environment of a daemon."""
+        if daemon.main_class == KEY_CENTRE:
+            return self.kdc.command, self.kdc.environment | {MARKER: str(self.folder)}
+        cluster = self.cluster(daemon.cluster)
+        command = java.command(daemon.main_class, conf_dir=daemon.conf_dir, jars=cluster.jars)
+        return command, java.environment(conf_dir=daemon.conf_dir, options=java_options(self.folder, cluster.realm))
 
     def _signal(self, daemon: str, signal_: signal.Signals, *, until: Callable[[str | None], bool]) -> None:
         process = self._daemon(daemon).process
@@ -306,9 +332,11 @@ class Lab:
     def _rm_admin(self, cluster: Cluster, *arguments: str) -> None:
         java = self._java()
         command = java.command(RM_ADMIN, conf_dir=cluster.conf_dir, jars=cluster.jars)
+        around = java.environment(conf_dir=cluster.conf_dir, options=java_options(self.folder, cluster.realm))
+        ticket = administrator_ticket(self.kdc, cluster.realm) if cluster.realm else {}
         result = subprocess.run(  # noqa: S603 - our own java command
             [*command, *arguments],
-            env=java.environment(conf_dir=cluster.conf_dir),
+            env=around | ticket,
             capture_output=True,
             text=True,
             timeout=_ADMIN_TIMEOUT_S,

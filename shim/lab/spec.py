@@ -1,5 +1,6 @@
 """What a lab shall be: how many clusters and nodes, of which Hadoop, with which scheduler. Values only."""
 
+import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -9,11 +10,14 @@ from shim.errors import LabError
 __all__ = [
     "CLUSTER_NAMES",
     "DEFAULT_VERSION",
+    "LAB_REALM",
+    "PROTECTIONS",
     "SUPPORTED_VERSIONS",
     "ClusterSpec",
     "LabSpec",
     "SchedulerKind",
     "Tuning",
+    "parse_by_cluster",
     "parse_versions",
 ]
 
@@ -24,6 +28,15 @@ DEFAULT_VERSION = "3.4.2"
 SUPPORTED_VERSIONS = ("2.10.2", "3.3.6", DEFAULT_VERSION, "3.5.0")
 
 MAX_NODES = 20
+
+LAB_REALM = "HEDDLE.LAB"
+"""Kerberos realm of secured clusters that are given no other."""
+
+PROTECTIONS = ("authentication", "integrity", "privacy")
+"""Values of `hadoop.rpc.protection`."""
+
+
+_REALM = re.compile(r"[A-Z0-9]+([.-][A-Z0-9]+)*")
 
 
 class SchedulerKind(StrEnum):
@@ -55,6 +68,8 @@ class ClusterSpec:
         standby: Whether a second ResourceManager stands by (manual failover).
         overrides: Properties to add or replace, by file name (`yarn-site.xml`, `core-site.xml`,
             `capacity-scheduler.xml`, `mapred-site.xml`), for its ResourceManager and its nodes.
+        realm: Kerberos realm of its daemons, which then ask for tickets; empty if they believe names.
+        protection: Of its calls, one of `PROTECTIONS`; means something with a realm alone.
     """
 
     id: str
@@ -63,6 +78,8 @@ class ClusterSpec:
     scheduler: SchedulerKind = SchedulerKind.CAPACITY
     standby: bool = False
     overrides: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
+    realm: str = ""
+    protection: str = PROTECTIONS[0]
 
     def __post_init__(self) -> None:
         if self.version not in SUPPORTED_VERSIONS:
@@ -70,6 +87,10 @@ class ClusterSpec:
             raise LabError(f"cluster {self.id}: Hadoop {self.version} is not supported; choose one of {allowed}")
         if not 1 <= self.nodes <= MAX_NODES:
             raise LabError(f"cluster {self.id}: {self.nodes} nodes; a lab's cluster has 1 to {MAX_NODES}")
+        if self.protection not in PROTECTIONS:
+            raise LabError(f"cluster {self.id}: protection {self.protection!r}; choose one of {', '.join(PROTECTIONS)}")
+        if self.realm and not _REALM.fullmatch(self.realm):
+            raise LabError(f"cluster {self.id}: {self.realm!r} is no realm: capital letters, digits, dots and dashes")
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,9 +120,15 @@ class LabSpec:
         return tuple(dict.fromkeys(cluster.version for cluster in self.clusters))
 
     @property
+    def realms(self) -> tuple[str, ...]:
+        """The Kerberos realms of its clusters, each once; empty if none is secured."""
+        return tuple(dict.fromkeys(cluster.realm for cluster in self.clusters if cluster.realm))
+
+    @property
     def daemons(self) -> int:
-        """How many daemons it has."""
-        return sum(cluster.nodes + (2 if cluster.standby else 1) for cluster in self.clusters)
+        """Number of daemons, the KDC of all realms included."""
+        hadoop = sum(cluster.nodes + (2 if cluster.standby else 1) for cluster in self.clusters)
+        return hadoop + (1 if self.realms else 0)
 
     @classmethod
     def of(
@@ -115,6 +142,8 @@ class LabSpec:
         base_port: int | None = None,
         tuning: Tuning | str = Tuning.BOOT,
         overrides: Mapping[str, Mapping[str, str]] | None = None,
+        realm: str = "",
+        protection: str = PROTECTIONS[0],
     ) -> "LabSpec":
         """A lab of equal clusters with the usual names.
 
@@ -127,6 +156,8 @@ class LabSpec:
             base_port: See `LabSpec`.
             tuning: See `Tuning`.
             overrides: See `ClusterSpec`; the same for each.
+            realm: One Kerberos realm, or `east=ONE.LAB,west=OTHER.LAB`; clusters that are not named stay unsecured.
+            protection: One, or `east=integrity,west=privacy`.
 
         Raises:
             LabError: If a number, version or name is not allowed.
@@ -135,6 +166,8 @@ class LabSpec:
             raise LabError(f"{clusters} clusters; a lab has 1 to {len(CLUSTER_NAMES)}")
         ids = CLUSTER_NAMES[:clusters]
         versions = parse_versions(hadoop, ids)
+        realms = parse_by_cluster(realm, ids, "--realm", default="")
+        protections = parse_by_cluster(protection, ids, "--protection", default=PROTECTIONS[0])
         kind = SchedulerKind(scheduler)
         return cls(
             clusters=tuple(
@@ -145,6 +178,8 @@ class LabSpec:
                     scheduler=kind,
                     standby=standby,
                     overrides=overrides or {},
+                    realm=realms[id_],
+                    protection=protections[id_],
                 )
                 for id_ in ids
             ),
@@ -154,19 +189,33 @@ class LabSpec:
 
 
 def parse_versions(text: str, ids: Sequence[str]) -> dict[str, str]:
-    """The Hadoop version of each cluster from `VERSION` or `CLUSTER=VERSION,...`.
+    """The Hadoop version of each cluster from `VERSION` or `CLUSTER=VERSION,...`; raises as `parse_by_cluster`."""
+    return parse_by_cluster(text, ids, "--hadoop", default=DEFAULT_VERSION, form="VERSION")
+
+
+def parse_by_cluster(
+    text: str, ids: Sequence[str], option: str, *, default: str, form: str = "VALUE"
+) -> dict[str, str]:
+    """The value of each cluster from `VALUE`, for all of them, or `CLUSTER=VALUE,...`.
+
+    Args:
+        text: As written.
+        ids: Of the clusters.
+        option: For the message: where it was written.
+        default: Of clusters that are not named.
+        form: For the message: what stands for a value.
 
     Raises:
         LabError: If a part is not readable or names a cluster that the lab does not have.
     """
     if "=" not in text:
         return dict.fromkeys(ids, text.strip())
-    versions = dict.fromkeys(ids, DEFAULT_VERSION)
+    given = dict.fromkeys(ids, default)
     for part in text.split(","):
-        id_, separator, version = (piece.strip() for piece in part.partition("="))
-        if not separator or not version:
-            raise LabError(f"--hadoop: cannot read {part!r}; write VERSION or CLUSTER=VERSION,...")
-        if id_ not in versions:
-            raise LabError(f"--hadoop: no cluster {id_!r} in this lab; it has {', '.join(ids)}")
-        versions[id_] = version
-    return versions
+        id_, separator, value = (piece.strip() for piece in part.partition("="))
+        if not separator or not value:
+            raise LabError(f"{option}: cannot read {part!r}; write {form} or CLUSTER={form},...")
+        if id_ not in given:
+            raise LabError(f"{option}: no cluster {id_!r} in this lab; it has {', '.join(ids)}")
+        given[id_] = value
+    return given

@@ -10,7 +10,7 @@ import msgspec
 from shim.errors import LabError
 from shim.lab.layout import ClusterLayout
 from shim.lab.processes import ProcessIdentity
-from shim.lab.spec import ClusterSpec, Tuning
+from shim.lab.spec import ClusterSpec, LabSpec, Tuning
 
 __all__ = ["STATE_FILE", "ClusterRecord", "DaemonRecord", "LabState", "read_state", "write_state"]
 
@@ -66,6 +66,11 @@ class LabState:
     daemons: tuple[DaemonRecord, ...]
     tuning: Tuning
     format: int = _FORMAT
+
+    @property
+    def spec(self) -> LabSpec:
+        """The lab as it was asked for."""
+        return LabSpec(tuple(record.spec for record in self.clusters), tuning=self.tuning)
 
 
 def write_state(folder: Path, state: LabState) -> None:

@@ -6,9 +6,10 @@ import httpx
 import pytest
 from typer.testing import CliRunner
 
-from adapters.kerberos import KerberosLogin
+from adapters.kerberos import KerberosLogin, host_of_this_machine
 from adapters.yarn.rm_rpc import RPCTarget, YarnRPC, addresses_of
 from shim.app.bootstrap import Heddle
+from shim.app.kerberos import trouble_with
 from shim.cli.main import app
 from shim.config.loader import parse
 from shim.domain.ids import SubClusterId
@@ -182,7 +183,7 @@ async def test_a_client_that_wants_less_protection_is_not_served(heddle, keytabs
 
 async def test_the_doctor_tells_of_a_keytab_that_was_spoilt_since_the_start(kerberos, tmp_path):
     principal = f"sick/{LOCALHOST}@{REALM}"
-    keytab = kerberos.keytab(principal, "sick")
+    keytab = kerberos.keytab(principal, name="sick")
     text = written(tmp_path, keytab, principal=principal)
     async with Heddle(parse(text, source="heddle.toml", environment={})) as running:
         assert await found(running.url) == {"ok"}
@@ -190,10 +191,40 @@ async def test_the_doctor_tells_of_a_keytab_that_was_spoilt_since_the_start(kerb
         assert await found(running.url) == {"error"}
 
 
-async def found(url):
+async def found(url, check="kerberos"):
     async with httpx.AsyncClient(trust_env=False) as client:
         findings = (await client.get(f"{url}/heddle/v1/doctor")).json()["findings"]
-    return {finding["level"] for finding in findings if finding["check"] == "kerberos"}
+    return {finding["level"] for finding in findings if finding["check"] == check}
+
+
+async def test_the_doctor_tells_of_a_keytab_that_others_may_read(kerberos, tmp_path):
+    principal = f"open/{LOCALHOST}@{REALM}"
+    keytab = kerberos.keytab(principal)
+    text = written(tmp_path, keytab, principal=principal)
+    async with Heddle(parse(text, source="heddle.toml", environment={})) as running:
+        keytab.chmod(0o640)
+        assert await found(running.url) == {"error"}
+
+
+async def test_the_doctor_asks_the_kdc_for_a_ticket(kerberos, tmp_path):
+    principal = f"rekeyed/{LOCALHOST}@{REALM}"
+    keytab = kerberos.keytab(principal)
+    text = written(tmp_path, keytab, principal=principal)
+    async with Heddle(parse(text, source="heddle.toml", environment={})) as running:
+        assert await found(running.url, "kdc") == {"ok"}
+        kerberos.keytab(principal)
+        assert await found(running.url) == {"ok"}, "there is a key of the principal, and it is an old one"
+        assert await found(running.url, "kdc") == {"error"}
+
+
+def test_what_host_stands_for_is_told_beside_the_names_that_the_keytab_has(kerberos, tmp_path):
+    keytab = kerberos.keytab(f"rm/elsewhere@{REALM}")
+    kerberos_section = parse(
+        written(tmp_path, keytab, principal=f"rm/_HOST@{REALM}"), source="heddle.toml", environment={}
+    ).security.kerberos
+    told = trouble_with(kerberos_section)
+    assert f"as rm/{host_of_this_machine()}@{REALM}" in told
+    assert told.endswith(f"it has keys of rm/elsewhere@{REALM}")
 
 
 async def test_it_does_not_start_with_a_keytab_that_it_cannot_use(kerberos, keytabs, tmp_path):

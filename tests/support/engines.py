@@ -9,7 +9,7 @@ from pathlib import Path
 
 from shim.lab import Lab
 from tests.support.client_jars import spark_jars, tez_jars
-from tests.support.stock_client import Server, StockClient
+from tests.support.stock_client import NO_LOGIN, Login, Server, StockClient
 
 __all__ = ["Spark", "Tez", "output_lines"]
 
@@ -109,11 +109,12 @@ class Spark:
         lab: Whose clusters.
         folder: For its configuration.
         heddle: What it takes for a ResourceManager.
+        login: With what it logs in there.
     """
 
-    def __init__(self, lab: Lab, folder: Path, heddle: Server) -> None:
-        environment = {"HADOOP_CONF_DIR": str(folder), "SPARK_LOCAL_IP": "127.0.0.1"}
-        options = ("-Xmx512m", *_SPARK_OPENS)
+    def __init__(self, lab: Lab, folder: Path, heddle: Server, login: Login = NO_LOGIN) -> None:
+        environment = {"HADOOP_CONF_DIR": str(folder), "SPARK_LOCAL_IP": "127.0.0.1", **login.environment}
+        options = ("-Xmx512m", *_SPARK_OPENS, *login.options)
         self._client = StockClient(lab, folder, heddle, jars=spark_jars(), options=options, environment=environment)
 
     def submit(
@@ -154,13 +155,21 @@ class Tez:
         folder: For its configuration and staging.
         heddle: What it takes for a ResourceManager.
         more: Settings of `tez-site.xml` that go before ours.
+        login: With what it logs in there.
 
     Attributes:
         staging: Folder in which jobs leave their plans.
     """
 
-    def __init__(self, lab: Lab, folder: Path, heddle: Server, more: Mapping[str, str] | None = None) -> None:
-        self._client = StockClient(lab, folder, heddle)
+    def __init__(
+        self,
+        lab: Lab,
+        folder: Path,
+        heddle: Server,
+        more: Mapping[str, str] | None = None,
+        login: Login = NO_LOGIN,
+    ) -> None:
+        self._client = StockClient(lab, folder, heddle, options=login.options, environment=login.environment)
         self.staging = folder / "staging"
         (folder / "tez-site.xml").write_text("<configuration></configuration>")
         settings = dict(_tez_settings(tez_jars(), self.staging)) | dict(more or {})

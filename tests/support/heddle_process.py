@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Self
 
@@ -48,25 +48,41 @@ class HeddleProcess:
         folder: For its configuration, store and log.
         more: Further lines of the configuration.
         store_url: Of its store; a SQLite file in the folder if empty.
+        clusters: Which of the lab's; all if none is named.
+        environment: Further variables.
 
     Attributes:
         store: Its SQLite database.
         config: Its configuration; `log` what it says.
     """
 
-    def __init__(self, lab: Lab, folder: Path, *, more: str = "", store_url: str = "") -> None:
+    def __init__(
+        self,
+        lab: Lab,
+        folder: Path,
+        *,
+        more: str = "",
+        store_url: str = "",
+        clusters: Sequence[str] = (),
+        environment: Mapping[str, str] | None = None,
+    ) -> None:
         self.rest, self.client_rpc, self.scheduler_rpc = free_addresses(3)
         self.url = f"http://{self.rest}"
         self.store = folder / "heddle.db"
         self.config = folder / "heddle.toml"
         self.log = folder / "heddle.log"
         self._process: subprocess.Popen[bytes] | None = None
-        clusters = (f'[[subcluster]]\nid = "{id_}"\nconf = "{each.conf_dir}"\n' for id_, each in lab.clusters.items())
+        self._environment = dict(environment or {})
+        behind = [each for id_, each in lab.clusters.items() if not clusters or id_ in clusters]
+        sections = (
+            f'[[subcluster]]\nid = "{each.id}"\nconf = "{each.conf_dir}"\nprincipal = "{each.principal}"\n'
+            for each in behind
+        )
         url = store_url or f"sqlite:///{self.store}"
         self.config.write_text(
             f'[server]\nrest = "{self.rest}"\nclient_rpc = "{self.client_rpc}"\nadmin_rpc = ""\n'
             f'scheduler_rpc = "{self.scheduler_rpc}"\n[store]\nurl = "{url}"\n'
-            f"[security]\nallow_anonymous = true\n[poll]\ninterval_s = 0.5\n{more}\n" + "".join(clusters),
+            f"[security]\nallow_anonymous = true\n[poll]\ninterval_s = 0.5\n{more}\n" + "".join(sections),
             "utf-8",
         )
 
@@ -82,7 +98,11 @@ class HeddleProcess:
         command = [sys.executable, "-m", "shim", "serve", "-c", str(self.config)]
         with self.log.open("ab") as log:
             self._process = subprocess.Popen(
-                command, stdout=log, stderr=log, cwd=_REPOSITORY, env={**os.environ, "PYTHONPATH": str(_REPOSITORY)}
+                command,
+                stdout=log,
+                stderr=log,
+                cwd=_REPOSITORY,
+                env={**os.environ, **self._environment, "PYTHONPATH": str(_REPOSITORY)},
             )
         until(self._serves, f"Heddle serves; see {self.log}", within_s=_START_S)
 

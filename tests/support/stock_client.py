@@ -6,13 +6,14 @@ import shutil
 import subprocess
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Protocol
 from xml.sax.saxutils import escape
 
 from shim.lab import Lab
 
-__all__ = ["CLI", "JVM", "Server", "StockClient"]
+__all__ = ["CLI", "JVM", "NO_LOGIN", "Login", "Server", "StockClient"]
 
 CLI = "org.apache.hadoop.yarn.client.cli"
 """Package of the classes behind the `yarn` command."""
@@ -38,6 +39,22 @@ class Server(Protocol):
     def scheduler_rpc(self) -> str | None:
         """`host:port` for ApplicationMasters."""
         ...
+
+
+@dataclass(frozen=True, slots=True)
+class Login:
+    """What a Java program logs in with, where names are not believed.
+
+    Attributes:
+        options: Of the JVM.
+        environment: Variables.
+    """
+
+    options: tuple[str, ...] = ()
+    environment: Mapping[str, str] = field(default_factory=dict)
+
+
+NO_LOGIN = Login()
 
 
 class StockClient:

@@ -1,5 +1,6 @@
 """`heddle lab` and `heddle demo` where nothing has to be started."""
 
+import getpass
 import json
 import os
 import sys
@@ -8,10 +9,10 @@ import pytest
 import typer
 from typer.testing import CliRunner
 
-from shim.cli.lab import fail_with_log
+from shim.cli.lab import fail_with_log, print_lab
 from shim.cli.main import app
 from shim.errors import LabError
-from shim.lab import LabSpec
+from shim.lab import Lab, LabSpec
 from shim.lab.layout import lay_out
 from shim.lab.processes import MARKER, spawn, state_of, terminate_all
 from shim.lab.state import ClusterRecord, DaemonRecord, LabState, write_state
@@ -81,9 +82,27 @@ def test_what_would_be_started_is_said_without_starting_it(tmp_path):
     assert not folder.exists()
 
 
+@pytest.mark.parametrize(("arguments", "daemons"), [((), 4), (("--kerberos",), 5), (("--realm", "ONE.LAB"), 4)])
+def test_a_kdc_is_started_where_tickets_are_asked_for(tmp_path, arguments, daemons):
+    result = run("lab", "up", *arguments, "--nodes", 1, "--dir", tmp_path / "lab", "--dry-run")
+    assert f"would start {daemons} daemons" in result.stdout
+
+
+def test_a_secured_lab_tells_how_to_get_a_ticket(tmp_path, capsys):
+    spec = LabSpec.of(clusters=1, nodes=1, realm="ONE.LAB")
+    (layout,) = lay_out(spec, base_port=21_000, first_octet=10)
+    write_state(tmp_path, LabState((ClusterRecord(spec.clusters[0], layout, "/jars"),), (), spec.tuning))
+    print_lab(Lab(tmp_path))
+    told, kerberos = capsys.readouterr().out, tmp_path / "kerberos"
+    assert f"export KRB5_CONFIG={kerberos}/krb5-ONE.LAB.conf" in told
+    assert f"kinit -k -t {kerberos}/administrator-ONE.LAB.keytab {getpass.getuser()}@ONE.LAB" in told
+
+
 @pytest.mark.parametrize(
     ("arguments", "code", "told"),
     [
+        (("up", "--kerberos", "--realm", "east=lower"), 1, "'lower' is no realm"),
+        (("up", "--kerberos", "--protection", "none"), 1, "choose one of authentication, integrity, privacy"),
         (("up", "--hadoop", "2.7.1"), 1, "Hadoop 2.7.1 is not supported"),
         (("up", "--clusters", 11), 1, "11 clusters; a lab has 1 to 10"),
         (("status",), 3, "start one with `heddle lab up`"),

@@ -194,6 +194,25 @@ def test_finds_what_makes_kerberos_worth_less(kerberos, level):
     assert trouble(EAST, WEST, kerberos=kerberos) == {("kerberos", "", level)}
 
 
+REFUSED = "User: heddle/node@REALM is not allowed to impersonate heddle-doctor"
+
+
+@pytest.mark.parametrize(
+    ("settings", "level"),
+    [
+        ({}, Level.ERROR),
+        (PROXY, Level.ERROR),
+        (PROXY | {"hadoop.proxyuser.heddle.groups": Setting("staff")}, Level.WARNING),
+        (PROXY | {"hadoop.proxyuser.knox.groups": Setting("staff")}, Level.ERROR),
+    ],
+    ids=["no rule", "a rule for all", "a rule for some", "another's rule"],
+)
+def test_a_cluster_that_refuses_heddles_acting_is_found(settings, level):
+    east = replace(EAST, acting=REFUSED, manager_settings={EPOCH: Setting("1000")} | settings)
+    kerberos = KerberosFacts("heddle/node@REALM")
+    assert trouble(east, WEST, kerberos=kerberos, ticket_user="heddle") == {("proxy rights", "east", level)}
+
+
 @pytest.mark.parametrize(
     ("tls", "level"),
     [

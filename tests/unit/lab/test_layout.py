@@ -63,3 +63,13 @@ def test_every_node_is_named_by_its_own_address_and_the_machine_by_its_name(spec
     names = dict(line.split(maxsplit=1) for line in hosts_file(layouts, "loom").splitlines())
     assert names.pop("127.0.0.1") == "localhost loom"
     assert names == {node.host: node.host for layout in layouts for node in layout.nodes}
+
+
+def test_a_secured_lab_has_one_kdc_whose_port_is_no_daemons():
+    spec = LabSpec.of(clusters=2, nodes=20, standby=True, realm="ONE.LAB")
+    first, second = lay_out(spec, base_port=20_000, first_octet=10)
+    assert (first.kdc, second.kdc) == ("127.0.0.1:20021", "")
+    assert first.kdc in first.addresses()
+    ports = [address.rpartition(":")[2] for each in (first, second) for address in each.addresses()]
+    assert ports.count("20021") == 1
+    assert not any(each.kdc for each in lay_out(LabSpec.of(), base_port=20_000, first_octet=10))

@@ -55,6 +55,33 @@ def test_a_lab_that_cannot_be_is_refused_with_what_can(arguments, told):
         LabSpec.of(**arguments)
 
 
+def test_secured_clusters_bring_a_kdc_for_all_their_realms():
+    spec = LabSpec.of(clusters=3, nodes=1, realm="east=ONE.LAB,north=OTHER.LAB", protection="north=privacy")
+    assert spec.realms == ("ONE.LAB", "OTHER.LAB")
+    assert [cluster.realm for cluster in spec.clusters] == ["ONE.LAB", "", "OTHER.LAB"]
+    assert [cluster.protection for cluster in spec.clusters] == ["authentication", "authentication", "privacy"]
+    assert spec.daemons == 3 * 2 + 1
+
+
+@pytest.mark.parametrize(
+    ("arguments", "told"),
+    [
+        ({"realm": "lower.case"}, "'lower.case' is no realm"),
+        ({"realm": "ONE LAB"}, "is no realm"),
+        ({"realm": "ONE.LAB/"}, "is no realm"),
+        ({"realm": "south=ONE.LAB"}, "--realm: no cluster 'south' in this lab"),
+        (
+            {"realm": "ONE.LAB", "protection": "none"},
+            "protection 'none'; choose one of authentication, integrity, priv",
+        ),
+        ({"realm": "ONE.LAB", "protection": "east="}, "--protection: cannot read 'east='"),
+    ],
+)
+def test_realms_and_protections_that_cannot_be_are_refused(arguments, told):
+    with pytest.raises(LabError, match=told):
+        LabSpec.of(**arguments)
+
+
 def test_two_clusters_of_one_name_are_refused():
     with pytest.raises(LabError, match="ids must differ"):
         LabSpec(clusters=(ClusterSpec("east"), ClusterSpec("east")))

@@ -1,0 +1,110 @@
+"""Kerberos in a lab: its KDC, the keytabs of daemons, of Heddle and of whoever runs the lab."""
+
+import getpass
+from collections.abc import Callable
+from pathlib import Path
+
+from shim.errors import LabError
+from shim.lab.daemons import KEY_CENTRE
+from shim.lab.kdc import KDC, conf_name
+from shim.lab.native import write_native_library
+from shim.lab.secured_conf import HEDDLE, HeddleLogin, SecuredCluster, principal_of
+from shim.lab.spec import ClusterSpec, LabSpec
+from shim.lab.state import DaemonRecord, LabState
+
+__all__ = [
+    "administrator_keytab",
+    "administrator_ticket",
+    "heddle_login",
+    "java_options",
+    "kdc_daemon",
+    "kdc_of",
+    "kerberos_folder",
+    "secured_cluster",
+    "write_keys",
+]
+
+_FOLDER = "kerberos"
+_NATIVE = "native"
+
+
+def kerberos_folder(lab: Path) -> Path:
+    """Folder of the KDC, the keytabs and the native library in a lab's."""
+    return lab / _FOLDER
+
+
+def kdc_of(lab: Path, state: LabState) -> KDC:
+    """The KDC of a lab.
+
+    Raises:
+        LabError: If none of its clusters has a realm.
+    """
+    realms = state.spec.realms
+    if not realms:
+        raise LabError(f"the lab in {lab} has no KDC: start it with `heddle lab up --kerberos`")
+    return KDC(kerberos_folder(lab), state.clusters[0].layout.kdc, realms)
+
+
+def kdc_daemon(lab: Path, address: str) -> DaemonRecord:
+    """The KDC as one of the lab's daemons."""
+    return DaemonRecord("kdc", "", KEY_CENTRE, folder=str(kerberos_folder(lab)), web=address)
+
+
+def heddle_login(lab: Path, spec: LabSpec) -> HeddleLogin | None:
+    """Heddle's own, in the first realm of a lab; None if no cluster is secured."""
+    if not spec.realms:
+        return None
+    secured = {each.id: secured_cluster(lab, each, spec) for each in spec.clusters}
+    managers = {id_: each.manager for id_, each in secured.items() if each is not None}
+    principal = principal_of(HEDDLE, "front", spec.realms[0])
+    return HeddleLogin(principal, kerberos_folder(lab) / f"{HEDDLE}.keytab", spec.realms, managers)
+
+
+def secured_cluster(lab: Path, cluster: ClusterSpec, spec: LabSpec) -> SecuredCluster | None:
+    """Kerberos of one cluster of a lab; None if it believes names."""
+    return SecuredCluster.of(cluster, spec.realms, kerberos_folder(lab))
+
+
+def write_keys(lab: Path, address: str, spec: LabSpec, say: Callable[[str], None]) -> None:
+    """Make the databases, all keytabs, and the native library beside them.
+
+    Raises:
+        LabError: If a program is missing or fails, or the library cannot be had.
+    """
+    kdc = KDC(kerberos_folder(lab), address, spec.realms)
+    say(f"making a KDC of {', '.join(kdc.realms)}")
+    kdc.create()
+    for cluster in spec.clusters:
+        secured = secured_cluster(lab, cluster, spec)
+        if secured is not None:
+            kdc.keytab(secured.manager, secured.node, name=cluster.id)
+    login = heddle_login(lab, spec)
+    if login is not None:
+        kdc.keytab(login.principal, name=HEDDLE)
+    for realm in kdc.realms:
+        kdc.keytab(f"{getpass.getuser()}@{realm}", name=_administrator(realm))
+    write_native_library(kdc.folder / _NATIVE, say)
+
+
+def administrator_keytab(kdc: KDC, realm: str) -> Path:
+    """The key of whoever runs the lab."""
+    return kdc.folder / f"{_administrator(realm)}.keytab"
+
+
+def _administrator(realm: str) -> str:
+    return f"administrator-{realm}"
+
+
+def administrator_ticket(kdc: KDC, realm: str) -> dict[str, str]:
+    """Variables by which a program has a new ticket of whoever runs the lab; raises as `KDC.ticket`."""
+    keytab = administrator_keytab(kdc, realm)
+    cache = kdc.ticket(f"{getpass.getuser()}@{realm}", keytab, name=_administrator(realm))
+    return {"KRB5CCNAME": f"FILE:{cache}"}
+
+
+def java_options(lab: Path, realm: str) -> str:
+    """Options of every JVM of a cluster, containers included; empty for one without a realm."""
+    if not realm:
+        return ""
+    folder = kerberos_folder(lab)
+    return f"-Djava.security.krb5.conf={folder / conf_name(realm)} -Djava.library.path={folder / _NATIVE}"
