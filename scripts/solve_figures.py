@@ -15,13 +15,16 @@ from typing import TypeVar
 
 import numpy as np
 
+from shim.domain.messages import Need
 from shim.scheduling.cycle import CycleState, run_cycle
 from shim.scheduling.data_costs import DataCosts
+from shim.scheduling.job_table import JobTable
+from shim.scheduling.node_index import Cell, index_nodes
 from shim.scheduling.policies.quincy import Quincy, quincy
-from shim.scheduling.snapshot import Snapshot
+from shim.scheduling.request_table import RequestTable
+from shim.scheduling.snapshot import Preferred, Scope, Snapshot
 from shim.scheduling.solvers import SOLVERS, load_libraries
 from shim.scheduling.solving import improve
-from tests.support.cycle_scenes import CycleScene
 
 __all__ = ["SolveFigures", "figures"]
 
@@ -50,15 +53,18 @@ def a_pool(machines: int, jobs: int, busy: float, seed: int) -> tuple[Snapshot, 
     """Draw a pool of which a part is busy; give it with the rows of the requests."""
     rng = Random(seed)  # noqa: S311 - a drawn pool
     free = [[sum(rng.random() >= busy for _ in range(_SLOTS))] for _ in range(machines)]
-    scene = CycleScene(free, racks=np.arange(machines) // _RACK)
-    rows = []
+    nodes = index_nodes(np.array(free, dtype=np.int64), [Cell(0, 0, machines)])
+    nodes.racks = np.arange(machines, dtype=np.int64) // _RACK
+    table, requests, rows = JobTable(), RequestTable(), list[int]()
     for _ in range(jobs):
         hosts = [host for _ in range(_CONTAINERS) for host in rng.sample(range(machines), _REPLICAS)]
         at_hosts = {host: hosts.count(host) for host in hosts}
         at_racks = {host // _RACK: 1 for host in hosts}
-        since_s = rng.uniform(0.0, _NOW_S)
-        rows.append(scene.ask(_CONTAINERS, nodes=at_hosts.items(), racks=at_racks.items(), since_s=since_s))
-    return scene.snapshot(_NOW_S), rows
+        row = requests.add(table.add(), Need((1,)), _CONTAINERS, since_s=rng.uniform(0.0, _NOW_S))
+        named = [(Scope.NODE, at_hosts), (Scope.RACK, at_racks)]
+        requests.prefer(row, [Preferred(scope, *each) for scope, places in named for each in places.items()])
+        rows.append(row)
+    return Snapshot(_NOW_S, nodes, table.all_columns, requests.requests()), rows
 
 
 def figures(machines: int, jobs: int, busy: float, seed: int = 1) -> SolveFigures:

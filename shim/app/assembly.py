@@ -197,9 +197,16 @@ def _matching(
     launches = LaunchService(runtime.view, runtime.clock, span.promise_s, following)
     scheduling = runtime.config.scheduling
     cycle = CycleSettings(scheduling.cycle_s, span.starvation_s, scheduling.solve_s)
-    draws, runs = _draws(runtime), shares.room.former_runs
     cycles = QueueCycles(
-        launches, shares.container_order, runtime.view, runtime.clock, draws, cycle, runs, runtime.solve
+        launches,
+        shares.container_order,
+        runtime.view,
+        runtime.clock,
+        _draws(runtime),
+        cycle,
+        shares.room.former_runs,
+        solve=runtime.solve,
+        shadow_of=shares.shadow_policy,
     )
     for each in (launches, cycles):
         pollers.listen(each)

@@ -417,7 +417,7 @@ def _register(metrics: Metrics, use_cases: UseCases) -> None:
     reports = use_cases.altruism_reports
     metrics.register(ShareCollector(use_cases.shares.gauges, reports.of_queues, reports.of_users))
     metrics.register(RepairCollector(lambda: len(attempts.failing), lambda: attempts.given_up))
-    metrics.register(MatchingCollector(use_cases.matching.status))
+    metrics.register(MatchingCollector(use_cases.matching.status, use_cases.matching.shadows))
 
 
 def _gauges(made: list[UseCases]) -> Iterator[SubClusterGauges]:

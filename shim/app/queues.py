@@ -62,6 +62,11 @@ class SharesOfQueues:
         found = next((each for each in self.policies.current.queues if each.path == queue), None)
         return UNORDERED if found is None else found.containers
 
+    def shadow_policy(self, queue: str) -> str:
+        """Name the policy that plans in a queue beside the one in force, only to be compared; `none` for no such."""
+        found = next((each for each in self.policies.current.queues if each.path == queue), None)
+        return "none" if found is None else found.shadow
+
     def gauges(self) -> Iterator[QueueGauges]:
         """How each queue stood when it was last decided who starts."""
         counts = self.room.counts()

@@ -40,6 +40,7 @@ from shim.server.rest.operations import Operations
 from shim.server.rest.rated_callers import RatedCallers
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.service import RestService
+from shim.server.rest.shadow_api import ShadowAPI
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
 from shim.server.rest.tokens_api import TokensAPI
@@ -164,6 +165,7 @@ def _service(
             AuditAPI(runtime.config.log.audit_file, use_cases.identity),
             HardeningAPI(use_cases.hardening, use_cases.identity),
             ConsoleAPI(use_cases.backend, use_cases.identity, use_cases.decisions),
+            ShadowAPI(use_cases.matching.shadows, use_cases.identity),
             RetirementAPI(use_cases.retirement, use_cases.identity),
             UsageAPI(use_cases.usage_reports, use_cases.identity),
             TokensAPI(logins.api_tokens),

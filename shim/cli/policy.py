@@ -11,6 +11,7 @@ from shim.cli.front import EXIT_CODES, ExitCode, Front, Server, User, fail, fron
 from shim.cli.output import Output, OutputFormat, print_fields, print_rows, say
 from shim.cli.policy_advice import EPILOG as ADVICE_EPILOG
 from shim.cli.policy_advice import advise
+from shim.cli.policy_shadow import shadow
 from shim.cli.settings import DEFAULT_SERVER, DryRun, dry_run_query
 from shim.scheduling.policy import WORKLOAD_FACTS, World
 from shim.scheduling.queue_policies import QUEUE_POLICIES, queue_objection
@@ -140,6 +141,7 @@ def release(
 
 
 app.command(epilog=ADVICE_EPILOG)(advise)
+app.command(epilog=EXIT_CODES)(shadow)
 
 
 @app.command(epilog=EXIT_CODES)

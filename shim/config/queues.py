@@ -53,7 +53,7 @@ _TOKEN = re.compile(
 _SAME = (
     *("weight", "guaranteed", "maximum", "max_applications", "max_running", "max_user_applications"),
     *("max_user_running", "user_maximum", "order"),
-    *("span", "preemptable", "preempted_per_minute", "containers", "deadline"),
+    *("span", "preemptable", "preempted_per_minute", "containers", "shadow", "deadline"),
     *("altruism", "altruism_order", "altruism_slack", "altruism_shadow"),
 )
 """Keys of a queue that mean the same in the core."""
@@ -103,6 +103,15 @@ class QueueConfig:
             "`jockey`, `quincy` and `tetrisched` decide also where (docs/policies.md). "
             'Needs `span.placement = "heddle"`.',
             choices=(UNORDERED, *QUEUE_POLICIES),
+            objection=queue_objection,
+        ),
+    )
+    shadow: str = key(
+        "none",
+        about=Key(
+            "A policy that plans on the same snapshots as the one in `containers`; nothing of it is carried out, and "
+            "`heddle policy shadow` tells where the two differ (docs/policies.md).",
+            choices=("none", *QUEUE_POLICIES),
             objection=queue_objection,
         ),
     )

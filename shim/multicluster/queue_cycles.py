@@ -17,6 +17,7 @@ from shim.errors import HeddleError
 from shim.federation.core.federation_view import Applied, FederationView
 from shim.multicluster.attempt_plans import AttemptPlans
 from shim.multicluster.core import Event
+from shim.multicluster.queue_shadows import QueueShadows
 from shim.multicluster.queue_solves import QueueSolves
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
@@ -33,7 +34,7 @@ __all__ = ["CycleSettings", "QueueCycles"]
 
 @dataclass(frozen=True, slots=True)
 class CycleSettings:
-    """How cycles run.
+    """Settings of cycles.
 
     Attributes:
         every_s: From one cycle of a queue to the next, at least.
@@ -58,9 +59,11 @@ class QueueCycles:
         settings: How cycles run.
         runs: Takes what runs of recurring jobs have taught; others may read it.
         solve: Reaches solvers; without, policies that ask one go by their greedy plans.
+        shadow_of: The policy that a queue has in its shadow; empty for none.
 
     Attributes:
         cycles: Cycles that were run.
+        shadows: How policies in the shadow differ from those in force.
         solves: What solvers were asked; None where there are none.
     """
 
@@ -73,7 +76,9 @@ class QueueCycles:
         rng: RandomSource,
         settings: CycleSettings | None = None,
         runs: FormerRuns | None = None,
+        *,
         solve: Solve | None = None,
+        shadow_of: Callable[[str], str] = lambda _: "",
     ) -> None:
         self._runs = FormerRuns() if runs is None else runs
         self._rng = rng
@@ -91,6 +96,7 @@ class QueueCycles:
         self._has_more: set[str] = set()
         self._again_at_s: dict[str, float] = {}
         self._wake = asyncio.Event()
+        self.shadows = QueueShadows(shadow_of, clock)
         self.solves = None if solve is None else QueueSolves(solve, self._settings.solve_s, self.is_due)
 
     # ------------------------------------------------------------------ who takes part
@@ -222,7 +228,9 @@ class QueueCycles:
         if not table.is_waiting:
             return
         self.cycles += 1
-        plans = table.plan(self._capacity(queue), self._order_of(queue), self.clock.now_s(), stated=stated)
+        capacity, order = self._capacity(queue), self._order_of(queue)
+        plans = table.plan(capacity, order, self.clock.now_s(), stated=stated)
+        self.shadows.look(queue, table, capacity, order, plans)
         self._again_at_s.pop(queue, None)
         if table.again_at_s is not None:
             self._again_at_s[queue] = table.again_at_s

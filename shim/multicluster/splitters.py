@@ -16,6 +16,7 @@ from shim.multicluster.core.splitter import SplitSettings
 from shim.multicluster.queue_cycles import QueueCycles
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
+from shim.scheduling.shadow_report import ShadowReport
 
 __all__ = ["AttemptMatching", "MatchingStatus"]
 
@@ -116,6 +117,10 @@ class AttemptMatching:
             solves={} if solves is None else {"solved": solves.solved, "unsolved": solves.unsolved},
             solving=0 if solves is None else solves.solving,
         )
+
+    def shadows(self) -> Mapping[str, ShadowReport]:
+        """Tell where policies in the shadow of queues differ from those in force, by queue."""
+        return {} if self._cycles is None else self._cycles.shadows.reports
 
     async def run(self) -> None:
         """Run the cycles of all queues until cancelled; for ever nothing, where there are none."""

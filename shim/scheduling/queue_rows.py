@@ -65,6 +65,10 @@ class QueueRows:
         """Those that wait for something."""
         return self._requests.keys()
 
+    def others_wait(self, attempt: ApplicationAttemptId) -> bool:
+        """Tell whether another attempt waits for something."""
+        return any(name != attempt for name in self.attempts)
+
     def of(self, attempt: ApplicationAttemptId) -> Iterable[PendingRequest]:
         """What an attempt waits for."""
         return self._requests.get(attempt, {}).values()

@@ -241,6 +241,20 @@ SOLVER_PROBLEMS = MetricDefinition(
     "counter",
     notes="`solved`; `unsolved`: no answer in time, so that the policy's own plan was carried out",
 )
+SHADOW_CYCLES = MetricDefinition(
+    "heddle_shadow_cycles",
+    "Cycles of queues with a policy in their shadow",
+    ("queue", "outcome"),
+    "counter",
+    notes="`compared`; `skipped`: the policy in the shadow had taken its part of the time",
+)
+SHADOW_DIFFERENCES = MetricDefinition(
+    "heddle_shadow_differences",
+    "Decisions that the policy in a queue's shadow would have made otherwise",
+    ("queue", "kind"),
+    "counter",
+    notes="`held`, `granted`: it starts fewer or more of a request; `other-cluster`; `order`: another is first in line",
+)
 PROMISED_CONTAINERS = MetricDefinition(
     "heddle_promised_containers", "Containers that are allocated tentatively and not granted", ("subcluster",)
 )
@@ -306,6 +320,8 @@ SUBJECTS: Mapping[str, tuple[MetricDefinition, ...]] = MappingProxyType(
             LAUNCH_FALLBACKS,
             PROMISED_CONTAINERS,
             SOLVER_PROBLEMS,
+            SHADOW_CYCLES,
+            SHADOW_DIFFERENCES,
         ),
         "Masters": (
             HOME_VERDICTS,

@@ -75,7 +75,7 @@ class Application:
 
 
 class Federation:
-    def __init__(self, policies, drawn, has_answer):
+    def __init__(self, policies, drawn, has_answer=lambda: True, shadow="none"):
         self.clock = FakeClock()
         self.view = FederationView((EAST, WEST))
         self.launches = LaunchService(self.view, self.clock, 30.0)
@@ -83,7 +83,14 @@ class Federation:
         settings = CycleSettings(starvation_s=20.0)
         rng, self.solver = Random(0), SolverInStep(has_answer)  # noqa: S311 - a test
         self.cycles = QueueCycles(
-            self.launches, orders.get, self.view, self.clock, rng, settings, solve=self.solver.solve
+            self.launches,
+            orders.get,
+            self.view,
+            self.clock,
+            rng,
+            settings,
+            solve=self.solver.solve,
+            shadow_of=lambda _: shadow,
         )
         self.running = {EAST: [], WEST: []}
         self.beats = 0
@@ -192,3 +199,16 @@ def test_neither_queue_takes_from_the_other_and_everybody_is_served(policy, othe
     while any(each.wanted for each in federation.applications) and federation.beats < ENOUGH_BEATS:
         federation.beat()
     assert [each.wanted for each in federation.applications] == [0] * len(drawn)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+@settings(max_examples=8, deadline=None)
+@given(shadow=st.sampled_from(sorted(QUEUE_POLICIES)), drawn=applications)
+def test_a_policy_in_the_shadow_changes_nothing(policy, shadow, drawn):
+    alone, shadowed = (Federation((policy, policy), drawn, shadow=each) for each in ("none", shadow))
+    for _ in range(25):
+        alone.beat()
+        shadowed.beat()
+        assert shadowed.running == alone.running
+        for one, other in zip(alone.applications, shadowed.applications, strict=True):
+            assert one.decisions == other.decisions

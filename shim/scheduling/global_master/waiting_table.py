@@ -26,7 +26,6 @@ from shim.scheduling.global_master.held_containers import HeldContainers
 from shim.scheduling.global_master.recurring_jobs import RecurringJobModels, work_left
 from shim.scheduling.job_table import Column, JobTable, expect_durations
 from shim.scheduling.knowledge import Knowledge
-from shim.scheduling.policy import Ordering
 from shim.scheduling.queue_policies import CONTAINER_ORDERS, QUEUE_POLICIES
 from shim.scheduling.snapshot import Snapshot
 
@@ -87,7 +86,7 @@ class WaitingTable:
         self._job_key_of = recurring_key
         self._times_of = times_of
         self._table = JobTable()
-        self._keys: dict[int, float] = {}
+        self._keys: dict[str, dict[int, float]] = {}
         self._learnt_at_s = float("-inf")
         self._learnt_from = 0
         self._attempts: dict[ApplicationAttemptId, _Attempt] = {}
@@ -159,7 +158,7 @@ class WaitingTable:
             self._recurring_jobs.observe_run(self._job_key(known), int(ended), ended_s)
             self._table.remove(known.row)
             del self._by_row[known.row]
-            self._keys.pop(known.row, None)
+            self._forget_key(known.row)
             self._ordered = None
 
     # ------------------------------------------------------------------ who is before whom
@@ -220,27 +219,28 @@ class WaitingTable:
             self._table.put(Column.PRIORITY, each.row, waited_s if waited_s >= self._overtaken_s else 0.0)
         rows = self._table.waiting_rows()
         rows = rows[np.argsort(self._table.column(Column.ARRIVED_S)[rows], kind="stable")]
-        keys = self._keys_of(CONTAINER_ORDERS[order], rows, at_s)
+        keys = self._keys_of(order, rows, at_s)
         positions = np.lexsort((keys, -self._table.column(Column.PRIORITY)[rows]))
         ordered = [self._by_row[row] for row in rows[positions].tolist()]
         self._ordered = (order, at_s, ordered)
         return ordered
 
-    def _keys_of(self, ordering: Ordering, rows: NDArray[np.intp], at_s: float) -> FloatArray:
+    def _keys_of(self, order: str, rows: NDArray[np.intp], at_s: float) -> FloatArray:
         """One key for each row; of learnt ones, each of which may have a model of its own, those that changed."""
+        ordering, known = CONTAINER_ORDERS[order], self._keys.setdefault(order, {})
         if not ordering.learns_durations:
             return ordering.kernel(Snapshot.of_jobs(self._table, rows, at_s), rows)
         self._forget_old_keys(rows, at_s)
         unknown: dict[str, list[int]] = {}
         for row in rows.tolist():
-            if row not in self._keys:
+            if row not in known:
                 unknown.setdefault(self._job_key(self._by_row[row]), []).append(row)
         for job_key, alike in unknown.items():
             model, of_job_key = self._recurring_jobs.model(job_key), np.array(alike, dtype=np.intp)
             expect_durations(self._table, model, at_s, of_job_key)
             keys = ordering.kernel(Snapshot.of_jobs(self._table, of_job_key, at_s), of_job_key)
-            self._keys.update(zip(alike, keys.tolist(), strict=True))
-        return np.array([self._keys[row] for row in rows.tolist()], dtype=np.float64)
+            known.update(zip(alike, keys.tolist(), strict=True))
+        return np.array([known[row] for row in rows.tolist()], dtype=np.float64)
 
     def _forget_old_keys(self, rows: NDArray[np.intp], at_s: float) -> None:
         """Those whose expectation is out of date, and now and then those that go by what others have taught."""
@@ -252,7 +252,11 @@ class WaitingTable:
             self._learnt_at_s, self._learnt_from = at_s, self._recurring_jobs.queue.evidence
             old |= self._table.column(Column.FINISHED)[rows] < ENOUGH_FINISHED
         for row in rows[old].tolist():
-            self._keys.pop(row, None)
+            self._forget_key(row)
+
+    def _forget_key(self, row: int) -> None:
+        for keys in self._keys.values():
+            keys.pop(row, None)
 
     def _job_key(self, known: _Attempt) -> str:
         if not known.job_key:
@@ -267,7 +271,7 @@ class WaitingTable:
         self._in_order(order, at_s)
         job_key = self._job_key(known)
         return WorkEstimate(
-            work_s=self._keys[known.row],
+            work_s=self._keys[order][known.row],
             container_s=self._table.get(Column.EXPECTED_S, known.row),
             ended=int(self._table.get(Column.FINISHED, known.row)),
             running=len(known.containers),
@@ -310,8 +314,6 @@ class WaitingTable:
                     forecasts[known.row] = JobForecast((FormerStage((left.container_s,), ended + left.containers),))
         return Knowledge(finished=finished, forecasts=forecasts)
 
-    # ------------------------------------------------------------------ the table
-
     def _add(self, attempt: ApplicationAttemptId, at_s: float) -> _Attempt:
         known = _Attempt(attempt, self._table.add(), at_s)
         self._attempts[attempt] = self._by_row[known.row] = known
@@ -339,13 +341,10 @@ class WaitingTable:
             running, started_s = wanted - waiting, (wanted - waiting) * known.heard_at_s
         if bool(running) != bool(table.get(Column.RUNNING, row)):
             table.expect_anew(row)
-        for column, value in (
-            (Column.TASKS, table.get(Column.FINISHED, row) + known.held + wanted),
-            (Column.WAITING, waiting),
-            (Column.RUNNING, running),
-            (Column.STARTED_S, started_s),
-        ):
+        tasks = table.get(Column.FINISHED, row) + known.held + wanted
+        columns = (Column.TASKS, Column.WAITING, Column.RUNNING, Column.STARTED_S)
+        for column, value in zip(columns, (tasks, waiting, running, started_s), strict=True):
             table.put(column, row, float(value))
         table.set_waiting(row, is_waiting=bool(known.waits))
-        self._keys.pop(row, None)
+        self._forget_key(row)
         self._ordered = None

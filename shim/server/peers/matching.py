@@ -1,11 +1,12 @@
 """Metrics of how containers of spanning applications are matched, read off when somebody asks."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 
 from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from shim.multicluster.splitters import MatchingStatus
+from shim.scheduling.shadow_report import ShadowReport
 from shim.telemetry import definitions
 
 __all__ = ["MatchingCollector"]
@@ -16,10 +17,14 @@ class MatchingCollector(Collector):
 
     Args:
         status: How matching went so far.
+        shadows: Where policies in the shadow of queues differ from those in force.
     """
 
-    def __init__(self, status: Callable[[], MatchingStatus]) -> None:
+    def __init__(
+        self, status: Callable[[], MatchingStatus], shadows: Callable[[], Mapping[str, ShadowReport]] = dict
+    ) -> None:
         self._status = status
+        self._shadows = shadows
 
     def describe(self) -> Iterator[Metric]:
         """Nothing: registering must not ask."""
@@ -34,3 +39,9 @@ class MatchingCollector(Collector):
         yield definitions.LAUNCH_FALLBACKS.counters({(): status.fallbacks})
         yield definitions.PROMISED_CONTAINERS.gauges({(name,): count for name, count in status.promised.items()})
         yield definitions.SOLVER_PROBLEMS.counters({(outcome,): count for outcome, count in status.solves.items()})
+        shadows = self._shadows()
+        cycles = {(queue, "compared"): each.cycles for queue, each in shadows.items()}
+        skipped = {(queue, "skipped"): each.skipped for queue, each in shadows.items()}
+        yield definitions.SHADOW_CYCLES.counters(cycles | skipped)
+        kinds = {(queue, kind.value): n for queue, each in shadows.items() for kind, n in each.counts.items()}
+        yield definitions.SHADOW_DIFFERENCES.counters(kinds)

@@ -1,6 +1,7 @@
 """Proposals for containers between a Global Master and Local Masters, in one process and over links."""
 
 import asyncio
+from collections import Counter
 from dataclasses import replace
 from random import Random
 
@@ -21,6 +22,7 @@ from shim.multicluster.splitters import AttemptMatching, MatchingStatus
 from shim.peers.launches import LaunchService
 from shim.ports.attempt_calls import Attempt
 from shim.protocol.peers import LaunchedFrame, LaunchFrame, decode_frame_untrusted, encode_frame
+from shim.scheduling.shadow_report import DifferenceKind, ShadowReport
 from shim.server.peers import MatchingCollector
 from shim.server.rest.asks_shown import shown_asks, shown_matching
 from shim.testing.clock import FakeClock
@@ -161,13 +163,17 @@ def test_metrics_and_the_document_tell_of_verdicts_repairs_and_allocations():
         {(EAST, Verdict.REJECTED): 2, (EAST, Verdict.ACCEPTED): 5}, 3, 4, {EAST: 1}, {"solved": 6, "unsolved": 7}, 1
     )
     registry = CollectorRegistry()
-    registry.register(MatchingCollector(lambda: status))
+    shadow = ShadowReport("fifo", "delay", 0.0, 8, 9, Counter({DifferenceKind.HELD: 10}))
+    registry.register(MatchingCollector(lambda: status, lambda: {"root.prod": shadow}))
     text = generate_latest(registry).decode()
     assert 'heddle_launch_verdicts_total{subcluster="east",verdict="rejected"} 2.0' in text
     assert "heddle_launch_repairs_total 3.0" in text
     assert "heddle_launch_fallbacks_total 4.0" in text
     assert 'heddle_promised_containers{subcluster="east"} 1.0' in text
     assert 'heddle_solver_problems_total{outcome="unsolved"} 7.0' in text
+    assert 'heddle_shadow_cycles_total{outcome="compared",queue="root.prod"} 8.0' in text
+    assert 'heddle_shadow_cycles_total{outcome="skipped",queue="root.prod"} 9.0' in text
+    assert 'heddle_shadow_differences_total{kind="held",queue="root.prod"} 10.0' in text
     document = shown_matching(status)
     assert document["verdicts"] == {"accepted": 5, "rejected": 2, "unverified": 0}
     assert document["solves"] == {"solved": 6, "unsolved": 7, "solving": 1}

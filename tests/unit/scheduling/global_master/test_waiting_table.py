@@ -161,3 +161,15 @@ def test_applications_that_are_alike_are_expected_alike():
     assert table.estimate(again, "learnt-work", 1.0).alike == 1
     job_key[again.application] = "a"
     assert before_by_work(table, YOUNG) == [again], "it was known by then"
+
+
+def test_what_one_order_has_learnt_is_not_taken_for_what_another_goes_by():
+    table = a_table(old=9, young=1)
+    for attempt, ran_s in ((OLD, 5.0), (YOUNG, 5.0)):
+        for number in range(4):
+            container = ContainerId(attempt, number + 2)
+            table.begun(attempt, container, 0.0)
+            table.ended(attempt, container, ran_s, is_whole=True)
+    for at_s in (6.0, 7.0):
+        assert before(table, YOUNG, "tetris", at_s) == [OLD], "by age"
+        assert before(table, OLD, "learnt-work", at_s) == [YOUNG], "by work"

@@ -1,0 +1,249 @@
+"""Plans of one queue by a policy: what a cycle grants of what waits, and where the rest may wait.
+
+A planner remembers what its policy handed on from cycle to cycle, so that two of them may look at the same tables: one
+whose plans are carried out, and one in its shadow.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeVar
+
+from shim.domain.ids import ApplicationAttemptId, SubClusterId
+from shim.domain.requests import PendingRequest, RequestPlan
+from shim.scheduling.capacity import Capacity
+from shim.scheduling.cycle import CycleState, run_cycle
+from shim.scheduling.first_in_line import FirstInLine, Spot
+from shim.scheduling.global_master.waiting_table import WaitingTable
+from shim.scheduling.knowledge import NOTHING_KNOWN
+from shim.scheduling.node_index import SharedNodes
+from shim.scheduling.placements import RandomSource
+from shim.scheduling.plan import MadeBy, Plan
+from shim.scheduling.policies.fifo import FIFO
+from shim.scheduling.policy import Fact, Policy, Problem
+from shim.scheduling.queue_policies import QUEUE_POLICIES
+from shim.scheduling.queue_rows import QueueRows
+from shim.scheduling.snapshot import NOTHING_RUNS, Scope, Snapshot
+from shim.scheduling.stated_problems import StatedProblems
+
+__all__ = ["QueuePlanner", "QueuePlans"]
+
+QueuePlans = Mapping[ApplicationAttemptId, tuple[RequestPlan, ...]]
+"""Plans of the requests of each attempt that waits; attempts in the order of the policy."""
+
+_Counts = Mapping[SubClusterId, int]
+
+
+@dataclass(slots=True)
+class _Placed:
+    """Placements of a cycle, by row.
+
+    Attributes:
+        starts: Containers by sub-cluster.
+        hosts: Those of them at hosts that the asks name.
+        capacities: Containers that there is capacity for, by sub-cluster.
+        reasons: Why the rest of a request waits on purpose.
+        made_by: What the plan of the row is worth.
+    """
+
+    starts: dict[int, dict[SubClusterId, int]] = field(default_factory=dict)
+    hosts: dict[int, dict[SubClusterId, dict[str, int]]] = field(default_factory=dict)
+    capacities: Mapping[int, _Counts] = field(default_factory=dict)
+    reasons: dict[int, str] = field(default_factory=dict)
+    made_by: dict[int, MadeBy] = field(default_factory=dict)
+
+
+class QueuePlanner:
+    """Plans what waits in one queue.
+
+    Args:
+        attempts: Who waits; brought up to date here, and otherwise not written.
+        rows: What they wait for.
+        rng: What a policy draws from.
+
+    Attributes:
+        again_at_s: When a policy wants another cycle even if nothing changes; None if it does not.
+    """
+
+    def __init__(self, attempts: WaitingTable, rows: QueueRows, rng: RandomSource) -> None:
+        self._attempts = attempts
+        self._rows = rows
+        self._states = {has_label: CycleState(rng) for has_label in (False, True)}
+        self._ahead = FirstInLine()
+        self._overdue: ApplicationAttemptId | None = None
+        self.again_at_s: float | None = None
+
+    def state_problems(self, capacity: Capacity, order: str, at_s: float) -> StatedProblems | None:
+        """State what a solver may answer before the next cycle; None where the policy asks none, or has no choice.
+
+        Args:
+            capacity: What is free.
+            order: A key of `CONTAINER_ORDERS`.
+            at_s: Now.
+        """
+        policy = QUEUE_POLICIES.get(order)
+        if policy is None or policy.solver is None:
+            return None
+        nodes, problems = self._rows.nodes(capacity), dict[bool, Problem]()
+        attempts = self._attempts.in_order(order, at_s)
+        for has_label, snapshot in self._snapshots(nodes, capacity, policy, at_s, attempts):
+            greedy = run_cycle(snapshot, policy, self._states[has_label])
+            problem = policy.solver.prepare(snapshot, greedy)
+            if problem is not None:
+                problems[has_label] = problem
+        return StatedProblems.of(order, problems, self._rows) if problems else None
+
+    def plan(
+        self,
+        capacity: Capacity | None,
+        order: str,
+        at_s: float,
+        *,
+        only: ApplicationAttemptId | None = None,
+        stated: StatedProblems | None = None,
+    ) -> QueuePlans:
+        """Plan what waits.
+
+        Args:
+            capacity: What is free; None where nothing new is to start.
+            order: A key of `CONTAINER_ORDERS`; anything else leaves the order to the sub-clusters.
+            at_s: Now.
+            only: The attempt to plan for, by itself; None for all of them. Who goes before it was last cycle's to say.
+            stated: Problems with the answers of solvers; those of another order, or other nodes, are not looked at.
+        """
+        policy = QUEUE_POLICIES.get(order)
+        if capacity is not None and policy and policy.ordering.reads_shares:
+            self._rows.nodes(capacity)
+            self._attempts.note_shares(self._rows.total)
+        attempts = self._attempts.in_order(order if policy else FIFO.name, at_s)
+        if only is None or not self._rows.others_wait(only):
+            self._ahead = self._look_ahead(attempts if policy else ())
+            self._overdue = next((each for each in attempts[:1] if self._attempts.is_overdue(each)), None)
+        elif policy and policy.placement.kernel:
+            capacity = None  # it weighs all that waits: what is new is the next cycle's
+        planned = attempts if only is None else [only]
+        placed = self._place(capacity, policy or FIFO, at_s, planned, stated)
+        plans: dict[ApplicationAttemptId, tuple[RequestPlan, ...]] = {}
+        for attempt in planned:
+            estimate = self._attempts.estimate(attempt, order, at_s) if policy else None
+            plans[attempt] = tuple(
+                replace(
+                    self._rest(policy, attempt, request, placed.reasons.get(row, "")),
+                    starts=placed.starts.get(row, {}),
+                    hosts=placed.hosts.get(row, {}) if policy and Fact.LOCALITY in policy.needs else None,
+                    capacity=placed.capacities.get(row, {}),
+                    made_by=placed.made_by.get(row, MadeBy.GREEDY).value,
+                    estimate=estimate,
+                )
+                for request, row in self._rows.with_rows(attempt)
+            )
+        return plans
+
+    def _rest(
+        self, policy: Policy | None, attempt: ApplicationAttemptId, request: PendingRequest, reason: str
+    ) -> RequestPlan:
+        """Decide where the rest of a request may wait: at a scheduler if nobody goes first there, else here."""
+        rule = policy.name if policy else ""
+        if policy and policy.placement.kernel:
+            may_queue = self._may_queue(policy, attempt, request)
+            told = "" if may_queue == request.may_use else reason or "nothing is free that it is the best choice for"
+            return RequestPlan(request.key, may_queue=may_queue, reason=told, rule=rule)
+        may_queue = self._ahead.may_queue(attempt, _spot(request))
+        behind = () if may_queue == request.may_use else self._ahead.names(attempt, _spot(request))
+        return RequestPlan(request.key, may_queue=may_queue, behind=behind, rule=rule)
+
+    def _may_queue(
+        self, policy: Policy, attempt: ApplicationAttemptId, request: PendingRequest
+    ) -> frozenset[SubClusterId]:
+        """Name the schedulers that may choose though a policy places by itself: they serve by their own rules.
+
+        That is where nobody is there to choose among, and nothing to wait for; for whoever was overtaken too long, and
+        the longest; and where a scheduler did not grant what there was room for: it knows something that no report
+        tells.
+        """
+        has_choice = self._rows.others_wait(attempt) or (Fact.LOCALITY in policy.needs and bool(request.named))
+        return request.avoided if has_choice and attempt != self._overdue else request.may_use
+
+    def _look_ahead(self, attempts: Iterable[ApplicationAttemptId]) -> FirstInLine:
+        ahead = FirstInLine()
+        for attempt in attempts:
+            for request in self._rows.of(attempt):
+                ahead.note(attempt, _waits_at(request))
+        return ahead
+
+    def _place(
+        self,
+        capacity: Capacity | None,
+        policy: Policy,
+        at_s: float,
+        planned: Sequence[ApplicationAttemptId],
+        stated: StatedProblems | None,
+    ) -> _Placed:
+        """Run the policy's cycle on what is free."""
+        placed = _Placed()
+        if capacity is None:
+            return placed
+        nodes = self._rows.nodes(capacity)
+        answers = None if stated is None else stated.answers_for(policy.name, self._rows)
+        named = {row: request.named for attempt in planned for request, row in self._rows.with_rows(attempt)}
+        ends_s: list[float] = []
+        for has_label, snapshot in self._snapshots(nodes, capacity, policy, at_s, planned):
+            plan = run_cycle(snapshot, policy, self._states[has_label])
+            if policy.solver is not None and answers is not None:
+                plan = answers.improve(snapshot, policy.solver, plan, has_label=has_label)
+            self._read(plan, snapshot, tuple(capacity.nodes), named, placed)
+            ends_s += [hold.until_s for hold in plan.holds if hold.until_s is not None]
+        self.again_at_s = min(ends_s, default=None)
+        placed.capacities = self._rows.capacity_for(nodes, planned)
+        return placed
+
+    def _snapshots(
+        self,
+        nodes: SharedNodes,
+        capacity: Capacity,
+        policy: Policy,
+        at_s: float,
+        planned: Sequence[ApplicationAttemptId],
+    ) -> Iterator[tuple[bool, Snapshot]]:
+        """Make what a cycle starts from, for nodes without a label and for those with labels."""
+        container_s = None if policy.solver is None else self._attempts.container_s()
+        knowledge = self._attempts.knowledge() if Fact.DEADLINES in policy.needs else NOTHING_KNOWN
+        runs = NOTHING_RUNS if container_s is None else self._rows.running(self._attempts.containers(), container_s)
+        by_label = self._rows.snapshots(nodes, capacity, self._attempts.jobs, planned, at_s, policy, container_s)
+        for has_label, snapshot in by_label.items():
+            yield has_label, replace(snapshot, knowledge=knowledge, running=runs)
+
+    def _read(
+        self,
+        plan: Plan,
+        snapshot: Snapshot,
+        names: Sequence[SubClusterId],
+        named: Mapping[int, Mapping[str, int]],
+        placed: _Placed,
+    ) -> None:
+        """Take in a plan, in the words of the queue's attempts; `named` are the places that each row names."""
+        cells = snapshot.nodes.cells
+        for grant in plan.grants:
+            at_node = grant.scope is Scope.NODE
+            name = names[cells[snapshot.nodes.cell_of(grant.place)].cluster if at_node else grant.place]
+            _count(placed.starts.setdefault(grant.request, {}), name, grant.count)
+            if at_node and (host := self._rows.host(grant.place)) in named[grant.request]:
+                _count(placed.hosts.setdefault(grant.request, {}).setdefault(name, {}), host, grant.count)
+        placed.reasons |= {hold.request: hold.reason.text for hold in plan.holds}
+        placed.made_by |= dict.fromkeys(snapshot.requests.live.tolist(), plan.made_by)
+
+
+_KeyT = TypeVar("_KeyT")
+
+
+def _count(counts: dict[_KeyT, int], key: _KeyT, count: int) -> None:
+    counts[key] = counts.get(key, 0) + count
+
+
+def _spot(request: PendingRequest) -> Spot:
+    return Spot(request.may_use, request.key.label)
+
+
+def _waits_at(request: PendingRequest) -> Spot:
+    """Where a request goes before later ones: where it is allocated something, or could have what it lacks."""
+    places = request.may_use if request.unallocated else frozenset(request.tentative)
+    return Spot(places - request.unresponsive if request.unresponsive else places, request.key.label)
