@@ -7,7 +7,7 @@ something was done.
 
 import re
 import socket
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 from shim.lab import Lab
@@ -20,32 +20,42 @@ __all__ = [
     "SMUGGLED",
     "audited_users",
     "disguised_identities",
+    "is_whole_frame",
     "kill_of",
     "throw",
 ]
 
-_WAIT_S = 2.0
+_WAIT_S = 30.0
 _MOST_READ = 1 << 20
 _AUDITED = re.compile(r"USER=(\S+)\s.*OPERATION=")
 
 
-def throw(address: str, message: bytes) -> bytes:
-    """Send bytes on a connection of their own, and read what comes until the server ends it or says no more.
+def throw(address: str, message: bytes, *, is_whole: Callable[[bytes], bool] = bool, wait_s: float = _WAIT_S) -> bytes:
+    """Send bytes on a connection of their own, and read what comes until that is an answer or the server hangs up.
 
     Args:
         address: `host:port`.
         message: What is sent, as it is.
+        is_whole: Whether what came is an answer.
+        wait_s: How long to wait for more.
     """
     host, _, port = address.rpartition(":")
     received = b""
-    with socket.create_connection((host, int(port)), timeout=_WAIT_S) as connection:
+    with socket.create_connection((host, int(port)), timeout=wait_s) as connection:
         try:
             connection.sendall(message)
             while len(received) < _MOST_READ and (chunk := connection.recv(1 << 16)):
                 received += chunk
+                if is_whole(received):
+                    break
         except (TimeoutError, ConnectionError):  # it was cut off, as it may be
             pass
     return received
+
+
+def is_whole_frame(received: bytes) -> bool:
+    """Tell whether an answer of Hadoop RPC is there to its end."""
+    return len(received) >= 4 and len(received) - 4 >= int.from_bytes(received[:4], "big")
 
 
 def audited_users(lab: Lab) -> list[str]:
