@@ -26,8 +26,9 @@ help: ## Show this help
 setup: ## Install what is missing: system packages (Debian, as root) and .venv from the lock file
 	@scripts/setup.sh
 
-up: setup ## Start two YARN clusters and Heddle, run real work through them, and leave them running
-	@$(heddle) demo up
+up: ## Start two YARN clusters and Heddle, run real work through them, and leave them running
+	@scripts/setup.sh up
+	$(heddle) demo up
 
 down: ## End what `make up` left running
 	@$(heddle) demo down
@@ -46,16 +47,19 @@ check: lint types layers unit ## What needs no cluster: lint, types, layers, uni
 fmt: ## Format the code and sort its imports
 	@.venv/bin/ruff format $(code)
 	.venv/bin/ruff check --fix $(code)
+	$(python) -m scripts.console_checks format
 
 lint: ## Style, spelling, formatting
 	@.venv/bin/ruff check $(code)
 	.venv/bin/ruff format --check $(code)
 	.venv/bin/codespell $(code) docs docker README.md
 	$(python) -m scripts.house_style
+	$(python) -m scripts.console_checks lint
 
-types: ## mypy --strict and pyright
+types: ## mypy --strict and pyright; tsc over the console's modules
 	@.venv/bin/mypy
 	.venv/bin/pyright
+	$(python) -m scripts.console_checks types
 
 layers: ## Which part may import which
 	@.venv/bin/lint-imports

@@ -95,7 +95,7 @@ class StageGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Progress:
-    """How far a job has come. Alike running tasks that end together are one entry of the ``run_`` arrays.
+    """Progress of a job. Alike running tasks that end together are one entry of the ``run_`` arrays.
 
     Attributes
     ----------

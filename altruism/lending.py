@@ -23,7 +23,7 @@ __all__ = ["LeftoverOrder", "PlannedJob", "adopt_plans", "due_tasks", "room_over
 
 
 class LeftoverOrder(Enum):
-    """Who gets leftover first."""
+    """Order in which jobs get leftover."""
 
     SHORTEST_REMAINING = "srtf"
     """The job nearest its end; of its stages the one that packs best."""
@@ -67,7 +67,7 @@ def due_tasks(job: PlannedJob, now_s: float, *, lead_s: float = 0.0) -> IntArray
 def room_over_time(
     jobs: Sequence[PlannedJob], capacity: FloatArray, now_s: float, *, strict: bool = True, lead_s: float = 0.0
 ) -> RoomProfile:
-    """What is free from now on: the capacity less what runs and what is planned.
+    """Free amounts from now on: the capacity less what runs and what is planned.
 
     Parameters
     ----------
@@ -221,7 +221,7 @@ class _Lender:
         self._later = [group for group in later if group[0] > lead_s + EPSILON]
 
     def has_more(self, stage: int) -> bool:
-        """Whether a task of a stage is put off."""
+        """True if a task of a stage is put off."""
         return any(of_stage == stage for _, of_stage, _ in self._later)
 
     def next_start(self, stage: int) -> float:

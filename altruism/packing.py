@@ -26,7 +26,7 @@ Packer: TypeAlias = Callable[[Amounts, Amounts], float]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Packing:
-    """When the waiting tasks of a job start; the tasks of a stage that start together are one group.
+    """Starts of the waiting tasks of a job; the tasks of a stage that start together are one group.
 
     Attributes
     ----------
@@ -198,7 +198,7 @@ def pack_backward(
 
 
 def _collides(graph: StageGraph, progress: Progress, share: FloatArray, packing: Packing) -> bool:
-    """Whether a packing starts a child before a running parent ends, or needs room that running tasks still hold."""
+    """True if a packing starts a child before a running parent ends, or needs room that running tasks still hold."""
     counts, rests = progress.run_count, progress.run_rest
     for start, stage, _ in packing.groups():
         of_parents = graph.needs[stage, progress.run_stage] & (counts > 0)
@@ -211,7 +211,7 @@ def _collides(graph: StageGraph, progress: Progress, share: FloatArray, packing:
 def reserved(
     graph: StageGraph, progress: Progress, packing: Packing, *, until_s: float = math.inf
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """What a job holds and has planned, as reservations for `RoomProfile.of`.
+    """Present and planned use of a job, as reservations for `RoomProfile.of`.
 
     Parameters
     ----------

@@ -18,7 +18,7 @@ __all__ = ["JobPlan", "plan_job"]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class JobPlan:
-    """When the waiting tasks of a job have to start.
+    """Latest starts of the waiting tasks of a job.
 
     Attributes
     ----------
@@ -161,5 +161,5 @@ def _later(
 
 
 def _used_now(graph: StageGraph, packing: Packing) -> float:
-    """What the tasks that start at once use, summed over the resources."""
+    """Use of the tasks that start at once, summed over the resources."""
     return float((packing.starting_by(0.0, graph.n_stages) @ graph.demand).sum())

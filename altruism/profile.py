@@ -1,4 +1,4 @@
-"""What is free over time: a step function from seconds to amounts."""
+"""Free amounts over time: a step function from seconds to amounts."""
 
 import numpy as np
 

@@ -4,6 +4,7 @@
     python -m scripts.altruism_figures probability  how often jobs yield
     python -m scripts.altruism_figures estimates    durations that are believed wrongly
     python -m scripts.altruism_figures load         more and more work
+    python -m scripts.altruism_figures baselines    what altruism is compared with, as load grows
     python -m scripts.altruism_figures policies tpch  one workload alone
 
 Workloads `*-like` are drawn from seeds; the others are read from the folder that HEDDLE_DATA names, and are left out
@@ -11,8 +12,9 @@ without it. Factors are DRF's time by the policy's, means over three seeds: abov
 """
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import replace
 from random import Random
 
 from shim.simulation.dag_pool.comparison import POLICIES, Factors, compare
@@ -32,16 +34,28 @@ from shim.testing.public_data import data_folder, has_data
 
 SEEDS = (1, 2, 3)
 _SLOTS = 50
+_ONE_IN_THREE = 3
 _DRAWS = ("10000000", "10000001", "10000002")
 
 
-def _tpch(arrivals: str, n_jobs: int, slots: int, *, memory: bool = False) -> Callable[[int, float], list[PoolJob]]:
+def _tpch(
+    arrivals: str, n_jobs: int, slots: int, *, resources: int = 1, numbers: Container[int] = range(1, 23)
+) -> Callable[[int, float], list[PoolJob]]:
     def jobs(seed: int, load: float) -> list[PoolJob]:
-        drawn = seeded(seed, "pool") if memory else None
-        folder, draw = data_folder() / "tpch_decima", None if memory else _DRAWS[seed - 1]
-        return tpch_jobs(folder, arrivals, draw, n_jobs, round(slots / load), memory=drawn)
+        drawn = seeded(seed, "pool") if resources > 1 else None
+        folder, draw = data_folder() / "tpch_decima", _DRAWS[seed - 1]
+        at = round(slots / load)
+        return tpch_jobs(folder, arrivals, draw, n_jobs, at, drawn=drawn, resources=resources, numbers=numbers)
 
     return jobs
+
+
+def _queries(resources: int = 1) -> Callable[[int, float], list[PoolJob]]:
+    return lambda seed, load: queries(seeded(seed, "pool"), 20, round(_SLOTS / load), resources=resources)
+
+
+def _at_once(jobs: Callable[[int, float], list[PoolJob]]) -> Callable[[int, float], list[PoolJob]]:
+    return lambda seed, load: [replace(job, arrival_s=0.0) for job in jobs(seed, load)]
 
 
 def _drawn(
@@ -50,23 +64,36 @@ def _drawn(
     return lambda seed, load: arriving(draw(seeded(seed, "jobs"), n_jobs, size), seeded(seed, "arrivals"), load)
 
 
-def _alibaba(seed: int, load: float) -> list[PoolJob]:
-    file = data_folder() / "alibaba_dag_2018" / "medium_filtered.csv.gz"
-    return arriving(alibaba_jobs(file, 100, 1.0, skip=(seed - 1) * 100), seeded(seed, "pool"), load)
+def _alibaba(name: str, n_jobs: int) -> Callable[[int, float], list[PoolJob]]:
+    def jobs(seed: int, load: float) -> list[PoolJob]:
+        file = data_folder() / "alibaba_dag_2018" / name
+        return arriving(alibaba_jobs(file, n_jobs, 1.0, skip=(seed - 1) * n_jobs), seeded(seed, "pool"), load)
+
+    return jobs
+
+
+def _map_only(rng: Random, n_jobs: int, slots: int) -> list[PoolJob]:
+    every = map_reduce_jobs(rng, 2 * n_jobs * _ONE_IN_THREE, slots)
+    return [job for job in every if job.graph.n_stages == 1][:n_jobs]
 
 
 WORKLOADS: Mapping[str, tuple[Callable[[int, float], list[PoolJob]], float]] = {
-    "tpch-like": (lambda seed, _: queries(seeded(seed, "pool"), 20, _SLOTS), 1.0),
-    "tpch-like-2": (lambda seed, _: queries(seeded(seed, "pool"), 20, _SLOTS, two_resources=True), 1.0),
+    "tpch-like": (_queries(), 1.0),
+    "tpch-like-2": (_queries(resources=2), 1.0),
+    "tpch-like-6": (_queries(resources=6), 1.0),
     "alibaba-like": (_drawn(batch_jobs, 80, 1), 1.5),
     "join-like": (_drawn(joining_jobs, 40, _SLOTS), 1.5),
     "mapreduce-like": (_drawn(map_reduce_jobs, 100, _SLOTS), 1.5),
+    "maps-like": (_drawn(_map_only, 100, _SLOTS), 1.5),
     "tpch": (_tpch("batch20_50exec", 20, _SLOTS), 1.0),
-    "tpch-2": (_tpch("batch20_50exec", 20, _SLOTS, memory=True), 1.0),
+    "tpch-2": (_tpch("batch20_50exec", 20, _SLOTS, resources=2), 1.0),
+    "tpch-6": (_tpch("batch20_50exec", 20, _SLOTS, resources=6), 1.0),
+    "tpch-wide": (_at_once(_tpch("arrivals_50exec_200jobs", 12, _SLOTS, numbers=(2, 8, 21))), 1.0),
     "tpch-arriving": (_tpch("arrivals_50exec_200jobs", 40, _SLOTS), 1.4),
-    "alibaba": (_alibaba, 3.0),
+    "alibaba": (_alibaba("medium_filtered.csv.gz", 100), 3.0),
+    "alibaba-chains": (_alibaba("alibaba_straight_chain_7K_dags_minLen4_set1.csv.gz", 60), 1.5),
 }
-"""Jobs of a seed under a load, and the load that tables use; `-2` has a second resource."""
+"""Jobs of a seed under a load, and the load that tables use; `-2` and `-6` have so many resources."""
 
 _OF_SWEEPS = ("carbyne P=0.25", "carbyne P=0.5", "carbyne P=0.75", "promises P=0", "promises, graphene inside")
 _MOST_TOLD = ("srtf", "carbyne P=0", "carbyne", "promises", "promises, whole pool")
@@ -161,13 +188,35 @@ def probability(pool: ProcessPoolExecutor, names: Sequence[str]) -> None:
         _row([name, *(f"{found[row].mean:.2f}" for row in rows)])
 
 
-_PARTS = {"policies": policies, "probability": probability, "estimates": estimates, "load": load}
+_BESIDE = ("shares alone", "tetris", "srtf", "carbyne P=0", "carbyne")
+
+
+def baselines(pool: ProcessPoolExecutor, names: Sequence[str]) -> None:
+    """Whom altruism is compared with decides its factor."""
+    _row(["workload", "load", "over shares alone", "over DRF", "over Tetris", "over SRTF", "P=0 over shares alone"])
+    _row("---" for _ in range(7))
+    for name in names:
+        for load in (1.0, 2.0, 4.0):
+            found = _over_seeds(pool, name, _BESIDE, load=load)
+            mine, alone = found["carbyne"].mean, found["shares alone"].mean
+            over = (mine / alone, mine, mine / found["tetris"].mean, mine / found["srtf"].mean)
+            row = (*over, found["carbyne P=0"].mean / alone)
+            _row([name, f"{load:g}", *(f"{value:.2f}" for value in row)])
+
+
+_PARTS = {
+    "baselines": baselines,
+    "policies": policies,
+    "probability": probability,
+    "estimates": estimates,
+    "load": load,
+}
 
 
 def main() -> int:
     """Run the part that is named, on the workloads that are named or all."""
     part, *names = sys.argv[1:] or [""]
-    known = [name for name in WORKLOADS if name.endswith(("-like", "-like-2")) or has_data()]
+    known = [name for name in WORKLOADS if "-like" in name or has_data()]
     if part not in _PARTS or any(name not in known for name in names):
         print(__doc__, "Workloads: ", ", ".join(known), sep="")
         return 2

@@ -1,73 +1,125 @@
 """Take the pictures of the console that are in the documentation: `python -m scripts.console_pictures`.
 
-A browser looks at scripted clusters with made-up applications, the same each time. Needs Chromium.
+A browser looks at made-up clusters, the same each time, in the middle of a night of January 2027. Needs Chromium. With
+`--all FOLDER` every view is taken wide and narrow, light and dark, for whoever changes how they look.
 """
 
+import argparse
 import asyncio
-import random
+import contextlib
+import os
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator
 from pathlib import Path
 
-from shim.domain.ids import ApplicationId
-from shim.domain.resources import ResourceVector
-from shim.identity.service import IdentityRules
-from shim.testing.rm_documents import a_node, a_queue
-from tests.support.console_pages import chromium, looking, serving
+from playwright.async_api import Browser
+
+from tests.support.console_pages import Looker, chromium, looking, serving
+from tests.support.made_up_federation import NOW_MS, SPANNING, made_up, some_containers
 from tests.support.scripted_server import ScriptedServer
 
 PICTURES = Path(__file__).resolve().parent.parent / "docs" / "pictures"
-VIEWS = {"applications": "applications?sort=id&group=queue", "clusters": "clusters"}
-_NODE = ResourceVector(65_536, 16)
-_NODES, _APPLICATIONS = 96, 240
-_LOOK_S = 1.5
-_HEALTHY = 0.98
+VIEWS = {
+    "overview": "overview",
+    "applications": "applications?sort=id&group=queue",
+    "application": f"application/{SPANNING.application}",
+    "queues": "queues?hours=6",
+    "policies": "policies",
+    "clusters": "clusters",
+    "decisions": "decisions",
+    "masters": "masters",
+    "simulate": "simulate",
+    "audit": "audit",
+}
+_LOOK_S = 2.0
+_POLL_S = 1.0
+_WIDE, _NARROW = (1400, 900), (400, 800)
+_RUN = (
+    "simulate --compare random,sparrow,heddle --load 0.9 --jobs 40 --tasks 40 --task-s 2 --workers 60 --lms 3 --gms 2"
+)
 
 
-def _part(amount: ResourceVector, share: float) -> ResourceVector:
-    return ResourceVector(round(amount.memory_mib * share), round(amount.vcores * share))
+def _figures(folder: Path) -> Path:
+    """A small run of three schedulers, for the view of simulations."""
+    figures = folder / "run.json"
+    subprocess.run(
+        [sys.executable, "-m", "shim", *_RUN.split(), "--plot", str(figures)], check=True, stdout=subprocess.DEVNULL
+    )
+    return figures
 
 
-def made_up() -> ScriptedServer:
-    """Three clusters, busy in different ways."""
-    server = ScriptedServer(("east", "north", "west"), rules=IdentityRules(allow_anonymous=True, admins=("oona",)))
-    chosen = random.Random(7)  # noqa: S311 - a picture
-    for place, (manager, busy) in enumerate(zip(server.federation.managers.values(), (0.9, 0.5, 0.3), strict=True)):
-        used = [_part(_NODE, min(1.0, max(0.0, chosen.gauss(busy, 0.2)))) for _ in range(_NODES)]
-        manager.nodes[:] = [
-            a_node(
-                f"{manager.subcluster}-{number:03}:45454",
-                _NODE,
-                used=amount,
-                state="RUNNING" if chosen.random() < _HEALTHY else "UNHEALTHY",
-            )
-            for number, amount in enumerate(used)
-        ]
-        whole = _part(_NODE, _NODES)
-        manager.queues[:] = [
-            a_queue(f"root.{name}", _part(whole, share), maximum=whole, used=_part(whole, share * busy))
-            for name, share in (("default", 0.2), ("etl", 0.5), ("adhoc", 0.3))
-        ]
-        for number in range(_APPLICATIONS):
-            name, kind = chosen.choice((("sessions", "SPARK"), ("nightly sort", "MAPREDUCE"), ("report", "TEZ")))
-            manager.add_application(
-                ApplicationId(1_799_990_000_000, 3 * number + place + 1),
-                chosen.choice(("RUNNING", "RUNNING", "FINISHED", "ACCEPTED", "FAILED")),
-                user=chosen.choice(("ada", "lin", "oona")),
-                name=f"{name} {number}",
-                queue=chosen.choice(("root.default", "root.etl", "root.adhoc")),
-                applicationType=kind,
-            )
-    return server
+async def _see(looker: Looker, name: str, figures: Path) -> None:
+    """Open a view, and do what somebody would do there."""
+    page = looker.page
+    attempts = {"appAttempts": {"appAttempt": [{"appAttemptId": str(SPANNING)}]}}
+    await page.clock.set_fixed_time(NOW_MS / 1000)
+    await page.route("**/appattempts", lambda route: route.fulfill(json=attempts))
+    await page.route("**/appattempts/*/containers", lambda route: route.fulfill(json={"container": some_containers()}))
+    await looker.go(VIEWS[name], user="oona")
+    await asyncio.sleep(_LOOK_S)
+    if name == "policies":
+        typed = await page.input_value("textarea")
+        await page.fill("textarea", typed.replace("weight = 2\nmax_running", "weight = 5\nmax_running"))
+        await page.click("button:text('Compare with what holds')")
+    if name == "simulate":
+        await page.set_input_files("input[type=file]", str(figures))
+    await asyncio.sleep(_LOOK_S)
 
 
-async def _take() -> None:
-    server = made_up()
-    await server.poll()
-    async with serving(server) as url, chromium() as browser, looking(browser, url, width=1200, height=640) as looker:
-        for name, view in VIEWS.items():
-            await looker.go(view, user="oona")
-            await asyncio.sleep(_LOOK_S)
-            await looker.page.screenshot(path=str(PICTURES / f"console-{name}.png"))
+async def _picture(
+    browser: Browser, url: str, name: str, path: Path, figures: Path, *, is_narrow: bool, is_dark: bool
+) -> None:
+    width, height = _NARROW if is_narrow else _WIDE
+    async with looking(browser, url, width=width, height=height, is_dark=is_dark) as looker:
+        await _see(looker, name, figures)
+        await looker.page.screenshot(path=str(path), full_page=is_narrow)
+
+
+@contextlib.asynccontextmanager
+async def _polled(server: ScriptedServer) -> AsyncIterator[None]:
+    """The clusters answer all the while; nothing else moves, so that pictures stay the same."""
+
+    async def poll() -> None:
+        while True:
+            await server.poll()
+            await asyncio.sleep(_POLL_S)
+
+    polling = asyncio.create_task(poll())
+    try:
+        yield
+    finally:
+        polling.cancel()
+
+
+async def _take(folder: Path, *, is_everything: bool) -> None:
+    server = await made_up()
+    with tempfile.TemporaryDirectory() as scratch:
+        figures = _figures(Path(scratch))
+        async with serving(server) as url, _polled(server), chromium() as browser:
+            for name in VIEWS:
+                if not is_everything:
+                    path = folder / f"console-{name}.png"
+                    await _picture(browser, url, name, path, figures, is_narrow=False, is_dark=False)
+                    continue
+                for is_narrow in (False, True):
+                    for is_dark in (False, True):
+                        kind = f"{'narrow' if is_narrow else 'wide'}-{'dark' if is_dark else 'light'}"
+                        path = folder / f"{name}-{kind}.png"
+                        await _picture(browser, url, name, path, figures, is_narrow=is_narrow, is_dark=is_dark)
+
+
+def main() -> None:
+    """Take them."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--all", type=Path, metavar="FOLDER", help="every view in every form, into a folder")
+    everything = parser.parse_args().all
+    if everything is not None:
+        everything.mkdir(parents=True, exist_ok=True)
+    os.environ["TZ"] = "UTC"
+    asyncio.run(_take(everything or PICTURES, is_everything=everything is not None))
 
 
 if __name__ == "__main__":
-    asyncio.run(_take())
+    main()

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Makes a fresh machine ready: system packages (on Debian, as root) and the virtual environment .venv.
-# Does only what is missing, so it may run before every test run.
+# Does only what is missing, so it may run before every test run. With `up`: without Node, which checks alone need.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -31,6 +31,9 @@ declare -A packages=(
     # its checkers of units
     [systemd-analyze]=systemd
 )
+
+# checks of the console's modules, which are served as they are
+[ "${1:-}" = up ] || packages+=([node]=nodejs [npm]=npm)
 
 missing=()
 for program in "${!packages[@]}"; do
@@ -92,6 +95,20 @@ if [ "$(cat .heddle/tools/helm.version 2>/dev/null)" != "$helm_version" ] && com
         echo "$helm_version" >.heddle/tools/helm.version
     else
         echo "setup: helm could not be built; tests of the chart are skipped without it" >&2
+    fi
+fi
+
+# the type checker and the linter of the console's modules, by the lock
+console_tools=.heddle/tools/console
+console_wanted=$(sha256sum tests/console/package-lock.json)
+if [ "${1:-}" != up ] && [ "$(cat $console_tools/installed 2>/dev/null)" != "$console_wanted" ] && command -v npm >/dev/null; then
+    echo "setup: installing the checkers of the console's modules"
+    mkdir -p $console_tools
+    cp tests/console/package.json tests/console/package-lock.json $console_tools
+    if npm ci --prefix $console_tools --ignore-scripts --no-audit --no-fund --silent; then
+        echo "$console_wanted" >$console_tools/installed
+    else
+        echo "setup: they could not be installed; the console's modules are not checked without them" >&2
     fi
 fi
 

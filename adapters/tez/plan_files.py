@@ -1,18 +1,21 @@
-"""Plan files of Tez jobs in staging folders that the operator named.
+"""Plans of Tez jobs in staging folders that the operator named.
 
-Source: `TezCommonUtils` of Apache Tez: a client that submits one DAG leaves its plan at
-``STAGING/.tez/APPLICATION/tez-dag.pb``, readable by its user and by whom the folder's mode lets in. A session has no
-such file: its DAGs go to the ApplicationMaster.
+    STAGING/.tez/APPLICATION/tez-dag.pb                                  the plan of a client that submits one DAG
+    STAGING/.tez/APPLICATION/recovery/ATTEMPT/dag_CLUSTER_NUMBER_DAG.recovery   what each DAG of a session does
+
+A session's DAGs go to its ApplicationMaster, which writes each down before it runs it, for its next attempt
+(`tez.dag.recovery.enabled`, on by default): the plan is the first record of the file.
+
+Source: `TezCommonUtils`, `RecoveryService` and `DAGSubmittedEvent` of Apache Tez.
 """
 
-import os
 import re
-import stat
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterator, Sequence
 
+from adapters.hdfs import Folder, OpenFolder
 from adapters.tez.dag_plan import MAX_PLAN_BYTES, read_dag_plan
 from adapters.tez.priorities import ask_priorities
+from adapters.tez.recovery_log import MAX_HEAD_BYTES, dag_of_file, plan_in_log
 from shim.domain.ids import ApplicationId
 from shim.domain.job_graphs import JobGraph, StagesOfJob
 from shim.errors import MalformedJobGraphError
@@ -23,77 +26,97 @@ _USER = "{user}"
 _PLAIN_USER = re.compile(r"[A-Za-z0-9_][A-Za-z0-9_.@-]{0,255}")
 _SYSTEM_FOLDER = ".tez"
 _PLAN = "tez-dag.pb"
-_FOLDER = os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC
-_NO_LINK = os.O_NOFOLLOW | os.O_NONBLOCK
+_RECOVERY = "recovery"
+_ATTEMPT = re.compile(r"[1-9]\d{0,3}")
 
 
 class TezPlanFiles:
     """Reads plans; implements `JobPlans`. It blocks as long as the file system does.
 
-    The path is made of the configured folder, the user and the application's id alone, and below the folder no symbolic
-    link is followed: who owns a staging folder cannot have another file read.
+    The path is made of the configured folder, the user, the application's id and names of Tez's own alone, and below
+    the folder no link is followed: who owns a staging folder cannot have another file read.
 
     Args:
-        folders: Staging folders on file systems of this machine; `{user}` stands for the application's user.
+        folders: Staging folders; `{user}` stands for the application's user.
+        folder_at: Gives the folder at a place.
     """
 
-    def __init__(self, folders: Sequence[str]) -> None:
+    def __init__(self, folders: Sequence[str], folder_at: Callable[[str], Folder]) -> None:
         self._folders = tuple(folders)
+        self._folder_at = folder_at
 
     @property
     def engine(self) -> str:
         """See `JobPlans`."""
         return "TEZ"
 
-    def read(self, application: ApplicationId, user: str) -> StagesOfJob | None:
+    def read(self, application: ApplicationId, user: str, known: StagesOfJob | None = None) -> StagesOfJob | None:
         """See `JobPlans`; of several folders the first that has the plan counts."""
-        for folder in self._folders:
-            if _USER in folder and not _PLAIN_USER.fullmatch(user):
+        for place in self._folders:
+            if _USER in place and not _PLAIN_USER.fullmatch(user):
                 continue
-            data = _plan_in(folder.replace(_USER, user), str(application))
-            if data is not None:
-                return stages_of_plan(read_dag_plan(data))
+            found = self._read_in(place.replace(_USER, user), application, known)
+            if found is not None:
+                return found
         return None
 
+    def _read_in(self, place: str, application: ApplicationId, known: StagesOfJob | None) -> StagesOfJob | None:
+        below = (_SYSTEM_FOLDER, str(application))
+        try:
+            with self._folder_at(place).opened() as folder:
+                data = None if known is not None else folder.read((*below, _PLAN), 0, MAX_PLAN_BYTES + 1)
+                if data is not None:
+                    return stages_of_plan(read_dag_plan(data))
+                return _of_session(folder, (*below, _RECOVERY), application, known)
+        except OSError as error:
+            raise MalformedJobGraphError(
+                f"the plan file in {place} cannot be read: {error.strerror or type(error).__name__}; let Heddle's user"
+                " read the staging folder, or take it out of tez.staging"
+            ) from error
 
-def stages_of_plan(graph: JobGraph) -> StagesOfJob:
-    """Give a graph the priorities at which its vertices ask; those of attempts after a failed one are urgent."""
+
+def _of_session(
+    folder: OpenFolder, recovery: Sequence[str], application: ApplicationId, known: StagesOfJob | None
+) -> StagesOfJob | None:
+    """The newest DAG of a session."""
+    attempts = [name for name in folder.names(recovery) if _ATTEMPT.fullmatch(name)]
+    files = dict(_dags(folder, recovery, attempts, application))
+    newest = max(files, default=0)
+    if not newest or (known is not None and known.part >= newest):
+        return known
+    head = folder.read(files[newest], 0, MAX_HEAD_BYTES)
+    plan = plan_in_log(head or b"")
+    return known if plan is None else stages_of_plan(read_dag_plan(plan), session_dag=newest)
+
+
+def _dags(
+    folder: OpenFolder, recovery: Sequence[str], attempts: Sequence[str], application: ApplicationId
+) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """Give the number of each DAG and its file; of several attempts the last that wrote it."""
+    for attempt in sorted(attempts, key=int):
+        for name in folder.names((*recovery, attempt)):
+            number = dag_of_file(name, application)
+            if number is not None:
+                yield number, (*recovery, attempt, name)
+
+
+def stages_of_plan(graph: JobGraph, session_dag: int | None = None) -> StagesOfJob:
+    """Give a graph the priorities at which its vertices ask; those of attempts after a failed one are urgent.
+
+    Args:
+        graph: Of a DAG.
+        session_dag: Its number in its session; None for the one DAG of an application.
+    """
     priorities = ask_priorities(graph.distances)
     again = {priority - 1: vertex for vertex, priority in enumerate(priorities)}
     by_priority = {priority: vertex for vertex, priority in enumerate(priorities)} | again
-    return StagesOfJob(graph, by_priority, frozenset(again), source="the job's plan file", reuses_containers=True)
-
-
-def _plan_in(folder: str, application: str) -> bytes | None:
-    """Read a plan.
-
-    Returns:
-        Its bytes, at most one more than a plan may have; None if there is none.
-
-    Raises:
-        MalformedJobGraphError: There is something that cannot be read, or is no file.
-    """
-    try:
-        with suppress(FileNotFoundError):
-            return _opened_in(folder, application)
-    except OSError as error:
-        raise MalformedJobGraphError(
-            f"the plan file in {folder} cannot be read: {error.strerror or type(error).__name__}; let Heddle's user"
-            " read the staging folder, or take it out of tez.staging"
-        ) from error
-    return None
-
-
-def _opened_in(folder: str, application: str) -> bytes:
-    places = [os.open(folder, _FOLDER)]
-    try:
-        for name in (_SYSTEM_FOLDER, application):
-            places.append(os.open(name, _FOLDER | _NO_LINK, dir_fd=places[-1]))
-        places.append(os.open(_PLAN, os.O_RDONLY | os.O_CLOEXEC | _NO_LINK, dir_fd=places[-1]))
-        if not stat.S_ISREG(os.fstat(places[-1]).st_mode):
-            raise MalformedJobGraphError(f"the plan file in {folder} is no plain file")
-        with os.fdopen(os.dup(places[-1]), "rb") as file:
-            return file.read(MAX_PLAN_BYTES + 1)
-    finally:
-        for place in places:
-            os.close(place)
+    source = "the job's plan file" if session_dag is None else "the session's recovery log"
+    return StagesOfJob(
+        graph,
+        by_priority,
+        frozenset(again),
+        source=source,
+        reuses_containers=True,
+        part=session_dag or 1,
+        has_parts=session_dag is not None,
+    )

@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.job_graphs import TaskCounts
+from shim.domain.job_graphs import CountedStages, StagesOfJob, TaskCounts
 from shim.errors import MalformedJobGraphError, ResourceManagerError
 from shim.ports.resource_manager import ResourceManager, RestRequest
 
@@ -20,8 +20,7 @@ __all__ = ["MAX_COUNTS_BYTES", "TezVertexCounts", "read_vertex_counts"]
 
 MAX_COUNTS_BYTES = 512 * 1024
 _LIMIT_S = 2.0
-_OK = 200
-_FIRST_DAG = "1"
+_OK, _NOT_FOUND = 200, 404
 _MOST = 2**31 - 1
 _MOST_RUNNING = 20_000
 _ID = re.compile(r"vertex_\d{1,19}_\d{1,10}_(\d{1,9})_(\d{1,9})")
@@ -43,14 +42,21 @@ class TezVertexCounts:
         """See `JobCounts`."""
         return "TEZ"
 
+    @property
+    def needs_plan(self) -> bool:
+        """See `JobCounts`: counts have no edges."""
+        return True
+
     async def counts(
-        self, application: ApplicationId, home: SubClusterId, user: str, n_stages: int
-    ) -> tuple[TaskCounts, ...]:
-        """See `JobCounts`: of the one DAG of an application that left a plan."""
+        self, application: ApplicationId, home: SubClusterId, user: str, known: StagesOfJob | None
+    ) -> CountedStages | str:
+        """See `JobCounts`; an ApplicationMaster tells only of the DAG that it ran last."""
+        if known is None:
+            raise MalformedJobGraphError("the DAG of this job is not known")
         request = RestRequest(
             "GET",
             f"/proxy/{application}/ws/v2/tez/verticesInfo",
-            (("dagID", _FIRST_DAG),),
+            (("dagID", str(known.part)),),
             user,
             (("Accept", "application/json"),),
             is_page=True,
@@ -59,17 +65,20 @@ class TezVertexCounts:
             answer = await self._managers[home].forward(request, timeout_s=_LIMIT_S)
         except ResourceManagerError as error:
             raise MalformedJobGraphError(f"the ApplicationMaster's web service does not answer: {error}") from error
+        if answer.status == _NOT_FOUND and known.has_parts:
+            return "another DAG of its session runs"
         if answer.status != _OK:
             raise MalformedJobGraphError(f"the ApplicationMaster's web service answers {answer.status}")
-        return read_vertex_counts(answer.body, n_stages)
+        return CountedStages(known, read_vertex_counts(answer.body, len(known.graph.stages), known.part))
 
 
-def read_vertex_counts(body: bytes, n_vertices: int) -> tuple[TaskCounts, ...]:
+def read_vertex_counts(body: bytes, n_vertices: int, dag: int = 1) -> tuple[TaskCounts, ...]:
     """Read a `verticesInfo` document, which is the application's own word.
 
     Args:
         body: As it came.
         n_vertices: Of the DAG's plan.
+        dag: Its number.
 
     Raises:
         MalformedJobGraphError: It is too large, no such document, or not of exactly these vertices.
@@ -83,7 +92,7 @@ def read_vertex_counts(body: bytes, n_vertices: int) -> tuple[TaskCounts, ...]:
     rows = told.get("vertices") if isinstance(told, dict) else None
     if not isinstance(rows, list) or len(rows) != n_vertices:
         raise MalformedJobGraphError(f"counts are not of the {n_vertices} vertices of the plan")
-    found = dict(map(_row, rows))
+    found = dict(_row(row, str(dag)) for row in rows)
     if found.keys() != set(range(n_vertices)):
         raise MalformedJobGraphError(f"counts are not of the {n_vertices} vertices of the plan")
     if sum(each.running for each in found.values()) > _MOST_RUNNING:
@@ -93,12 +102,12 @@ def read_vertex_counts(body: bytes, n_vertices: int) -> tuple[TaskCounts, ...]:
     return tuple(found[vertex] for vertex in range(n_vertices))
 
 
-def _row(row: Any) -> tuple[int, TaskCounts]:
+def _row(row: Any, dag: str) -> tuple[int, TaskCounts]:
     if not isinstance(row, dict):
         raise MalformedJobGraphError("counts of vertices hold what is no object")
     named = _ID.fullmatch(str(row.get("id", ""))[:100])
-    if named is None or named[1] != _FIRST_DAG:
-        raise MalformedJobGraphError("counts of vertices are of no vertex of the first DAG")
+    if named is None or named[1] != dag:
+        raise MalformedJobGraphError("counts of vertices are of no vertex of this DAG")
     total, running, succeeded = (_number(row, name) for name in ("totalTasks", "runningTasks", "succeededTasks"))
     if running < 0 or succeeded < 0:
         raise MalformedJobGraphError("counts of vertices are below zero")

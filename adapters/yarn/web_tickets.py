@@ -14,24 +14,15 @@ from urllib.parse import urlsplit
 
 from shim.errors import MalformedAnswerError, NeverReachedError
 from shim.ports.resource_manager import Parameters
+from shim.ports.web_tickets import TicketProof
 from shim.protocol.hrpc.sasl import SASLError
 
-__all__ = ["TicketProof", "TicketSource", "WebTicketLogin"]
+__all__ = ["TicketSource", "WebTicketLogin"]
 
 _UNAUTHORIZED = 401
 _NEGOTIATE = "negotiate"
 _COOKIE = "hadoop.auth="
 _LONGEST_COOKIE = 4096
-
-
-class TicketProof(Protocol):
-    """One login: what to show, and whether the server's answer proves who it is; `adapters.kerberos.WebProof` does."""
-
-    token: bytes
-
-    def check(self, answer: bytes) -> None:
-        """Raise `SASLError` if the answer does not prove that the server could read the ticket."""
-        ...
 
 
 class TicketSource(Protocol):

@@ -51,6 +51,7 @@ def lasting_work(use_cases: UseCases) -> Mapping[str, Work]:
         "administration": use_cases.administration.run,
         "policies": use_cases.shares.policies.run,
         "shares": use_cases.starting.run,
+        "shares over time": use_cases.shares.over_time.run,
         "retirement": use_cases.retirement.run,
         "cluster events": events.run,
         "usage": use_cases.usage.run,

@@ -414,7 +414,8 @@ def _open_audit(config: Config, clock: Clock) -> AuditTrail:
 def _register(metrics: Metrics, use_cases: UseCases) -> None:
     """Have a scrape ask the parts that count for themselves."""
     attempts = use_cases.submissions.attempts
-    metrics.register(ShareCollector(use_cases.shares.gauges, use_cases.altruism_reports.of_queues))
+    reports = use_cases.altruism_reports
+    metrics.register(ShareCollector(use_cases.shares.gauges, reports.of_queues, reports.of_users))
     metrics.register(RepairCollector(lambda: len(attempts.failing), lambda: attempts.given_up))
     metrics.register(MatchingCollector(use_cases.matching.status))
 

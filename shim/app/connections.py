@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from adapters.hdfs import WebAccess
 from adapters.kerberos import KerberosLogin
 from adapters.yarn import RestResourceManager, RestSettings, SubClusterConfiguration, read_folder
 from adapters.yarn.log_folder import LogFolder
@@ -48,7 +49,7 @@ class SubCluster:
     principal: str = ""
 
     def connect(self, login: KerberosLogin | None = None) -> RestResourceManager:
-        """Its ResourceManager, which is shown tickets if it asks for them; nothing is opened yet."""
+        """The sub-cluster's ResourceManager, which is shown tickets if it asks for them; nothing is opened yet."""
         return RestResourceManager(self.id, self.description.web, self.settings, tickets=login)
 
     async def ask_node(self, web_address: str, request: RestRequest) -> RestAnswer:
@@ -170,14 +171,14 @@ def _archives(
 def _archive(place: str, nodes: tuple[str, ...], settings: RestSettings, login: KerberosLogin | None) -> LogArchive:
     if "://" not in place:
         return LogFolder(Path(place))
-    return WebLogFolder(
-        place,
+    access = WebAccess(
         settings.user,
         nodes,
         connect_timeout_s=settings.connect_timeout_s,
         tls=settings.tls,
         prove=None if login is None else login.web_proof,
     )
+    return WebLogFolder(place, access)
 
 
 def _own_users(config: Config, subclusters: Iterable[SubCluster]) -> frozenset[str]:

@@ -79,7 +79,7 @@ class HardeningFacts:
 
     @property
     def tls_troubles(self) -> list[str]:
-        """Why files of TLS cannot be used."""
+        """Reasons why files of TLS cannot be used."""
         masters = [self.masters.trouble] if self.masters is not None else []
         return [each for each in (self.web_tls.trouble, *masters, *(tls.trouble for tls in self.cluster_tls)) if each]
 

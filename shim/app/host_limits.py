@@ -1,4 +1,4 @@
-"""What Heddle takes from the machine it runs on: the clock, the accounts, the secret in a file."""
+"""Facts of the machine that Heddle runs on: the clock, the accounts, the secret in a file."""
 
 import asyncio
 import gc
@@ -59,7 +59,7 @@ class SystemClock:
 
 
 def one_address_share(connections: int) -> int:
-    """How many of a server's connections one address may have: half, so that nobody alone keeps all others out."""
+    """Number of a server's connections that one address may have: half, so that nobody alone keeps all others out."""
     return connections // 2
 
 
@@ -76,7 +76,7 @@ def allow_many_connections() -> None:
 
 
 def connections_allowed(wanted: int) -> int:
-    """How many connections one server may have: a quarter of the files that may be open, if that is less.
+    """Number of connections that one server may have: a quarter of the files that may be open, if that is less.
 
     Servers, ResourceManagers and the store share them; where none is left, nobody can be talked to.
     """
@@ -96,7 +96,7 @@ def spare_collector() -> None:
 
 
 def current_user() -> str:
-    """Whom this process runs as."""
+    """User that this process runs as."""
     return getpass.getuser()
 
 

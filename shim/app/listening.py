@@ -1,4 +1,4 @@
-"""What every server says when its address cannot be listened on."""
+"""Error of every server whose address cannot be listened on."""
 
 import os
 from collections.abc import Iterator
@@ -29,6 +29,6 @@ def listening(address: str, key: str, advice: str = "") -> Iterator[None]:
 
 
 def _words_for(error: OSError) -> str:
-    """What the machine says of an error of its own; event loops say it in words of theirs."""
+    """The machine's words for an error of its own; event loops say it in words of theirs."""
     code = error.errno or 0
     return os.strerror(code) if code > 0 else error.strerror or str(error)  # names not found have codes below 0

@@ -32,7 +32,7 @@ _log = structlog.get_logger("heddle.span")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Spans:
-    """What serves ApplicationMasters whose calls are read, and the watch over what they have elsewhere."""
+    """Service of ApplicationMasters whose calls are read, and the watch over what they have elsewhere."""
 
     service: MultiClusterService
     watch: SessionWatch
@@ -101,7 +101,7 @@ def _refuse_clashes(epochs: Epochs) -> None:
 
 
 async def _keeps_containers(store: StateStore, application: ApplicationId) -> bool:
-    """Whether an application asked for its containers to outlive its attempts; no, if it did not come through here."""
+    """True if an application asked for its containers to outlive its attempts; False if it came elsewhere."""
     record = await store.find(application)
     if record is None:
         return False

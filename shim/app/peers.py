@@ -108,7 +108,7 @@ class GlobalMaster:
         )
 
     def owner_of(self, queue: str) -> Owner | None:
-        """Who owns the queue that a submission names; None if nobody knows."""
+        """Owner of the queue that a submission names; None if nobody knows."""
         return self.ownership.owner_of(self._queue_of(queue))
 
     def server_address(self, bound: str) -> str:
@@ -305,7 +305,7 @@ def _link_settings(masters: MastersConfig, max_frame_bytes: int) -> LinkSettings
 
 @dataclass(frozen=True, slots=True)
 class _Listening:
-    """Where other masters reach this process.
+    """Address where other masters reach this process.
 
     Attributes:
         bound: What it listens on.

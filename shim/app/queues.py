@@ -2,7 +2,10 @@
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 
+from adapters.hdfs import WebAccess, folder_at
+from adapters.spark import SparkEventLogs, SparkStages
 from adapters.tez import TezPlanFiles, TezVertexCounts
 from shim.app.runtime import Runtime
 from shim.config.loader import Config
@@ -12,6 +15,7 @@ from shim.domain.shares import UNORDERED, ContainerOrder, SharePolicy
 from shim.domain.subclusters import Admission
 from shim.errors import ConfigError
 from shim.multicluster.service import MultiClusterService
+from shim.ports.job_graphs import JobCounts, JobPlans
 from shim.queues.admission import AdmissionQueue
 from shim.queues.altruism import AltruismService, AltruismWorld
 from shim.queues.core.entitle import ShareSettings
@@ -24,6 +28,7 @@ from shim.queues.job_reading import PlannedFor
 from shim.queues.policies import PolicyService
 from shim.queues.preemption import PreemptionService, PreemptionWorld
 from shim.queues.preemption_log import PreemptionLog
+from shim.queues.share_history import ShareHistory
 from shim.queues.starting import Starting
 from shim.submission.service import SubmissionService
 from shim.telemetry.shares import QueueGauges
@@ -31,6 +36,7 @@ from shim.telemetry.shares import QueueGauges
 __all__ = ["SharesOfQueues", "open_shares"]
 
 _LIFE_BYTES = 8
+_HDFS_LIMIT_S = 4.0
 _TOLD = ("share", "entitlement", "used", "held", "wanted", "borrowed", "lent")
 
 
@@ -43,8 +49,9 @@ class SharesOfQueues:
     acts: PreemptionLog
     book: CreditBook
     credits: CreditKeeping
+    over_time: ShareHistory
     _runtime: Runtime
-    _graphs: EngineGraphs = field(default_factory=EngineGraphs)
+    graphs: EngineGraphs = field(default_factory=EngineGraphs)
 
     def name_at(self, subcluster: SubClusterId, queue: str) -> str:
         """What a sub-cluster calls a queue."""
@@ -116,7 +123,7 @@ class SharesOfQueues:
             policy=self.policy,
             view=self._runtime.view,
             room=self.room,
-            graphs=self._graphs,
+            graphs=self.graphs,
             random=self._runtime.random,
             clock=self._runtime.clock,
             credits=self.book,
@@ -130,9 +137,12 @@ class SharesOfQueues:
         Args:
             service: Knows the attempts whose calls are read.
         """
-        staging = self._runtime.config.tez.staging
-        sources = [TezPlanFiles(staging)] if staging else []
-        return JobPlanReader(self._graphs, sources, lambda: self._altruistic(service), self._runtime.clock)
+        config = self._runtime.config
+        places = partial(folder_at, access=WebAccess(config.hdfs.user, config.hdfs.nodes, limit_s=_HDFS_LIMIT_S))
+        tez, spark = config.tez.staging, config.spark.event_logs
+        sources: list[JobPlans] = [TezPlanFiles(tez, places)] if tez else []
+        sources += [SparkEventLogs(spark, places)] if spark else []
+        return JobPlanReader(self.graphs, sources, lambda: self._altruistic(service), self._runtime.clock)
 
     def job_counts(self, service: MultiClusterService) -> JobCountReader:
         """The reader of their ApplicationMasters' counts.
@@ -140,9 +150,11 @@ class SharesOfQueues:
         Args:
             service: Knows the attempts whose calls are read.
         """
-        tez, managers = self._runtime.config.tez, self._runtime.managers
-        sources = [TezVertexCounts(managers)] if tez.staging and tez.ask_masters else []
-        return JobCountReader(self._graphs, sources, lambda: self._altruistic(service), self._runtime.clock)
+        config, managers = self._runtime.config, self._runtime.managers
+        sources: list[JobCounts] = []
+        sources += [TezVertexCounts(managers)] if config.tez.staging and config.tez.ask_masters else []
+        sources += [SparkStages(managers)] if config.spark.ask_drivers else []
+        return JobCountReader(self.graphs, sources, lambda: self._altruistic(service), self._runtime.clock)
 
     def _altruistic(self, service: MultiClusterService) -> list[PlannedFor]:
         """Jobs of altruistic queues."""
@@ -198,7 +210,8 @@ def open_shares(
     )
     book = CreditBook(lambda: runtime.random.randbytes(_LIFE_BYTES).hex())
     keeping = CreditKeeping(book, stores.credits, runtime.clock)
-    return SharesOfQueues(service, room, PreemptionLog(stores.acts), book, keeping, runtime)
+    over_time = ShareHistory(lambda: room.latest.statuses, runtime.clock)
+    return SharesOfQueues(service, room, PreemptionLog(stores.acts), book, keeping, over_time, runtime)
 
 
 def _parsed(config: Config, text: str, source: str) -> SharePolicy:

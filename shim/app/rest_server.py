@@ -175,6 +175,7 @@ def _service(
             use_cases.shares.policies,
             use_cases.identity,
             use_cases.shares.acts,
+            use_cases.shares.over_time,
             use_cases.altruism_reports.of_queues,
         ),
     )

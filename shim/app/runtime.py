@@ -107,11 +107,11 @@ def new_view(config: Config) -> FederationView:
 
 
 def view_settings(config: Config) -> ViewSettings:
-    """How old a report may be, and how many final documents are kept."""
+    """Ages of reports, and number of final documents, that the view keeps."""
     return ViewSettings(config.poll.late_after_s, config.history.final_documents)
 
 
 def heartbeat_settings(config: Config) -> PollSchedule:
-    """When and how ResourceManagers are polled."""
+    """Intervals and limits of polls of ResourceManagers."""
     poll = config.poll
     return PollSchedule(interval_s=poll.interval_s, poll=PollSettings(timeout_s=poll.timeout_s))

@@ -85,7 +85,11 @@ Estimates = Annotated[
     typer.Option("--estimates", help="Tell policies that learn durations the trace's mean", rich_help_panel=_RUNS),
 ]
 Plot = Annotated[
-    Path | None, typer.Option(help="Draw delays and utilisation into this .png or .svg", rich_help_panel=_RUNS)
+    Path | None,
+    typer.Option(
+        help="Draw delays and utilisation into this .png or .svg, or keep them for the console (.json)",
+        rich_help_panel=_RUNS,
+    ),
 ]
 
 # -- of `heddle simulate yarn` ----------------------------------------------------------------------------------------

@@ -22,9 +22,11 @@ from shim.config.queues import MOST_POLICY_BYTES, PolicyConfig, policy_tables
 from shim.config.text_files import text_of
 from shim.errors import BadRequestError, ConfigError
 from shim.simulation.cluster.spec import ClusterSpec
+from shim.simulation.figures_file import FIGURES_SUFFIX
 from shim.simulation.plots import check_can_plot
 from shim.simulation.what_if.clusters import estimated_clusters, read_clusters
 from shim.simulation.what_if.comparison import FIGURES, ReplayMatch
+from shim.simulation.what_if.figures import comparison_figures
 from shim.simulation.what_if.fitting import is_fittable
 from shim.simulation.what_if.past_jobs import RecordedHistory
 from shim.simulation.what_if.plot import distributions, plot_comparison
@@ -105,7 +107,10 @@ def what_if(
     ] = 4,
     seed: Annotated[int, typer.Option(help="Of the replays")] = 1,
     plot: Annotated[
-        Path | None, typer.Option(help="Draw waiting, completion and use into this file (.png or .svg)")
+        Path | None,
+        typer.Option(
+            help="Draw waiting, completion and use into this file (.png or .svg), or keep them for the console (.json)"
+        ),
     ] = None,
     output: Annotated[WhatIfFormat, typer.Option("--output", "-o", help="Format of what is printed")] = (
         WhatIfFormat.TABLE
@@ -129,7 +134,7 @@ def what_if(
         with progress_of_jobs(len(told.jobs) * (len(sides) + rounds)) as advance:
             found = compare(told, sides, seed=seed, task_s=task_s, rounds=rounds, advance=advance)
         if plot is not None:
-            plot_comparison(distributions(told.jobs, HISTORY, found.outcomes), found.columns, plot)
+            _plot(told, found, plot)
     except (BadRequestError, ConfigError, OSError, UnicodeDecodeError) as error:
         fail(f"heddle whatif: {error}", ExitCode.USAGE)
     _print(found, _notes(told, found, sides, assumed, task_s), output)
@@ -191,6 +196,20 @@ def _notes(
     return {"assumptions": [*assumed, *work, *model, *left], "failures": failures}
 
 
+def _plot(told: RecordedHistory, found: WhatIf, path: Path) -> None:
+    if path.suffix != FIGURES_SUFFIX:
+        plot_comparison(distributions(told.jobs, HISTORY, found.outcomes), found.columns, path)
+        return
+    columns = _columns(found)
+    rows = [{key: _shown(row.get(key)) for _, key in columns} for row in _lines(found)]
+    comparison_figures(told.jobs, HISTORY, found.outcomes, columns, rows).write(path)
+
+
+def _columns(found: WhatIf) -> list[tuple[str, str]]:
+    """Columns that a comparison has: without a change there is nothing to compare the present with."""
+    return [each for each in _COLUMNS if each[1] not in {_CHANGED, "change"} or _CHANGED in found.columns]
+
+
 def _print(found: WhatIf, notes: Mapping[str, list[str]], output: WhatIfFormat) -> None:
     if output is WhatIfFormat.JSON:
         matches = {name: asdict(each) for name, each in found.match.items()}
@@ -205,8 +224,7 @@ def _print(found: WhatIf, notes: Mapping[str, list[str]], output: WhatIfFormat) 
         table.writerows(rows)
         say(written.getvalue().rstrip("\r\n"))
         return
-    present = [column for column in _COLUMNS if column[1] not in {_CHANGED, "change"} or _CHANGED in found.columns]
-    print_figures([{key: _shown(value) for key, value in row.items()} for row in rows], present, names=2)
+    print_figures([{key: _shown(value) for key, value in row.items()} for row in rows], _columns(found), names=2)
     for name, match in found.match.items():
         say(_match_line(name, match))
     if not found.match:

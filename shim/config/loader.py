@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from shim.config.job_graphs import TezConfig
+from shim.config.job_graphs import HDFSConfig, SparkConfig, TezConfig
 from shim.config.kerberos import KerberosConfig
 from shim.config.masters import MastersConfig
 from shim.config.queues import MappingConfig, QueueConfig, check_queues
@@ -56,6 +56,8 @@ class Config:
     limits: LimitsConfig = section(LimitsConfig, Key("How fast users and addresses may call."))
     scheduling: SchedulingConfig = section(SchedulingConfig, Key("Cycles of queues."))
     tez: TezConfig = section(TezConfig, Key("Graphs of Tez jobs."))
+    spark: SparkConfig = section(SparkConfig, Key("Stages of Spark jobs."))
+    hdfs: HDFSConfig = section(HDFSConfig, Key("How graphs of jobs are read in HDFS."))
     log: LogConfig = section(LogConfig, Key("Logs."))
     subclusters: tuple[SubClusterConfig, ...] = key(
         (), about=Key("`[[subcluster]]`, one for each YARN cluster.", name="subcluster")

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from shim.errors import MalformedJobGraphError
 
-__all__ = ["JobGraph", "Stage", "StagesOfJob", "TaskCounts"]
+__all__ = ["CountedStages", "JobGraph", "Stage", "StagesOfJob", "TaskCounts"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +67,12 @@ class StagesOfJob:
         source: Where it was learnt, for people.
         reuses_containers: Whether the engine runs further tasks in a container, those of the smallest priority number
             first, whatever was asked for by which ask.
+        part: Number of the part of the application that this is, if it has several one after the other: a DAG of a Tez
+            session, a job of a Spark driver.
+        has_parts: Whether others may follow. Which one runs is known by its counts alone: without them the job is
+            unknown.
+        slots: Tasks that run at once in each container, of whatever stage; then asks are for containers, and
+            `by_priority` tells in which order stages are served. 0 where an ask is for the tasks of one stage.
     """
 
     graph: JobGraph
@@ -74,6 +80,13 @@ class StagesOfJob:
     urgent: frozenset[int] = frozenset()
     source: str = ""
     reuses_containers: bool = False
+    part: int = 1
+    has_parts: bool = False
+    slots: int = 0
+
+    def is_same_as(self, other: "StagesOfJob") -> bool:
+        """True if both are of the same part, with the same stages."""
+        return self.part == other.part and self.graph == other.graph and self.slots == other.slots
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +102,18 @@ class TaskCounts:
     total: int | None
     running: int
     succeeded: int
+
+
+@dataclass(frozen=True, slots=True)
+class CountedStages:
+    """Stages with their counts.
+
+    Attributes:
+        counts: Of each stage.
+    """
+
+    stages: StagesOfJob
+    counts: tuple[TaskCounts, ...]
 
 
 def _distances(name: str, stages: Sequence[Stage]) -> tuple[int, ...]:

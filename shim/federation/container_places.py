@@ -25,7 +25,7 @@ class ContainerPlaces:
 
     async def of_container(self, container: ContainerId) -> SubClusterId | None:
         """The sub-cluster of a live container that an ApplicationMaster was given; None for one that nobody knows."""
-        given = await self._given(container.attempt.application)
+        given = await self.of_application(container.attempt.application)
         return next((place for place, containers in given.items() if container in containers), None)
 
     async def of_attempt(
@@ -40,11 +40,12 @@ class ContainerPlaces:
         except StoreError as exc:
             _log.warning("containers are shown as far as the home has them", attempt=str(attempt), reason=str(exc))
             return {}
-        given = await self._given(attempt.application) if is_newest else {}
+        given = await self.of_application(attempt.application) if is_newest else {}
         named = {place: {container.attempt for container in containers} for place, containers in given.items()}
         return {place: tuple(sorted(attempts)) for place, attempts in named.items() if attempts}
 
-    async def _given(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
+    async def of_application(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
+        """Live containers of a spanning application by sub-cluster; nothing of one that does not span."""
         try:
             return await self._store.containers(application)
         except StoreError as exc:

@@ -91,6 +91,10 @@ class Routing:
             return await self.home_of(container.attempt.application)
         return place
 
+    async def containers_of(self, application: ApplicationId) -> Mapping[SubClusterId, frozenset[ContainerId]]:
+        """Live containers of a spanning application by sub-cluster; nothing of one that does not span."""
+        return {} if self._places is None else await self._places.of_application(application)
+
     async def beyond_home(self, attempt: ApplicationAttemptId) -> Sequence[tuple[SubClusterId, ApplicationAttemptId]]:
         """Where else than at its home an attempt has live containers, and its ids there; raises as `home_of`."""
         if self._places is None:

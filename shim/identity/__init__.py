@@ -1,3 +1,3 @@
-"""Who is calling: names, principals, cookies, delegation tokens."""
+"""Identity of callers: names, principals, cookies, delegation tokens."""
 
 __all__: list[str] = []

@@ -48,7 +48,7 @@ class TokenAccessError(ForbiddenError):
 
 @dataclass(frozen=True, slots=True)
 class TokenLimits:
-    """How long tokens are good, as `yarn.resourcemanager.delegation.token.*` has it, and how many there may be.
+    """Life times of tokens, as `yarn.resourcemanager.delegation.token.*` has it, and their number.
 
     Attributes:
         lifetime_s: From issue; no renewal goes beyond.
@@ -83,7 +83,7 @@ class TokenOwner:
 
 @dataclass(frozen=True, slots=True)
 class _Seen:
-    """What the store told of a token, and when by the monotonic clock."""
+    """State of a token in the store, and the time by the monotonic clock when it was read."""
 
     token: StoredToken | None
     at_s: float
@@ -152,7 +152,7 @@ class DelegationTokens:
         return TokenProto(identifier=identifier, password=_password(self._keys[0], identifier), kind=_KIND, service="")
 
     async def renew(self, token_untrusted: TokenProto, *, caller: str) -> int:
-        """When the token expires now, in milliseconds since the epoch.
+        """Renew a token; the new time of its end, in milliseconds since the epoch.
 
         Raises:
             DelegationTokenError: If the token is not good.
@@ -199,7 +199,7 @@ class DelegationTokens:
         self._verified(token_untrusted)
 
     def password_of(self, identifier_untrusted: bytes) -> bytes:
-        """What a client knows that holds a token of the secret. Whether the token is good, `check` says.
+        """Password of a token, known to a client that holds it. Whether the token is good, `check` says.
 
         Raises:
             DelegationTokenError: If its time is over, or it never was a token.
@@ -213,7 +213,7 @@ class DelegationTokens:
         return [_password(key, identifier_untrusted) for key in self._keys[1:]]
 
     def is_known_good(self, identifier: bytes) -> bool | None:
-        """Whether a proven token is good, as far as is remembered; None if the store has to be asked."""
+        """True if a proven token is good, as far as is remembered; None if the store has to be asked."""
         seen = self._seen.get(_digest(identifier))
         if seen is None or self._clock.monotonic_s() - seen.at_s >= self._limits.seen_within_s:
             return None
@@ -236,7 +236,7 @@ class DelegationTokens:
         self._good(await self._looking.do(key, lambda: self._look(key)))
 
     def owner_of(self, identifier: bytes) -> TokenOwner:
-        """Whom a verified token speaks for."""
+        """User that a verified token speaks for."""
         decoded = self._decoded(identifier)
         owner = text_of(decoded.owner)
         return TokenOwner(owner, text_of(decoded.realUser) or owner)

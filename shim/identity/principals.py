@@ -1,4 +1,4 @@
-"""Whom a Kerberos principal stands for: its first part, if its realm is one of ours.
+"""User of a Kerberos principal: its first part, if its realm is one of ours.
 
 This is the rule `DEFAULT` of Hadoop's `hadoop.security.auth_to_local`, for one realm or several; there are no other
 rules.
@@ -26,7 +26,7 @@ class ForeignPrincipalError(UserError):
 
 @dataclass(frozen=True, slots=True)
 class PrincipalRules:
-    """Which principals are users.
+    """Rules on principals that are users.
 
     Attributes:
         realms: Theirs.

@@ -21,7 +21,7 @@ _RUNNING = "RUNNING"
 
 @dataclass(frozen=True, slots=True)
 class _Nodes:
-    """What a sub-cluster's nodes amount to; made once for each report of them."""
+    """Sums over a sub-cluster's nodes; made once for each report of them."""
 
     nodes: tuple[NodeReport, ...]
     racks: Mapping[str, str]

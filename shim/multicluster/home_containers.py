@@ -1,4 +1,4 @@
-"""What runs at home for an attempt that an earlier Heddle served: asked of its ResourceManager, as the user's client.
+"""Running containers at home of an attempt that an earlier Heddle served: asked as the user's client.
 
 The home answers a registration only once, so an ApplicationMaster that comes back tells nobody what it holds.
 """
@@ -44,7 +44,7 @@ class HomeContainers:
         self._answer_within_s = answer_within_s
 
     async def of(self, attempt: Attempt) -> tuple[Running, ...]:
-        """What runs for an attempt, its own container included; nothing if the home will not tell."""
+        """Running containers of an attempt, its own included; none if the home will not tell."""
         rpc = self._rpcs.get(attempt.home_subcluster)
         if rpc is None:
             return self._unknown(attempt, "its home has no address for clients")
@@ -74,6 +74,6 @@ class HomeContainers:
 
     @staticmethod
     def _unknown(attempt: Attempt, reason: str) -> tuple[Running, ...]:
-        """Nothing of it is taken then: what is not known is nobody's to take."""
+        """No containers, with the reason in the log: nothing unknown is taken from anybody."""
         _log.warning("what an attempt was given before is not known", attempt=str(attempt.id), reason=reason)
         return ()

@@ -34,7 +34,7 @@ class MultiClusterService:
         return MultiClusterCalls(known, home)
 
     async def was_read(self, attempt: ApplicationAttemptId) -> bool:
-        """Whether calls of its application were read before, here or by an earlier Heddle; no, if nobody can tell."""
+        """True if calls of its application were read before, here or by an earlier Heddle; False if nobody can tell."""
         if attempt.application in self._attempts:
             return True
         store = self._tools.store
@@ -51,7 +51,7 @@ class MultiClusterService:
 
     @property
     def applications(self) -> Sequence[ApplicationId]:
-        """Those whose ApplicationMasters have logged in."""
+        """Applications whose ApplicationMasters have logged in."""
         return tuple(self._attempts)
 
     def look_again(self) -> None:

@@ -1,4 +1,4 @@
-"""What an attempt has with the schedulers of further sub-clusters: a session each, opened, resumed, ended."""
+"""Sessions of an attempt with the schedulers of further sub-clusters: opened, resumed, ended."""
 
 import asyncio
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -23,7 +23,7 @@ _KEPT_WITHIN_S = 5.0
 
 @dataclass(frozen=True, slots=True)
 class SessionTools:
-    """What every span needs.
+    """Collaborators of every attempt's sessions.
 
     Attributes:
         keeps_containers: Whether an application asked for its containers to outlive its attempts.
@@ -58,11 +58,11 @@ class AttemptSessions:
 
     @property
     def usable(self) -> Mapping[SubClusterId, bool]:
-        """Whether containers may be asked for there, of each that was opened."""
+        """Sub-clusters with a session, each True if containers may be asked for there."""
         return {name: worker.is_usable for name, worker in self._workers.items()}
 
     def say(self, subcluster: SubClusterId, request: SessionRequest) -> None:
-        """What is to be said there next, at once; nothing, where nothing is open."""
+        """Send a request to a sub-cluster next, at once; nothing, where nothing is open."""
         if subcluster in self._workers:
             self._workers[subcluster].say(request)
 

@@ -129,7 +129,7 @@ class UnmanagedAMs:
         return answer.payload
 
     async def _trouble(self, session: RemoteSession, refusal: RPCRefusal) -> HeddleError:
-        """Why an ApplicationMaster is not registered: it has ended, or its ResourceManager is not ready yet."""
+        """Reason why an ApplicationMaster is not registered: it has ended, or its ResourceManager is not ready yet."""
         report = await self._call(session, "getApplicationReport", report_message(session.application))
         said = f"does not register {session.application}: {refusal.java_class}: {refusal.message}"
         is_unknown = report.refusal is not None and report.refusal.java_class == JavaClass.APPLICATION_NOT_FOUND

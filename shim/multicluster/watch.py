@@ -101,7 +101,7 @@ class SessionWatch:
         return document is not None and document.summary.state.is_final
 
     async def _has_ended(self, session: RemoteSession, *, asks_homes: bool) -> bool:
-        """Whether an application is no more; what its home cannot tell now is found out later."""
+        """True if an application is no more; what its home cannot tell now is found out later."""
         if self._view.find(session.application) is not None:
             return self._is_final(session.application)
         if self._view.is_retired(session.home):

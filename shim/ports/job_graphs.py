@@ -3,7 +3,7 @@
 from typing import Protocol
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.job_graphs import StagesOfJob, TaskCounts
+from shim.domain.job_graphs import CountedStages, StagesOfJob, TaskCounts
 
 __all__ = ["JobCounts", "JobGraphs", "JobPlans"]
 
@@ -20,8 +20,8 @@ class JobGraphs(Protocol):
         """
         ...
 
-    def counts(self, application: ApplicationId, now_s: float) -> tuple[TaskCounts, ...] | None:
-        """Give the counts of a job's stages; None if there are none, or they are too old.
+    def counts(self, application: ApplicationId, now_s: float) -> tuple[TaskCounts, ...] | str:
+        """Give the counts of a job's stages; if there are none, or they are too old, why (empty: nobody asked).
 
         Args:
             application: The job.
@@ -38,15 +38,16 @@ class JobPlans(Protocol):
         """Application type of the jobs, `TEZ`."""
         ...
 
-    def read(self, application: ApplicationId, user: str) -> StagesOfJob | None:
+    def read(self, application: ApplicationId, user: str, known: StagesOfJob | None) -> StagesOfJob | None:
         """Read the plan of a job; called on a thread beside the event loop.
 
         Args:
             application: The job.
             user: Whose it is, as its home tells.
+            known: Of it, read before; it has parts, and another one may run by now.
 
         Returns:
-            Its stages; None if it has left no plan as yet.
+            Its stages, of the newest part; `known` if that is the newest, None if it has left no plan as yet.
 
         Raises:
             MalformedJobGraphError: There is one, and it cannot be read or is none.
@@ -62,19 +63,24 @@ class JobCounts(Protocol):
         """Application type of the jobs, `TEZ`."""
         ...
 
+    @property
+    def needs_plan(self) -> bool:
+        """True if only jobs can be asked whose plan was read."""
+        ...
+
     async def counts(
-        self, application: ApplicationId, home: SubClusterId, user: str, n_stages: int
-    ) -> tuple[TaskCounts, ...]:
-        """Ask the ApplicationMaster of a job, within two seconds.
+        self, application: ApplicationId, home: SubClusterId, user: str, known: StagesOfJob | None
+    ) -> CountedStages | str:
+        """Ask the ApplicationMaster of a job, within a few seconds.
 
         Args:
             application: The job.
             home: Its sub-cluster.
             user: Whose it is.
-            n_stages: Stages of its plan.
+            known: Its stages as far as they are known.
 
         Returns:
-            Counts of each stage of the plan.
+            What runs now: `known`, or what the answer tells; why that is not known of a job that did answer.
 
         Raises:
             MalformedJobGraphError: There is no answer, or it is not of this plan.

@@ -1,4 +1,4 @@
-"""Which queue of the policy a name means, and who may put an application into it, by submitting or moving it there."""
+"""Queue of the policy that a name means, and who may put an application into it, by submitting or moving it there."""
 
 from collections.abc import Callable, Iterable
 
@@ -36,7 +36,7 @@ class QueueAccess:
 
     @property
     def is_restricted(self) -> bool:
-        """Whether there is a queue that not everybody may submit to."""
+        """True if there is a queue that not everybody may submit to."""
         return any(_ANYBODY not in queue.submit for queue in self._policy().queues)
 
     def full_path(self, queue: str) -> str:
@@ -59,7 +59,7 @@ class QueueAccess:
         return path if path.startswith(f"{owned_by}.") else queue
 
     def check_submission(self, application_id: ApplicationId, queue: str, user: str) -> None:
-        """Whether a user may submit to a queue that the policy names, or to one below it by whatever name.
+        """Refuse a submission to a queue that the policy names, or to one below it, if the user may not make it.
 
         Raises:
             ForbiddenError: The user may not.
@@ -71,7 +71,7 @@ class QueueAccess:
         self._check(application_id, meant, user)
 
     def check_move(self, application_id: ApplicationId, home: SubClusterId, queue: str, user: str) -> None:
-        """Whether a user may move an application to what its home understands by a queue's name.
+        """Refuse a move to what the application's home understands by a queue's name, if the user may not make it.
 
         Raises:
             ForbiddenError: The user may not submit there.
@@ -79,7 +79,7 @@ class QueueAccess:
         self._check(application_id, [self._meant_at(home, queue)], user)
 
     def check_reservation(self, subcluster: SubClusterId, queue: str, user: str) -> None:
-        """Whether a user may reserve in what a sub-cluster understands by a queue's name.
+        """Refuse a reservation in what a sub-cluster understands by a queue's name, if the user may not make it.
 
         Raises:
             ForbiddenError: The user may not submit there.

@@ -33,6 +33,7 @@ from shim.queues.core.queue_rules import GroupsOf, map_queue, may_administer
 from shim.queues.core.share_load import FederationLoad
 from shim.queues.load_meter import LoadMeter
 from shim.queues.share_preview import DEFAULT_QUEUE, SharePreview, pending_application_of
+from shim.queues.waiting_place import WaitingPlace
 from shim.scheduling.global_master.recurring_jobs import FormerRuns
 from shim.submission.queue_names import put_into
 from shim.telemetry.application_life import LifeEvent, tell
@@ -92,6 +93,7 @@ class AdmissionQueue:
         self._counts: Counter[str] = Counter()
         self._meter = LoadMeter(view, admissions, clock, absent_after_s=settings.absent_after_s)
         self._told: dict[ApplicationId, str] = {}
+        self._places: dict[ApplicationId, WaitingPlace] = {}
         self.former_runs = FormerRuns()
         self.latest = Round()
 
@@ -164,7 +166,7 @@ class AdmissionQueue:
         self._take(record)
         queue = self._queue_of(record)
         ahead = 1 if queue is None else self._waiting_in(queue)
-        self._tell(record, _told(record.decision.reason, ahead, ahead, None))
+        self._tell(record, WaitingPlace(ahead, ahead, None).told(record.decision.reason))
 
     # -- what waits --------------------------------------------------------------------------------------------------
 
@@ -248,6 +250,7 @@ class AdmissionQueue:
             queue = self._queue_of(record)
             if queue is not None and queue.path in by_queue and an_id not in starters:
                 by_queue[queue.path].append(an_id)
+        self._places.clear()
         for path, waiting in by_queue.items():
             self._tell_queue(path, waiting)
         return [*unplaced, *self.latest.starters]
@@ -271,6 +274,10 @@ class AdmissionQueue:
     def queue_name(self, application_id: ApplicationId) -> str:
         """The queue that an application waits in, as submitted."""
         return self._records[application_id].submission.queue or DEFAULT_QUEUE
+
+    def place_of(self, application_id: ApplicationId) -> WaitingPlace | None:
+        """Its place by the last look; None for one that does not wait, or stands behind the first 1,000."""
+        return self._places.get(application_id) if application_id in self._records else None
 
     def counts(self) -> Mapping[str, int]:
         """How many wait in each queue of the policy in which some do, by path."""
@@ -325,7 +332,9 @@ class AdmissionQueue:
         rate = self._meter.rate(path)
         reason = self.latest.reasons.get(path, f"queue {path} is at a limit")
         for position, application_id in enumerate(order[:_MOST_TOLD], start=1):
-            self._tell(self._records[application_id], _told(reason, position, len(order), rate))
+            place = WaitingPlace(position, len(order), position / rate if rate else None)
+            self._places[application_id] = place
+            self._tell(self._records[application_id], place.told(reason))
 
     def _tell(self, record: SubmissionRecord, diagnostics: str) -> None:
         application_id = record.submission.application_id
@@ -333,16 +342,3 @@ class AdmissionQueue:
             return
         self._told[application_id] = diagnostics
         self._view.mark_waiting(unplaced_document(record, diagnostics, self._clock.now_s()))
-
-
-def _told(reason: str, position: int, count: int, rate: float | None) -> str:
-    """What a client is told of why it waits, where, and for how long."""
-    expected = f"; about {_duration(position / rate)} at the present rate" if rate else ""
-    return f"Waits in Heddle for its queue's turn, {position} of {count}{expected}: {reason}."
-
-
-def _duration(seconds: float) -> str:
-    for unit, size in (("h", 3600.0), ("min", 60.0)):
-        if seconds >= 2 * size:
-            return f"{seconds / size:.0f} {unit}"
-    return f"{seconds:.0f} s"

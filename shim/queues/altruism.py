@@ -65,7 +65,7 @@ class AltruisticAttempt(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class AltruismWorld:
-    """Everything that it stands on.
+    """Collaborators of altruism.
 
     Attributes:
         policy: As it is now.
@@ -189,22 +189,23 @@ class AltruismService:
         )
         stages = self._world.graphs.stages(attempt.id.application, engine)
         held = sum((each.grant.resource for each in holdings.held if each.grant is not None), start=ResourceVector())
-        job = QueueJob(attempt.id, holdings.asks, held)
-        account = self._account_of(attempt, queue)
-        account.stages, account.seen = None, ()
-        if not isinstance(stages, StagesOfJob):
-            return replace(job, facts=stages)
         tasks = [
             StageContainer(each.id, each.key)
             for each in holdings.held
             if not (each.id.is_first and each.subcluster == attempt.home_subcluster)
         ]
-        counts = self._world.graphs.counts(attempt.id.application, now_s)
-        if counts is not None and len(counts) != len(stages.graph.stages):
-            counts = None
+        job = QueueJob(attempt.id, holdings.asks, held, containers=len(tasks))
+        account = self._account_of(attempt, queue)
+        account.stages, account.seen = None, ()
+        told = self._world.graphs.counts(attempt.id.application, now_s)
+        if not isinstance(stages, StagesOfJob):
+            return replace(job, facts=(isinstance(told, str) and told) or stages)
+        counts = None if isinstance(told, str) or len(told) != len(stages.graph.stages) else told
         self._watch.observe(attempt.id, stages, kin, tasks, holdings.asks, now_s, counts)
         account.stages, account.seen = stages, self._watch.seen(attempt.id, stages, kin, holdings.asks, counts)
         facts = self._watch.facts(attempt.id, stages, kin, holdings.asks, counts)
+        if stages.has_parts and counts is None and isinstance(told, str) and told:
+            facts = told
         yields = queue.altruism >= 1 or self._world.random.random() < queue.altruism
         return replace(job, stages=stages, facts=facts, yields=yields)
 

@@ -9,7 +9,10 @@ from shim.domain.shares import SharePolicy
 from shim.queues.altruism import AltruismService
 from shim.queues.credits import CreditKeeping
 
-__all__ = ["AltruismReports"]
+__all__ = ["MOST_USERS", "AltruismReports"]
+
+MOST_USERS = 50
+"""Users that are told of at once: a time series of each in metrics."""
 
 
 class AltruismReports:
@@ -34,3 +37,9 @@ class AltruismReports:
         """Give what the jobs of each queue gave and received, as far back as it is kept."""
         altruistic = {queue.path: NO_CREDITS for queue in self._policy().queues if queue.altruism}
         return {**altruistic, **self._keeping.totals()}
+
+    def of_users(self) -> Mapping[str, Credits]:
+        """Give what the jobs of users gave and received, as far back as it is kept: those with the most alone."""
+        found = self._keeping.totals("user")
+        most = sorted(found, key=lambda user: (-found[user].given_mib_s - found[user].received_mib_s, user))
+        return {user: found[user] for user in most[:MOST_USERS]}

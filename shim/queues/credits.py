@@ -14,7 +14,7 @@ from shim.domain.credits import NO_CREDITS, Credits
 from shim.domain.ids import ApplicationId
 from shim.errors import StoreError
 from shim.ports.clock import Clock
-from shim.ports.credit_store import CREDITS_KEPT_FOR_MS, CreditQuestion, CreditRow, CreditStore
+from shim.ports.credit_store import CREDITS_KEPT_FOR_MS, GROUPS_OF_CREDITS, CreditQuestion, CreditRow, CreditStore
 
 __all__ = ["CreditBook", "CreditKeeping"]
 
@@ -25,6 +25,9 @@ _IDLE_MS = 3_600_000
 _TURN_S = 10.0
 _ADD_UP_EVERY_S = 60.0
 _FORGET_EVERY_S = 3600.0
+
+Sums = dict[tuple[str, str], Credits]
+"""By what is grouped, one of `GROUPS_OF_CREDITS`, and the name of the group."""
 
 
 @dataclass(slots=True)
@@ -51,11 +54,11 @@ class CreditBook:
         self._life = ""
         self._opened = 0
         self._parts: OrderedDict[tuple[ApplicationId, str], _Part] = OrderedDict()
-        self._counted: dict[str, Credits] = {}
+        self._counted: Sums = {}
 
     @property
-    def counted(self) -> Mapping[str, Credits]:
-        """Sums of what was counted here, by queue, since this process runs."""
+    def counted(self) -> Mapping[tuple[str, str], Credits]:
+        """Sums of what was counted here since this process runs."""
         return self._counted
 
     def add(self, application: ApplicationId, queue: str, user: str, more: Credits, at_ms: int) -> None:
@@ -65,19 +68,19 @@ class CreditBook:
         part = self._parts.get((application, queue)) or self._open(application, queue, user, at_ms)
         part.row = replace(part.row, credits=part.row.credits + more, to_ms=max(part.row.to_ms, at_ms))
         self._parts.move_to_end((application, queue))
-        self._counted[queue] = self._counted.get(queue, NO_CREDITS) + more
+        _add(self._counted, part.row, more)
 
     def due(self) -> Sequence[CreditRow]:
         """Give parts of which the store has less, the longest unchanged first."""
         return [part.row for part in self._parts.values() if part.row.credits != part.written]
 
-    def wrote(self, rows: Sequence[CreditRow], now_ms: int) -> Mapping[str, Credits]:
-        """Take in that the store has rows, and let go of old parts; return what it has more, by queue."""
-        more: dict[str, Credits] = {}
+    def wrote(self, rows: Sequence[CreditRow], now_ms: int) -> Mapping[tuple[str, str], Credits]:
+        """Take in that the store has rows, and let go of old parts; return what it has more."""
+        more: Sums = {}
         for row in rows:
             part = self._parts.get((row.application, row.queue))
             if part is not None and part.row.part == row.part:
-                more[row.queue] = more.get(row.queue, NO_CREDITS) + (row.credits - part.written)
+                _add(more, row, row.credits - part.written)
                 part.written = row.credits
         for key, part in list(self._parts.items()):
             if part.row.to_ms >= now_ms - _IDLE_MS and len(self._parts) <= _MOST_PARTS:
@@ -114,8 +117,8 @@ class CreditKeeping:
         self._book = book
         self._store = store
         self._clock = clock
-        self._before: dict[str, Credits] = {}
-        self._written: dict[str, Credits] = {}
+        self._before: Sums = {}
+        self._written: Sums = {}
         self._add_up_at_s = float("-inf")
         self._forget_at_s = float("-inf")
 
@@ -141,12 +144,13 @@ class CreditKeeping:
         except StoreError as exc:
             _log.warning("what jobs gave and received is not kept yet", parts=len(rows), reason=str(exc))
 
-    def totals(self) -> Mapping[str, Credits]:
-        """Give what the jobs of each queue gave and received, as far back as it is kept; it never falls."""
+    def totals(self, by: str = "queue") -> Mapping[str, Credits]:
+        """Give what the jobs of each queue, or user, gave and received, as far back as it is kept; it never falls."""
         counted = self._book.counted
         return {
-            queue: self._before.get(queue, NO_CREDITS) + counted.get(queue, NO_CREDITS)
-            for queue in {**self._before, **counted}
+            name: self._before.get((group, name), NO_CREDITS) + counted.get((group, name), NO_CREDITS)
+            for group, name in {**self._before, **counted}
+            if group == by
         }
 
     async def of(self, application: ApplicationId) -> Sequence[CreditRow]:
@@ -160,13 +164,19 @@ class CreditKeeping:
         return list({**kept, **here}.values())
 
     def _note(self, rows: Sequence[CreditRow], now_s: float) -> None:
-        for queue, more in self._book.wrote(rows, int(now_s * 1000)).items():
-            self._written[queue] = self._written.get(queue, NO_CREDITS) + more
+        for group, more in self._book.wrote(rows, int(now_s * 1000)).items():
+            self._written[group] = self._written.get(group, NO_CREDITS) + more
 
     async def _add_up(self) -> None:
         """Learn what other processes counted, and earlier lives of this one."""
         written = dict(self._written)
-        for (queue,), kept in await self._store.totals(CreditQuestion(("queue",))):
-            before = kept - written.get(queue, NO_CREDITS)
-            if before.covers(self._before.get(queue, NO_CREDITS)):  # rows that are forgotten stay counted
-                self._before[queue] = before
+        for by in GROUPS_OF_CREDITS:
+            for (name,), kept in await self._store.totals(CreditQuestion((by,))):
+                before = kept - written.get((by, name), NO_CREDITS)
+                if before.covers(self._before.get((by, name), NO_CREDITS)):  # rows that are forgotten stay counted
+                    self._before[by, name] = before
+
+
+def _add(sums: Sums, row: CreditRow, more: Credits) -> None:
+    for group in (("queue", row.queue), ("user", row.user)):
+        sums[group] = sums.get(group, NO_CREDITS) + more

@@ -28,29 +28,33 @@ class EngineGraphs:
 
     def __init__(self) -> None:
         self._read: OrderedDict[ApplicationId, StagesOfJob | str] = OrderedDict()
-        self._counts: OrderedDict[ApplicationId, tuple[float, tuple[TaskCounts, ...]]] = OrderedDict()
+        self._counts: OrderedDict[ApplicationId, tuple[float, tuple[TaskCounts, ...] | str]] = OrderedDict()
 
     def __contains__(self, application: ApplicationId) -> bool:
         """True once a job's graph was read, or given up."""
         return application in self._read
 
     def put(self, application: ApplicationId, stages: StagesOfJob | str) -> None:
-        """Take in a graph that was read, or why it cannot be; of too many the oldest goes."""
+        """Take in a graph that was read, or why it cannot be; counts of another one are none of it."""
+        if self._read.get(application) is not stages:
+            self._counts.pop(application, None)
         self._read[application] = stages
         while len(self._read) > _MOST_GRAPHS:
             self._read.popitem(last=False)
 
-    def count(self, application: ApplicationId, counts: tuple[TaskCounts, ...], at_s: float) -> None:
-        """Take in what an ApplicationMaster counted; of too many the oldest goes."""
+    def count(self, application: ApplicationId, counts: tuple[TaskCounts, ...] | str, at_s: float) -> None:
+        """Take in what an ApplicationMaster counted, or why it is not known; of too many the oldest goes."""
         self._counts[application] = at_s, counts
         self._counts.move_to_end(application)
         while len(self._counts) > _MOST_GRAPHS:
             self._counts.popitem(last=False)
 
-    def counts(self, application: ApplicationId, now_s: float) -> tuple[TaskCounts, ...] | None:
+    def counts(self, application: ApplicationId, now_s: float) -> tuple[TaskCounts, ...] | str:
         """See `JobGraphs`."""
-        at_s, counts = self._counts.get(application, (0.0, ()))
-        return counts if counts and now_s - at_s <= _COUNTS_LAST_S else None
+        at_s, counts = self._counts.get(application, (0.0, ""))
+        if isinstance(counts, str):
+            return counts
+        return counts if now_s - at_s <= _COUNTS_LAST_S else "its ApplicationMaster has not counted its tasks for long"
 
     def stages(self, application: ApplicationId, engine: str) -> StagesOfJob | str:
         """See `JobGraphs`."""

@@ -1,7 +1,7 @@
 """Asks ApplicationMasters of altruistic queues' jobs how far their stages are, beside their own calls.
 
-Only jobs are asked whose graph is known. One that does not answer is asked less and less often; its counts lapse, and
-what is known of it is what its containers tell.
+Of engines whose graphs are read elsewhere only jobs are asked whose graph is known. One that does not answer is asked
+less and less often; its counts lapse, and what is known of it is what its containers tell.
 """
 
 import asyncio
@@ -61,20 +61,28 @@ class JobCountReader(JobReader[JobCounts]):
 
     async def _ask_all(self, due: Iterator[PlannedFor]) -> None:
         for job in due:
-            stages = self._graphs.stages(job.application, job.engine)
-            if isinstance(stages, StagesOfJob):
-                await self._ask(job, len(stages.graph.stages))
+            found = self._graphs.stages(job.application, job.engine)
+            known = found if isinstance(found, StagesOfJob) else None
+            if known is not None or not self._sources[job.engine].needs_plan:
+                await self._ask(job, known)
 
-    async def _ask(self, job: PlannedFor, n_stages: int) -> None:
+    async def _ask(self, job: PlannedFor, known: StagesOfJob | None) -> None:
         source = self._sources[job.engine]
         try:
-            counts = await source.counts(job.application, job.home, job.user, n_stages)
+            counted = await source.counts(job.application, job.home, job.user, known)
         except MalformedJobGraphError as error:
             silence = self._silent.get(job.application)
             pause_s = min(_MOST_PAUSE_S, 2 * (self._interval_s if silence is None else silence.pause_s))
             self._silent[job.application] = _Silence(pause_s, self._clock.monotonic_s() + pause_s)
             if silence is None:
                 _log.info("a job does not count its tasks", application=str(job.application), reason=str(error))
+            if isinstance(self._graphs.counts(job.application, self._clock.now_s()), str):
+                self._graphs.count(job.application, str(error), self._clock.now_s())
             return
         self._silent.pop(job.application, None)
-        self._graphs.count(job.application, counts, self._clock.now_s())
+        if isinstance(counted, str):
+            self._graphs.count(job.application, counted, self._clock.now_s())
+            return
+        if counted.stages is not known:
+            self._graphs.put(job.application, counted.stages)
+        self._graphs.count(job.application, counted.counts, self._clock.now_s())

@@ -1,7 +1,8 @@
 """Reads the plans of altruistic queues' jobs, beside the calls of their ApplicationMasters.
 
-A plan is read once. One that is not there is looked for a few times: clients write it before they submit, but a shared
-file system may show it later. What cannot be read makes the job one of which nothing is known: it puts nothing off.
+A plan is read once; of an application that runs several one after the other it is looked for the next. One that is not
+there is looked for a few times: clients write it before they submit, but a shared file system may show it
+later. What cannot be read makes the job one of which nothing is known: it puts nothing off.
 """
 
 from collections.abc import Callable, Sequence
@@ -39,29 +40,48 @@ class JobPlanReader(JobReader[JobPlans]):
     ) -> None:
         super().__init__(graphs, sources, jobs, clock, interval_s)
         self._tries: dict[ApplicationId, int] = {}
+        self._turns: dict[ApplicationId, int] = {}
+        self._turn = 0
         self._work = OffLoop(limit_s=_LIMIT_S)
 
     async def look(self) -> None:
         """Read the plans of jobs that have none as yet, a few at a time."""
-        wanted = [job for job in self._readable() if job.application not in self._graphs]
+        wanted = [job for job in self._readable() if self._is_wanted(job)]
         here = {job.application for job in wanted}
         self._tries = {id_: count for id_, count in self._tries.items() if id_ in here}
-        for job in sorted(wanted, key=lambda each: self._tries.get(each.application, 0))[:_MOST_AT_ONCE]:
+        self._turns = {id_: turn for id_, turn in self._turns.items() if id_ in here}
+        self._turn += 1
+        for job in sorted(wanted, key=lambda each: self._turns.get(each.application, 0))[:_MOST_AT_ONCE]:
+            self._turns[job.application] = self._turn  # the longest unread first: none starves
             await self._try(job)
 
+    def _is_wanted(self, job: PlannedFor) -> bool:
+        known = self._graphs.stages(job.application, job.engine)
+        return job.application not in self._graphs or (isinstance(known, StagesOfJob) and known.has_parts)
+
     async def _try(self, job: PlannedFor) -> None:
+        known = self._graphs.stages(job.application, job.engine)
+        before = known if isinstance(known, StagesOfJob) else None
         found: StagesOfJob | str | None
         try:
-            found = await self._work.run("plans", partial(self._sources[job.engine].read, job.application, job.user))
+            read = partial(self._sources[job.engine].read, job.application, job.user, before)
+            found = await self._work.run("plans", read)
         except MalformedJobGraphError as error:
             found = str(error)
         except UnavailableError:
             return  # a file system hangs: nothing is concluded from that
+        if before is not None:
+            if isinstance(found, StagesOfJob) and found is not before:
+                self._put(job, found)
+            return
         count = self._tries[job.application] = self._tries.get(job.application, 0) + 1
         if found is None and count >= _TRIES:
             found = f"the stages of this {job.engine} job are not known: it has no plan file where plans are looked for"
         if found is not None:
             del self._tries[job.application]
-            self._graphs.put(job.application, found)
-            why = {"reason": found} if isinstance(found, str) else {"stages": len(found.graph.stages)}
-            _log.info("read a job's plan", application=str(job.application), **why)
+            self._put(job, found)
+
+    def _put(self, job: PlannedFor, found: StagesOfJob | str) -> None:
+        self._graphs.put(job.application, found)
+        why = {"reason": found} if isinstance(found, str) else {"stages": len(found.graph.stages), "part": found.part}
+        _log.info("read a job's plan", application=str(job.application), **why)

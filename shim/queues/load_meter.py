@@ -26,7 +26,7 @@ _NOT_RUNNING = frozenset({"NEW", "NEW_SAVING", "SUBMITTED", "ACCEPTED"})
 
 
 class _Amounts(msgspec.Struct):
-    """What an application's document says of its containers."""
+    """Containers' amounts in an application's document."""
 
     allocatedMB: int = 0  # noqa: N815 - Hadoop's name
     allocatedVCores: int = 0  # noqa: N815 - Hadoop's name
@@ -47,7 +47,7 @@ class _OnTheWay:
 
 @dataclass(frozen=True, slots=True)
 class MeterSnapshot:
-    """What a measurement is made of, as it was at one moment: safe to measure on another thread.
+    """Input of a measurement, as it was at one moment: safe to measure on another thread.
 
     Attributes:
         looks: The sub-clusters.
@@ -66,7 +66,7 @@ class MeterSnapshot:
     absent_after_s: float
 
     def measure(self, policy: SharePolicy) -> FederationLoad:
-        """What the queues of a policy hold, whether it is in force or not."""
+        """Holdings of the queues of a policy, whether it is in force or not."""
         load = measure(
             policy,
             self.looks,
@@ -86,7 +86,7 @@ class MeterSnapshot:
 
 
 class LoadMeter:
-    """What the queues of a policy hold and want.
+    """Measures holdings and demand of the queues of a policy.
 
     Args:
         view: What is known of the sub-clusters.
@@ -131,7 +131,7 @@ class LoadMeter:
         return self._load
 
     def measure(self, policy: SharePolicy) -> FederationLoad:
-        """What the queues of a policy hold; what is seen of its applications is learnt."""
+        """Holdings of the queues of a policy; what is seen of its applications is learnt."""
         # applications are counted for the queues of the policy: with none, thousands need not be looked at
         load = self.snapshot(needs_applications=bool(policy.queues)).measure(policy)
         for path, queue in load.queues.items():
@@ -143,7 +143,7 @@ class LoadMeter:
         return load
 
     def snapshot(self, *, needs_applications: bool = True) -> MeterSnapshot:
-        """What is known now, to be measured elsewhere."""
+        """Present input of a measurement, to be measured elsewhere."""
         now_s = self._clock.now_s()
         self._forget_shown(now_s)
         return MeterSnapshot(

@@ -26,7 +26,7 @@ _log = structlog.get_logger("heddle.policies")
 
 @dataclass(frozen=True, slots=True)
 class PolicyDifference:
-    """How the policy that holds differs from that of the configuration file.
+    """Difference between the policy that holds and that of the configuration file.
 
     Attributes:
         version: The one that holds.
@@ -47,7 +47,7 @@ class PolicyDifference:
 
 
 def policy_difference(newest: PolicyVersion, holds: SharePolicy, file: SharePolicy) -> PolicyDifference | None:
-    """How the policy that holds differs from that of the file; None if it does not, or if the file holds."""
+    """Difference between the policy that holds and that of the file; None if there is none, or if the file holds."""
     ours, theirs = ({queue.path: queue for queue in policy.queues} for policy in (holds, file))
     queues = tuple(sorted(path for path in ours.keys() | theirs.keys() if ours.get(path) != theirs.get(path)))
     has_other_mappings = holds.mappings != file.mappings
@@ -92,7 +92,7 @@ class PolicyService:
         return self._newest
 
     def difference(self) -> PolicyDifference | None:
-        """How the policy that holds differs from that of the configuration file."""
+        """Difference between the policy that holds and that of the configuration file."""
         return policy_difference(self._newest, self._current, self._of_file)
 
     async def run(self) -> None:

@@ -37,7 +37,7 @@ _RECALLS: Mapping[PreemptionStage, Callable[[tuple[ContainerId, ...]], Recall]] 
 
 @dataclass(frozen=True, slots=True)
 class PreemptionWorld:
-    """What it stands on.
+    """Collaborators of preemption.
 
     Attributes:
         policy: As it is now.
@@ -142,7 +142,7 @@ class PreemptionService:
         )
 
     def _withheld(self) -> Mapping[str, ResourceVector]:
-        """What attempts want and no scheduler is asked for, by queue: reports do not show it."""
+        """Amounts that attempts want and no scheduler is asked for, by queue: reports do not show them."""
         amounts: dict[str, ResourceVector] = {}
         for span in self._spans():
             queue, withheld = span.attempt.queue, span.holdings.withheld
@@ -153,7 +153,7 @@ class PreemptionService:
 def _act(
     effect: PreemptionEffect, spans: Mapping[ApplicationAttemptId, MultiClusterAttempt], at_s: float
 ) -> PreemptionAct | None:
-    """What is written down of an effect; None where nothing new is done."""
+    """Record of an effect; None where nothing new is done."""
     at_ms = int(at_s * _MS)
     match effect:
         case CapDemand(attempt, amount, reason) if reason:

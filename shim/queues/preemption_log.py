@@ -1,4 +1,4 @@
-"""What was done so that queues get their shares, application by application: the decision log of preemption.
+"""Decision log of preemption: its acts, application by application.
 
 The newest acts are in memory, all of a day in the store: so that people and the next Heddle find them.
 """
@@ -58,7 +58,7 @@ class PreemptionLog:
         return True
 
     async def recall(self, applications: Iterable[ApplicationId], at_ms: int) -> Memory | None:
-        """What was begun with some applications before, and taken of anybody within the minute; None if nobody knows.
+        """Earlier preemption of some applications, and all that was taken within the minute; None if nobody knows.
 
         Args:
             applications: Of which nothing is in memory.
@@ -98,7 +98,7 @@ class PreemptionLog:
             self._acts.popitem(last=False)
 
     async def of(self, application: ApplicationId) -> Sequence[PreemptionAct]:
-        """What was done to an application, oldest first; the newest acts only."""
+        """Acts that concern an application, oldest first; the newest acts only."""
         known = self._acts.get(application)
         if known is not None:
             return tuple(known)

@@ -1,4 +1,4 @@
-"""Who may reserve in a queue: the access lists of the policy, for reservations.
+"""Access lists of the policy, for reservations.
 
 A submission names its queue. An update or a deletion names the reservation alone: the ResourceManager that issued it is
 asked whether it is in one of the queues that the user may not submit to.
@@ -36,7 +36,7 @@ class ReservationAccess:
         self._answer_within_s = answer_within_s
 
     async def check(self, subcluster: SubClusterId, *, queue: str, reservation: str, user: str) -> None:
-        """Whether a user may submit, update or delete a reservation at a sub-cluster.
+        """Refuse a user who may not submit, update or delete a reservation at a sub-cluster.
 
         Args:
             subcluster: Where the request goes.
@@ -67,7 +67,7 @@ class ReservationAccess:
                 raise ForbiddenError(f"User {user} does not have permission to change {reservation} of queue {path}")
 
     async def _is_in(self, subcluster: SubClusterId, path: str, reservation: str) -> bool:
-        """Whether a reservation is in a queue; some ResourceManagers want the path, others its last part."""
+        """True if a reservation is in a queue; some ResourceManagers want the path, others its last part."""
         for name in dict.fromkeys((path.rpartition(".")[2], path)):
             parameters = (("queue", name), ("reservation-id", reservation))
             request = RestRequest("GET", _LIST, parameters, headers=(("Accept", "application/json"),))

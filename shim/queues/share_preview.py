@@ -1,4 +1,4 @@
-"""How queues would stand with some policy: everything that takes, as it is at one moment, to be reckoned elsewhere."""
+"""Preview of queues under some policy: all that it takes, as it is at one moment, to be reckoned elsewhere."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -28,7 +28,7 @@ class SharePreview:
     settings: ShareSettings
 
     def statuses(self, policy: SharePolicy) -> Mapping[str, QueueShareStatus]:
-        """How queues would stand with a policy, before anybody starts."""
+        """State of queues under a policy, before anything starts."""
         applications = [
             pending_application_of(record.submission, queue, since_ms=record.intended_at_ms)
             for record in self.waiting
@@ -37,7 +37,7 @@ class SharePreview:
         return share_status_of(policy, self.load(policy), applications, self.settings)
 
     def load(self, policy: SharePolicy) -> FederationLoad:
-        """What the queues of a policy hold."""
+        """Holdings of the queues of a policy."""
         return self.meter.measure(policy)
 
 

@@ -36,7 +36,7 @@ class RelayedAttempt:
 
 @dataclass(frozen=True, slots=True)
 class FederationNow:
-    """What reports say.
+    """Contents of reports.
 
     Attributes:
         at_s: Now; seconds since the epoch.
@@ -129,7 +129,7 @@ def _share(now: FederationNow, queue: FederatedQueue, movable: Movable) -> Queue
 
 @dataclass(frozen=True, slots=True)
 class _Pending:
-    """What a queue waits for on a sub-cluster.
+    """Demand of a queue that waits on a sub-cluster.
 
     Attributes:
         unit: Size of the largest kind of container.
@@ -143,7 +143,7 @@ class _Pending:
 
 
 def _waiting(now: FederationNow, queue: FederatedQueue, movable: Movable) -> dict[SubClusterId, WaitingWork]:
-    """What a queue waits for, within what schedulers let it have, and where that could be had as well.
+    """Waiting demand of a queue, within what schedulers let it have, and the places where it could be had as well.
 
     What a scheduler's limits forbid where it waits counts as waiting where it could be.
     """
@@ -191,13 +191,13 @@ def _leaves(policy: SharePolicy, queue: FederatedQueue, seen: SubClusterView) ->
 
 
 def _allowed(policy: SharePolicy, queue: FederatedQueue, seen: SubClusterView, unit: ResourceVector) -> int:
-    """How many containers the scheduler's limits there still let a queue have."""
+    """Number of containers that the scheduler's limits there still let a queue have."""
     leaves = _leaves(policy, queue, seen)
     return sum(count_fitting(report.maximum - report.used, unit, slack=0.0) for report in leaves)
 
 
 def _free(seen: SubClusterView, unit: ResourceVector) -> int:
-    """How many containers of a size fit into what nobody has."""
+    """Number of containers of a size that fit into what nobody has."""
     running = (node for node in seen.nodes if node.state == _RUNNING)
     return sum(count_fitting(node.total - node.used, unit, slack=0.0) for node in running)
 

@@ -110,7 +110,7 @@ class Starting:
             self._view.note(as_failed(document, outcome.refusal.text, self._clock.now_s()))
 
     async def _note_failure(self, record: SubmissionRecord, reason: str) -> None:
-        """It is tried again after a pause that doubles; one that was sent nowhere is given up in the end."""
+        """Note a failure: the start is tried again after a pause that doubles, or given up if it was sent nowhere."""
         application_id = record.submission.application_id
         if self._attempts.find(application_id) is None:
             self._attempts.begin(record)  # what waits was sent nowhere

@@ -1,7 +1,8 @@
-"""Plots of results by matplotlib, which is an optional extra (`heddle-yarn[plots]`)."""
+"""Plots of results by matplotlib, which is an optional extra (`heddle-yarn[plots]`); figures alone need nothing."""
 
 import importlib.util
 import os
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -9,12 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from shim.errors import BadRequestError
+from shim.simulation.figures_file import FIGURES_SUFFIX, FiguresFile, JobBar
 from shim.simulation.results import Outcome
 
 __all__ = ["check_can_plot", "plot_outcomes", "utilisation_over_time"]
 
-FORMATS = (".png", ".svg")
+FORMATS = (".png", ".svg", FIGURES_SUFFIX)
 _BINS = 240
+_COLUMNS = (
+    ("POLICY", "policy"),
+    ("MEAN DELAY s", "mean"),
+    ("P50", "p50"),
+    ("P95", "p95"),
+    ("P99", "p99"),
+    ("MAX", "max"),
+    ("USE %", "use"),
+)
 _LINEAR_BELOW_S = 1e-3
 
 
@@ -38,14 +49,14 @@ def check_can_plot(path: Path) -> None:
     """Find out before a long run whether its plot could be drawn.
 
     Raises:
-        BadRequestError: If the file's ending is neither .png nor .svg, its folder cannot be written to, or matplotlib
-            is missing.
+        BadRequestError: If the file's ending is none of `FORMATS`, its folder cannot be written to, or matplotlib is
+            missing and needed.
     """
     if path.suffix not in FORMATS:
         raise BadRequestError(f"{path} should end in {' or '.join(FORMATS)}")
     if not os.access(path if path.exists() else path.parent, os.W_OK) or path.is_dir():
         raise BadRequestError(f"the plot cannot be written to {path}: name a file in a folder that is yours")
-    if importlib.util.find_spec("matplotlib") is None:
+    if path.suffix != FIGURES_SUFFIX and importlib.util.find_spec("matplotlib") is None:
         raise BadRequestError(
             "plots need matplotlib: install Heddle with its extra [plots], in a checkout by pip install '.[plots]'"
         )
@@ -58,6 +69,9 @@ def plot_outcomes(outcomes: Sequence[Outcome], path: Path) -> None:
         BadRequestError: As `check_can_plot`, or if the file cannot be written after all.
     """
     check_can_plot(path)
+    if path.suffix == FIGURES_SUFFIX:
+        _figures_of(outcomes).write(path)
+        return
     from matplotlib.figure import Figure  # noqa: PLC0415 - an optional extra
 
     figure = Figure(figsize=(12, 4.5), layout="constrained")
@@ -78,3 +92,44 @@ def plot_outcomes(outcomes: Sequence[Outcome], path: Path) -> None:
         figure.savefig(path, dpi=120)
     except OSError as error:
         raise BadRequestError(f"the plot cannot be written to {path}: {error}") from error
+
+
+def _figures_of(outcomes: Sequence[Outcome]) -> FiguresFile:
+    """The same as figures, and the jobs of small runs."""
+    first = outcomes[0]
+    names = _names_of(outcomes)
+    figures = FiguresFile(f"{first.workload.name}, {first.n_slots} slots", _COLUMNS, list(map(_row, names, outcomes)))
+    figures.add_distribution("job delay (s)", dict(zip(names, (each.delays_s for each in outcomes), strict=True)))
+    use = ((at_s, 100.0 * share) for at_s, share in map(utilisation_over_time, outcomes))
+    figures.add_over_time("slots that run a task (%)", dict(zip(names, use, strict=True)))
+    for name, outcome in zip(names, outcomes, strict=True):
+        if len(outcome.first_starts_s) == len(outcome.workload.jobs):
+            figures.add_jobs(name, _bars(outcome))
+    return figures
+
+
+def _names_of(outcomes: Sequence[Outcome]) -> list[str]:
+    """A name for each run: its policy, with a number where one has several runs."""
+    seen: Counter[str] = Counter()
+    several = Counter(each.policy for each in outcomes)
+    names = []
+    for each in outcomes:
+        seen[each.policy] += 1
+        names.append(each.policy if several[each.policy] == 1 else f"{each.policy} ({seen[each.policy]})")
+    return names
+
+
+def _row(name: str, outcome: Outcome) -> dict[str, str]:
+    delay = outcome.delay()
+    values = {key: f"{getattr(delay, key):.4g}" for key in ("mean", "p50", "p95", "p99", "max")}
+    return {"policy": name, **values, "use": f"{100.0 * outcome.utilisation:.1f}"}
+
+
+def _bars(outcome: Outcome) -> list[JobBar]:
+    jobs = outcome.workload.jobs
+    begun_s = jobs[0].arrival_s
+    return [
+        JobBar(f"job {job.index}", at_s, at_s + start_s, at_s + response_s)
+        for job, start_s, response_s in zip(jobs, outcome.first_starts_s, outcome.responses_s, strict=True)
+        for at_s in (job.arrival_s - begun_s,)
+    ]

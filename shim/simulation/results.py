@@ -56,6 +56,7 @@ class Outcome:
         responses_s: For each job: completion - arrival, in seconds.
         utilisation: Task-seconds run per slot-second between the first arrival and the last completion, in [0, 1].
         allocation_s: For each task, in the order of starts: start - arrival of its job, in seconds (Megha, III).
+        first_starts_s: For each job: start of its first task - arrival, in seconds.
         running: Changes of the number of running tasks: times in seconds and the number from then on.
         messages: Messages sent, by kind; a batch is one message.
         size_bytes: Bytes of those messages, by kind.
@@ -74,6 +75,7 @@ class Outcome:
     utilisation: float
     running: tuple["array[float]", "array[int]"]
     allocation_s: Sequence[float] = ()
+    first_starts_s: Sequence[float] = ()
     messages: Counter[str] = field(default_factory=Counter)
     size_bytes: Counter[str] = field(default_factory=Counter)
     inconsistencies: Counter[str] = field(default_factory=Counter)
@@ -110,6 +112,7 @@ class JobLedger:
         self._started = [bytearray(job.n_tasks) for job in workload.jobs]
         self._unfinished = [job.n_tasks for job in workload.jobs]
         self._completion_s = [math.nan] * len(workload.jobs)
+        self._first_start_s = array("d", [math.nan]) * len(workload.jobs)
         self._jobs_left = len(workload.jobs)
         self._running = 0
         self._running_at_s = array("d")
@@ -144,6 +147,8 @@ class JobLedger:
             raise InvariantViolationError(f"job {job} started at {at_s} s, before its arrival at {entry.arrival_s} s")
         if self._running == self._n_slots:
             raise InvariantViolationError(f"more than {self._n_slots} tasks run at {at_s} s")
+        if math.isnan(self._first_start_s[job]):
+            self._first_start_s[job] = at_s - entry.arrival_s
         self._started[job][task] = 1
         self._allocation_s.append(at_s - entry.arrival_s)
         self._book(at_s, +1)
@@ -201,5 +206,6 @@ class JobLedger:
             utilisation=self._busy_s / (self._n_slots * span_s) if span_s else 0.0,
             running=(self._running_at_s, self._running_number),
             allocation_s=self._allocation_s,
+            first_starts_s=self._first_start_s,
             uses_estimates=uses_estimates,
         )

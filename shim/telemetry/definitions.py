@@ -183,6 +183,13 @@ ALTRUISM_SECONDS = MetricDefinition(
     "counter",
     notes="`kind`: given, received; kept over restarts; each Global Master tells all. See [altruism](../altruism.md)",
 )
+ALTRUISM_USER_MIB_SECONDS = MetricDefinition(
+    "heddle_altruism_user_mib_seconds",
+    "MiB-seconds that the jobs of a user gave of their shares, and received beyond them",
+    ("user", "kind"),
+    "counter",
+    notes="of the fifty users with the most; all of them: `heddle usage --by user`",
+)
 PREEMPTION_ACTS = MetricDefinition(
     "heddle_preemption_acts",
     "Asks held back, and containers asked back, demanded, released and spared",
@@ -282,7 +289,13 @@ SUBJECTS: Mapping[str, tuple[MetricDefinition, ...]] = MappingProxyType(
             RM_REQUEST_SECONDS,
         ),
         "Submissions": (SUBMISSIONS, REPAIR_FAILING, REPAIR_GIVEN_UP),
-        "Queues": (QUEUE_WAITING_APPLICATIONS, QUEUE_SHARE, PREEMPTION_ACTS, ALTRUISM_SECONDS),
+        "Queues": (
+            QUEUE_WAITING_APPLICATIONS,
+            QUEUE_SHARE,
+            PREEMPTION_ACTS,
+            ALTRUISM_SECONDS,
+            ALTRUISM_USER_MIB_SECONDS,
+        ),
         "ApplicationMasters": (
             AM_SESSIONS,
             AM_LOGINS,

@@ -7,9 +7,17 @@ from prometheus_client.core import Metric
 from prometheus_client.registry import Collector
 
 from shim.domain.credits import Credits
-from shim.telemetry.definitions import ALTRUISM_SECONDS, PREEMPTION_ACTS, QUEUE_SHARE, QUEUE_WAITING_APPLICATIONS
+from shim.telemetry.definitions import (
+    ALTRUISM_SECONDS,
+    ALTRUISM_USER_MIB_SECONDS,
+    PREEMPTION_ACTS,
+    QUEUE_SHARE,
+    QUEUE_WAITING_APPLICATIONS,
+)
 
 __all__ = ["QueueGauges", "ShareCollector"]
+
+_KINDS = ("given", "received")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,15 +42,18 @@ class ShareCollector(Collector):
         self,
         queues: Callable[[], Iterable[QueueGauges]],
         altruism: Callable[[], Mapping[str, Credits]] = dict,
+        users: Callable[[], Mapping[str, Credits]] = dict,
     ) -> None:
         """Remember whom to ask.
 
         Args:
             queues: Tells how each queue with a share stands.
             altruism: Tells what the jobs of each altruistic queue gave and received.
+            users: Tells the same of the users with the most.
         """
         self._queues = queues
         self._altruism = altruism
+        self._users = users
 
     def collect(self) -> Iterator[Metric]:
         """The families."""
@@ -52,7 +63,9 @@ class ShareCollector(Collector):
         yield QUEUE_WAITING_APPLICATIONS.gauges({(each.queue,): each.waiting for each in queues})
         yield QUEUE_SHARE.gauges(parts)
         yield PREEMPTION_ACTS.counters(acts)
-        sums = self._altruism()
-        given = {(queue, "given"): total.given_s for queue, total in sums.items()}
-        received = {(queue, "received"): total.received_s for queue, total in sums.items()}
-        yield ALTRUISM_SECONDS.counters(given | received)
+        yield ALTRUISM_SECONDS.counters(_by_kind(self._altruism(), "s"))
+        yield ALTRUISM_USER_MIB_SECONDS.counters(_by_kind(self._users(), "mib_s"))
+
+
+def _by_kind(sums: Mapping[str, Credits], unit: str) -> dict[tuple[str, ...], float]:
+    return {(name, kind): getattr(each, f"{kind}_{unit}") for name, each in sums.items() for kind in _KINDS}

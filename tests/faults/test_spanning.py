@@ -1,17 +1,14 @@
 """What breaks while one job has containers in two clusters: the job succeeds, and nothing of it stays behind."""
 
-import os
-import re
-import signal
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
 
 from shim.lab import Lab
 from tests.support.heddle_process import HeddleProcess, until
-from tests.support.spanning import SPANNING, SpanningApplication, spanning_secret
+from tests.support.spanning import SPANNING, SpanningApplication, end_first_master, spanning_secret
 from tests.support.stock_client import StockClient
 
 pytestmark = [pytest.mark.lab, pytest.mark.timeout(600)]
@@ -63,17 +60,6 @@ def away(spanned: SpanningApplication) -> str:
     return next(name for name in spanned.lab.clusters if name != spanned.home)
 
 
-def end_master(spanned: SpanningApplication) -> None:
-    """Kill the first attempt's ApplicationMaster."""
-    id_ = spanned.application.removeprefix("application_")
-    container = re.compile(rf"CONTAINER_ID=container_(e\d+_)?{id_}_01_000001\0".encode())
-    for folder in Path("/proc").glob("[0-9]*"):
-        with suppress(OSError):
-            is_java = (folder / "cmdline").read_bytes().partition(b"\0")[0].endswith(b"java")
-            if is_java and container.search((folder / "environ").read_bytes() + b"\0"):
-                os.kill(int(folder.name), signal.SIGKILL)
-
-
 def test_a_job_goes_on_when_heddle_is_killed_and_started_again(fault_lab, heddle, tmp_path):
     with a_spanning_job(fault_lab, heddle, tmp_path, "niklaus") as spanned:
         heddle.kill()
@@ -118,5 +104,5 @@ def test_a_job_goes_on_when_a_whole_cluster_elsewhere_dies(fault_lab, heddle, tm
 
 def test_a_second_attempt_succeeds_and_nothing_of_the_first_stays_anywhere(fault_lab, heddle, tmp_path):
     with a_spanning_job(fault_lab, heddle, tmp_path, "barbara") as spanned:
-        end_master(spanned)
+        end_first_master(spanned.application)
         until(lambda: len(spanned.attempts()) == 2, "a second attempt")

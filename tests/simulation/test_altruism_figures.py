@@ -5,9 +5,9 @@ from functools import cache
 import numpy as np
 import pytest
 
-from altruism import Progress, drf_shares, pack_forward, stage_ranks
-from shim.simulation.dag_pool import AltruismSettings, AltruisticPolicy, run_pool
-from shim.simulation.dag_pool.comparison import ALTRUISTIC, Factors, compare
+from altruism import Progress, StageGraph, drf_shares, pack_forward, stage_ranks
+from shim.simulation.dag_pool import AltruismSettings, AltruisticPolicy, PoolJob, run_pool
+from shim.simulation.dag_pool.comparison import ALTRUISTIC, Factors, compare, policy_named
 from shim.simulation.dag_pool.jobs import arriving, map_reduce_jobs, misjudged, queries
 from shim.simulation.engine import seeded
 
@@ -77,3 +77,28 @@ def test_durations_that_are_believed_too_long_do_not_slow_jobs_badly():
     found = compare(jobs, ["promises, whole pool"], seed=1)["promises, whole pool"]
     assert found.mean > 1.0
     assert found.slowed <= 0.25
+
+
+def test_the_factor_is_large_beside_shares_that_nobody_else_may_use():
+    """Half of the factors of Carbyne's paper is in what it is compared with."""
+    jobs = queries(seeded(1, "pool"), 8, 20, resources=2)
+    found = compare(jobs, ["shares alone", "carbyne"], seed=1)
+    assert found["shares alone"].mean < 1.0
+    assert found["carbyne"].mean / found["shares alone"].mean > 1.2
+
+
+def test_shares_alone_are_what_figure_2_of_the_paper_compares_with():
+    first = StageGraph.of(
+        [[False, False, False], [False, False, False], [True, True, False]],
+        [2, 3, 1],
+        [[0.04], [0.21], [0.21]],
+        [1.0, 1.0, 0.1],
+    )
+    second = StageGraph.of([[False]], [2], [[0.29]], [1.0])
+    jobs = [PoolJob.known("first", 0.0, first), PoolJob.known("second", 0.0, second)]
+    ends = {
+        name: run_pool(jobs, policy_named(name, 1)).completions_s for name in ("shares alone", "carbyne P=0", "carbyne")
+    }
+    assert ends["shares alone"] == pytest.approx((2.1, 2.0))
+    assert ends["carbyne P=0"] == pytest.approx((1.1, 2.0))
+    assert ends["carbyne"] == pytest.approx((2.1, 1.0))

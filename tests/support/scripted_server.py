@@ -113,7 +113,9 @@ class ScriptedServer:
             self.administration,
             made.tools.homes.choose,
             self.identity,
-            shares=SharesAPI(made.shares.room, made.shares.policies, made.identity, made.shares.acts),
+            shares=SharesAPI(
+                made.shares.room, made.shares.policies, made.identity, made.shares.acts, made.shares.over_time
+            ),
             groups=(
                 AuditAPI(audit_file, self.identity),
                 ConsoleAPI(self.backend, self.identity, made.decisions, thread=thread),

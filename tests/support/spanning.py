@@ -3,8 +3,9 @@
 import os
 import re
 import secrets
+import signal
 from collections.abc import Iterable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +15,7 @@ import httpx
 from shim.lab import Lab
 from tests.support.heddle_process import HeddleProcess, until
 
-__all__ = ["SPANNING", "SpanningApplication", "spanning_secret"]
+__all__ = ["SPANNING", "SpanningApplication", "end_first_master", "spanning_secret"]
 
 SPANNING = '[[queue]]\nname = "root.default"\nspan = true\n[span]\nbeat_s = 0.5\nlost_after_s = 6\n'
 _SECRET = "HEDDLE_SECURITY_SECRET_FILE"
@@ -32,6 +33,17 @@ def spanning_secret(folder: Path) -> Iterator[None]:
         yield
     finally:
         del os.environ[_SECRET]
+
+
+def end_first_master(application: str) -> None:
+    """Kill the ApplicationMaster of an application's first attempt."""
+    id_ = application.removeprefix("application_")
+    container = re.compile(rf"CONTAINER_ID=container_(e\d+_)?{id_}_01_000001\0".encode())
+    for folder in Path("/proc").glob("[0-9]*"):
+        with suppress(OSError):
+            is_java = (folder / "cmdline").read_bytes().partition(b"\0")[0].endswith(b"java")
+            if is_java and container.search((folder / "environ").read_bytes() + b"\0"):
+                os.kill(int(folder.name), signal.SIGKILL)
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,6 +23,7 @@ class WebHDFS:
     Attributes:
         files: Contents by path.
         is_gateway: Whether it gives bytes itself, as HttpFS does; a NameNode sends on to a DataNode.
+        folders: Names of folders below folders, which files do not show.
         asked: Paths with their parameters, in the order in which they came.
         redirect: The address that it sends on to; empty for the DataNode's.
         instead: What it answers in the place of anything else, by the operation.
@@ -30,6 +31,7 @@ class WebHDFS:
 
     files: dict[str, bytes]
     is_gateway: bool = False
+    folders: dict[str, tuple[str, ...]] = field(default_factory=dict)
     asked: list[tuple[str, str, dict[str, str]]] = field(default_factory=list)
     redirect: str = ""
     instead: dict[str, Callable[[Mapping[str, str]], Answer]] = field(default_factory=dict)
@@ -57,8 +59,9 @@ class WebHDFS:
         found = [
             {"pathSuffix": name, "type": "FILE", "length": len(data)} for name, data in below.items() if "/" not in name
         ]
-        folder = {"pathSuffix": "tmp", "type": "DIRECTORY", "length": 0}
-        return _json(200, {"FileStatuses": {"FileStatus": [*found, folder]}})
+        names = ("tmp", *self.folders.get(path, ()))
+        folders = [{"pathSuffix": name, "type": "DIRECTORY", "length": 0} for name in names]
+        return _json(200, {"FileStatuses": {"FileStatus": [*found, *folders]}})
 
     def _part(self, path: str, query: Mapping[str, str]) -> Answer:
         if path not in self.files:

@@ -1,4 +1,4 @@
-"""What a ledger does not take from an ApplicationMaster: what is another application's, or more than a ledger may keep.
+"""Refusal of an ApplicationMaster's call that is about another application, or is more than a ledger may keep.
 
 A ResourceManager bounds nothing of this. A ledger is gone through in one turn of the event loop, beside others.
 """
@@ -21,7 +21,7 @@ _INVALID_CALL = f"{_YARN}.InvalidApplicationMasterRequestException"
 
 
 def refusal_of(call: AllocateCall, asks: AskBook, attempt: ApplicationAttemptId) -> RefuseAM | None:
-    """Why a call cannot be taken, in the words of `RMServerUtils` where it has some; None if it can.
+    """Reason why a call cannot be taken, in the words of `RMServerUtils` where it has some; None if it can.
 
     Nothing of a call that is refused is kept.
 

@@ -1,4 +1,4 @@
-"""What each scheduler is told: the counts that each session shall believe in, cut so that no two may grant the same."""
+"""Requests to each scheduler: the counts that each session shall believe in, cut so that no two may grant the same."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -65,13 +65,13 @@ class Conversations:
         return self._serial
 
     def has_news(self, session: Session) -> bool:
-        """Whether a session has something to say that cannot wait for its beat."""
+        """True if a session has something to say that cannot wait for its beat."""
         if session.state is not SessionState.OPEN or session.in_flight is not None:
             return False
         return bool(session.releases or session.updates or session.changes(self._rows(session)))
 
     def is_believed_too_much(self, session: Session) -> bool:
-        """Whether a scheduler that has just answered believes that more is asked for than is wanted there.
+        """True if a scheduler that has just answered believes that more is asked for than is wanted there.
 
         A count is absolute. One that is said while containers are granted that no answer has given yet asks for these
         once more (`LocalityAppPlacementAllocator`); until it is said again, the scheduler may grant them.
@@ -85,7 +85,7 @@ class Conversations:
         )
 
     def say(self, session: Session, rest: bytes = b"") -> SessionRequest:
-        """What a session is to be told now; the same again if it has not answered yet."""
+        """The next request of a session; the same again if it has not answered yet."""
         is_quiet = session is self.home and self.is_resuming
         knows = self.is_told and not is_quiet
         is_new = session.in_flight is None
@@ -167,7 +167,7 @@ class Conversations:
         yield from hosts.values()
 
     def _is_there(self, place: str, subcluster: SubClusterId) -> bool:
-        """Whether a host or rack is in a sub-cluster; the home is told of those that nobody knows."""
+        """True if a host or rack is in a sub-cluster; the home is told of those that nobody knows."""
         room = self._capacities.get(subcluster)
         if room is not None and room.has_place(place):
             return True

@@ -1,4 +1,4 @@
-"""Which asks a granted container is for, found by its size instead of by a look at each group."""
+"""Search for the ask that a granted container is for, by its size instead of by a look at each group."""
 
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator, Mapping

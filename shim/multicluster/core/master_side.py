@@ -15,7 +15,7 @@ RESPONSE_IDS = 1 << 31
 
 
 class Heard(Enum):
-    """What a call is."""
+    """Kind of a call."""
 
     NEW = "new"
     """It acknowledges the last answer."""
@@ -43,7 +43,7 @@ class MasterSide:
 
     @property
     def rest(self) -> bytes:
-        """What the call being answered tells its home alone."""
+        """The part of the call being answered that is for its home alone."""
         return b"" if self.call is None else self.call.rest
 
     @property
@@ -52,11 +52,11 @@ class MasterSide:
         return (self._expected_id + 1) % RESPONSE_IDS
 
     def was_just_given(self, container: ContainerId) -> bool:
-        """Whether a container is in the last answer: whoever gives it back at once has not used it."""
+        """True if a container is in the last answer: whoever gives it back at once has not used it."""
         return container in self._just_given
 
     def registered(self) -> None:
-        """It begins again."""
+        """Begin again, as the ApplicationMaster has registered."""
         self.call, self.last, self._expected_id = None, None, 0
         self._just_given = frozenset()
 
@@ -75,6 +75,6 @@ class MasterSide:
         self._just_given = frozenset(grant.container for grant in answer.grants)
 
     def complaint(self, call: AllocateCall) -> str:
-        """What a ResourceManager says of a call out of order."""
+        """A ResourceManager's words on a call out of order."""
         said = f"expect responseId to be {self._expected_id} but get {call.response_id}"
         return f"Invalid responseId in AllocateRequest from application attempt: {self._attempt}, {said}"

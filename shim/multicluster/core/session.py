@@ -17,7 +17,7 @@ Row = tuple[AskKey, str]
 
 
 class SessionState(Enum):
-    """How far a session is."""
+    """State of a session."""
 
     ABSENT = "absent"
     """Never needed so far, or could not be opened."""
@@ -30,7 +30,7 @@ class SessionState(Enum):
 
 @dataclass(slots=True)
 class Session:
-    """What was said to one scheduler.
+    """Requests to one scheduler, and its belief.
 
     Attributes:
         response_id: What the scheduler expects next.
@@ -78,7 +78,7 @@ class Session:
         self.blacklist = frozenset()
 
     def give_up(self) -> None:
-        """Nothing that was said stands any more. What was open once is opened again: containers may live there."""
+        """Withdraw all that was said. What was open once is opened again: containers may live there."""
         self.state = SessionState.OPENING if self.was_open else SessionState.ABSENT
         self.is_lost = self.was_open
         self.in_flight = None
@@ -95,7 +95,7 @@ class Session:
         return max(self.told_of(key), self.said_now().get(key, 0))
 
     def said_now(self) -> Mapping[AskKey, int]:
-        """What the request under way asks for, by key; made once for each request, as it is looked up for each key."""
+        """Counts in the request under way, by key; made once for each request, as it is looked up for each key."""
         request = self.in_flight
         if request is None:
             return {}
@@ -107,7 +107,7 @@ class Session:
         return self._said
 
     def told_of(self, key: AskKey) -> int:
-        """How many containers of a key the scheduler believes to be asked for."""
+        """Number of containers of a key that the scheduler believes to be asked for."""
         ask = self.told.get((key, ANY))
         return 0 if ask is None else ask.count
 
@@ -198,7 +198,7 @@ class Session:
         return sorted(changed, key=lambda ask: ask.place == ANY)
 
     def expect(self, containers: Iterable[ContainerId], answers: int) -> None:
-        """These were not listed: give them some answers of time to turn up."""
+        """Give containers that were not listed some answers of time to turn up."""
         self.missing = dict.fromkeys(containers, answers)
 
     def overdue(self) -> list[ContainerId]:

@@ -1,4 +1,4 @@
-"""Who may start now: queues of the whole federation by their shares, their applications in each queue's own order.
+"""Starts of waiting applications: queues by their shares of the federation, applications in each queue's own order.
 
 A queue may start an application while it holds less than it is entitled to. Entitlement is what the weights give it
 among those that want something: what nobody wants is everybody's, so that idle capacity is lent freely. Beyond its
@@ -30,7 +30,7 @@ __all__ = [
 
 @dataclass(slots=True)
 class Round:
-    """What a look at everybody says.
+    """Outcome of a look at all queues and applications.
 
     Attributes:
         starters: Who may start, in this order.
@@ -66,7 +66,7 @@ def share_status_of(
     applications: Sequence[PendingApplication],
     settings: ShareSettings | None = None,
 ) -> dict[str, QueueShareStatus]:
-    """How every sharing queue stands before anybody starts."""
+    """State of every sharing queue before anything starts."""
     return Shares(policy, load, _by_queue(applications), settings or ShareSettings()).statuses()
 
 
@@ -76,7 +76,7 @@ def division_of(
     applications: Sequence[PendingApplication],
     settings: ShareSettings | None = None,
 ) -> Division:
-    """What every sharing queue is entitled to and holds before anybody starts."""
+    """Entitlement and holdings of every sharing queue before anything starts."""
     return Shares(policy, load, _by_queue(applications), settings or ShareSettings()).division()
 
 

@@ -88,6 +88,7 @@ class _Watched:
     sizes: dict[int, ResourceVector] = field(default_factory=dict)
     has_strangers: bool = False
     counted: TaskClocks | None = None
+    stages: StagesOfJob | None = None
 
 
 class JobWatch:
@@ -118,7 +119,33 @@ class JobWatch:
             at_s: Now.
             counts: Of the tasks of each stage, if its ApplicationMaster tells them; None if it does not.
         """
-        job = self._jobs.setdefault(attempt, _Watched())
+        job = self._jobs.get(attempt)
+        if job is None or job.stages is None or not stages.is_same_as(job.stages):
+            job = self._jobs[attempt] = _Watched(stages=stages)  # stages of another part are others
+        self._observe_containers(job, stages, kin, held, asks, at_s)
+        if counts is None:
+            return
+        job.counted = job.counted or TaskClocks()
+        for stage, seconds in job.counted.take(counts, at_s):
+            self._learn(job, stages, kin, stage, seconds)
+
+    def _observe_containers(
+        self,
+        job: _Watched,
+        stages: StagesOfJob,
+        kin: str,
+        held: Iterable[StageContainer],
+        asks: Mapping[AskKey, int],
+        at_s: float,
+    ) -> None:
+        if stages.slots:
+            keys = [*(each.key for each in held if each.key is not None), *asks]
+            sizes = {key.resource for key in keys}
+            job.has_strangers = len(sizes) > 1
+            job.sizes = (
+                dict.fromkeys(stages.by_priority.values(), _slot(keys[0].resource, stages.slots)) if keys else {}
+            )
+            return
         job.has_strangers = any(key.priority not in stages.by_priority for key, count in asks.items() if count)
         here: set[ContainerId] = set()
         for container in held:
@@ -127,7 +154,8 @@ class JobWatch:
                 continue
             stage = None if container.key is None else stages.by_priority.get(container.key.priority)
             if stage is None or container.key is None:
-                job.has_strangers = True
+                # one of an earlier part runs tasks of this one, too: those are counted
+                job.has_strangers = job.has_strangers or not stages.has_parts
                 continue
             job.since_s[container.id] = stage, at_s
             job.sizes[stage] = container.key.resource
@@ -141,11 +169,6 @@ class JobWatch:
             job.ended[stage] = job.ended.get(stage, 0) + 1
             if job.counted is None:  # else tasks are timed one by one, whichever containers they run in
                 self._learn(job, stages, kin, stage, at_s - since_s)
-        if counts is None:
-            return
-        job.counted = job.counted or TaskClocks()
-        for stage, seconds in job.counted.take(counts, at_s):
-            self._learn(job, stages, kin, stage, seconds)
 
     def _learn(self, job: _Watched, stages: StagesOfJob, kin: str, stage: int, seconds: float) -> None:
         job.seconds.setdefault(stage, deque(maxlen=_REMEMBERED_TIMES)).append(seconds)
@@ -181,6 +204,8 @@ class JobWatch:
         job = self._jobs.get(attempt)
         if job is None or job.has_strangers:
             return "some of its containers or asks belong to no stage that is known"
+        if stages.has_parts and counts is None:
+            return "its tasks are not counted now, so that it is not known which part of it runs"
         found: list[StageFacts] = []
         for stage, seen in zip(stages.graph.stages, self.seen(attempt, stages, kin, asks, counts), strict=True):
             if seen.waiting is None:
@@ -274,6 +299,11 @@ def _begun_below(graph: JobGraph, asked: Collection[int]) -> list[bool]:
         for source in graph.stages[number].sources:
             found[source] = found[source] or found[number] or number in asked
     return found
+
+
+def _slot(container: ResourceVector, slots: int) -> ResourceVector:
+    """The part of a container that one task has."""
+    return ResourceVector(max(1, container.memory_mib // slots), max(1, container.vcores // slots))
 
 
 def _upper(times: Iterable[float]) -> float:

@@ -1,4 +1,4 @@
-"""Whose asks are held back, and whose containers are asked back, so that each queue gets its share while others run.
+"""Asks that are held back, and containers that are asked back, so that each queue gets its share while others run.
 
 Idle capacity is borrowed freely. Only while a queue holds less than it is entitled to, and has work waiting that it
 could have, those that hold more are made to give back, the largest violation first, in three stages:
@@ -64,7 +64,7 @@ class Preemption:
 
     @property
     def is_busy(self) -> bool:
-        """Whether anything is held back or on its way back."""
+        """True if anything is held back or on its way back."""
         return bool(self._restrained or self._victims or self._begun or self._held_back)
 
     def recall(self, memory: Memory, at_s: float) -> None:
@@ -101,7 +101,7 @@ class Preemption:
     # -- what is known -----------------------------------------------------------------------------------------------
 
     def _follow(self, now: ShareSnapshot) -> None:
-        """Which victims have gone by now."""
+        """Take in which victims have gone by now."""
         for each in now.containers:
             if each.id in self._begun:
                 self._go_on(each, self._begun.pop(each.id)[1], now.at_s)
@@ -111,7 +111,7 @@ class Preemption:
         self._victims.follow(now)
 
     def _go_on(self, held: HeldContainer, begun: Begun, at_s: float) -> None:
-        """What was released, and still is there, is released once more."""
+        """Release once more what was released and still is there."""
         self._victims.add(Victim(held, begun.taker, begun.room, held.subcluster, begun.since_s, at_s, begun.stage))
         self._reminders.append(Remind(held, begun.stage))
 
@@ -129,7 +129,7 @@ class Preemption:
         )
 
     def _leaves_it_idle(self, queue: QueueShare, at_s: float) -> bool:
-        """Whether there has been room for everything that it waits for, and it did not take it."""
+        """True if there has been room for everything that the queue waits for, and it did not take it."""
         with_room = easy(queue)
         has_room = all(with_room[name] >= work.count for name, work in queue.waiting.items())
         known = self._idle.get(queue.path)
@@ -163,7 +163,7 @@ class Preemption:
 
     @staticmethod
     def _room(now: ShareSnapshot, queue: QueueShare, owed: list[QueueShare]) -> ResourceVector | None:
-        """What a queue may still ask for; None for whatever it wants."""
+        """Amount that a queue may still ask for; None for whatever it wants."""
         if not queue.may_be_taken_from or all(other.path == queue.path for other in owed):
             return None
         fresh = total_of(
@@ -182,7 +182,7 @@ class Preemption:
     # -- the others --------------------------------------------------------------------------------------------------
 
     def _spare(self, now: ShareSnapshot) -> Iterable[Step]:
-        """Whoever waited needs less by now, or a queue would fall below its entitlement: the dearest are spared."""
+        """Spare the dearest victims where whoever waited needs less, or a queue would fall below its entitlement."""
         queues = {queue.path: queue for queue in now.queues}
         for each in self._victims.dearest(now.at_s):
             giver = queues.get(each.container.queue)
@@ -250,7 +250,7 @@ class Preemption:
                 yield from self._ask_back(now, queue, name, plan, budget)
 
     def _could_be(self, queue: QueueShare, name: SubClusterId) -> list[SubClusterId]:
-        """Where a container that waits on a sub-cluster may be had: there, or where fewer move to than could."""
+        """Sub-clusters where a container that waits may be had: there, or where fewer move to than could."""
         moving = self._victims.moving(queue.path, name)
         others = sorted(at for at, count in queue.waiting[name].elsewhere.items() if count > moving.get(at, 0))
         return [name, *others]
@@ -276,7 +276,7 @@ class Preemption:
             yield Step(held, PreemptionStage.ASKED, queue.path, reason, group)
 
     def _budget(self, now: ShareSnapshot) -> dict[str, int]:
-        """How many containers of each queue may be asked back now."""
+        """Number of containers of each queue that may be asked back now."""
         left = {}
         for queue in now.queues:
             taken = self._taken.get(queue.path, set())
@@ -291,7 +291,7 @@ def _own(plan: tuple[HeldContainer, ...]) -> bool:
 
 
 def _competes(attempt: AskingAttempt, owed: Iterable[QueueShare]) -> bool:
-    """Whether it could get what another queue waits for."""
+    """True if the attempt could get what another queue waits for."""
     return any(not attempt.places.isdisjoint(queue.waiting) for queue in owed if queue.path != attempt.queue)
 
 

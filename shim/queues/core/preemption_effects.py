@@ -1,4 +1,4 @@
-"""What preemption wants done, and how patient it is."""
+"""Effects of preemption, and its times and limits."""
 
 from dataclasses import dataclass
 
@@ -38,12 +38,12 @@ def settling_s(poll_interval_s: float) -> float:
 
 @dataclass(frozen=True, slots=True)
 class PreemptionEffect:
-    """Something to be done."""
+    """Effect of preemption."""
 
 
 @dataclass(frozen=True, slots=True)
 class CapDemand(PreemptionEffect):
-    """How much of an attempt's asks may stand at schedulers.
+    """Limit of an attempt's asks that may stand at schedulers.
 
     Attributes:
         amount: Of what is not granted yet; None for all of it.

@@ -1,4 +1,4 @@
-"""What was begun before this process: read out of the acts that an earlier one wrote down."""
+"""Preemption that an earlier process began: read out of the acts that it wrote down."""
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -36,7 +36,7 @@ class Begun:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """What an earlier process had begun.
+    """Preemption that an earlier process had begun.
 
     Attributes:
         begun: Containers on their way back.

@@ -40,7 +40,7 @@ def total_of(amounts: Iterable[ResourceVector]) -> ResourceVector:
 
 
 def part_of(amount: ResourceVector, scarce: ResourceVector) -> ResourceVector:
-    """What an amount has of resources of which there are some in `scarce`."""
+    """The part of an amount in resources of which there are some in `scarce`."""
     return ResourceVector(
         amount.memory_mib if scarce.memory_mib > 0 else 0,
         amount.vcores if scarce.vcores > 0 else 0,
@@ -66,14 +66,14 @@ def positive(amount: ResourceVector) -> ResourceVector:
 
 
 def count_fitting(amount: ResourceVector, unit: ResourceVector, *, slack: float = _ALMOST_HALF) -> int:
-    """How many containers of a size fit into an amount; of the last one `slack` may be missing."""
+    """Number of containers of a size that fit into an amount; of the last one `slack` may be missing."""
     pairs = [(amount.memory_mib, unit.memory_mib), (amount.vcores, unit.vcores)]
     pairs += [(amount.others.get(name, 0), each) for name, each in unit.others.items()]
     return min((max(0, int(have / each + slack)) for have, each in pairs if each > 0), default=_ENDLESS)
 
 
 def easy(queue: QueueShare) -> dict[SubClusterId, int]:
-    """How many containers there is room for of those that wait on each sub-cluster, there or where they could be."""
+    """Number of waiting containers that there is room for, by the sub-cluster where they wait, there or elsewhere."""
     found = {name: min(work.count, work.free) for name, work in queue.waiting.items()}
     spare = {name: work.free - found[name] for name, work in queue.waiting.items()}
     for name, work in queue.waiting.items():
@@ -106,7 +106,7 @@ def lacking(queue: QueueShare, scarce: ResourceVector, on_way: Mapping[SubCluste
 
 
 def within(queue: QueueShare, scarce: ResourceVector) -> int:
-    """How many of the containers that a queue waits for are within its share, wherever there is room for them."""
+    """Number of waiting containers that are within a queue's share, wherever there is room for them."""
     if scarce == NOTHING:
         return 0
     return max(

@@ -50,19 +50,19 @@ class Victims:
         self._all: dict[ContainerId, Victim] = {}
 
     def __len__(self) -> int:
-        """How many, with those that have just gone."""
+        """Number of victims, with those that have just gone."""
         return len(self._all)
 
     def __contains__(self, container: ContainerId) -> bool:
-        """Whether it is one of them."""
+        """True if a container is a victim."""
         return container in self._all
 
     def add(self, victim: Victim) -> None:
-        """It is asked back."""
+        """Ask a container back."""
         self._all[victim.container.id] = victim
 
     def remove(self, container: ContainerId) -> None:
-        """It may stay after all."""
+        """Let a container stay after all."""
         del self._all[container]
 
     def follow(self, now: ShareSnapshot) -> None:
@@ -76,11 +76,11 @@ class Victims:
                 del self._all[name]
 
     def active(self) -> list[Victim]:
-        """Those that are still held."""
+        """Victims that are still held."""
         return [each for each in self._all.values() if each.gone_s is None]
 
     def dearest(self, at_s: float) -> list[Victim]:
-        """Those that may still be spared, first those whose loss costs most."""
+        """Victims that may still be spared, first those whose loss costs most."""
         standing = [each for each in self.active() if each.stage not in _FINAL]
         return sorted(standing, key=lambda each: (-_lost(each.container, at_s), each.container.id))
 
@@ -104,7 +104,7 @@ class Victims:
         return Counter(at for _, at in groups)
 
     def leaving(self, now: ShareSnapshot) -> Mapping[str, ResourceVector]:
-        """What is on its way back from each queue, and is in what the queue is said to use."""
+        """Amounts on their way back from each queue that are in what the queue is said to use."""
         amounts: dict[str, ResourceVector] = {}
         for each in self._all.values():
             held = each.container
@@ -117,5 +117,5 @@ class Victims:
 
 
 def _lost(held: HeldContainer, at_s: float) -> float:
-    """What work is lost with a container; MiB-seconds."""
+    """Work that is lost with a container; MiB-seconds."""
     return max(0.0, at_s - held.since_s) * held.resource.memory_mib

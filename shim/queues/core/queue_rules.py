@@ -15,7 +15,7 @@ _ANY = "*"
 
 
 def default_queue_names() -> tuple[str, ...]:
-    """What a submission says that leaves the choice of the queue to others."""
+    """Names by which a submission leaves the choice of the queue to others."""
     return ("", "default", "root.default")
 
 
@@ -37,17 +37,17 @@ def map_queue(policy: SharePolicy, *, queue: str, user: str, application: str, g
 
 
 def may_submit(queue: FederatedQueue, user: str, groups_of: GroupsOf) -> bool:
-    """Whether a user may submit to a queue."""
+    """True if a user may submit to a queue."""
     return is_listed(queue.submit, user, groups_of) or may_administer(queue, user, groups_of)
 
 
 def may_administer(queue: FederatedQueue, user: str, groups_of: GroupsOf) -> bool:
-    """Whether a user may end applications of others that wait in a queue."""
+    """True if a user may end applications of others that wait in a queue."""
     return is_listed(queue.administer, user, groups_of)
 
 
 def is_listed(names: Collection[str], user: str, groups_of: GroupsOf) -> bool:
-    """Whether a user is named by `*`, by name or by group."""
+    """True if a user is named by `*`, by name or by group."""
     if _ANY in names or (user in names and not user.startswith(_GROUP)):
         return True
     groups = {name.removeprefix(_GROUP) for name in names if name.startswith(_GROUP)}

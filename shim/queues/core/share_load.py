@@ -1,4 +1,4 @@
-"""What each queue of the policy holds and wants over all sub-clusters, measured from what polls told."""
+"""Holdings and demands of each queue of the policy over all sub-clusters, measured from what polls told."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -36,7 +36,7 @@ class LiveApplication:
 
 @dataclass(slots=True)
 class QueueLoad:
-    """What a queue holds and wants. Grows while a round lets applications start.
+    """Holdings and demand of a queue. Grow while a round lets applications start.
 
     Attributes:
         used: On each sub-cluster that has the queue and counts.
@@ -62,7 +62,7 @@ class QueueLoad:
         return sum(self.used.values(), start=_NOTHING)
 
     def typical(self, least: ResourceVector) -> ResourceVector:
-        """What an application of this queue will hold, at least this much: those that begin hold little as yet."""
+        """Expected size of an application of this queue, at least this much: those that begin hold little as yet."""
         memory_mib, vcores = self._mean()
         return ResourceVector(
             max(least.memory_mib, self.learnt.memory_mib, memory_mib),
@@ -71,7 +71,7 @@ class QueueLoad:
         )
 
     def learn(self) -> ResourceVector:
-        """What this measurement teaches: at once that applications are larger, slowly that they are smaller.
+        """Size that this measurement teaches: at once that applications are larger, slowly that they are smaller.
 
         Those that have just begun, or are about to end, say little of the others.
         """

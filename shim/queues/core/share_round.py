@@ -25,7 +25,7 @@ _MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class ShareSettings:
-    """How shares are enforced.
+    """Settings of shares.
 
     Attributes:
         pending_per_cluster: Applications of a queue, for each usable sub-cluster, that may wait for their
@@ -56,7 +56,7 @@ class PendingApplication:
 
 @dataclass(frozen=True, slots=True)
 class QueueShareStatus:
-    """How a queue stands; shares are dominant ones, parts of the federation.
+    """State of a queue; shares are dominant ones, parts of the federation.
 
     Attributes:
         share: What it gets when everybody wants everything.
@@ -88,7 +88,7 @@ class QueueShareStatus:
 
 @dataclass(frozen=True, slots=True)
 class Division:
-    """How the federation is divided now.
+    """Present division of the federation.
 
     Attributes:
         scarce: What there is of what is scarce; 0 of what there is enough of for everything that all queues want.
@@ -150,14 +150,14 @@ class Shares:
         return ResourceVector(memory, max(1, sum(one.resource.vcores for one in waiting) // len(waiting)))
 
     def _held_by(self, path: str) -> FloatArray:
-        """What it uses, and what its applications will use that have not started."""
+        """Use of a queue, and of its applications that have not started."""
         load = self.load.queues[path]
         unstarted = self._vector(load.typical(self._mean_master(path))) * load.unstarted
         held: FloatArray = self._vector(load.total_used) + unstarted
         return held
 
     def _demand(self) -> FloatArray:
-        """What each sharing queue holds and wants, and in the last row what all the others do."""
+        """Demand of each sharing queue, held and wanted, and in the last row that of all others."""
         rows = [
             held
             + self._vector(self.load.queues[queue.path].pending)
@@ -182,7 +182,7 @@ class Shares:
         return sorted((queue for queue in self._policy.queues if self.waiting[queue.path]), key=satisfaction)
 
     def objection(self, queue: FederatedQueue, application: PendingApplication) -> str:
-        """Why no application of a queue may start now; empty if one may."""
+        """Reason why no application of a queue may start now; empty if one may."""
         load = self.load.queues[queue.path]
         if 0 < queue.max_running <= load.running:
             return f"queue {queue.path} runs its limit of {queue.max_running} applications"
@@ -198,7 +198,7 @@ class Shares:
         return self._objection_to_borrowing(queue, row, size)
 
     def _objection_to_borrowing(self, queue: FederatedQueue, row: int, size: FloatArray) -> str:
-        """Why a queue may not start an application beyond its entitlement; empty if it may."""
+        """Reason why a queue may not start an application beyond its entitlement; empty if it may."""
         limited = self._at_its_maximum(row, size)
         if limited is not None:
             return f"queue {limited.path} holds its maximum of {limited.maximum:.0%} of the federation"
@@ -218,7 +218,7 @@ class Shares:
         return f"{holds}, and the federation is full"
 
     def _waiters(self, owed: RowSet, row: int) -> str:
-        """Who waits for a share, for people: a few by name, as there may be thousands."""
+        """Queues that wait for a share, for people: a few by name, as there may be thousands."""
         first = [self._queues[other].path for other in owed.others(row, most=_MOST_NAMED)]
         more = owed.count_others(row) - len(first)
         if more:
@@ -226,7 +226,7 @@ class Shares:
         return f"{' and '.join(first)} waits for its share"
 
     def _is_alone(self, row: int) -> bool:
-        """Whether no other queue wants anything that it has not."""
+        """True if no other queue wants anything that it has not."""
         if self._wanting is None:
             self._wanting = RowSet(at for at, other in enumerate(self._queues) if self._wants(other))
         return not self._wanting.has_other(row)
@@ -243,7 +243,7 @@ class Shares:
         return None
 
     def objection_to_user(self, queue: FederatedQueue, application: PendingApplication) -> str:
-        """Why no application of this user may start in a queue now; empty if one may."""
+        """Reason why no application of this user may start in a queue now; empty if one may."""
         load, user = self.load.queues[queue.path], application.user
         if 0 < queue.max_user_running <= load.users[user]:
             return f"{user} runs the limit of {queue.max_user_running} applications in queue {queue.path}"
@@ -270,7 +270,7 @@ class Shares:
             self._sums.add(row, size)
 
     def end_turn(self, queue: FederatedQueue, kept: list[PendingApplication]) -> None:
-        """These of a queue go on waiting; the others of it have started."""
+        """End a queue's turn: these applications go on waiting; the others of it have started."""
         self.waiting[queue.path] = kept
         row = self._row.get(queue.path)
         if row is not None and self._owed is not None:
@@ -297,7 +297,7 @@ class Shares:
     # -- telling -----------------------------------------------------------------------------------------------------
 
     def division(self) -> Division:
-        """What every sharing queue is entitled to and holds, in whole units."""
+        """Entitlement and holdings of every sharing queue, in whole units."""
         return Division(
             self.scarce(),
             {queue.path: self._amount(self._entitled[row]) for row, queue in enumerate(self._queues)},
@@ -313,7 +313,7 @@ class Shares:
         return ResourceVector(memory, vcores, dict(zip(self._names, others, strict=True)))
 
     def statuses(self) -> dict[str, QueueShareStatus]:
-        """How every sharing queue stands."""
+        """State of every sharing queue."""
         endless = np.full_like(self._wanted, np.inf)
         endless[-1] = self._wanted[-1]
         shares = hierarchical_entitlement(self._tree, endless, self._capacity)[:-1]

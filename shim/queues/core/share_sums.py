@@ -1,4 +1,4 @@
-"""What a round asks of all queues again and again, kept up to date instead of added up anew for each queue."""
+"""Sums over all queues that a round needs again and again, kept up to date instead of added up anew."""
 
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator
@@ -53,7 +53,7 @@ class RowSet:
         self._rows = sorted(rows)
 
     def put(self, row: int, *, is_in: bool) -> None:
-        """Whether it is true of a row."""
+        """Put a row in or out."""
         place = bisect_left(self._rows, row)
         was_in = self._rows[place : place + 1] == [row]
         if is_in and not was_in:
@@ -62,7 +62,7 @@ class RowSet:
             del self._rows[place]
 
     def has_other(self, row: int) -> bool:
-        """Whether it is true of any row but this."""
+        """True if any row but this is in."""
         return self.count_others(row) > 0
 
     def count_others(self, row: int) -> int:

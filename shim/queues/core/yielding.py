@@ -28,6 +28,7 @@ from shim.domain.ids import ApplicationAttemptId
 from shim.domain.job_graphs import StagesOfJob
 from shim.domain.resources import ResourceVector
 from shim.errors import InvariantViolationError
+from shim.queues.core.held_back import by_stage, given_part, held_back, held_part
 from shim.queues.core.job_watch import StageFacts
 from shim.queues.core.stage_order import may_wait
 
@@ -40,7 +41,7 @@ _ANOTHER = 0.1
 
 @dataclass(frozen=True, slots=True)
 class YieldRules:
-    """How a queue wants it.
+    """A queue's settings of altruism.
 
     Attributes:
         order: Who gets first what others put off.
@@ -62,6 +63,7 @@ class QueueJob:
         held: What its containers hold.
         stages, facts: What is known of its stages; None and the reason where that is too little.
         yields: Whether it puts anything off this time.
+        containers: How many it has, but for the ApplicationMaster's own.
     """
 
     attempt: ApplicationAttemptId
@@ -70,6 +72,7 @@ class QueueJob:
     stages: StagesOfJob | None = None
     facts: tuple[StageFacts, ...] | str = ""
     yields: bool = True
+    containers: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,6 +122,7 @@ class _Standing:
 
     mean_demand: FloatArray
     share: FloatArray
+    stages: StagesOfJob | None = None
     plan: JobPlan | None = None
     seconds: FloatArray | None = None
     tasks: int = 0
@@ -173,8 +177,8 @@ class QueueYields:
             graph = graphs.get(job.attempt)
             mean = _mean_size(job, capacity) if graph is None else graph.mean_demand()
             kept = self._standing.get(job.attempt)
-            if kept is None or kept.plan is None:  # fixed from the first plan on
-                self._standing[job.attempt] = _Standing(mean, np.zeros(2))
+            if kept is None or kept.plan is None or _is_another_part(kept.stages, job.stages):
+                self._standing[job.attempt] = _Standing(mean, np.zeros(2), job.stages)  # fixed from the first plan on
         shares = drf_shares([self._standing[job.attempt].mean_demand for job in jobs], np.ones(2))
         found: dict[ApplicationAttemptId, FloatArray] = {}
         for job, share in zip(jobs, shares, strict=True):
@@ -224,25 +228,24 @@ class QueueYields:
         due = planned.plan.must(now_s, planned.graph.n_stages, lead_s=rules.lead_s).tolist()
         waiting = planned.progress.waiting.tolist()
         is_free = [job.yields and may for may in may_wait(job.stages, planned)]
-        put_off = [max(0, waits - start - more) for waits, start, more in zip(waiting, due, lent, strict=True)]
-        allowed = [max(0, waits - off) for waits, off in zip(waiting, put_off, strict=True)]
-        held_back: dict[AskKey, int] = {}
-        for key, count in sorted(job.asks.items(), key=lambda each: each[0].priority):
-            stage = job.stages.by_priority[key.priority]
-            is_urgent = key.priority in job.stages.urgent or not is_free[stage]
-            out = count if is_urgent else min(count, max(0, allowed[stage]))
-            allowed[stage] -= out
-            if count > out:
-                held_back[key] = count - out
-        share = self._standing[job.attempt].share
+        put_off = [
+            max(0, waits - start - more) if free else 0
+            for waits, start, more, free in zip(waiting, due, lent, is_free, strict=True)
+        ]
+        held = held_back(job.stages, job.asks, job.containers, planned, put_off)
+        share, has = self._standing[job.attempt].share, held_part(job.stages, job.containers, planned)
         return Yield(
-            held_back=held_back,
+            held_back=held,
             ends_by_s=planned.plan.ends_by_s,
-            stages=_stages_of(job.stages, held_back, planned.plan),
+            stages=_stages_of(job.stages, by_stage(job.stages, held, put_off), planned.plan),
             share=float(share.max()),
-            given=_given(job, held_back, planned, share),
-            beyond=float(max(0.0, (planned.progress.held(planned.graph) - share).max())),
+            given=given_part(job.stages, job.asks, held, planned, share, has),
+            beyond=float(max(0.0, (has - share).max())),
         )
+
+
+def _is_another_part(kept: StagesOfJob | None, now: StagesOfJob | None) -> bool:
+    return kept is not None and now is not None and not now.is_same_as(kept)
 
 
 def _graph_of(job: QueueJob, capacity: FloatArray) -> StageGraph:
@@ -289,7 +292,7 @@ def _seen(progress: Progress, share: FloatArray) -> tuple[object, ...]:
 
 
 def _still_holds(standing: _Standing, graph: StageGraph, share: FloatArray) -> bool:
-    """Whether the plan in force was made for this share, these estimates and no fewer tasks."""
+    """True if the plan in force was made for this share, these estimates and no fewer tasks."""
     if standing.plan is None or standing.seconds is None or standing.seconds.shape != graph.duration.shape:
         return False
     close = np.abs(graph.duration - standing.seconds) <= _ANOTHER * np.maximum(standing.seconds, 1.0)
@@ -297,11 +300,7 @@ def _still_holds(standing: _Standing, graph: StageGraph, share: FloatArray) -> b
     return bool(close.all()) and not has_grown and not bool((share < standing.share - _ROUNDING).any())
 
 
-def _stages_of(stages: StagesOfJob, held_back: Mapping[AskKey, int], plan: JobPlan) -> tuple[YieldedStage, ...]:
-    counts: dict[int, int] = {}
-    for key, count in held_back.items():
-        stage = stages.by_priority[key.priority]
-        counts[stage] = counts.get(stage, 0) + count
+def _stages_of(stages: StagesOfJob, counts: Mapping[int, int], plan: JobPlan) -> tuple[YieldedStage, ...]:
     groups = plan.groups()
     return tuple(
         YieldedStage(
@@ -312,15 +311,3 @@ def _stages_of(stages: StagesOfJob, held_back: Mapping[AskKey, int], plan: JobPl
         )
         for stage, count in sorted(counts.items())
     )
-
-
-def _given(job: QueueJob, held_back: Mapping[AskKey, int], planned: PlannedJob, share: FloatArray) -> float:
-    """The part of its share that it neither holds nor asks for because it puts that off, of the dominant resource."""
-    assert job.stages is not None  # noqa: S101 - only such jobs are planned
-    off, out = np.zeros(2), np.zeros(2)
-    for key, count in job.asks.items():
-        demand, later = planned.graph.demand[job.stages.by_priority[key.priority]], held_back.get(key, 0)
-        off += later * demand
-        out += (count - later) * demand
-    unused = np.maximum(share - planned.progress.held(planned.graph) - out, 0.0)
-    return float(np.minimum(unused, off).max())

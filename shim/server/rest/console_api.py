@@ -3,7 +3,8 @@
     GET   console/applications    a page of applications: searched, filtered, sorted and counted here (`page_of`)
     GET   console/nodes           nodes of all sub-clusters, with what is used on each
     GET   console/decisions       what was decided on applications in this process lately, and why, newest first
-    GET   console/caller          who the server takes the caller for, and whether that is an operator
+    GET   console/containers/{application}    where its live containers are, of one that spans
+    GET   console/caller          who the server takes the caller for, and what that one may ask for
 
 Of 100,000 applications a page costs some tenths of a second of a thread: whoever asks the same meanwhile has the same
 answer, and more than a few different questions at one time are refused.
@@ -22,12 +23,13 @@ from shim.concurrency.off_loop import OffLoop
 from shim.concurrency.single_flight import SingleFlight
 from shim.domain.ids import SubClusterId
 from shim.domain.subclusters import NodeReport
-from shim.errors import BadRequestError, UnavailableError
+from shim.errors import BadRequestError, NotAuthenticatedError, UnavailableError
 from shim.federation.view_rights import ViewRights
 from shim.identity.service import Caller, IdentityService
+from shim.protocol.rest.identifiers import path_application
 from shim.server.rest.application_rows import RowQuery, page_of
 from shim.server.rest.backend import Backend
-from shim.server.rest.own_endpoints import Asker, Endpoint, Limit, Search, as_json, has_words
+from shim.server.rest.own_endpoints import ApplicationName, Asker, Endpoint, Limit, Search, as_json, has_words
 from shim.telemetry.application_life import LifeEvent
 from shim.telemetry.recent_decisions import Decision, RecentDecisions
 from shim.telemetry.redaction import redact
@@ -62,6 +64,7 @@ class ConsoleAPI:
             Endpoint("GET", "console/applications", self.applications),
             Endpoint("GET", "console/nodes", self.nodes),
             Endpoint("GET", "console/decisions", self.decisions),
+            Endpoint("GET", "console/containers/{application}", self.containers),
             Endpoint("GET", "console/caller", self.caller),
         )
 
@@ -133,9 +136,25 @@ class ConsoleAPI:
         homes |= {SubClusterId(str(name)) for key in ("home", "cluster", "was") if (name := decided.facts.get(key))}
         return all(rights.may_see(asker, decided.user, home) for home in homes or self.backend.view.subclusters)
 
+    async def containers(self, asker: Asker, application: ApplicationName) -> Response:
+        """The home of an application, and the sub-cluster of each live container that is elsewhere."""
+        application_id = path_application(application)
+        home = await self.backend.routing.home_of(application_id)
+        known = self.backend.view.find(application_id)
+        rights = ViewRights(self.backend.applications, self.identity)
+        rights.require(asker, known.summary.user if known else "", home)
+        places = await self.backend.routing.containers_of(application_id)
+        elsewhere = {str(each): place for place, given in places.items() if place != home for each in sorted(given)}
+        return as_json({"home": home, "elsewhere": elsewhere})
+
     async def caller(self, asker: Asker) -> Response:
-        """Tell the caller's name, and whether that is an operator."""
-        return as_json({"user": asker.user, "is_operator": self.identity.is_admin(asker)})
+        """Tell the caller's name, and what he may ask for at all: operators' changes, those of a named user."""
+        may_ask = True
+        try:
+            self.identity.require_user(asker)
+        except NotAuthenticatedError:
+            may_ask = False
+        return as_json({"user": asker.user, "is_operator": self.identity.is_admin(asker), "may_ask": may_ask})
 
 
 def _found(decisions: Iterable[Decision], search: str, limit: int) -> Response:

@@ -26,10 +26,10 @@ makes error bodies of what is raised here, and adds the headers that all of its 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from enum import StrEnum
-from typing import Annotated, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
-from fastapi import Depends, FastAPI, Path, Response
+from fastapi import Depends, FastAPI, Response
 from fastapi import Request as HTTPRequest
 from fastapi.exceptions import RequestValidationError
 from starlette.exceptions import HTTPException
@@ -67,7 +67,15 @@ from shim.server.rest.inspection_shown import (
 )
 from shim.server.rest.masters_shown import shown_masters
 from shim.server.rest.messages import Request
-from shim.server.rest.own_endpoints import Asker, ClusterName, DryRun, Endpoint, EndpointGroup, as_json
+from shim.server.rest.own_endpoints import (
+    ApplicationName,
+    Asker,
+    ClusterName,
+    DryRun,
+    Endpoint,
+    EndpointGroup,
+    as_json,
+)
 from shim.server.rest.shares_api import SharesAPI
 
 __all__ = ["PREFIX", "Administration", "HeddleAPI"]
@@ -113,9 +121,6 @@ class Administration(Protocol):
             UnavailableError: The store does not tell.
         """
         ...
-
-
-_ApplicationName = Annotated[str, Path(max_length=64)]
 
 
 class HeddleAPI:
@@ -297,12 +302,12 @@ class HeddleAPI:
         found, _ = wanted.select(summaries, skews_ms=self._backend.skews_ms())
         return as_json({"apps": [_with_cluster(documents[each.application_id]) for each in found]})
 
-    async def _application(self, asker: Asker, application: _ApplicationName) -> Response:
+    async def _application(self, asker: Asker, application: ApplicationName) -> Response:
         """One application."""
         read = await self._backend.applications.application(path_application(application), viewer=asker.user)
         return as_json({"app": _with_cluster(read.document)})
 
-    async def _why(self, asker: Asker, application: _ApplicationName) -> Response:
+    async def _why(self, asker: Asker, application: ApplicationName) -> Response:
         """Why an application has the home that it has, and what was asked back from it."""
         application_id = path_application(application)
         record = await self._backend.store.find(application_id)
@@ -349,7 +354,10 @@ class HeddleAPI:
 
     async def _acts_on(self, application_id: ApplicationId) -> dict[str, Any]:
         """What was done to it so that queues get their shares, and where its containers were asked for."""
-        acts = {} if self._shares is None else {"preemption": await self._shares.shown_acts(application_id)}
+        acts: dict[str, Any] = {}
+        if self._shares is not None:
+            acts["preemption"] = await self._shares.shown_acts(application_id)
+            acts["place"] = self._shares.shown_place(application_id)
         asks = () if self._asks is None else await self._asks.of(application_id)
         altruism = None if self._altruism is None else await self._altruism.of_job(application_id)
         return acts | {"asks": list(asks)} | ({} if altruism is None else {"altruism": altruism})

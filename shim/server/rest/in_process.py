@@ -16,6 +16,9 @@ from shim.server.rest.messages import Request
 
 __all__ = ["ask_application", "hand_errors_out"]
 
+_OWN_MANY_VALUED = frozenset({"shown", "where"})
+"""Parameters of Heddle's own endpoints of which every value counts."""
+
 
 def hand_errors_out(application: FastAPI) -> None:
     """Let `ask_application` raise what endpoints and the framework raise, instead of answering in FastAPI's words."""
@@ -89,7 +92,7 @@ def _first_values(raw_query: str) -> str:
     return encode_query(
         (name, value)
         for name, values in parameters.items()
-        for value in (values if name in MANY_VALUED else values[:1])
+        for value in (values if name in MANY_VALUED or name in _OWN_MANY_VALUED else values[:1])
     )
 
 

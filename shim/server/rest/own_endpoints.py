@@ -31,6 +31,9 @@ Asker = Annotated[Caller, Depends(_identified)]
 ClusterName = Annotated[str, Path(max_length=63)]
 """The id of a sub-cluster, as far as its form tells."""
 
+ApplicationName = Annotated[str, Path(max_length=64)]
+"""The id of an application, as far as its form tells."""
+
 DryRun = Annotated[bool, Query(alias="dryRun")]
 """Whether to say what would be done instead of doing it."""
 

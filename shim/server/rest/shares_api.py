@@ -1,6 +1,7 @@
 """Heddle's own web services for shares, below `/heddle/v1/`.
 
     GET   shares                          how each queue stands: share, entitlement, used, borrowed, lent, waiting
+    GET   shares/history[?shown=PATH...]  used and entitlement over the last day, a sample a minute
     POST  shares/whatif                   the same with another policy
     GET   policy                          the policy that holds
     GET   policy/history                  every one that ever held, newest first
@@ -16,11 +17,11 @@ It is sent as `{"text": TOML, "source": NAME, "note": WHY, "expected": VERSION}`
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Annotated, Any, TypeVar
 
 import msgspec
+from fastapi import Query, Response
 from fastapi import Request as HTTPRequest
-from fastapi import Response
 
 from shim.concurrency.off_loop import OffLoop
 from shim.concurrency.single_flight import SingleFlight
@@ -37,10 +38,16 @@ from shim.queues.core.entitle import QueueShareStatus
 from shim.queues.core.share_load import QueueLoad, nowhere
 from shim.queues.policies import PolicyService
 from shim.queues.preemption_log import PreemptionLog
+from shim.queues.share_history import EVERY_S, ShareHistory
 from shim.queues.share_preview import SharePreview
 from shim.server.rest.own_endpoints import Asker, DryRun, Endpoint, as_json
 
 __all__ = ["SharesAPI"]
+
+_MOST_SHOWN = 12
+_SHOWN_UNNAMED = 6
+
+_Queues = Annotated[list[Annotated[str, Query(max_length=300)]], Query(alias="shown", max_length=_MOST_SHOWN)]
 
 T = TypeVar("T")
 
@@ -62,6 +69,7 @@ class SharesAPI:
     policies: PolicyService
     identity: IdentityService
     acts: PreemptionLog
+    over_time: ShareHistory
     altruism: Callable[[], Mapping[str, Credits]] = dict
     _work: OffLoop = field(default_factory=OffLoop)
     _flights: SingleFlight[str, Response] = field(default_factory=SingleFlight)
@@ -70,6 +78,7 @@ class SharesAPI:
         """Method, path and operation of each."""
         return (
             Endpoint("GET", "shares", self.shares),
+            Endpoint("GET", "shares/history", self.over_the_day),
             Endpoint("POST", "shares/whatif", self.what_if, "shares.whatif", TokenScope.READ),
             Endpoint("GET", "policy", self.policy),
             Endpoint("GET", "policy/history", self.history),
@@ -112,6 +121,19 @@ class SharesAPI:
 
         return await self._work.run_own(told)
 
+    async def over_the_day(
+        self,
+        shown: _Queues = [],  # noqa: B006 - FastAPI copies it
+        since_ms: int = 0,
+    ) -> Response:
+        """Shares of some queues since a moment; without names those that are entitled to most."""
+        names = list(dict.fromkeys(shown)) or self.over_time.largest(_SHOWN_UNNAMED)
+        rows = [
+            {"queue": each.queue, "used": each.used, "entitlement": each.entitlement}
+            for each in self.over_time.of(names, since_ms)
+        ]
+        return as_json({"every_s": EVERY_S, "at_ms": self.over_time.times_ms(since_ms), "queues": rows})
+
     async def shown_acts(self, application_id: ApplicationId) -> list[dict[str, Any]]:
         """What was done to an application so that queues get their shares, oldest first."""
         return [
@@ -125,6 +147,14 @@ class SharesAPI:
             }
             for act in await self.acts.of(application_id)
         ]
+
+    def shown_place(self, application_id: ApplicationId) -> dict[str, Any] | None:
+        """Place of an application that waits for its queue's turn, and when its turn may be."""
+        place = self.room.place_of(application_id)
+        if place is None:
+            return None
+        expected_s = None if place.expected_s is None else round(place.expected_s, 1)
+        return {"position": place.position, "of": place.count, "expected_s": expected_s}
 
     async def what_if(self, request: HTTPRequest, asker: Asker) -> Response:
         """How queues would stand with another policy, and how they stand now."""

@@ -50,6 +50,7 @@ class AltruismSettings:
         is_ranked: Whether jobs pack by `stage_ranks` in place of the alignment alone.
         tightens: Whether a promise becomes earlier when a share grows; else it is that of the last arrival.
         slack: Part of its remaining time that a job gives up.
+        lends: Whether leftover goes to anybody; else every job has its share alone, and what it cannot use idles.
     """
 
     probability: float = 1.0
@@ -59,6 +60,7 @@ class AltruismSettings:
     is_ranked: bool = False
     tightens: bool = True
     slack: float = 0.0
+    lends: bool = True
 
 
 @dataclass(slots=True, eq=False)
@@ -98,7 +100,7 @@ class AltruisticPolicy:
             self._known[job.number].plan = plan.plan
         settings = self._settings
         lent = share_out(planned, capacity, now_s, order=settings.order, strict=settings.strict)
-        rows = [(due_tasks(plan, now_s), more) for plan, more in zip(planned, lent, strict=True)]
+        rows = [(due_tasks(plan, now_s), more * settings.lends) for plan, more in zip(planned, lent, strict=True)]
         work = [plan.progress.remaining_work(plan.graph) for plan in planned]
         first = sorted(range(len(jobs)), key=lambda at: (work[at], jobs[at].number))
         return [

@@ -18,6 +18,7 @@ _PAPER = AltruismSettings(strict=False)
 _KEPT = AltruismSettings(order=LeftoverOrder.EARLIEST_PLANNED)
 
 ALTRUISTIC: Mapping[str, AltruismSettings] = {
+    "shares alone": replace(_PAPER, probability=0.0, lends=False),
     "carbyne": _PAPER,
     "carbyne P=0.75": replace(_PAPER, probability=0.75),
     "carbyne P=0.5": replace(_PAPER, probability=0.5),
@@ -30,8 +31,10 @@ ALTRUISTIC: Mapping[str, AltruismSettings] = {
     "promises, graphene inside": replace(_KEPT, is_ranked=True),
     "promises, whole pool": replace(_KEPT, reach=Reach.POOL),
 }
-"""Altruistic policies: `carbyne` is the paper's rule; with `promises` plans are promises, and leftover is lent only
-where no plan needs it; in the `whole pool` jobs put off what the room of all others allows."""
+"""Altruistic policies, and the division that they start from: `shares alone` is DRF that is not work-conserving, as in
+figure 2 of Carbyne's paper, each job packed within its share. `carbyne` is the paper's rule; with `promises` plans are
+promises, and leftover is lent only where no plan needs it; in the `whole pool` jobs put off what the room of all others
+allows."""
 
 POLICIES: Sequence[str] = (*GREEDY_ORDERS, *ALTRUISTIC)
 """Every policy."""

@@ -1,6 +1,6 @@
 """Jobs of a pool: drawn from seeds, or read from public traces."""
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from random import Random
@@ -88,32 +88,52 @@ def misjudged(jobs: Sequence[PoolJob], factor: float) -> list[PoolJob]:
 # ---------------------------------------------------------------------------------------------- TPC-H
 
 
-def _query(job: DagJob, slots: int, memory: Random | None) -> PoolJob:
-    """A query whose tasks take one slot each; with `memory` also 0.05 to 1 of 2 / slots of a second resource."""
+def _query(job: DagJob, slots: int, drawn: Random | None, resources: int) -> PoolJob:
+    """A query whose tasks take one slot each, and of each further resource 0.05 to 1 of 2 / slots, as drawn."""
     stages = job.stages
     exact = [fmean(stage.measured.rest.get(_MEASURED_WITH) or (stage.mean_ms,)) / 1000 for stage in stages]
     seconds = [max(_STEP_S, round(each / _STEP_S) * _STEP_S) for each in exact]
+    further = range(0 if drawn is None else resources - 1)
     demand = [
-        (1 / slots,) if memory is None else (1 / slots, memory.uniform(0.05, 1.0) * 2 / slots)
-        for _ in range(len(stages))
+        (1 / slots, *(drawn.uniform(0.05, 1.0) * 2 / slots for _ in further if drawn is not None)) for _ in stages
     ]
     graph = _graph([stage.needs for stage in stages], [stage.tasks for stage in stages], demand, seconds)
     return PoolJob.known(job.name, job.arrival_ms / 1000, graph)
 
 
-def queries(rng: Random, n_jobs: int, slots: int, *, two_resources: bool = False) -> list[PoolJob]:
+def queries(rng: Random, n_jobs: int, slots: int, *, resources: int = 1) -> list[PoolJob]:
     """Queries drawn in the shape of TPC-H's, all at once."""
     drawn = generated_queries(rng, n_jobs=n_jobs, mean_gap_s=0.0)
-    return [_query(job, slots, rng if two_resources else None) for job in drawn]
+    return [_query(job, slots, rng, resources) for job in drawn]
 
 
 def tpch_jobs(
-    folder: Path, arrivals: str, draw: str | None, n_jobs: int, slots: int, *, memory: Random | None = None
+    folder: Path,
+    arrivals: str,
+    draw: str | None,
+    n_jobs: int,
+    slots: int,
+    *,
+    drawn: Random | None = None,
+    resources: int = 2,
+    numbers: Container[int] = range(1, 23),
 ) -> list[PoolJob]:
-    """The first queries of a draw of Decima's arrivals (`decima_seed_*`), with TPC-H's measured stages."""
+    """The first queries of a draw of Decima's arrivals (`decima_seed_*`), with TPC-H's measured stages.
+
+    Args:
+        folder: Of the data.
+        arrivals: Which of them.
+        draw: Which seed of theirs; None for the only one.
+        n_jobs: How many.
+        slots: Of the pool.
+        drawn: Draws what tasks take of further resources; None for slots alone.
+        resources: How many there are then.
+        numbers: Queries that are taken, 1 to 22.
+    """
     graphs = read_tpch(folder / "tpch_dags_full.json.gz")
-    drawn = read_arrivals(folder / f"decima_seed_{arrivals}.json.gz", draw, graphs)
-    return [_query(job, slots, memory) for job in drawn[:n_jobs]]
+    every = read_arrivals(folder / f"decima_seed_{arrivals}.json.gz", draw, graphs)
+    taken = [job for job in every if int(job.name.rpartition("-")[2]) in numbers]
+    return [_query(job, slots, drawn, resources) for job in taken[:n_jobs]]
 
 
 # ---------------------------------------------------------------------------------------------- batch jobs

@@ -20,6 +20,7 @@ from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.solver_child import solve_here
 from shim.domain.deadlines import DEADLINE_TAG
 from shim.domain.ids import ApplicationAttemptId, ApplicationId
+from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
 from shim.errors import (
     HeddleError,
     NeverReachedError,
@@ -171,7 +172,8 @@ class ModelledHeddle:
                 _log.info("not started yet", process=self.name, reason=str(exc))
                 await self.clock.sleep(1.0)
         await use_cases.spans.check(use_cases.shares.policy())
-        for name, work in {**lasting_work(use_cases), "preemption": use_cases.preemption.run}.items():
+        works = {**lasting_work(use_cases), "preemption": use_cases.preemption.run, "altruism": self._look_at_jobs}
+        for name, work in works.items():
             self.gate.spawn(self._watched(name, work), name)
         self._attempts = self._made_attempts(use_cases)
         if master is not None:
@@ -182,6 +184,12 @@ class ModelledHeddle:
         address = self.scheduler_address
         self.world.schedulers[address] = self
         self.gate.spawn(self._watched("addresses", lambda: master.addresses.run(address)), "addresses")
+
+    async def _look_at_jobs(self) -> None:
+        """Looks of `AltruismService`, without its thread: virtual time waits for none."""
+        while True:
+            self.use_cases.altruism.look()
+            await self.clock.sleep(self.world.config.shares.interval_s)
 
     def _made_attempts(self, use_cases: UseCases) -> Attempts:
         backend = use_cases.backend
@@ -219,6 +227,7 @@ class ModelledHeddle:
             HeddleError: It was not acknowledged.
         """
         submission = decode_submission(_context(application_id, job), media_type="application/json", user=job.user)
+        self.use_cases.shares.graphs.put(application_id, _stages(job))
         await self._serve("client", lambda: self.use_cases.backend.submissions.submit(submission))
 
     async def kill_application(self, application_id: ApplicationId, user: str) -> None:
@@ -305,6 +314,16 @@ async def _solved_at_once(name: str, arrays: Mapping[str, object], limit_s: floa
 
 async def _no_node(address: str, request: RestRequest) -> RestAnswer:
     raise UnavailableError(f"{address} does not answer {request.path}")
+
+
+def _stages(job: ModelledJob) -> StagesOfJob:
+    """The plan that a job leaves: its stages without times, and the priorities at which `ModelledMaster` asks."""
+    stages = [
+        Stage(f"stage {number}", len(each.durations_s), each.size.memory_mib, each.size.vcores, each.needs, each.needs)
+        for number, each in enumerate(job.stages)
+    ]
+    priorities = {number + 1: number for number in range(len(stages))}
+    return StagesOfJob(JobGraph.of(job.name, stages), priorities, source="the modelled job's plan")
 
 
 def _context(application_id: ApplicationId, job: ModelledJob) -> bytes:

@@ -3,13 +3,15 @@
 import itertools
 import ssl
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from adapters.yarn.log_web import WebLogFolder, followed
+from adapters.hdfs import WebAccess, followed
+from adapters.yarn.log_web import WebLogFolder
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.identity.service import IdentityRules
 from tests.support.scripted_server import ScriptedServer, body_of
@@ -40,7 +42,7 @@ def hdfs() -> WebHDFS:
 @pytest.fixture
 def folder(hdfs, tls) -> Iterator[WebLogFolder]:
     with served_hdfs(hdfs) as address:
-        yield WebLogFolder(f"{address}{ROOT}", "heddle", tls=lambda: tls)
+        yield WebLogFolder(f"{address}{ROOT}", WebAccess("heddle", tls=lambda: tls))
 
 
 def contents(folder: WebLogFolder, user: str = "ada") -> dict[str, bytes]:
@@ -190,7 +192,7 @@ def test_a_data_node_that_sends_on_is_not_obeyed(hdfs, folder):
 )
 def test_what_is_wrong_is_told_and_ends(hdfs, folder, operation, answer, told):
     hdfs.instead[operation] = lambda _: answer
-    short = WebLogFolder(folder.address, "heddle", tls=folder.tls, limit_s=0.5)
+    short = replace(folder, access=replace(folder.access, limit_s=0.5))
     with pytest.raises(OSError, match=told) as caught:
         contents(short)
     assert "secret" not in str(caught.value)
@@ -198,7 +200,7 @@ def test_what_is_wrong_is_told_and_ends(hdfs, folder, operation, answer, told):
 
 def test_a_gateway_has_one_time_for_everything(hdfs, folder):
     ticks = itertools.count()
-    slow = WebLogFolder(folder.address, "heddle", tls=folder.tls, limit_s=4.0, monotonic_s=lambda: float(next(ticks)))
+    slow = replace(folder, access=replace(folder.access, limit_s=4.0, monotonic_s=lambda: float(next(ticks))))
     with pytest.raises(OSError, match="takes more than 4 s"):
         contents(slow)
     assert len(hdfs.asked) < 5
@@ -208,7 +210,7 @@ def test_a_gateway_that_is_away_is_told(hdfs, tls):
     with served_hdfs(hdfs) as address:
         away = address
     with pytest.raises(OSError, match="does not answer"):
-        contents(WebLogFolder(f"{away}{ROOT}", "heddle", tls=lambda: tls))
+        contents(WebLogFolder(f"{away}{ROOT}", WebAccess("heddle", tls=lambda: tls)))
 
 
 # -- tickets -----------------------------------------------------------------------------------------------------------
@@ -233,7 +235,7 @@ def test_a_gateway_that_asks_for_a_ticket_gets_one_and_proves_itself(hdfs, folde
         return status, {"WWW-Authenticate": f"Negotiate {proof}"}, body
 
     hdfs.instead["LISTSTATUS"] = guarded
-    asking = WebLogFolder(folder.address, "heddle", tls=folder.tls, prove=lambda _: Ticket())
+    asking = replace(folder, access=replace(folder.access, prove=lambda _: Ticket()))
     if is_believed:
         assert contents(asking) == {}
     else:

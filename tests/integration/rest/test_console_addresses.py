@@ -5,8 +5,9 @@ from typing import Any
 
 import pytest
 
-from shim.domain.ids import ApplicationId
+from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId, SubClusterId
 from shim.identity.service import IdentityRules
+from shim.ports.multicluster_store import RemoteSession
 from shim.telemetry.application_life import LifeEvent, listen, tell
 from tests.support.scripted_server import ScriptedServer, body_of
 
@@ -105,6 +106,20 @@ async def test_no_answer_makes_a_trip_to_a_thread_of_the_framework(server, monke
         assert (await server.ask("GET", f"{CONSOLE}/{path}?user.name=queen")).status == 200
 
 
+async def test_every_filter_counts_and_of_one_field_any_value_will_do(server):
+    server.federation["west"].add_application(ApplicationId(2, 1), user="bob", name="other")
+    await server.poll()
+    told = {}
+    for query in (
+        "",
+        "where=cluster%3Dwest",
+        "where=cluster%3Dwest&where=user%3Dalice",
+        "where=user%3Dx&where=user%3Dbob",
+    ):
+        told[query] = body_of(await server.ask("GET", f"{CONSOLE}/applications?{query}"))["matched"]
+    assert list(told.values()) == [4, 1, 0, 1]
+
+
 async def test_nodes_of_all_clusters(server):
     told = body_of(await server.ask("GET", f"{CONSOLE}/nodes"))
     assert [(row["cluster"], row["node"], row["memory_mib"]) for row in told["nodes"]] == [
@@ -116,7 +131,23 @@ async def test_nodes_of_all_clusters(server):
 async def test_who_the_caller_is(server):
     for user, told in (("queen", True), ("alice", False)):
         answer = body_of(await server.ask("GET", f"{CONSOLE}/caller?user.name={user}"))
-        assert answer == {"user": user, "is_operator": told}
+        assert answer == {"user": user, "is_operator": told, "may_ask": True}
+
+
+async def test_who_is_not_named_may_ask_for_nothing_where_names_are_wanted():
+    server = ScriptedServer(rules=IdentityRules())
+    answer = body_of(await server.ask("GET", f"{CONSOLE}/caller"))
+    assert answer == {"user": "dr.who", "is_operator": False, "may_ask": False}
+
+
+async def test_containers_of_an_application_are_at_its_home_but_for_those_that_the_store_has_elsewhere(server):
+    one = ApplicationId(1, 1)
+    there = ContainerId(ApplicationAttemptId(one, 1), 5)
+    assert body_of(await server.ask("GET", f"{CONSOLE}/containers/{one}")) == {"home": "east", "elsewhere": {}}
+    await server.spans.save_session(RemoteSession(one, SubClusterId("west"), SubClusterId("east"), "alice"))
+    await server.spans.give(one, SubClusterId("west"), [there], "1")
+    answer = body_of(await server.ask("GET", f"{CONSOLE}/containers/{one}"))
+    assert answer == {"home": "east", "elsewhere": {str(there): "west"}}
 
 
 def decide(server: ScriptedServer) -> None:

@@ -22,11 +22,12 @@ from tests.support.scripted_server import ScriptedServer
 
 pytestmark = pytest.mark.asyncio(loop_scope="module")
 
-VIEWS = ("overview", "applications", "queues", "clusters", "decisions", "masters")
+VIEWS = ("overview", "applications", "queues", "policies", "clusters", "decisions", "masters", "simulate")
+WHOLE = ", ".join(f"main {each}" for each in ("table", ".rows", ".facts", ".heat", "pre", "details"))
 MANY = 10_000
 STREAM = "**/heddle/v1/live?*"
 APPLY = """async ([old, patch]) => {
-  const { applied } = await import("./live.js");
+  const { applied } = await import("./patches.js");
   return JSON.stringify(applied(JSON.parse(old), JSON.parse(patch)));
 }"""
 HOSTILE = '"><img src=x onerror="window.taken=1"><script>window.taken=1</script>'
@@ -92,7 +93,7 @@ def shown_violations(found: Any) -> list[tuple[str, list[str]]]:
 async def test_each_view_is_shown_whole_for_narrow_screens_keyboards_and_screen_readers(browser, url, view, scheme):
     async with looking(browser, url, width=400, is_dark=scheme == "dark") as looker:
         await looker.go(view)
-        await looker.until("document.querySelectorAll('main table, main .rows, main .facts').length > 0")
+        await looker.until(f"document.querySelector('{WHOLE}')")
         await looker.until("!document.querySelector('main')?.innerText.includes('Asking')")
         assert await looker.page.query_selector_all(".trouble:not(:empty)") == []
         assert await looker.page.evaluate("document.documentElement.scrollWidth") <= 400
@@ -111,7 +112,7 @@ async def test_the_overview_tells_of_clusters_and_of_what_is_wrong(browser, serv
     async with looking(browser, url) as looker:
         await looker.go()
         await looker.until("document.querySelector('.cards')?.innerText.includes('DRAINING')")
-        await looker.until("document.querySelector('main').innerText.includes('7 applications')")
+        await looker.until("/7\\s+applications/.test(document.querySelector('main').innerText)")
         await looker.page.click("text=6 running")
         await looker.until("document.querySelector('.chip')?.innerText.includes('state=RUNNING')")
         await looker.until("document.querySelector('main').innerText.includes('6 of 7')")
@@ -230,7 +231,7 @@ async def test_operators_drain_after_they_saw_what_still_runs(browser, server, u
         await looker.go("clusters", user="queen")
         await looker.page.click("section:has-text('west') button:text-is('drain…')")
         await looker.until("document.querySelector('dialog')")
-        assert f"1 applications still run there: {some_id(6)}" in await looker.text("dialog")
+        assert f"1 applications ({some_id(6)}) still run there" in await looker.text("dialog")
         assert server.administration.current == {}
         await looker.page.click("dialog button.danger")
         await looker.until("!document.querySelector('dialog')")

@@ -56,6 +56,19 @@ def test_a_load_can_be_generated_and_drawn(tmp_path):
     assert (tmp_path / "p.svg").exists()
 
 
+def test_figures_for_the_console_are_kept_without_matplotlib(tmp_path, monkeypatch):
+    monkeypatch.setattr("importlib.util.find_spec", lambda _: None)
+    result = run(
+        "--compare", "random,sparrow", "--load", "0.5", "--jobs", "20", "--tasks", "4", "--workers", "25",
+        "--lms", "2", "--plot", str(tmp_path / "p.json"),
+    )  # fmt: skip
+    assert result.exit_code == 0
+    told = json.loads((tmp_path / "p.json").read_text())
+    assert [row["policy"] for row in told["rows"]] == ["random", "sparrow"]
+    assert [len(each["bars"]) for each in told["jobs"]] == [20, 20]
+    assert all(bar["from_s"] <= bar["start_s"] < bar["to_s"] for run_ in told["jobs"] for bar in run_["bars"])
+
+
 def test_tasks_that_cannot_run_are_reported_beside_the_result(trace, tmp_path):
     workers, tasks = tmp_path / "workers.json", tmp_path / "tasks.csv"
     workers.write_text(json.dumps({"workers": {"1": ["0b10", "0b11"]}}))

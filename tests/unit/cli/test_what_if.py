@@ -181,3 +181,15 @@ def test_fitting_is_told_and_plots_are_drawn(files):
     assert "x.txt" in refused.output
     plain = run(files, "--present", files / "now.toml", "--task-s", 10)
     assert "fitted" not in plain.stdout
+
+
+def test_figures_for_the_console_have_each_column_and_each_application(files):
+    found = run(
+        files, "--present", files / "now.toml", "--policy", files / "new.toml", "--plot", files / "figures.json"
+    )
+    assert found.exit_code == 0, found.output
+    told = json.loads((files / "figures.json").read_text())
+    assert [each["title"] for each in told["distributions"]] == ["waiting (s)", "completion (s)"]
+    assert [line["name"] for line in told["over_time"][0]["lines"]] == ["history", "present", "changed"]
+    assert [bar["name"] for bar in told["jobs"][0]["bars"]] == [f"{row['id']} (etl)" for row in rows()]
+    assert {"queue", "figure", "history", "present", "changed", "change"} == set(told["rows"][0])

@@ -18,6 +18,7 @@ from shim.protocol.rest.submission_context import decode_submission
 from shim.queues.admission import AdmissionQueue, Kills
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.starting import Starting
+from shim.queues.waiting_place import WaitingPlace
 from shim.submission.service import Accepted, SubmissionService
 from shim.testing import reports
 from shim.testing.builders import FEDERATION_TIMESTAMP_MS
@@ -103,6 +104,11 @@ async def test_what_is_above_the_limit_waits_and_is_shown_with_its_reason() -> N
     state, raw = await front.shown(3)
     assert state == "ACCEPTED"
     assert "Waits in Heddle for its queue's turn, 2 of 2" in raw
+    assert [front.room.place_of(id_of(number)) for number in (1, 2, 3)] == [
+        None,
+        WaitingPlace(1, 2, None),
+        WaitingPlace(2, 2, None),
+    ]
     assert "runs its limit of 1 applications" in raw
     listed = await front.reading.applications(viewer="bob")
     assert len(listed.documents) == 3

@@ -146,7 +146,7 @@ def test_what_is_put_off_is_shown_and_counted():
         ("reduce", 3, ["map"])
     ]
     assert shown["given_s"] == pytest.approx(2.0 * 2 / 8, abs=0.05), "two of eight were free within its share"
-    counted = queue.book.counted["root.etl"]
+    counted = queue.book.counted["queue", "root.etl"]
     assert counted.given_s == pytest.approx(shown["given_s"], abs=0.05)
     assert counted.given_mib_s == pytest.approx(counted.given_s * 8 * 1024), "seconds of eight containers of 1 GiB"
 

@@ -104,6 +104,22 @@ async def test_sums_hold_what_other_masters_counted_and_do_not_fall_as_rows_are_
     assert heddle.keepings[0].totals()["root.etl"].given_s == 6.0
 
 
+async def test_sums_of_users_are_those_of_all_their_queues_and_all_masters():
+    heddle = Federation(2)
+    for number, queue, user in ((0, "root.etl", "ada"), (0, "root.web", "ada"), (1, "root.web", "bob")):
+        heddle.books[number].add(ONE, queue, user, Credits(1.0, 0.0, 100.0, 0.0), 1)
+    for number in (1, 0):
+        await heddle.keepings[number].turn()
+    assert {user: each.given_mib_s for user, each in heddle.keepings[0].totals("user").items()} == {
+        "ada": 200.0,
+        "bob": 100.0,
+    }
+    assert {queue: each.given_s for queue, each in heddle.keepings[0].totals().items()} == {
+        "root.etl": 1.0,
+        "root.web": 2.0,
+    }
+
+
 async def test_what_is_written_and_idle_leaves_the_book_and_what_comes_later_is_another_part():
     heddle = Federation()
     heddle.count()

@@ -1,5 +1,7 @@
+from dataclasses import replace
+
 from shim.domain.ids import ApplicationId
-from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
+from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
 from shim.queues.engines import EngineGraphs
 
 JOB = ApplicationId(1, 1)
@@ -32,3 +34,14 @@ def test_memory_for_graphs_is_bounded():
         graphs.put(ApplicationId(1, number), read)
     assert isinstance(graphs.stages(ApplicationId(1, 0), "TEZ"), str)
     assert graphs.stages(ApplicationId(1, 4999), "TEZ") is read
+
+
+def test_counts_of_an_earlier_part_are_none_of_the_next():
+    graphs = EngineGraphs()
+    first = StagesOfJob(JobGraph.of("dag 1", (Stage("a", 1, 512, 1),)), {5: 0}, has_parts=True)
+    graphs.put(JOB, first)
+    graphs.count(JOB, (TaskCounts(1, 0, 1),), 10.0)
+    graphs.put(JOB, first)
+    assert graphs.counts(JOB, 11.0) == (TaskCounts(1, 0, 1),)
+    graphs.put(JOB, replace(first, part=2))
+    assert graphs.counts(JOB, 11.0) == ""

@@ -1,7 +1,7 @@
 """ApplicationMasters are asked beside their calls, and those that do not answer less often."""
 
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
+from shim.domain.job_graphs import CountedStages, JobGraph, Stage, StagesOfJob, TaskCounts
 from shim.errors import MalformedJobGraphError
 from shim.queues.engines import EngineGraphs
 from shim.queues.job_counts import JobCountReader
@@ -16,16 +16,16 @@ TOLD = (TaskCounts(4, 1, 2),)
 class Masters:
     """ApplicationMasters of Tez that all answer alike; implements `JobCounts`."""
 
-    engine = "TEZ"
+    engine, needs_plan = "TEZ", True
 
     def __init__(self):
         self.answer, self.asked = TOLD, []
 
-    async def counts(self, application, home, user, n_stages):
-        self.asked.append((application, home, user, n_stages))
+    async def counts(self, application, home, user, known):
+        self.asked.append((application, home, user, known))
         if isinstance(self.answer, Exception):
             raise self.answer
-        return self.answer
+        return CountedStages(known, self.answer) if isinstance(self.answer, tuple) else self.answer
 
 
 class Counting:
@@ -51,9 +51,9 @@ async def test_counts_are_taken_in_and_lapse():
     counting = Counting()
     await counting.reader.look()
     assert counting.counts == TOLD
-    assert counting.masters.asked == [(JOB, EAST, "ada", 1)]
+    assert counting.masters.asked == [(JOB, EAST, "ada", STAGES)]
     await counting.clock.advance(7.0)
-    assert counting.counts is None
+    assert "for long" in counting.counts
 
 
 async def test_who_does_not_answer_is_asked_less_and_less_often_until_it_does():
@@ -72,7 +72,7 @@ async def test_who_does_not_answer_is_asked_less_and_less_often_until_it_does():
 async def test_every_job_is_asked_once_a_look():
     counting = Counting(n_jobs=50)
     await counting.reader.look()
-    assert len(counting.masters.asked) == len(set(counting.masters.asked)) == 50
+    assert len(counting.masters.asked) == len({asked[0] for asked in counting.masters.asked}) == 50
 
 
 async def test_only_jobs_whose_graph_is_known_are_asked():
@@ -92,3 +92,36 @@ async def test_after_an_answer_a_silence_begins_anew():
         await counting.after(4.0)
     await counting.after(4.0)
     assert len(counting.masters.asked) == 4
+
+
+async def test_a_job_that_answers_and_does_not_know_is_asked_as_often_and_has_no_counts():
+    counting = Counting()
+    await counting.reader.look()
+    counting.masters.answer = "its driver runs several jobs at once"
+    for _ in range(3):
+        await counting.after(2.0)
+    assert counting.counts == "its driver runs several jobs at once"
+    assert len(counting.masters.asked) == 4
+
+
+async def test_one_lost_answer_does_not_undo_counts_that_are_new():
+    counting = Counting()
+    await counting.reader.look()
+    counting.masters.answer = MalformedJobGraphError("nobody there")
+    await counting.after(2.0)
+    assert counting.counts == TOLD
+    for _ in range(4):
+        await counting.after(4.0)
+    assert counting.counts == "nobody there"
+
+
+async def test_an_engine_that_tells_its_stages_itself_is_asked_without_a_plan_and_believed():
+    counting = Counting()
+    counting.masters.needs_plan = False
+    counting.graphs = EngineGraphs()
+    counting.reader = JobCountReader(counting.graphs, [counting.masters], lambda: counting.jobs, counting.clock)
+    counting.masters.answer = CountedStages(STAGES, TOLD)
+    await counting.reader.look()
+    assert counting.masters.asked == [(JOB, EAST, "ada", None)]
+    assert counting.graphs.stages(JOB, "TEZ") is STAGES
+    assert counting.counts == TOLD

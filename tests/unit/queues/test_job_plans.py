@@ -1,5 +1,7 @@
 """Plans are read once, looked for a few times, and given up with a reason."""
 
+from dataclasses import replace
+
 from shim.domain.ids import ApplicationId, SubClusterId
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob
 from shim.errors import MalformedJobGraphError
@@ -20,8 +22,8 @@ class Shelf:
     def __init__(self):
         self.plans, self.asked = {}, []
 
-    def read(self, application, user):
-        self.asked.append((application, user))
+    def read(self, application, user, known):
+        self.asked.append((application, user) if known is None else (application, user, known.part))
         found = self.plans.get(application)
         if isinstance(found, Exception):
             raise found
@@ -81,4 +83,31 @@ async def test_a_look_reads_a_few_and_none_starves():
     reading = Reading(*(ApplicationId(1, number) for number in range(1, 41)))
     for looks, read in ((1, 16), (2, 32), (3, 40)):
         await reading.look()
-        assert len({job for job, _ in reading.shelf.asked}) == read, looks
+        assert len({job for job, *_ in reading.shelf.asked}) == read, looks
+
+
+async def test_of_an_application_with_parts_the_next_is_looked_for():
+    first = replace(STAGES, has_parts=True)
+    second = replace(first, part=2)
+    reading = Reading(JOB)
+    reading.shelf.plans[JOB] = first
+    assert await reading.look(2) is first
+    reading.shelf.plans[JOB] = second
+    assert await reading.look() is second
+    assert reading.shelf.asked == [(JOB, "ada"), (JOB, "ada", 1), (JOB, "ada", 1)]
+
+
+async def test_a_part_that_cannot_be_read_leaves_what_is_known():
+    reading = Reading(JOB)
+    reading.shelf.plans[JOB] = known = replace(STAGES, has_parts=True)
+    await reading.look()
+    reading.shelf.plans[JOB] = MalformedJobGraphError("the file system is gone")
+    assert await reading.look(20) is known
+
+
+async def test_applications_with_parts_let_others_be_read():
+    reading = Reading(*(ApplicationId(1, number) for number in range(1, 41)))
+    for number in range(1, 21):
+        reading.shelf.plans[ApplicationId(1, number)] = replace(STAGES, has_parts=True)
+    await reading.look(4)
+    assert len({job for job, *_ in reading.shelf.asked}) == 40

@@ -1,12 +1,19 @@
 // Reads Heddle's web services, by addresses relative to the page: it works below a gateway's prefix too.
 
-import { useEffect, useState } from "./vendor/htm-preact.js";
+import { wordsOf } from "./format.js";
 import { isTold, watch } from "./live.js";
+import { useEffect, useState } from "./vendor/htm-preact.js";
+
+/** @template T @typedef {import("./types.js").Told<T>} Told */
 
 const ROOT = new URL("../", document.baseURI);
 const LONGEST_PAUSE_MS = 30_000;
 
-/** What a server's refusal says, in whichever of its forms. */
+/**
+ * What a server's refusal says, in whichever of its forms.
+ * @param {number} status
+ * @param {string} text
+ */
 function refusalOf(status, text) {
   try {
     const body = JSON.parse(text);
@@ -16,6 +23,11 @@ function refusalOf(status, text) {
   }
 }
 
+/**
+ * @param {string} path
+ * @param {RequestInit} options
+ * @returns {Promise<any>}
+ */
 async function answerOf(path, options) {
   const answer = await fetch(new URL(path, ROOT), { credentials: "same-origin", ...options });
   const text = await answer.text();
@@ -23,8 +35,17 @@ async function answerOf(path, options) {
   return text ? JSON.parse(text) : {};
 }
 
+/**
+ * @param {string} path
+ * @param {AbortSignal} [signal]
+ */
 export const read = (path, signal) => answerOf(path, { signal, headers: { Accept: "application/json" } });
 
+/**
+ * @param {string} method
+ * @param {string} path
+ * @param {unknown} [body]
+ */
 export const send = (method, path, body) =>
   answerOf(path, {
     method,
@@ -35,10 +56,12 @@ export const send = (method, path, body) =>
 /**
  * The newest state of a document of Heddle's web services, by its address below `heddle/v1/`: as the stream tells it,
  * or asked for again and again where the stream does not come through.
- * Returns `{ data, error, at }`: after a failure `data` stays the last that was told, and `at` (ms) is when.
+ * After a failure `data` stays the last that was told, and `at` is when.
+ * @param {string} name
+ * @returns {Told<any>}
  */
 export function useLive(name, everyMs = 3000) {
-  const [told, tell] = useState({ data: null, error: "", at: 0 });
+  const [told, tell] = useState(/** @type {Told<any>} */ ({ data: null, error: "", at: 0 }));
   useEffect(() => {
     const stop = new AbortController();
     let timer = 0;
@@ -54,12 +77,12 @@ export function useLive(name, everyMs = 3000) {
         } catch (error) {
           if (stop.signal.aborted) return;
           pauseMs = Math.min(2 * pauseMs, LONGEST_PAUSE_MS);
-          tell((before) => ({ ...before, error: String(error.message ?? error) }));
+          tell((before) => ({ ...before, error: wordsOf(error) }));
         }
       }
       timer = setTimeout(ask, pauseMs);
     }
-    const seen = () => !document.hidden && ask();
+    const seen = () => void (document.hidden || ask());
     const leave = watch(name, (news) => tell((before) => ({ ...before, ...news })));
     document.addEventListener("visibilitychange", seen);
     ask();
@@ -70,5 +93,38 @@ export function useLive(name, everyMs = 3000) {
       document.removeEventListener("visibilitychange", seen);
     };
   }, [name, everyMs]);
+  return told;
+}
+
+/**
+ * A document that changes seldom, read now and again while somebody looks; an empty name reads nothing.
+ * @param {string} path Below the root of the server
+ * @param {number} everyMs
+ * @returns {Told<any>}
+ */
+export function useRead(path, everyMs) {
+  const [told, tell] = useState(/** @type {Told<any>} */ ({ data: null, error: "", at: 0 }));
+  useEffect(() => {
+    const stop = new AbortController();
+    let timer = 0;
+    async function ask() {
+      if (!document.hidden && path) {
+        try {
+          const data = await read(path, stop.signal);
+          if (stop.signal.aborted) return;
+          tell({ data, error: "", at: Date.now() });
+        } catch (error) {
+          if (stop.signal.aborted) return;
+          tell((before) => ({ ...before, error: wordsOf(error) }));
+        }
+      }
+      timer = setTimeout(ask, everyMs);
+    }
+    ask();
+    return () => {
+      stop.abort();
+      clearTimeout(timer);
+    };
+  }, [path, everyMs]);
   return told;
 }

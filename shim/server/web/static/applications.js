@@ -1,19 +1,37 @@
 // Every application: searched, filtered, sorted and counted by the server; only the rows in sight are asked for.
 
-import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
 import { useLive } from "./api.js";
-import { lasting, memory, Search, State, time, Trouble } from "./parts.js";
+import { count, lasting, memory, time } from "./format.js";
+import { Search, State, Trouble } from "./parts.js";
 import { addressOf, changed } from "./route.js";
+import { html, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+
+/** @typedef {import("./types.js").ApplicationRow} Row */
+/** @typedef {import("./types.js").Route} Route */
+/** @typedef {{ key: string, title: string, cell: (row: Row) => any, filter?: boolean, sort?: boolean, number?: boolean, hidden?: boolean }} Column */
+/** @typedef {{ offset: number, matched: number, total: number, apps: Row[], groups: { value: string, applications: number }[] }} Page */
 
 const ROW_PX = 34;
 const PAGE = 100;
 const GROUPS = ["queue", "user", "cluster", "type", "state"];
 
+/** @param {Row} row */
 const name = (row) => html`<a href=${addressOf("application", row.id)}>${row.name || row.id}</a>`;
+/** @type {Column[]} */
 const COLUMNS = [
-  { key: "state", title: "State", cell: (row) => html`<${State} of=${row.state === "FINISHED" ? row.final_status : row.state} />`, filter: true },
+  {
+    key: "state",
+    title: "State",
+    cell: (row) => html`<${State} of=${row.state === "FINISHED" ? row.final_status : row.state} />`,
+    filter: true,
+  },
   { key: "name", title: "Name", cell: name, sort: true },
-  { key: "id", title: "ID", cell: (row) => html`<a href=${addressOf("application", row.id)}>${row.id}</a>`, sort: true },
+  {
+    key: "id",
+    title: "ID",
+    cell: (row) => html`<a href=${addressOf("application", row.id)}>${row.id}</a>`,
+    sort: true,
+  },
   { key: "cluster", title: "Cluster", cell: (row) => row.cluster, filter: true },
   { key: "user", title: "User", cell: (row) => row.user, filter: true },
   { key: "queue", title: "Queue", cell: (row) => row.queue, filter: true },
@@ -21,19 +39,35 @@ const COLUMNS = [
   { key: "started", title: "Started", cell: (row) => time(row.started_ms), sort: true },
   { key: "lasts", title: "Lasts", cell: (row) => lasting(row.started_ms, row.finished_ms), number: true },
   { key: "finished", title: "Finished", cell: (row) => time(row.finished_ms), sort: true, hidden: true },
-  { key: "progress", title: "Progress", cell: (row) => (row.progress === null ? "" : `${Math.round(row.progress)} %`), number: true },
-  { key: "containers", title: "Containers", cell: (row) => (row.containers > 0 ? row.containers : ""), number: true },
-  { key: "memory", title: "Memory", cell: (row) => (row.memory_mib > 0 ? memory(row.memory_mib) : ""), number: true },
+  {
+    key: "progress",
+    title: "Progress",
+    cell: (row) => (row.progress === null ? "" : `${Math.round(row.progress)} %`),
+    number: true,
+  },
+  {
+    key: "containers",
+    title: "Containers",
+    cell: (row) => ((row.containers ?? 0) > 0 ? row.containers : ""),
+    number: true,
+  },
+  {
+    key: "memory",
+    title: "Memory",
+    cell: (row) => ((row.memory_mib ?? 0) > 0 ? memory(row.memory_mib) : ""),
+    number: true,
+  },
   { key: "priority", title: "Priority", cell: (row) => row.priority, number: true, hidden: true },
   { key: "tags", title: "Tags", cell: (row) => row.tags.join(", "), hidden: true },
   { key: "diagnostics", title: "Diagnostics", cell: (row) => row.diagnostics, hidden: true },
 ];
 const CHOICE = "heddle.console.columns";
 
+/** @param {{ route: Route }} props */
 export function Applications({ route }) {
   const { params } = route;
   const [first, setFirst] = useState(0);
-  const [columns, choose] = useColumns();
+  const { columns, choose } = useColumns();
   const asked = new URLSearchParams(params);
   asked.set("offset", String(Math.max(0, Math.floor(first / PAGE) * PAGE - PAGE)));
   asked.set("limit", String(4 * PAGE));
@@ -42,57 +76,71 @@ export function Applications({ route }) {
   return html`<h1>Applications</h1>
     <div class="row" role="search">
       <${Search} route=${route} label="Search applications" />
-      <label>Group by <select onChange=${(event) => (location.hash = changed(route, { group: event.target.value }))}>
+      <label>Group by <select onChange=${(/** @type {any} */ event) => go(changed(route, { group: event.target.value }))}>
         <option value="">nothing</option>
         ${GROUPS.map((each) => html`<option value=${each} selected=${params.get("group") === each}>${each}</option>`)}
       </select></label>
-      <details><summary>Columns</summary>
+      <details class="choice"><summary>Columns</summary><div>
         ${COLUMNS.map(
-          (each) => html`<label><input type="checkbox" checked=${columns.includes(each)} onChange=${() => choose(each)} /> ${each.title} </label>`,
+          (each) =>
+            html`<label><input type="checkbox" checked=${columns.includes(each)} onChange=${() => choose(each)} /> ${each.title} </label>`,
         )}
-      </details>
+      </div></details>
     </div>
     <div class="row">
       ${where.map(
         (each) => html`<button class="chip" title="Take this filter away" aria-label=${`Take the filter ${each} away`}
-          onClick=${() => (location.hash = changed(route, { where: where.filter((other) => other !== each) }))}>${each} ×</button>`,
+          onClick=${() => go(changed(route, { where: where.filter((other) => other !== each) }))}>${each} ×</button>`,
       )}
-      <span class="note" aria-live="polite">${told.data ? `${told.data.matched} of ${told.data.total}` : "Asking…"}</span>
+      <span class="note" aria-live="polite">${told.data ? `${count(told.data.matched)} of ${count(told.data.total)}` : "Asking…"}</span>
     </div>
     <${Trouble} error=${told.error} at=${told.at} />
     <${Groups} route=${route} groups=${told.data?.groups ?? []} />
     <${Rows} route=${route} told=${told.data} columns=${columns} onFirst=${setFirst} />`;
 }
 
+/** @param {string} address */
+const go = (address) => {
+  location.hash = address;
+};
+
+/** @param {{ route: Route, groups: Page["groups"] }} props */
 function Groups({ route, groups }) {
   const field = route.params.get("group");
   const where = route.params.getAll("where");
   if (!field) return null;
   return html`<div class="row">${groups.map(
-    (each) => html`<button class="chip" onClick=${() => (location.hash = changed(route, { where: [...new Set([...where, `${field}=${each.value}`])], group: "" }))}>
-      ${each.value || "none"}: ${each.applications}</button>`,
+    (
+      each,
+    ) => html`<button class="chip" onClick=${() => go(changed(route, { where: [...new Set([...where, `${field}=${each.value}`])], group: "" }))}>
+      ${each.value || "none"}: ${count(each.applications)}</button>`,
   )}</div>`;
 }
 
+/** Columns that are hidden at first, or that somebody chose to hide. @returns {Set<string>} */
+function hiddenColumns() {
+  const first = COLUMNS.filter((each) => each.hidden).map((each) => each.key);
+  try {
+    return new Set(JSON.parse(localStorage.getItem(CHOICE) ?? "null") ?? first);
+  } catch {
+    return new Set(first);
+  }
+}
+
 function useColumns() {
-  const [hidden, hide] = useState(() => {
-    try {
-      return new Set(JSON.parse(localStorage.getItem(CHOICE)) ?? COLUMNS.filter((each) => each.hidden).map((each) => each.key));
-    } catch {
-      return new Set(COLUMNS.filter((each) => each.hidden).map((each) => each.key));
-    }
-  });
-  const choose = (column) => {
+  const [hidden, hide] = useState(hiddenColumns);
+  const choose = (/** @type {Column} */ column) => {
     const next = new Set(hidden);
     if (!next.delete(column.key)) next.add(column.key);
     localStorage.setItem(CHOICE, JSON.stringify([...next]));
     hide(next);
   };
-  return [COLUMNS.filter((each) => !hidden.has(each.key)), choose];
+  return { columns: COLUMNS.filter((each) => !hidden.has(each.key)), choose };
 }
 
+/** @param {{ route: Route, told: Page | null, columns: Column[], onFirst: (first: number) => void }} props */
 function Rows({ route, told, columns, onFirst }) {
-  const place = useRef(null);
+  const place = useRef(/** @type {HTMLDivElement | null} */ (null));
   useEffect(() => {
     place.current?.scrollTo(0, 0);
     onFirst(0);
@@ -100,7 +148,7 @@ function Rows({ route, told, columns, onFirst }) {
   if (!told) return null;
   const above = told.offset * ROW_PX;
   const below = Math.max(0, told.matched - told.offset - told.apps.length) * ROW_PX;
-  const scrolled = (event) => onFirst(Math.floor(event.target.scrollTop / ROW_PX / PAGE) * PAGE);
+  const scrolled = (/** @type {any} */ event) => onFirst(Math.floor(event.target.scrollTop / ROW_PX / PAGE) * PAGE);
   return html`<div class="scroll rows" ref=${place} onScroll=${scrolled} tabindex="0" role="region" aria-label="Rows">
     <table aria-rowcount=${told.matched}>
       <thead><tr>${columns.map((each) => html`<${Head} route=${route} column=${each} />`)}</tr></thead>
@@ -113,21 +161,24 @@ function Rows({ route, told, columns, onFirst }) {
   </div>`;
 }
 
+/** @param {{ route: Route, column: Column }} props */
 function Head({ route, column }) {
   const kind = column.number ? "number" : "";
   if (!column.sort && !column.filter) return html`<th scope="col" class=${kind}>${column.title}</th>`;
   const isSorted = (route.params.get("sort") ?? "started") === column.key;
   const isUp = route.params.get("order") === "up";
   const next = isSorted && !isUp ? "up" : "down";
-  return html`<th scope="col" class=${kind} aria-sort=${isSorted ? (isUp ? "ascending" : "descending") : "none"}>
-    <button class="plain" onClick=${() => (location.hash = changed(route, { sort: column.key, order: next }))}>
-      ${column.title}${isSorted ? (isUp ? " ▲" : " ▼") : ""}</button></th>`;
+  const [order, arrow] = isUp ? ["ascending", " ▲"] : ["descending", " ▼"];
+  return html`<th scope="col" class=${kind} aria-sort=${isSorted ? order : "none"}>
+    <button class="plain" onClick=${() => go(changed(route, { sort: column.key, order: next }))}>
+      ${column.title}${isSorted ? arrow : ""}</button></th>`;
 }
 
+/** @param {{ route: Route, column: Column, row: Row }} props */
 function Cell({ route, column, row }) {
   const kind = column.number ? "number" : "";
   if (!column.filter || !row[column.key]) return html`<td class=${kind}>${column.cell(row)}</td>`;
   const where = [...new Set([...route.params.getAll("where"), `${column.key}=${row[column.key]}`])];
   return html`<td class=${kind}><button class="plain" title=${`Only ${column.title.toLowerCase()} ${row[column.key]}`}
-    onClick=${() => (location.hash = changed(route, { where }))}>${column.cell(row)}</button></td>`;
+    onClick=${() => go(changed(route, { where }))}>${column.cell(row)}</button></td>`;
 }

@@ -1,35 +1,43 @@
 // What was decided on applications lately, and why, as it is decided.
 
-import { html } from "./vendor/htm-preact.js";
 import { useLive } from "./api.js";
-import { Search, Table, time, Trouble } from "./parts.js";
+import { time } from "./format.js";
+import { Search, Table, Trouble } from "./parts.js";
 import { addressOf, changed } from "./route.js";
+import { html } from "./vendor/htm-preact.js";
 
 /** Facts that have a column, or that others say better. */
 const IN_COLUMNS = new Set(["home", "cluster", "reason", "scores", "was"]);
 
+/** @param {{ route: import("./types.js").Route }} props */
 export function Decisions({ route }) {
   const search = route.params.get("search") ?? "";
   const event = route.params.get("event") ?? "";
-  const told = useLive(`console/decisions?${new URLSearchParams({ search, event, limit: 200 })}`, 2000);
+  const told = useLive(`console/decisions?${new URLSearchParams({ search, event, limit: "200" })}`, 2000);
+  const choose = (/** @type {any} */ chosen) => location.replace(changed(route, { event: chosen.target.value }));
   return html`<h1>Decisions</h1>
     <${Trouble} error=${told.error} at=${told.at} />
     <div class="row" role="search">
       <${Search} route=${route} label="Search decisions" />
-      <label>Event <select value=${event} onChange=${(chosen) => location.replace(changed(route, { event: chosen.target.value }))}>
+      <label>Event <select value=${event} onChange=${choose}>
         <option value="">all</option>
-        ${(told.data?.events ?? []).map((name) => html`<option value=${name}>${wordsOf(name)}</option>`)}
+        ${(told.data?.events ?? []).map((/** @type {string} */ name) => html`<option value=${name}>${plain(name)}</option>`)}
       </select></label>
     </div>
-    ${told.data && html`<${Table} rows=${told.data.decisions} columns=${COLUMNS}
-      empty="Nothing as yet: the newest 5,000 of this Heddle's process are kept, and its log has all of them." />`}`;
+    ${
+      told.data &&
+      html`<${Table} label="Decisions" rows=${told.data.decisions} columns=${COLUMNS}
+      empty="Nothing as yet: the newest 5,000 of this Heddle's process are kept, and its log has all of them." />`
+    }`;
 }
 
-const wordsOf = (name) => name.toLowerCase().replaceAll("_", " ");
+/** @param {string} name */
+const plain = (name) => name.toLowerCase().replaceAll("_", " ");
 
+/** @type {import("./types.js").Column<any>[]} */
 const COLUMNS = [
   ["When", (row) => time(row.at_ms)],
-  ["Event", (row) => wordsOf(row.event)],
+  ["Event", (row) => plain(row.event)],
   ["Application", (row) => html`<a href=${addressOf("application", row.application)}>${row.application}</a>`],
   ["User", (row) => row.user],
   ["Queue", (row) => row.queue],
@@ -37,9 +45,14 @@ const COLUMNS = [
   ["Why", (row) => whyOf(row.facts)],
 ];
 
+/** @param {Record<string, any>} facts */
 function whyOf(facts) {
-  const scores = Object.entries(facts.scores ?? {}).map(([cluster, score]) => `${cluster}: ${score}`).join(", ");
-  const others = Object.entries(facts).filter(([name, value]) => !IN_COLUMNS.has(name) && value !== "" && value !== null);
+  const scores = Object.entries(facts.scores ?? {})
+    .map(([cluster, score]) => `${cluster}: ${score}`)
+    .join(", ");
+  const others = Object.entries(facts).filter(
+    ([name, value]) => !IN_COLUMNS.has(name) && value !== "" && value !== null,
+  );
   const told = others.map(([name, value]) => `${name.replaceAll("_", " ")} ${value}`).join(", ");
   return [facts.reason, scores && `(${scores})`, told].filter(Boolean).join(" ");
 }

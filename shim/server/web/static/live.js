@@ -1,49 +1,41 @@
 // Documents as they change, by one stream of server-sent events for the whole page: a browser opens few connections to
 // a host. While nobody looks at the page there is none.
 
+import { heard } from "./patches.js";
+
 const ROOT = new URL("../heddle/v1/", document.baseURI);
 const GATHER_MS = 30; // a view asks for its documents one after another
 const AGAIN_MS = 30_000;
 const SILENT_MS = 15_000; // the server says that it is alive every ten seconds
 
-/** By address: `{ document, heard, listeners }`; `heard` is when the stream last told of it (ms), 0 for never. */
+/** @typedef {(news: { data?: any, error?: string, at: number }) => void} Listener */
+/** `heard` is when the stream last told of it (ms), 0 for never. @typedef {{ document: any, heard: number, listeners: Set<Listener> }} Watched */
+
+/** @type {Map<string, Watched>} */
 const watched = new Map();
+/** @type {EventSource | null} */
 let stream = null;
 let opening = 0;
 
-/** A member of its own: somebody may have named a thing `__proto__`. */
-const own = (holder, name) => (Object.hasOwn(holder, name) ? holder[name] : undefined);
-
-/** What a patch of RFC 6902 makes of a document; of its operations those that the server writes. */
-export function applied(before, patch) {
-  const whole = { "": structuredClone(before) };
-  for (const { op, path, value } of patch) {
-    const names = path.split("/").map((name) => name.replaceAll("~1", "/").replaceAll("~0", "~"));
-    const last = names.pop();
-    const at = names.reduce(own, whole);
-    if (!Array.isArray(at)) {
-      if (op === "remove") delete at[last];
-      else Object.defineProperty(at, last, { value, writable: true, enumerable: true, configurable: true });
-    } else if (op === "remove") at.splice(Number(last), 1);
-    else if (op === "replace") at[Number(last)] = value;
-    else at.splice(last === "-" ? at.length : Number(last), 0, value);
-  }
-  return whole[""];
-}
-
-function tell(name, told) {
+/**
+ * @param {string} name
+ * @param {{ data?: any, error?: string }} news
+ */
+function tell(name, news) {
   const one = watched.get(name);
   if (!one) return;
   one.heard = Date.now();
-  for (const listener of one.listeners) listener({ ...told, at: one.heard });
+  for (const listener of one.listeners) listener({ ...news, at: one.heard });
 }
 
-function hear(data, documentOf) {
-  const told = JSON.parse(data);
+/** @param {MessageEvent} event */
+function hear(event) {
+  const told = JSON.parse(event.data);
   const one = watched.get(told.watch);
   if (!one) return;
-  one.document = documentOf(told, one);
-  tell(told.watch, { data: one.document, error: "" });
+  const { document, news } = heard(one.document, event.type, told);
+  one.document = document;
+  tell(told.watch, news);
 }
 
 function close() {
@@ -59,12 +51,7 @@ function open() {
   const address = new URL("live", ROOT);
   for (const name of [...watched.keys()].sort()) address.searchParams.append("watch", name);
   stream = new EventSource(address);
-  stream.addEventListener("state", (event) => hear(event.data, (told) => told.document));
-  stream.addEventListener("change", (event) => hear(event.data, (told, one) => applied(one.document, told.patch)));
-  stream.addEventListener("trouble", (event) => {
-    const { watch, message } = JSON.parse(event.data);
-    tell(watch, { error: message });
-  });
+  for (const kind of ["state", "change", "trouble"]) stream.addEventListener(kind, hear);
   stream.addEventListener("alive", () => {
     for (const name of watched.keys()) tell(name, {});
   });
@@ -81,7 +68,11 @@ function openSoon() {
 
 document.addEventListener("visibilitychange", () => (document.hidden ? close() : openSoon()));
 
-/** Tell a listener of a document's changes, as `{ data?, error?, at }`; returns what ends that. */
+/**
+ * Tell a listener of a document's changes; returns what ends that.
+ * @param {string} name
+ * @param {Listener} listener
+ */
 export function watch(name, listener) {
   const one = watched.get(name);
   if (one) {
@@ -93,12 +84,12 @@ export function watch(name, listener) {
   }
   return () => {
     const left = watched.get(name);
-    left.listeners.delete(listener);
-    if (left.listeners.size) return;
+    left?.listeners.delete(listener);
+    if (left?.listeners.size) return;
     watched.delete(name);
     openSoon();
   };
 }
 
-/** Whether the stream tells of a document now, so that nobody need ask for it. */
+/** Whether the stream tells of a document now, so that nobody need ask for it. @param {string} name */
 export const isTold = (name) => Date.now() - (watched.get(name)?.heard ?? 0) < SILENT_MS;

@@ -1,6 +1,5 @@
 // The console: one view for each address.
 
-import { html, render, useEffect } from "./vendor/htm-preact.js";
 import { useLive } from "./api.js";
 import { Application } from "./application.js";
 import { Applications } from "./applications.js";
@@ -10,16 +9,24 @@ import { Decisions } from "./decisions.js";
 import { Logs } from "./logs.js";
 import { Masters } from "./masters.js";
 import { Overview } from "./overview.js";
+import { Policies } from "./policies.js";
 import { Queues } from "./queues.js";
 import { addressOf, useRoute } from "./route.js";
+import { Simulate } from "./simulate.js";
+import { html, render, useEffect } from "./vendor/htm-preact.js";
 
+/** @typedef {{ title: string, view: (props: any) => any, isOperators?: boolean, isInner?: boolean }} View */
+
+/** @type {Record<string, View>} */
 const VIEWS = {
   overview: { title: "Overview", view: Overview },
   applications: { title: "Applications", view: Applications },
   queues: { title: "Queues", view: Queues },
+  policies: { title: "Policies", view: Policies },
   clusters: { title: "Clusters", view: Clusters },
   decisions: { title: "Decisions", view: Decisions },
   masters: { title: "Masters", view: Masters },
+  simulate: { title: "Simulate", view: Simulate },
   audit: { title: "Audit", view: Audit, isOperators: true },
   application: { title: "Application", view: Application, isInner: true },
   logs: { title: "Logs", view: Logs, isInner: true },
@@ -28,22 +35,34 @@ const VIEWS = {
 function Console() {
   const route = useRoute();
   const caller = useLive("console/caller", 60000);
-  const shown = VIEWS[route.page];
+  const shown = Object.hasOwn(VIEWS, route.page) ? VIEWS[route.page] : undefined;
   useEffect(() => {
-    document.title = `${shown ? (route.item || shown.title) : "Nothing here"} - Heddle`;
+    document.title = `${shown ? route.item || shown.title : "Nothing here"} - Heddle`;
   }, [route.page, route.item]);
-  return html`<a class="skip" href="#main" onClick=${(event) => { event.preventDefault(); document.getElementById("main").focus(); }}>To the content</a>
+  const skip = (/** @type {Event} */ event) => {
+    event.preventDefault();
+    document.getElementById("main")?.focus();
+  };
+  const listed = Object.entries(VIEWS).filter(
+    ([, each]) => !each.isInner && (!each.isOperators || caller.data?.is_operator),
+  );
+  const who = caller.data ? `${caller.data.user}${caller.data.is_operator ? ", operator" : ""}` : caller.error;
+  return html`<a class="skip" href="#main" onClick=${skip}>To the content</a>
     <header>
       <b>Heddle</b>
-      <nav class="row" aria-label="Views">${Object.entries(VIEWS)
-        .filter(([, each]) => !each.isInner && (!each.isOperators || caller.data?.is_operator))
-        .map(([page, each]) => html`<a href=${addressOf(page)} aria-current=${page === route.page ? "page" : undefined}>${each.title}</a>`)}
+      <nav aria-label="Views">${listed.map(
+        ([page, each]) =>
+          html`<a href=${addressOf(page)} aria-current=${page === route.page ? "page" : undefined}>${each.title}</a>`,
+      )}
         <a href="../cluster">Plain pages</a></nav>
-      <span class="who">${caller.data ? `${caller.data.user}${caller.data.is_operator ? ", operator" : ""}` : caller.error}</span>
+      <span class="who">${who}</span>
     </header>
     <main id="main" tabindex="-1">${
-      shown ? html`<${shown.view} key=${route.page + route.item} route=${route} caller=${caller.data} />` : html`<h1>Nothing here</h1><p><a href="#/">To the overview</a></p>`
+      shown
+        ? html`<${shown.view} key=${route.page + route.item} route=${route} caller=${caller.data} />`
+        : html`<h1>Nothing here</h1><p><a href="#/">To the overview</a></p>`
     }</main>`;
 }
 
-render(html`<${Console} />`, document.getElementById("console"));
+const root = document.getElementById("console");
+if (root) render(html`<${Console} />`, root);

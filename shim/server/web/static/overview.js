@@ -1,14 +1,17 @@
 // What a night shift looks at first: clusters, what is wrong and what to do, and how queues stand to their shares.
 
-import { html, useEffect, useRef } from "./vendor/htm-preact.js";
-import UPlot from "./vendor/uplot.js";
 import { useLive } from "./api.js";
-import { Bar, memory, percent, State, Table, Trouble } from "./parts.js";
+import { gathered } from "./findings.js";
+import { count, memory, percent } from "./format.js";
+import { Bar, kindOf, State, Table, Trouble } from "./parts.js";
 import { addressOf } from "./route.js";
+import { SharesOverTime } from "./share_lines.js";
+import { html } from "./vendor/htm-preact.js";
 
-const MOST_SAMPLES = 1200;
-const MOST_LINES = 6;
-const COLOURS = ["#4a86cf", "#d08a2e", "#4f9e58", "#b2559b", "#8a6fd1", "#c0524a"];
+/** @typedef {import("./types.js").Cluster} ClusterTold */
+/** @typedef {import("./types.js").Queue} Queue */
+/** @typedef {{ used: number, pending: number, capacity: number }} Amount */
+/** @typedef {import("./findings.js").Finding} Finding */
 
 export function Overview() {
   const clusters = useLive("clusters", 2000);
@@ -17,31 +20,57 @@ export function Overview() {
   const doctor = useLive("doctor", 15000);
   const applications = useLive("console/applications?limit=1", 4000);
   const amounts = amountsOf(queues.data?.queues ?? []);
+  /** @type {ClusterTold[]} */
+  const shown = clusters.data?.clusters ?? [];
   return html`<h1>Overview</h1>
     <${Trouble} error=${clusters.error} at=${clusters.at} />
-    <${Counts} told=${applications.data} />
-    <div class="cards">
-      ${(clusters.data?.clusters ?? []).map((each) => html`<${Cluster} key=${each.id} of=${each} amount=${amounts.get(each.id)} />`)}
-    </div>
+    <${Counts} told=${applications.data} clusters=${shown} shares=${shares.data?.queues ?? []} amounts=${amounts} />
     <h2>What is wrong now</h2>
     <${Trouble} error=${doctor.error} at=${doctor.at} />
     <${Findings} findings=${doctor.data?.findings} />
+    <h2>Clusters</h2>
+    <div class="cards">
+      ${shown.map((each) => html`<${Cluster} key=${each.id} of=${each} amount=${amounts.get(each.id)} />`)}
+    </div>
     <h2>Queues: used, and what they are entitled to</h2>
     <${Shares} told=${shares} />`;
 }
 
-function Counts({ told }) {
+/**
+ * The federation in six numbers, each a way to where more is told.
+ * @param {{ told: any, clusters: ClusterTold[], shares: Queue[], amounts: Map<string, Amount> }} props
+ */
+function Counts({ told, clusters, shares, amounts }) {
   if (!told) return html`<p class="note">Asking…</p>`;
-  const states = Object.entries(told.states).sort((one, other) => other[1] - one[1]);
-  return html`<p>
-    <a href=${addressOf("applications")}>${told.total} applications</a>${states.map(
-      ([state, count]) =>
-        html`, <a href=${addressOf("applications", "", new URLSearchParams({ where: `state=${state}` }))}>${count} ${state.toLowerCase()}</a>`,
-    )}
-  </p>`;
+  const sum = { used: 0, capacity: 0 };
+  for (const each of amounts.values()) {
+    sum.used += each.used;
+    sum.capacity += each.capacity;
+  }
+  const states = Object.entries(/** @type {Record<string, number>} */ (told.states)).sort(
+    (one, other) => other[1] - one[1],
+  );
+  const waiting = shares.reduce((total, each) => total + (each.waiting ?? 0), 0);
+  const preempted = shares.reduce((total, each) => total + (each.preempted ?? 0), 0);
+  const usable = clusters.filter((each) => kindOf(each.state) === "good").length;
+  return html`<div class="tiles">
+      <a href=${addressOf("clusters")}><b>${usable} of ${clusters.length}</b> clusters in service</a>
+      <a href=${addressOf("queues")}><b>${percent(sum.capacity ? sum.used / sum.capacity : 0) || "0 %"}</b> of ${memory(sum.capacity) || "no memory"} used</a>
+      <a href=${addressOf("applications")}><b>${count(told.total)}</b> applications</a>
+      <a href=${addressOf("queues")}><b>${count(waiting)}</b> wait for their queue's turn</a>
+      <a href=${addressOf("queues")}><b>${count(preempted)}</b> containers preempted</a>
+    </div>
+    <p class="states">${states.map(
+      ([state, number]) =>
+        html`<a href=${addressOf("applications", "", new URLSearchParams({ where: `state=${state}` }))}>${count(number)} ${state.toLowerCase()}</a>`,
+    )}</p>`;
 }
 
-/** What leaf queues of each cluster have, use and wait for, in MiB. */
+/**
+ * What leaf queues of each cluster have, use and wait for, in MiB.
+ * @param {Queue[]} queues
+ * @returns {Map<string, Amount>}
+ */
 function amountsOf(queues) {
   const found = new Map();
   for (const part of queues.flatMap((queue) => queue.parts)) {
@@ -54,9 +83,10 @@ function amountsOf(queues) {
   return found;
 }
 
+/** @param {{ of: ClusterTold, amount?: Amount }} props */
 function Cluster({ of, amount }) {
   return html`<section class="card">
-    <h2><a href=${addressOf("clusters")}>${of.id}</a> <${State} of=${of.state} /></h2>
+    <h3><a href=${addressOf("clusters")}>${of.id}</a> <${State} of=${of.state} /></h3>
     ${amount && html`<${Bar} used=${amount.used} of=${amount.capacity} label=${`memory used in ${of.id}`} />`}
     <dl>
       ${amount && html`<dt>Memory</dt><dd>${memory(amount.used)} of ${memory(amount.capacity)}</dd>`}
@@ -70,64 +100,38 @@ function Cluster({ of, amount }) {
   </section>`;
 }
 
+/** @param {{ findings?: Finding[] }} props */
 function Findings({ findings }) {
   if (!findings) return html`<p class="note">Asking…</p>`;
+  /** @type {import("./types.js").Column<Finding>[]} */
   const columns = [
     ["Level", (row) => html`<${State} of=${row.level} />`],
     ["Where", (row) => row.cluster],
     ["What", (row) => row.message],
     ["What to do", (row) => row.advice],
   ];
-  return html`<${Table} columns=${columns} rows=${findings.filter((each) => each.level !== "ok")} empty="Nothing that the doctor knows of." />`;
+  return html`<${Table} label="Findings" columns=${columns} rows=${gathered(findings)}
+    empty="Nothing that the doctor knows of." />`;
 }
 
+/** @param {{ told: import("./types.js").Told<any> }} props */
 function Shares({ told }) {
-  const rows = (told.data?.queues ?? []).filter((each) => each.entitlement !== undefined);
+  /** @type {Queue[]} */
+  const rows = (told.data?.queues ?? []).filter((/** @type {Queue} */ each) => each.entitlement !== undefined);
   if (told.data && !rows.length) return html`<p class="note">No queue has a weight: shares are each cluster's own.</p>`;
+  /** @type {import("./types.js").Column<Queue>[]} */
   const columns = [
     ["Queue", (row) => html`<a href=${addressOf("queues", row.queue)}>${row.queue}</a>`],
-    ["", (row) => html`<${Bar} used=${row.used} of=${1} mark=${row.entitlement} label=${`used by ${row.queue}`} />`],
+    [
+      "Use, and a mark at what it is entitled to",
+      (row) => html`<${Bar} used=${row.used} of=${1} mark=${row.entitlement} label=${`used by ${row.queue}`} />`,
+    ],
     ["Used", (row) => percent(row.used), true],
     ["Entitled", (row) => percent(row.entitlement), true],
     ["Waiting", (row) => row.waiting, true],
     ["Preempted", (row) => row.preempted, true],
   ];
   return html`<${Trouble} error=${told.error} at=${told.at} />
-    <${Table} columns=${columns} rows=${rows} empty="Asking…" />
-    <${History} told=${told} />`;
-}
-
-/** Used parts of the largest queues, since the page was opened. */
-function History({ told }) {
-  const place = useRef(null);
-  const kept = useRef({ names: [], plot: null, data: [] });
-  useEffect(() => {
-    const rows = (told.data?.queues ?? []).filter((each) => each.used !== undefined);
-    if (!rows.length || !place.current) return;
-    const known = kept.current;
-    if (!known.plot) {
-      known.names = [...rows].sort((one, other) => other.entitlement - one.entitlement).slice(0, MOST_LINES).map((each) => each.queue);
-      known.data = [[], ...known.names.map(() => [])];
-      known.plot = plotOf(known.names, place.current);
-    }
-    known.data[0].push(told.at / 1000);
-    known.names.forEach((name, number) => known.data[number + 1].push(100 * (rows.find((each) => each.queue === name)?.used ?? 0)));
-    if (known.data[0].length > MOST_SAMPLES) known.data.forEach((each) => each.shift());
-    known.plot.setData(known.data);
-  }, [told.at]);
-  useEffect(() => () => kept.current.plot?.destroy(), []);
-  return html`<div ref=${place}></div>`;
-}
-
-function plotOf(names, place) {
-  const ink = getComputedStyle(document.body).color;
-  const axis = { stroke: ink, grid: { stroke: "#8883" }, ticks: { stroke: "#8886" } };
-  const options = {
-    width: Math.min(1100, place.clientWidth || 600),
-    height: 220,
-    scales: { y: { range: (_, __, most) => [0, Math.max(10, Math.ceil(most / 10) * 10)] } },
-    axes: [axis, { ...axis, label: "% of the federation" }],
-    series: [{}, ...names.map((name, number) => ({ label: name, stroke: COLOURS[number], width: 2 }))],
-  };
-  return new UPlot(options, [[], ...names.map(() => [])], place);
+    <${Table} label="Shares" columns=${columns} rows=${rows} empty="Asking…" />
+    <${SharesOverTime} told=${told} queues=${[]} />`;
 }

@@ -1,76 +1,132 @@
-// Queues over all clusters: shares, what they borrow, lend and wait for; the policy that holds, and the ones before it.
+// Queues over all clusters, as a tree: shares, what they borrow, lend and wait for, on each cluster and over time.
 
-import { html } from "./vendor/htm-preact.js";
 import { useLive } from "./api.js";
-import { Bar, memory, percent, Table, time, Trouble } from "./parts.js";
-import { addressOf } from "./route.js";
+import { Legend } from "./charts.js";
+import { count, memory, percent } from "./format.js";
+import { Bar, colourOf, State, Table, Trouble } from "./parts.js";
+import { addressOf, changed } from "./route.js";
+import { SharesOverTime } from "./share_lines.js";
+import { merged, opened, treeOf } from "./trees.js";
+import { html } from "./vendor/htm-preact.js";
 
+/** @typedef {import("./types.js").Route} Route */
+/** @typedef {import("./trees.js").TreeRow} TreeRow */
+/** @typedef {import("./types.js").QueuePart} QueuePart */
+/** @typedef {{ user: string, given_mib_s: number, received_mib_s: number }} UserCredits */
+/** @template T @typedef {import("./types.js").Column<T>} Column */
+
+/** @param {{ route: Route }} props */
 export function Queues({ route }) {
   const queues = useLive("queues", 3000);
   const shares = useLive("shares", 3000);
-  const history = useLive("policy/history", 20000);
-  const byQueue = new Map((shares.data?.queues ?? []).map((each) => [each.queue, each]));
-  const rows = merged(queues.data?.queues ?? [], byQueue);
-  const shown = route.item ? rows.filter((each) => each.queue === route.item || each.queue.startsWith(`${route.item}.`)) : rows;
-  return html`<h1>Queues${route.item ? `: ${route.item}` : ""}</h1>
-    ${route.item && html`<p><a href=${addressOf("queues")}>All queues</a>, <a
-      href=${addressOf("applications", "", new URLSearchParams({ where: `queue=${route.item}` }))}>its applications</a></p>`}
+  const rows = treeOf(merged(queues.data?.queues ?? [], shares.data?.queues ?? []));
+  const item = route.item;
+  const shown = item ? rows.filter((each) => each.queue === item || each.queue.startsWith(`${item}.`)) : rows;
+  const clusters = [...new Set(rows.flatMap((each) => each.parts.map((part) => part.cluster)))].sort();
+  const one = shown.find((each) => each.queue === item);
+  const named = item && one?.entitlement !== undefined ? [item] : [];
+  const isAltruistic = rows.some((row) => row.given_s !== undefined);
+  const columns = columnsFor(route, clusters, isAltruistic);
+  return html`<h1>Queues${item ? `: ${item}` : ""}</h1>
+    ${item && html`<p><a href=${addressOf("queues")}>All queues</a>, <a href=${addressOf("applications", "", new URLSearchParams({ where: `queue=${item}` }))}>its applications</a></p>`}
     <${Trouble} error=${queues.error || shares.error} at=${queues.at} />
-    <${Table} rows=${shown} empty=${queues.data ? "None." : "Asking…"} columns=${rows.some((row) => row.given_s !== undefined) ? [...COLUMNS, ...CREDITS] : COLUMNS} />
-    ${route.item && shown.length === 1 && html`<h2>On each cluster</h2><${Table} rows=${shown[0].parts} columns=${PARTS} />`}
-    <h2>Policies, newest first</h2>
-    <${Trouble} error=${history.error} at=${history.at} />
-    <${Policies} versions=${history.data?.versions ?? []} />`;
+    <${Table} label="Queues" rows=${opened(shown, route.params.getAll("closed"))} empty=${queues.data ? "None." : "Asking…"} columns=${columns} />
+    <${Legend} names=${clusters} />
+    ${one && html`<h2>On each cluster</h2><${Table} label="Clusters" rows=${one.parts} columns=${PARTS} />`}
+    ${isAltruistic && !item && html`<${Users} />`}
+    <h2>Shares over time</h2>
+    ${shares.data && !shares.data.queues.length && html`<p class="note">No queue has a weight: shares are each cluster's own.</p>`}
+    <${SharesOverTime} key=${item} told=${shares} queues=${named} route=${route} />
+    <p><a href=${addressOf("policies")}>The policy, its history, and what another one would change</a></p>`;
 }
 
-/** Leaf queues of the clusters, with the shares of those that the policy names; and those that no cluster has. */
-function merged(queues, shares) {
-  const found = queues.map((each) => ({ ...each, ...shares.get(each.queue), used_part: shares.get(each.queue)?.used }));
-  const known = new Set(queues.map((each) => each.queue));
-  for (const [queue, share] of shares) if (!known.has(queue)) found.push({ parts: [], ...share, used_part: share.used });
-  return found.sort((one, other) => (one.queue < other.queue ? -1 : 1));
+/**
+ * @param {Route} route
+ * @param {string[]} clusters
+ * @param {boolean} hasCredits
+ * @returns {Column<TreeRow>[]}
+ */
+function columnsFor(route, clusters, hasCredits) {
+  const closed = route.params.getAll("closed");
+  const toggled = (/** @type {string} */ path) =>
+    closed.includes(path) ? closed.filter((each) => each !== path) : [...closed, path];
+  /** @type {Column<TreeRow>} */
+  const first = [
+    "Queue",
+    (row) => html`<span class="tree" style=${{ paddingLeft: `${Math.min(row.depth, 12)}rem` }}>
+      ${
+        row.isParent &&
+        html`<button class="plain twist" aria-expanded=${!closed.includes(row.queue)} aria-label=${`What is below ${row.queue}`}
+        onClick=${() => location.replace(changed(route, { closed: toggled(row.queue) }))}>${closed.includes(row.queue) ? "▸" : "▾"}</button>`
+      }
+      <a href=${addressOf("queues", row.queue)} title=${row.queue}>${row.queue.split(".").at(-1)}</a></span>`,
+  ];
+  /** @type {Column<TreeRow>} */
+  const use = [
+    "Use",
+    (row) => {
+      const segments = row.parts.map((part) => ({
+        name: `${part.cluster}: ${memory(part.used_mib)}`,
+        amount: part.used_mib,
+        colour: colourOf(clusters.indexOf(part.cluster)),
+      }));
+      const isShared = row.entitlement !== undefined;
+      return html`<${Bar} used=${isShared ? row.used_part : row.used_mib} of=${isShared ? 1 : row.capacity_mib} mark=${row.entitlement}
+        segments=${segments} label=${`used by ${row.queue}`} />`;
+    },
+  ];
+  return [first, use, ...AMOUNTS, ...(hasCredits ? CREDITS : []), REASON];
 }
 
-const COLUMNS = [
-  ["Queue", (row) => html`<a href=${addressOf("queues", row.queue)}>${row.queue}</a>`],
-  ["Use", (row) =>
-    row.entitlement === undefined
-      ? html`<${Bar} used=${row.used_mib} of=${row.capacity_mib} label=${`memory used by ${row.queue}`} />`
-      : html`<${Bar} used=${row.used_part} of=${1} mark=${row.entitlement} label=${`used by ${row.queue}`} />`],
-  ["Memory", (row) => (row.used_mib === undefined ? "" : memory(row.used_mib)), true],
+/** @type {Column<TreeRow>[]} */
+const AMOUNTS = [
   ["Used", (row) => percent(row.used_part), true],
   ["Entitled", (row) => percent(row.entitlement), true],
   ["Share", (row) => percent(row.share), true],
   ["Weight", (row) => row.weight, true],
   ["Borrowed", (row) => percent(row.borrowed), true],
   ["Lent", (row) => percent(row.lent), true],
+  ["Owed", (row) => (row.is_owed ? html`<span class="state bad">owed</span>` : "")],
   ["Waiting", (row) => row.waiting, true],
-  ["Pending", (row) => (row.pending_mib > 0 ? memory(row.pending_mib) : ""), true],
+  ["Memory", (row) => (row.used_mib === undefined ? "" : memory(row.used_mib)), true],
+  ["Pending", (row) => ((row.pending_mib ?? 0) > 0 ? memory(row.pending_mib) : ""), true],
   ["Preempted", (row) => row.preempted, true],
-  ["Applications", (row) => row.applications ?? row.running, true],
-  ["Why it waits", (row) => row.reason],
+  ["Applications", (row) => count(row.applications ?? row.running), true],
 ];
 
-/** Seconds of a queue's whole share that its jobs put off for others, and held beyond theirs. */
+/** Seconds of a queue's whole share that its jobs put off for others, and held beyond theirs. @type {Column<TreeRow>[]} */
 const CREDITS = [
   ["Gave", (row) => (row.given_s === undefined ? "" : `${row.given_s} s`), true],
   ["Received", (row) => (row.received_s === undefined ? "" : `${row.received_s} s`), true],
 ];
 
+/** What users' jobs gave and received, over all queues: administrators see everybody, others themselves. */
+function Users() {
+  const used = useLive("usage?by=user", 30000);
+  /** @type {UserCredits[]} */
+  const told = used.data?.usage ?? [];
+  const rows = told.filter((row) => row.given_mib_s > 0 || row.received_mib_s > 0);
+  return html`<h2>Given and received by users</h2>
+    <${Trouble} error=${used.error} at=${used.at} />
+    <${Table} label="Users" rows=${rows} empty=${used.data ? "None." : "Asking…"} columns=${USERS} />`;
+}
+
+/** @type {Column<UserCredits>[]} */
+const USERS = [
+  ["User", (row) => row.user],
+  ["Gave", (row) => `${row.given_mib_s} MiB s`, true],
+  ["Received", (row) => `${row.received_mib_s} MiB s`, true],
+];
+
+/** @type {Column<TreeRow>} */
+const REASON = ["Why it waits", (row) => row.reason];
+
+/** @type {Column<QueuePart>[]} */
 const PARTS = [
   ["Cluster", (row) => row.cluster],
-  ["State", (row) => row.state],
+  ["State", (row) => html`<${State} of=${row.state} />`],
   ["Used", (row) => memory(row.used_mib), true],
   ["Capacity", (row) => memory(row.capacity_mib), true],
   ["Pending", (row) => memory(row.pending_mib), true],
   ["Applications", (row) => row.applications, true],
 ];
-
-function Policies({ versions }) {
-  return versions.map(
-    (each, number) => html`<details open=${number === 0}>
-      <summary>Version ${each.version}${each.applied_by ? ` by ${each.applied_by}` : ""}${each.applied_at_ms ? `, ${time(each.applied_at_ms)}` : ""} ${each.note}</summary>
-      <pre>${each.text}</pre>
-    </details>`,
-  );
-}

@@ -1,15 +1,17 @@
 """Plans are read below the configured folders alone, whatever users put there."""
 
 import os
+from functools import partial
 from itertools import pairwise
 
 import pytest
 
+from adapters.hdfs import WebAccess, folder_at
 from adapters.tez import TezPlanFiles
 from adapters.tez.dag_plan import MAX_PLAN_BYTES
 from shim.domain.ids import ApplicationId
 from shim.errors import MalformedJobGraphError
-from shim.protocol.proto.messages import DAGPlan
+from shim.protocol.proto.messages import DAGPlan, DAGSubmittedProto
 
 JOB = ApplicationId(1_700_000_000_000, 7)
 
@@ -25,6 +27,10 @@ def chain(*names):
     return made.SerializeToString()
 
 
+def files_in(folders):
+    return TezPlanFiles(folders, partial(folder_at, access=WebAccess("heddle")))
+
+
 def staged(folder, data, job=JOB):
     """A plan where Tez leaves it."""
     place = folder / ".tez" / str(job)
@@ -35,7 +41,7 @@ def staged(folder, data, job=JOB):
 
 def test_a_plan_is_found_in_the_staging_folder_of_its_user(tmp_path):
     staged(tmp_path / "ada" / "staging", chain("split", "count", "sort"))
-    files = TezPlanFiles([str(tmp_path / "shared"), f"{tmp_path}/{{user}}/staging"])
+    files = files_in([str(tmp_path / "shared"), f"{tmp_path}/{{user}}/staging"])
     stages = files.read(JOB, "ada")
     assert [stage.name for stage in stages.graph.stages] == ["split", "count", "sort"]
     assert stages.by_priority == {8: 0, 20: 1, 32: 2, 7: 0, 19: 1, 31: 2}
@@ -48,7 +54,7 @@ def test_a_plan_is_found_in_the_staging_folder_of_its_user(tmp_path):
 def test_a_user_is_no_path(tmp_path, user):
     staged(tmp_path, chain("a"))
     staged(tmp_path / "x", chain("a"))
-    assert TezPlanFiles([f"{tmp_path}/x/{{user}}"]).read(JOB, user) is None
+    assert files_in([f"{tmp_path}/x/{{user}}"]).read(JOB, user) is None
 
 
 @pytest.mark.parametrize("part", [".tez", f".tez/{JOB}", f".tez/{JOB}/tez-dag.pb"])
@@ -58,7 +64,7 @@ def test_no_link_below_the_folder_is_followed(tmp_path, part):
     link.parent.mkdir(parents=True)
     link.symlink_to(tmp_path / "elsewhere" / part)
     with pytest.raises(MalformedJobGraphError, match="cannot be read"):
-        TezPlanFiles([str(tmp_path / "staging")]).read(JOB, "ada")
+        files_in([str(tmp_path / "staging")]).read(JOB, "ada")
 
 
 def test_what_is_no_file_is_not_waited_for(tmp_path):
@@ -66,10 +72,51 @@ def test_what_is_no_file_is_not_waited_for(tmp_path):
     plan.unlink()
     os.mkfifo(plan)
     with pytest.raises(MalformedJobGraphError, match="no plain file"):
-        TezPlanFiles([str(tmp_path)]).read(JOB, "ada")
+        files_in([str(tmp_path)]).read(JOB, "ada")
 
 
 def test_of_a_plan_that_is_too_large_no_more_is_read(tmp_path):
     staged(tmp_path, bytes(MAX_PLAN_BYTES * 2))
     with pytest.raises(MalformedJobGraphError, match=f"has {MAX_PLAN_BYTES + 1} bytes"):
-        TezPlanFiles([str(tmp_path)]).read(JOB, "ada")
+        files_in([str(tmp_path)]).read(JOB, "ada")
+
+
+# ---------------------------------------------------------------------------------------------- sessions
+
+
+def logged(folder, number, data, attempt=1, job=JOB):
+    """The recovery log of a DAG of a session, as its ApplicationMaster begins it."""
+    place = folder / ".tez" / str(job) / "recovery" / str(attempt)
+    place.mkdir(parents=True, exist_ok=True)
+    submitted = DAGSubmittedProto(dag_id=f"dag_1700000000000_0007_{number}", dag_plan=data).SerializeToString()
+    length = bytes([len(submitted) & 0x7F | 0x80, len(submitted) >> 7])
+    log = place / f"dag_{str(job).removeprefix('application_')}_{number}.recovery"
+    log.write_bytes(b"\x03\0\0\0" + length + submitted + b"what came after")
+    return log
+
+
+def test_the_newest_dag_of_a_session_is_found_in_its_recovery_log(tmp_path):
+    files = files_in([str(tmp_path)])
+    assert files.read(JOB, "ada", None) is None
+    logged(tmp_path, 1, chain("one", "two"))
+    first = files.read(JOB, "ada", None)
+    assert ([stage.name for stage in first.graph.stages], first.part, first.has_parts) == (["one", "two"], 1, True)
+    assert files.read(JOB, "ada", first) is first, "nothing is read twice"
+    logged(tmp_path, 10, chain("three", "four", "five"))
+    logged(tmp_path, 9, chain("x", "y"), attempt=2)
+    second = files.read(JOB, "ada", first)
+    assert ([stage.name for stage in second.graph.stages], second.part) == (["three", "four", "five"], 10)
+
+
+def test_a_log_of_another_application_is_none_of_this_session(tmp_path):
+    log = logged(tmp_path, 1, chain("one", "two"))
+    log.rename(log.with_name("dag_1700000000000_0008_1.recovery"))
+    assert files_in([str(tmp_path)]).read(JOB, "ada", None) is None
+
+
+def test_a_recovery_log_that_is_a_link_is_not_followed(tmp_path):
+    log = logged(tmp_path, 1, chain("one", "two"))
+    log.rename(tmp_path / "elsewhere")
+    log.symlink_to(tmp_path / "elsewhere")
+    with pytest.raises(MalformedJobGraphError, match="cannot be read"):
+        files_in([str(tmp_path)]).read(JOB, "ada", None)

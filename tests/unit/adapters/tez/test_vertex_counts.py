@@ -1,6 +1,7 @@
 """Counts of vertices are the application's own word: what is not exactly of its plan is refused."""
 
 import json
+from dataclasses import replace
 
 import pytest
 from hypothesis import given
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 from adapters.tez import TezVertexCounts, read_vertex_counts
 from adapters.tez.vertex_counts import MAX_COUNTS_BYTES
 from shim.domain.ids import ApplicationId, SubClusterId
-from shim.domain.job_graphs import TaskCounts
+from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
 from shim.errors import MalformedJobGraphError, NoAnswerError
 from shim.ports.resource_manager import RestAnswer
 
@@ -41,7 +42,7 @@ def test_counts_stand_at_the_vertices_of_the_plan_in_whatever_order_they_came():
         pytest.param(document(row(0)), "of the 2 vertices", id="too few"),
         pytest.param(document(row(0), row(0)), "of the 2 vertices", id="one twice"),
         pytest.param(document(row(0), row(2)), "of the 2 vertices", id="another one"),
-        pytest.param(document(row(0), row(1, dag=2)), "first DAG", id="another DAG"),
+        pytest.param(document(row(0), row(1, dag=2)), "this DAG", id="another DAG"),
         pytest.param(document(row(0), 7), "no object", id="no row"),
         pytest.param(document(row(0), row(1, running="-1")), "below zero", id="below zero"),
         pytest.param(document(row(0), row(1, running="many")), "runningTasks", id="no number"),
@@ -77,14 +78,17 @@ class OneAnswer:
         return self.answer
 
 
-async def asked(answer):
+PLAN = StagesOfJob(JobGraph.of("dag", (Stage("a", 4, 256, 1),)), {2: 0})
+
+
+async def asked(answer, known=PLAN):
     manager = OneAnswer(answer)
-    return await TezVertexCounts({EAST: manager}).counts(JOB, EAST, "ada", 1), manager.requests
+    return await TezVertexCounts({EAST: manager}).counts(JOB, EAST, "ada", known), manager.requests
 
 
 async def test_the_home_s_own_proxy_is_asked_for_its_user_and_not_for_long():
     counts, ((request, timeout_s),) = await asked(RestAnswer(200, (), document(row(0))))
-    assert counts == (TaskCounts(4, 1, 2),)
+    assert (counts.stages, counts.counts) == (PLAN, (TaskCounts(4, 1, 2),))
     assert (request.method, request.path) == ("GET", f"/proxy/{JOB}/ws/v2/tez/verticesInfo")
     assert (request.user, request.parameters, request.is_page, timeout_s) == ("ada", (("dagID", "1"),), True, 2.0)
 
@@ -96,3 +100,18 @@ async def test_the_home_s_own_proxy_is_asked_for_its_user_and_not_for_long():
 async def test_what_is_no_answer_of_the_application_master_is_not_followed(answer):
     with pytest.raises(MalformedJobGraphError, match="web service"):
         await asked(answer)
+
+
+async def test_of_a_session_the_dag_is_asked_for_whose_plan_is_known():
+    counts, ((request, _),) = await asked(RestAnswer(200, (), document(row(0, dag=3))), replace(PLAN, part=3))
+    assert request.parameters == (("dagID", "3"),)
+    assert counts.counts == (TaskCounts(4, 1, 2),)
+    with pytest.raises(MalformedJobGraphError, match="this DAG"):
+        await asked(RestAnswer(200, (), document(row(0, dag=2))), replace(PLAN, part=3))
+
+
+async def test_between_two_dags_of_a_session_the_job_is_unknown_and_asked_as_often():
+    told, _ = await asked(RestAnswer(404, (), b""), replace(PLAN, has_parts=True))
+    assert told == "another DAG of its session runs"
+    with pytest.raises(MalformedJobGraphError, match="404"):
+        await asked(RestAnswer(404, (), b""))

@@ -1,5 +1,7 @@
 """What containers tell of stages."""
 
+from dataclasses import replace
+
 from shim.domain.allocations import AskKey
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.job_graphs import JobGraph, Stage, StagesOfJob, TaskCounts
@@ -12,6 +14,7 @@ MAP, REDUCE = (AskKey(priority, -1, is_opportunistic=False, resource=UNIT) for p
 STAGES = StagesOfJob(
     JobGraph.of("two", (Stage("map", None, 0, 0), Stage("reduce", None, 0, 0, (0,), (0,)))), {20: 0, 10: 1}
 )
+A = AskKey(8, -1, is_opportunistic=False, resource=UNIT)
 TEZ = StagesOfJob(JobGraph.of("tez", (Stage("a", 3, 512, 1), Stage("b", 2, 512, 1, (0,), (0,)))), {8: 0, 17: 1})
 
 
@@ -155,3 +158,55 @@ def test_containers_teach_no_times_where_tasks_are_counted():
     for number in range(2, 8):
         watch.observe(JOB, CHAIN, "kin", [container(number, A)], {A: 1}, 10.0 * number, counts)
     assert "how long" in watch.facts(JOB, CHAIN, "kin", {A: 1}, counts)
+
+
+# ---------------------------------------------------------------------------------------------- parts, and executors
+
+PARTS = replace(TEZ, has_parts=True)
+
+
+def test_an_application_with_parts_is_known_by_its_counts_alone():
+    watch = JobWatch()
+    watch.observe(JOB, PARTS, "kin", [], {}, 0.0, None)
+    assert "not counted" in watch.facts(JOB, PARTS, "kin", {}, None)
+
+
+def test_another_part_begins_anew_and_learns_from_stages_of_the_same_name():
+    watch = JobWatch()
+    for at_s, running, done in ((0.0, 3, 0), (5.0, 0, 3)):
+        counts = [TaskCounts(3, running, done), TaskCounts(2, 0, 0)]
+        watch.observe(JOB, PARTS, "kin", [container(2, A)], {}, at_s, counts)
+    second = replace(PARTS, part=2)
+    counts = [TaskCounts(3, 0, 0), TaskCounts(2, 0, 0)]
+    watch.observe(JOB, second, "kin", [container(2, A)], {}, 6.0, counts)
+    seen = watch.seen(JOB, second, "kin", {}, counts)
+    assert (seen[0].seconds, seen[0].times_from, seen[0].ended) == (5.0, "earlier runs", 0)
+
+
+def test_a_container_that_an_earlier_part_left_is_no_stranger():
+    watch, stranger = JobWatch(), AskKey(99, -1, is_opportunistic=False, resource=UNIT)
+    counts = [TaskCounts(3, 0, 3), TaskCounts(2, 0, 2)]
+    watch.observe(JOB, PARTS, "kin", [container(2, stranger)], {}, 0.0, counts)
+    assert not isinstance(watch.facts(JOB, PARTS, "kin", {}, counts), str)
+    watch.observe(JOB, PARTS, "kin", [], {stranger: 1}, 1.0, counts)
+    assert "no stage that is known" in watch.facts(JOB, PARTS, "kin", {stranger: 1}, counts)
+
+
+EXECUTORS = replace(PARTS, slots=2)
+EXECUTOR = AskKey(0, -1, is_opportunistic=False, resource=ResourceVector(2048, 4))
+
+
+def test_a_task_of_an_executor_has_its_part_of_it_whatever_stage_it_is_of():
+    watch, counts = JobWatch(), [TaskCounts(3, 0, 3), TaskCounts(2, 0, 0)]
+    for at_s, done in ((0.0, 0), (4.0, 3)):
+        then = [TaskCounts(3, 3 - done, done), TaskCounts(2, 0, 0)]
+        watch.observe(JOB, EXECUTORS, "kin", [container(2, EXECUTOR)], {EXECUTOR: 3}, at_s, then)
+    first, second = watch.seen(JOB, EXECUTORS, "kin", {EXECUTOR: 3}, counts)
+    assert (first.size, second.size) == (ResourceVector(1024, 2), ResourceVector(1024, 2))
+    assert (first.seconds, second.waiting) == (4.0, 2)
+
+
+def test_executors_of_two_sizes_are_not_planned():
+    watch, counts = JobWatch(), [TaskCounts(3, 0, 0), TaskCounts(2, 0, 0)]
+    watch.observe(JOB, EXECUTORS, "kin", [container(2, MAP)], {EXECUTOR: 3}, 0.0, counts)
+    assert "no stage that is known" in watch.facts(JOB, EXECUTORS, "kin", {EXECUTOR: 3}, counts)

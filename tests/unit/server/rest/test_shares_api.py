@@ -16,6 +16,7 @@ from shim.queues.admission import AdmissionQueue
 from shim.queues.core.entitle import ShareSettings
 from shim.queues.policies import PolicyService
 from shim.queues.preemption_log import PreemptionLog
+from shim.queues.share_history import ShareHistory
 from shim.server.rest.in_process import ask_application, hand_errors_out
 from shim.server.rest.messages import Request
 from shim.server.rest.shares_api import SharesAPI
@@ -36,7 +37,7 @@ class Asked:
             InMemoryPolicyStore(clock.now_s), POLICY, lambda text, source: parse_policy(text, source=source), clock
         )
         self.altruism: dict[str, Credits] = {}
-        room = AdmissionQueue(
+        self.room = room = AdmissionQueue(
             policy=lambda: self.policies.current,
             view=view or FederationView(()),
             admissions={},
@@ -47,7 +48,9 @@ class Asked:
         )
         rules = IdentityRules(admins=("queen",))
         identity = IdentityService(rules, secret=bytes(32), clock=clock)
-        api = SharesAPI(room, self.policies, identity, PreemptionLog(InMemoryActStore()), lambda: self.altruism)
+        self.over_time = ShareHistory(lambda: room.latest.statuses, clock)
+        acts = PreemptionLog(InMemoryActStore())
+        api = SharesAPI(room, self.policies, identity, acts, self.over_time, lambda: self.altruism)
         self._app = FastAPI(openapi_url=None)
         for each in api.endpoints():
             self._app.add_api_route(f"/{each.path}", each.answer, methods=[each.method])
@@ -84,6 +87,17 @@ async def test_what_jobs_of_a_queue_gave_and_received_stands_beside_its_share(as
     ask.altruism = {path: Credits(12.34, 5.0), "root.gone": Credits(1.0, 1.0)}
     (row,) = [row for row in (await ask("GET", "/shares"))["queues"] if "given_s" in row]
     assert (row["queue"], row["given_s"], row["received_s"]) == (path, 12.3, 5.0)
+
+
+async def test_shares_over_the_day_are_told_of_the_named_queues_or_of_the_largest(ask: Asked) -> None:
+    assert await ask("GET", "/shares/history") == {"every_s": 60.0, "at_ms": [], "queues": []}
+    ask.room.look()
+    ask.over_time.sample()
+    told = await ask("GET", "/shares/history")
+    assert sorted(row["queue"] for row in told["queues"]) == ["root.dev", "root.prod"]
+    assert len(told["at_ms"]) == 1
+    named = await ask("GET", "/shares/history", query="shown=root.dev&shown=root.none&shown=root.dev")
+    assert [(row["queue"], row["used"]) for row in named["queues"]] == [("root.dev", [0.0]), ("root.none", [None])]
 
 
 async def test_a_policy_is_applied_told_and_rolled_back(ask: Asked) -> None:

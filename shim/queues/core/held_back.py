@@ -1,0 +1,122 @@
+"""Containers of each ask that a job does not ask for as yet, by the tasks that its plan puts off.
+
+Most engines ask for containers of a stage. Spark asks for executors, each of which runs tasks of any stage: there the
+plan gives a number of executors, and what is asked for beyond it waits.
+"""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+
+from altruism import PlannedJob
+from fairness import FloatArray
+from shim.domain.allocations import AskKey
+from shim.domain.job_graphs import StagesOfJob
+
+__all__ = ["by_stage", "given_part", "held_back", "held_part"]
+
+
+def held_back(
+    stages: StagesOfJob, asks: Mapping[AskKey, int], containers: int, planned: PlannedJob, put_off: Sequence[int]
+) -> dict[AskKey, int]:
+    """Find the containers that are not to be asked for; asks of which nothing waits have no row.
+
+    Args:
+        stages: Of the job.
+        asks: Containers of each ask that no scheduler has granted.
+        containers: What it has.
+        planned: Its plan.
+        put_off: Tasks of each stage that wait.
+    """
+    if stages.slots:
+        return _of_executors(stages.slots, asks, containers, planned, put_off)
+    waiting = planned.progress.waiting.tolist()
+    asked = [0] * len(waiting)
+    for key, count in asks.items():
+        asked[stages.by_priority[key.priority]] += count
+    # more asks than tasks are left are for attempts beside those that run (speculation): nothing of them is planned
+    allowed = [
+        max(0, waits - off) + max(0, wants - waits) for waits, off, wants in zip(waiting, put_off, asked, strict=True)
+    ]
+    found: dict[AskKey, int] = {}
+    for key, count in sorted(asks.items(), key=lambda each: each[0].priority):
+        stage = stages.by_priority[key.priority]
+        out = count if key.priority in stages.urgent or not put_off[stage] else min(count, allowed[stage])
+        allowed[stage] = max(0, allowed[stage] - out)
+        if count > out:
+            found[key] = count - out
+    return found
+
+
+def _of_executors(
+    slots: int, asks: Mapping[AskKey, int], containers: int, planned: PlannedJob, put_off: Sequence[int]
+) -> dict[AskKey, int]:
+    """The same, of executors: those that have nothing to run by any plan are the engine's own business."""
+    progress = planned.progress
+    unfinished, waiting = progress.unfinished() > 0, progress.waiting.tolist()
+    can_begin = [not bool(unfinished[needed].any()) for needed in planned.graph.needs]
+    waits = sum(count for count, begins in zip(waiting, can_begin, strict=True) if begins)
+    later = sum(off for off, begins in zip(put_off, can_begin, strict=True) if begins)
+    running, asked = int(progress.run_count.sum()), sum(asks.values())
+    of_all, now = -(-(running + waits) // slots), -(-(running + waits - later) // slots)
+    idle = max(0, containers + asked - of_all)
+    left = asked - min(asked, max(0, now - containers) + idle)
+    found: dict[AskKey, int] = {}
+    for key, count in sorted(asks.items(), key=lambda each: -each[0].priority):
+        if left and count:
+            found[key] = min(count, left)
+            left -= found[key]
+    return found
+
+
+def by_stage(stages: StagesOfJob, held: Mapping[AskKey, int], put_off: Sequence[int]) -> dict[int, int]:
+    """Containers that are put off, by the position of their stage; see `held_back`."""
+    counts: dict[int, int] = {}
+    if not stages.slots:
+        for key, count in held.items():
+            stage = stages.by_priority[key.priority]
+            counts[stage] = counts.get(stage, 0) + count
+        return counts
+    left = sum(held.values())
+    for stage in reversed(range(len(put_off))):
+        count = min(left, -(-put_off[stage] // stages.slots))
+        if count:
+            counts[stage] = count
+            left -= count
+    return counts
+
+
+def held_part(stages: StagesOfJob, containers: int, planned: PlannedJob) -> FloatArray:
+    """The part of the queue that the job holds."""
+    if stages.slots and planned.graph.n_stages:
+        held: FloatArray = containers * stages.slots * planned.graph.demand[0]
+        return held
+    return planned.progress.held(planned.graph)
+
+
+def given_part(
+    stages: StagesOfJob,
+    asks: Mapping[AskKey, int],
+    held: Mapping[AskKey, int],
+    planned: PlannedJob,
+    share: FloatArray,
+    has: FloatArray,
+) -> float:
+    """The part of its share that it neither holds nor asks for because it puts that off, of the dominant resource.
+
+    Args:
+        stages: See `held_back`.
+        asks: The same.
+        held: What is not asked for.
+        planned: See `held_back`.
+        share: Its part of the queue.
+        has: See `held_part`.
+    """
+    off, out = np.zeros(2), np.zeros(2)
+    for key, count in asks.items():
+        stage = 0 if stages.slots else stages.by_priority[key.priority]
+        demand, later = max(1, stages.slots) * planned.graph.demand[stage], held.get(key, 0)
+        off += later * demand
+        out += (count - later) * demand
+    unused = np.maximum(share - has - out, 0.0)
+    return float(np.minimum(unused, off).max())

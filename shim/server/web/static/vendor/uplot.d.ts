@@ -1,0 +1,2 @@
+import UPlot from "uplot";
+export default UPlot;
