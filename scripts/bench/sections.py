@@ -11,6 +11,7 @@ from scripts.bench import client_reads, side_by_side
 from scripts.bench.allocate import allocate
 from scripts.bench.cells import Cell, Effort, Say
 from scripts.bench.consoles import consoles
+from scripts.bench.first_paint import first_paint
 from scripts.bench.flood import floods
 from scripts.bench.generated import Size, generated
 from scripts.bench.granted import granted
@@ -72,7 +73,10 @@ def _jobs(bench: Bench) -> Iterator[str]:
 
 
 def _console(bench: Bench) -> Iterator[str]:
-    return consoles(bench.stage(), bench.effort, bench.say)
+    yield from consoles(bench.stage(), bench.effort, bench.say)
+    bench.end_stage()
+    yield ""
+    yield from first_paint(bench.folder / "paint", base_port=bench.base_port + 500, say=bench.say)
 
 
 def _flood(bench: Bench) -> Iterator[str]:

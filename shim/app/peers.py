@@ -112,7 +112,7 @@ class GlobalMaster:
         return self.ownership.owner_of(self._queue_of(queue))
 
     def server_address(self, bound: str) -> str:
-        """How others reach a server of this process that is bound to `host:port`: by the host that masters are told."""
+        """Address of a server of this process for others: its port, and the host that masters are told."""
         return join_address(split_address(self.address)[0], split_address(bound)[1])
 
     async def accept(self, link: MasterLink) -> None:

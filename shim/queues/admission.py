@@ -276,7 +276,7 @@ class AdmissionQueue:
         return self._records[application_id].submission.queue or DEFAULT_QUEUE
 
     def place_of(self, application_id: ApplicationId) -> WaitingPlace | None:
-        """Its place by the last look; None for one that does not wait, or stands behind the first 1,000."""
+        """Place of an application by the last look; None where it does not wait, or stands behind the first 1,000."""
         return self._places.get(application_id) if application_id in self._records else None
 
     def counts(self) -> Mapping[str, int]:

@@ -1,4 +1,4 @@
-"""What is free in all sub-clusters, as rows of the snapshots of real clusters."""
+"""Free capacity of all sub-clusters, as rows of the snapshots of real clusters."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
@@ -36,7 +36,7 @@ class Capacity:
     queue_left: Mapping[SubClusterId, ResourceVector | None]
 
     def limits(self, types: Sequence[str]) -> NDArray[np.int64]:
-        """What the queue may still have: int64 array of shape (1, n_clusters, n_types), -1 for no bound."""
+        """Bounds of what the queue may still have: int64 array of shape (1, n_clusters, n_types), -1 for no bound."""
         limits = np.full((1, len(self.nodes), len(types)), _NO_BOUND_LEFT, dtype=np.int64)
         for row, name in enumerate(self.nodes):
             left = self.queue_left.get(name)
@@ -56,7 +56,7 @@ class NodeRows:
         self._total: ResourceVector | None = None
 
     def index(self, capacity: Capacity, types: tuple[str, ...], weights: Mapping[SubClusterId, float]) -> SharedNodes:
-        """What is free now.
+        """Index of the nodes' present room.
 
         Args:
             capacity: Of every sub-cluster.
@@ -113,7 +113,7 @@ _BETWEEN = "\n"
 
 
 def need_of(resource: ResourceVector, label: str, places: Sequence[str], types: Sequence[str]) -> Need:
-    """What a container needs, in the words of the index.
+    """Requirements of a container, in the words of the index.
 
     Args:
         resource: Of one container.
@@ -134,7 +134,7 @@ def amounts_of(resource: ResourceVector, types: Sequence[str]) -> tuple[int, ...
 
 
 def _columns(room: NodeCapacity, types: Sequence[str]) -> NDArray[np.int64]:
-    """What each node has left; a type that a sub-cluster does not tell of is not held against it."""
+    """Room left on each node; a type that a sub-cluster does not tell of is not held against it."""
     columns = np.full((len(room.left), len(types)), NO_BOUND, dtype=np.int64)
     for column, name in enumerate(types):
         if name in room.types:

@@ -1,4 +1,4 @@
-"""Which queues are below their share, and by how much: step 2 of a cycle (Megha, algorithm 2)."""
+"""Queues below their share, and by how much: step 2 of a cycle (Megha, algorithm 2)."""
 
 import numpy as np
 
@@ -25,7 +25,7 @@ def share_of(demand: tuple[int, ...], total: FloatArray) -> float:
 
 
 class Standings:
-    """How the queues with shares stand, as the cycle moves capacity among them.
+    """Standings of the queues with shares, as the cycle moves capacity among them.
 
     Attributes:
         excess: Dominant share less the share, by row; negative for a queue that is owed something.
@@ -48,15 +48,15 @@ class Standings:
         return part
 
     def is_owed(self, queue: int, need: Need) -> bool:
-        """Whether one more container brings a queue nearer to its share; never for one without a share (row -1)."""
+        """True if one more container brings a queue nearer to its share; never for one without a share (row -1)."""
         return queue >= 0 and self.excess[queue] + _HALF * self.part_of(need) < -_ENOUGH
 
     def exceeds(self, queue: int, need: Need) -> bool:
-        """Whether one container less brings a queue nearer to its share."""
+        """True if one container less brings a queue nearer to its share."""
         return self.excess[queue] - _HALF * self.part_of(need) > _ENOUGH
 
     def deficit(self, queue: int, need: Need, order: QueueOrder) -> float:
-        """Whose request goes first, smallest first; `HOLDS_ITS_SHARE` for a queue that is owed nothing."""
+        """Sort key of a queue's requests, smallest first; `HOLDS_ITS_SHARE` for a queue that is owed nothing."""
         if not self.is_owed(queue, need):
             return HOLDS_ITS_SHARE
         share = self._share[queue]

@@ -1,4 +1,4 @@
-"""Which nodes have room for a demand, by the newest knowledge: the part of a snapshot that a match reads.
+"""Nodes with room for a demand, by the newest knowledge: the part of a snapshot that a match reads.
 
 Nodes are rows of int64 arrays. Rows of one *cell* are contiguous: the nodes of one cluster that one Global Master owns
 (a partition of Megha's), or a whole cluster. Each cell has bit-vectors (Python integers, bit b stands for the cell's
@@ -140,7 +140,7 @@ class NodeIndex(Generic[CellT_co]):
         return bits
 
     def has_room_for(self, demand: tuple[int, ...]) -> bool:
-        """Whether the demand fits anywhere."""
+        """True if the demand fits anywhere."""
         return self.open_masks[self.shape_of(demand)] != 0
 
     def shift(self, row: int, demand: tuple[int, ...], sign: int) -> None:

@@ -1,4 +1,4 @@
-"""Where: the search of one cycle for nodes with room, on a working copy of the snapshot.
+"""Search of one cycle for nodes with room, on a working copy of the snapshot.
 
 What a cycle has planned is subtracted on the copy alone. There are two ways to search. `CellSearch` takes one node
 after the other by bit-vectors, from random places on: masters that do not talk to one another seldom collide. `Sweep`
@@ -21,7 +21,7 @@ _ROOM, _BORROWED = Reason(ReasonCode.ROOM), Reason(ReasonCode.BORROWED)
 
 
 class RandomSource(Protocol):
-    """Where a policy draws from; handed in, so that a run can be repeated (`random.Random` is one)."""
+    """Random source of a policy; handed in, so that a run can be repeated (`random.Random` is one)."""
 
     def randrange(self, stop: int, /) -> int:
         """An integer in [0, stop)."""
@@ -30,7 +30,7 @@ class RandomSource(Protocol):
 
 @dataclass(slots=True)
 class CycleState:
-    """What one cycle hands on to the next.
+    """State that one cycle hands on to the next.
 
     Attributes:
         rng: Where searches begin.
@@ -51,7 +51,7 @@ class Matcher(Protocol):
         ...
 
     def is_exhausted(self, need: Need) -> bool:
-        """Whether a need that was not placed whole has no room anywhere any more."""
+        """True if a need that was not placed whole has no room anywhere any more."""
         ...
 
     def mark(self) -> object:
@@ -73,7 +73,7 @@ def pick_bit(bits: int, start: int) -> int:
 
 @dataclass(slots=True)
 class _Fitting:
-    """Where a demand fits by the working copy.
+    """Nodes where a demand fits by the working copy.
 
     Attributes:
         open_cells: Bit i is set while it fits somewhere in cell i.

@@ -1,4 +1,4 @@
-"""What one scheduling cycle decides: how many of each request are granted where, held, reserved, or taken back.
+"""Decisions of one scheduling cycle: how many of each request are granted where, held, reserved, or taken back.
 
 Every decision has a reason: a code for programs, and a text that `heddle app why` shows. Texts are made only when
 somebody reads them.
@@ -30,7 +30,7 @@ __all__ = [
 
 
 class ReasonCode(Enum):
-    """Why something was decided; the value is the text, with the facts' places in it."""
+    """Kind of a reason; the value is the text, with the facts' places in it."""
 
     ROOM = "there is room for {count} on {place}"
     PREFERRED = "{place} is a place that the application named"
@@ -52,7 +52,7 @@ class ReasonCode(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why something was decided.
+    """Reason of a decision.
 
     Attributes:
         facts: What the text names.
@@ -136,7 +136,7 @@ class Reservation:
 
 
 class TakeBackMode(Enum):
-    """How something is taken back, the gentlest first."""
+    """Way to take something back, the gentlest first."""
 
     NOT_REPLACED = "not-replaced"
     """Finished containers are not replaced."""
@@ -170,7 +170,7 @@ class TakeBack:
 
 
 class MadeBy(Enum):
-    """What a plan is worth."""
+    """Maker of a plan."""
 
     EXACT = "exact"
     BOUNDED = "bounded"
@@ -195,7 +195,7 @@ class Turn(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What a cycle decided.
+    """Decisions of a cycle.
 
     Attributes:
         grants: In the order in which they were decided.
@@ -219,7 +219,7 @@ class Plan:
     bound: float | None = None
 
     def granted(self) -> Mapping[int, int]:
-        """How many containers of each request are granted anywhere."""
+        """Number of containers of each request that are granted anywhere."""
         counts: defaultdict[int, int] = defaultdict(int)
         for grant in self.grants:
             counts[grant.request] += grant.count

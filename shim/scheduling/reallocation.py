@@ -1,4 +1,4 @@
-"""What is taken back while somebody entitled waits: step 6 of a cycle (Megha, algorithm 2)."""
+"""Taking back while somebody entitled waits: step 6 of a cycle (Megha, algorithm 2)."""
 
 from collections.abc import Mapping
 

@@ -39,7 +39,7 @@ class PolicyKind:
     policy: Policy | None = None
 
     def refusal(self, world: World, known: frozenset[Fact] = frozenset()) -> str:
-        """Why it cannot run in a world on a workload that tells these facts; empty if it can."""
+        """Reason why it cannot run in a world on a workload that tells these facts; empty if it can."""
         return refusal(self.name, self.needs, world, known)
 
 

@@ -92,11 +92,11 @@ class RequestTable:
 
     @property
     def needs(self) -> Sequence[Need]:
-        """What each row needs."""
+        """Needs of each row."""
         return self._needs
 
     def count(self, row: int) -> int:
-        """How many containers of a request wait."""
+        """Number of waiting containers of a request."""
         return self._flat[RequestColumn.COUNT * self._width + row]
 
     def set_count(self, row: int, count: int) -> None:
@@ -115,7 +115,7 @@ class RequestTable:
             self._live_rows = None
 
     def requests(self) -> Requests:
-        """What a snapshot sees; good until the next change."""
+        """Requests as a snapshot sees them; good until the next change."""
         if self._live_rows is None:
             self._live_rows = np.fromiter(self._live, dtype=np.intp, count=len(self._live))
         preferred = self._preferred if self._n_preferring else ()

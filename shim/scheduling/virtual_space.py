@@ -168,7 +168,7 @@ def plan_graph(graph: Sequence[StageOutline], capacity: FloatArray) -> tuple[dic
 
 
 def _may_place(group: set[int], above: Sequence[set[int]], spans: dict[int, _Interval], *, backwards: bool) -> bool:
-    """Whether nothing that is placed already stands on the other side of what comes now."""
+    """True if nothing that is placed already stands on the other side of what comes now."""
     if backwards:
         return not any(above[each] & set(spans) for each in group)
     return not any(above[each] & group for each in spans)

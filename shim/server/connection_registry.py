@@ -41,11 +41,11 @@ class ConnectionRegistry(Generic[G]):
         return len(self._address_of)
 
     def __iter__(self) -> Iterator[G]:
-        """Everybody who is here now, whatever becomes of them meanwhile."""
+        """All present connections, whatever becomes of them meanwhile."""
         return iter(tuple(self._address_of))
 
     def enter(self, connection: G, address: str) -> None:
-        """Somebody connected; somebody else may have to go."""
+        """Take in a connection; another one may have to go."""
         self._address_of[connection] = address
         neighbours = self._of_address.setdefault(address, OrderedDict())
         neighbours[connection] = None
@@ -55,14 +55,14 @@ class ConnectionRegistry(Generic[G]):
             self._turn_out(next(iter(self._address_of)))
 
     def heard_of(self, connection: G) -> None:
-        """Somebody sent something."""
+        """Note that a connection sent something."""
         address = self._address_of.get(connection)
         if address is not None:
             self._address_of.move_to_end(connection)
             self._of_address[address].move_to_end(connection)
 
     def leave(self, connection: G) -> None:
-        """Somebody has gone; nothing happens if it is not here."""
+        """Drop a connection that has gone; nothing happens if it is not here."""
         address = self._address_of.pop(connection, None)
         if address is None:
             return
@@ -77,7 +77,7 @@ class ConnectionRegistry(Generic[G]):
 
 
 class ByteBudget:
-    """What a server keeps for its connections: requests that are not whole, answers that are not taken.
+    """Bytes that a server keeps for its connections: requests that are not whole, answers that are not taken.
 
     Args:
         most: Bytes for all of them together.

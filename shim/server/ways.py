@@ -1,4 +1,4 @@
-"""How requests are answered: one vocabulary for the tables of the web services, of clients and of operators.
+"""Ways of answering: one vocabulary for the tables of the web services, of clients and of operators.
 
 A table says of each endpoint or method which way it goes, and by which key the sub-cluster is found.
 """
@@ -9,7 +9,7 @@ __all__ = ["Key", "Way"]
 
 
 class Way(Enum):
-    """Where an answer comes from."""
+    """Origin of an answer."""
 
     OWN = "own"
     """Heddle's own: ids, submissions, its state."""
@@ -28,7 +28,7 @@ class Way(Enum):
 
 
 class Key(Enum):
-    """What decides which sub-cluster a request is for."""
+    """Key by which the sub-cluster of a request is found."""
 
     NONE = "none"
     APPLICATION = "application"

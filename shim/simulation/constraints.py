@@ -29,7 +29,7 @@ MAX_CONSTRAINTS = 62
 
 @dataclass(frozen=True, slots=True)
 class Constraints:
-    """What constraint files say.
+    """Contents of constraint files.
 
     Attributes:
         workers: For each worker, the bits of the constraints that it satisfies; empty if no file says so.

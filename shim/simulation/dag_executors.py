@@ -31,7 +31,7 @@ _MEASURED_AT = (5, 10, 20, 40, 50, 60, 80, 100)
 
 @dataclass(frozen=True, slots=True)
 class ExecutorSettings:
-    """What the model assumes.
+    """Assumptions of the model.
 
     Attributes:
         moving_ms: From one job to another.
@@ -140,7 +140,7 @@ class _Run:
             stage.plans.append(self._choose(job))
 
     def _finish(self, job: RunningJob) -> None:
-        """Whoever waited in the job waits for the next one to arrive."""
+        """Let executors that waited in the job wait for the next one to arrive."""
         self._ends_ms[job.index] = self._now_ms
         self._here.remove(job)
         job.executors.clear()
@@ -173,7 +173,7 @@ class _Run:
     # -- decisions ---------------------------------------------------------------------------------------------------
 
     def _choose(self, source: RunningJob | None) -> Goal | None:
-        """Where the next executor of a job goes: its own job first. The goal expects it from now on."""
+        """Next goal of an executor of a job: its own job first. The goal expects it from now on."""
         if source is not None and not source.is_done:
             stage = source.next_stage()
             if stage is not None:
@@ -207,7 +207,7 @@ class _Run:
         self._at(self._now_ms + self._settings.moving_ms, lambda: self._come(executor, goal))
 
     def _fall_back(self, executor: _Executor) -> None:
-        """Its goal has no tasks left: any stage of its job, else any stage at all, else it rests."""
+        """Find another goal as this one has no tasks left: any stage of the job, else any stage at all, else rest."""
         job = executor.job
         stage = None if job is None or job.is_done else next((one for one in job.stages if job.can_run(one)), None)
         if job is not None and stage is not None and not stage.is_saturated:
@@ -223,7 +223,7 @@ class _Run:
         self._rest(executor)
 
     def _rest(self, executor: _Executor) -> None:
-        """Nothing to do: with its job while that may still need it, else in the pool of all."""
+        """Let an executor rest: with its job while that may still need it, else in the pool of all."""
         job = executor.job
         if job is not None and not job.is_done and any(stage.has_tasks for stage in job.stages):
             self._park(executor, job)
@@ -232,7 +232,7 @@ class _Run:
         self._idle.append(executor)
 
     def _park(self, executor: _Executor, job: RunningJob) -> None:
-        """It waits in its job, and has to warm up again."""
+        """Let an executor wait in its job; it has to warm up again."""
         executor.stage = None
         self._at_job[job.index].append(executor)
 
@@ -261,7 +261,7 @@ class _Run:
         return self._rng.choice(first or fresh)
 
     def _key(self, executors: int, known: object) -> int:
-        """Which measurement to take for a job with so many executors: one of the two neighbours, by distance."""
+        """Measurement for a job with so many executors: one of the two neighbours, by distance."""
         assert isinstance(known, dict)  # noqa: S101 - as read
         position = bisect.bisect_left(_MEASURED_AT, executors)
         right = _MEASURED_AT[min(position, len(_MEASURED_AT) - 1)]

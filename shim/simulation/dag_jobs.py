@@ -32,7 +32,7 @@ _NEEDED = re.compile(r"\d+")
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """What the tasks of a stage took, in milliseconds, by the number of executors that its job had.
+    """Measured durations of a stage's tasks, in milliseconds, by the number of executors that its job had.
 
     Attributes:
         fresh: On an executor that had not worked for the job before.

@@ -1,4 +1,4 @@
-"""What a run of jobs that are graphs of stages measures."""
+"""Measures of a run of jobs that are graphs of stages."""
 
 import statistics
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ _MEASURES = ("mean", "p50", "p95", "p99", "max")
 
 @dataclass(frozen=True, slots=True)
 class DagOutcome:
-    """How a run ended.
+    """Outcome of a run.
 
     Attributes:
         completions_s: From arrival to end, in the order of the jobs.

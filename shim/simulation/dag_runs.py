@@ -39,7 +39,7 @@ _DEFAULT_TRACE = "medium_filtered.csv.gz"
 
 @dataclass(frozen=True, slots=True)
 class DagSettings:
-    """What is run.
+    """Settings of a run.
 
     Attributes:
         first_jobs: At most so many jobs of each input.

@@ -57,7 +57,7 @@ class Engine:
         self._stopped = False
 
     def __len__(self) -> int:
-        """How many actions wait."""
+        """Number of actions that wait."""
         return len(self._queue)
 
     def at(self, at_s: float, action: Callable[..., object], *arguments: object) -> None:

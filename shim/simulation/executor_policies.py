@@ -1,4 +1,4 @@
-"""Who may have more executors: the policies, and jobs as they see them."""
+"""Policies on who may have more executors, and jobs as they see them."""
 
 import math
 from collections import deque
@@ -12,7 +12,7 @@ __all__ = ["EXECUTOR_POLICIES", "Goal", "Policy", "RunningJob", "RunningStage"]
 
 @dataclass(slots=True, eq=False)
 class RunningStage:
-    """How far a stage is.
+    """Progress of a stage.
 
     Attributes:
         expected: Executors that are on their way to it, or will be.
@@ -30,23 +30,23 @@ class RunningStage:
 
     @property
     def has_tasks(self) -> bool:
-        """Whether some of its tasks are not launched."""
+        """True if some of its tasks are not launched."""
         return self.launched < self.spec.tasks
 
     @property
     def is_saturated(self) -> bool:
-        """Whether nothing is left of it for one more executor."""
+        """True if nothing is left of it for one more executor."""
         return self.launched + self.expected >= self.spec.tasks
 
     @property
     def is_done(self) -> bool:
-        """Whether all of its tasks have ended."""
+        """True if all of its tasks have ended."""
         return self.ended == self.spec.tasks
 
 
 @dataclass(slots=True, eq=False)
 class RunningJob:
-    """How far a job is.
+    """Progress of a job.
 
     Attributes:
         executors: Those that it has.
@@ -62,7 +62,7 @@ class RunningJob:
     granted: int = 0
 
     def can_run(self, stage: RunningStage) -> bool:
-        """Whether a stage has tasks to launch, and all that it needs has ended."""
+        """True if a stage has tasks to launch, and all that it needs has ended."""
         return stage.has_tasks and all(self.stages[need].is_done for need in stage.spec.needs)
 
     def next_stage(self) -> RunningStage | None:
@@ -76,7 +76,7 @@ class RunningJob:
 
     @property
     def is_done(self) -> bool:
-        """Whether all of its stages have ended."""
+        """True if all of its stages have ended."""
         return all(stage.is_done for stage in self.stages)
 
     @property
@@ -85,13 +85,13 @@ class RunningJob:
         return sum((stage.spec.tasks - stage.launched) * stage.spec.mean_ms for stage in self.stages)
 
     def held(self, policy: "Policy") -> int:
-        """What counts against the most that a policy gives: what it has, or, as in Spark's FIFO there, ever got."""
+        """Count against the most that a policy gives: what it has, or, as in Spark's FIFO there, ever got."""
         return self.granted if policy is _fifo else len(self.executors) + self.coming
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Goal:
-    """Where an executor goes next."""
+    """Next place of an executor."""
 
     job: RunningJob
     stage: RunningStage

@@ -48,7 +48,7 @@ class JobBar:
 
 @dataclass(slots=True)
 class FiguresFile:
-    """What is gathered before it is written.
+    """Figures as they are gathered, before they are written.
 
     Attributes:
         title: Of all.

@@ -32,7 +32,7 @@ OMEGA_VARIANTS = {
 
 @dataclass(frozen=True, slots=True)
 class OmegaThinking:
-    """How long a scheduler decides on a job, in seconds."""
+    """Time of a scheduler's decision on a job, in seconds."""
 
     job_s: float = 0.1
     task_s: float = 0.005

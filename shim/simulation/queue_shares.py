@@ -62,7 +62,7 @@ class ShareSetting:
 
 @dataclass(slots=True)
 class ShareOutcome:
-    """What was seen.
+    """Observations of a run.
 
     Attributes:
         samples: Time, and the part of all slots that each queue holds.
@@ -78,7 +78,7 @@ class ShareOutcome:
         return {queue: sum(held[queue] for held in chosen) / len(chosen) for queue in chosen[0]}
 
     def settles_after_s(self, plan: QueuePlan, *, within: float = 0.02) -> float:
-        """How long after it came a queue first held its share; infinite if it never did."""
+        """Time until a queue first held its share, in seconds; infinite if it never did."""
         found = (at_s - plan.comes_s for at_s, held in self.samples if held[plan.name] >= plan.share - within)
         return next((after_s for after_s in found if after_s >= 0), math.inf)
 

@@ -76,7 +76,7 @@ class VirtualTimeLoop(asyncio.BaseEventLoop):
         """There are none."""
 
     def _write_to_self(self) -> None:
-        """Nobody calls from another thread, so nobody has to be woken."""
+        """Wake nobody, as nobody calls from another thread."""
 
 
 class VirtualClock:

@@ -24,7 +24,7 @@ _FIRST_PATIENCE_S = 2.0
 
 
 def bid_for(core: Core, turns: Sequence[Turn], now_s: float) -> "CurrentBid":
-    """What the waiting work would bid now: one line for each need, the most urgent ones first."""
+    """Present bid of the waiting work: one line for each need, the most urgent ones first."""
     lines: list[BidLine] = []
     seen: set[Need] = set()
     needs, wanted = core.book.requests.needs, core.book.requests.wanted

@@ -1,4 +1,4 @@
-"""What a Global Master is told (events) and what it wants done (effects)."""
+"""Events and effects of a Global Master."""
 
 from dataclasses import dataclass
 
@@ -54,7 +54,7 @@ class JobRequest:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened.
+    """Event for a Global Master.
 
     Attributes:
         at_s: When, in seconds of the caller's clock; never decreases from one event to the next.
@@ -98,7 +98,7 @@ class Tick(Event):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Something to do."""
+    """Effect of a Global Master."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,7 +119,7 @@ class TaskSettled(Effect):
 
 @dataclass(frozen=True, slots=True)
 class Decided(Effect):
-    """Why a task was matched with a node, for people (`heddle app why`).
+    """Reason why a task was matched with a node, for people (`heddle app why`).
 
     Attributes:
         rank: Urgency of its job at that time.

@@ -9,7 +9,7 @@ __all__ = ["Draft", "Link"]
 
 @dataclass(slots=True)
 class Draft:
-    """What the next launch request to a Local Master will say."""
+    """Content of the next launch request to a Local Master."""
 
     launches: list[Launch] = field(default_factory=list)
     declined: list[int] = field(default_factory=list)

@@ -90,12 +90,12 @@ class GlobalMaster:
 
     @property
     def view(self) -> GlobalView:
-        """What it believes; to be read only."""
+        """View of this Global Master; to be read only."""
         return self._core.view
 
     @property
     def counters(self) -> Counters:
-        """What happened so far."""
+        """Counts of what happened so far."""
         return self._core.counters
 
     @property
@@ -105,7 +105,7 @@ class GlobalMaster:
 
     @property
     def is_filled(self) -> bool:
-        """Whether every Local Master has been heard of."""
+        """True if every Local Master has been heard of."""
         return all(link.incarnation for link in self._core.links.values())
 
     def handle(self, event: Event) -> list[Effect]:

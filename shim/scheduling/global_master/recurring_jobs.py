@@ -1,4 +1,4 @@
-"""What is expected of an application's containers before its own have ended: what those that are like it have taught.
+"""Expectations of an application's containers before its own have ended, learnt from applications like it.
 
 What runs again and again has the same user, type and name, but for the numbers in the name. So there are three models,
 each beginning from the wider one: of everything, of a queue, of one recurring job. All that is known of a
@@ -111,15 +111,15 @@ class RecurringJobModels:
 
     @property
     def observed_in_all(self) -> int:
-        """How many applications of all queues have taught something."""
+        """Number of applications of all queues that have taught something."""
         return self._everything.observed
 
     def model(self, job_key: str) -> DurationModel:
-        """What is known of applications of a recurring job; the queue's if none of it has taught anything."""
+        """Durations of applications of a recurring job; the queue's if none of it has taught anything."""
         return self._job_key.get(job_key, self.queue)
 
     def observed(self, job_key: str) -> int:
-        """How many applications of a recurring job have taught something."""
+        """Number of applications of a recurring job that have taught something."""
         known = self._job_key.get(job_key)
         return 0 if known is None else known.observed
 

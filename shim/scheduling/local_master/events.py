@@ -1,4 +1,4 @@
-"""What a Local Master is told (events) and what it wants done (effects).
+"""Events and effects of a Local Master.
 
 Every event carries the time: the master reads no clock. Every effect names what it is about; who executes it may be a
 service on a real cluster or the simulator.
@@ -41,7 +41,7 @@ class NodeSpec:
 
 @dataclass(frozen=True, slots=True)
 class Event:
-    """Something that happened.
+    """Event for a Local Master.
 
     Attributes:
         at_s: When, in seconds of the caller's clock; never decreases from one event to the next.
@@ -97,7 +97,7 @@ class Tick(Event):
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """Something to do."""
+    """Effect of a Local Master."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,7 @@ class Link:
     learnt: list[float] = field(default_factory=list)
 
     def has_seen(self, sequence: int) -> bool:
-        """Whether the request was executed already."""
+        """True if the request was executed already."""
         return sequence <= self.seen_to or sequence in self.seen_beyond
 
     def see(self, sequence: int) -> None:

@@ -1,4 +1,4 @@
-"""What the nodes of a sub-cluster have left: the newest report, less what is counted on since."""
+"""Room left on the nodes of a sub-cluster: the newest report, less what is counted on since."""
 
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -37,7 +37,7 @@ class NodeCapacity:
 
     @property
     def left(self) -> NDArray[np.int64]:
-        """What each node has left; not to be written."""
+        """Room left on each node; not to be written."""
         return self._left
 
     @property
@@ -60,11 +60,11 @@ class NodeCapacity:
         self.reset()
 
     def reset(self) -> None:
-        """Nothing is counted on any more."""
+        """Forget all that was counted on."""
         self._left = self._reported.copy()
 
     def count(self, kind: ContainerKind) -> int:
-        """How many containers of a kind the nodes could hold."""
+        """Number of containers of a kind that the nodes could hold."""
         need, columns = self._need(kind)
         return int(self._slots(kind, need, columns).sum()) if columns and self._left.size else 0
 
@@ -108,12 +108,12 @@ class NodeCapacity:
         return [vector.memory_mib, vector.vcores, *(vector.others.get(name, 0) for name in self._types[2:])]
 
     def _need(self, kind: ContainerKind) -> tuple[NDArray[np.int64], list[int]]:
-        """What a container takes of each type, and the types that it takes something of."""
+        """Amounts of each type in a container, and the types that it takes something of."""
         need = np.array(self._amounts(kind.resource), dtype=np.int64)
         return need, [int(column) for column in np.flatnonzero(need > 0)]
 
     def _slots(self, kind: ContainerKind, need: NDArray[np.int64], columns: list[int]) -> NDArray[np.int64]:
-        """How many such containers each node could hold."""
+        """Number of such containers that each node could hold."""
         slots = np.min(self._left[:, columns] // need[columns], axis=1)
         return np.where(self._mask(kind), np.maximum(slots, 0), 0)
 
@@ -132,7 +132,7 @@ class NodeCapacity:
 
 
 def _left_on(nodes: Sequence[NodeReport], others: Sequence[str]) -> NDArray[np.int64]:
-    """What nodes have left: memory, virtual cores, then the other types; int64 array of shape (n_nodes, n_resources).
+    """Room on nodes: memory, virtual cores, then the other types; int64 array of shape (n_nodes, n_resources).
 
     Type by type, as 10,000 nodes are read at a time: an array made of rows takes several times as long.
     """

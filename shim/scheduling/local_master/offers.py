@@ -32,7 +32,7 @@ class Reservation:
 
 @dataclass(frozen=True, slots=True)
 class Winner:
-    """Who is offered a node, and the rank of the next best."""
+    """Global Master that is offered a node, and the rank of the next best."""
 
     global_master: GlobalMasterId
     runner_up: Rank | None
@@ -69,11 +69,11 @@ class BidBook:
 
     @property
     def is_empty(self) -> bool:
-        """Whether nobody wants anything."""
+        """True if there is no bid."""
         return not self._wanted
 
     def best_for(self, truth: Truth, node: int, released_by: GlobalMasterId | None) -> Winner | None:
-        """Who shall be offered the free capacity of a node; None when nobody can use it.
+        """Winner of the free capacity of a node; None when no bid can use it.
 
         A Global Master with as many unanswered offers as waiting tasks is passed over.
         """

@@ -1,4 +1,4 @@
-"""What a Local Master tells: which Global Master gets a report when an event is done, and what is in it."""
+"""Reports of a Local Master: which Global Master gets one when an event is done, and what is in it."""
 
 from collections.abc import Iterable, Iterator
 

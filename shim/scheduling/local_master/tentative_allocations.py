@@ -1,4 +1,4 @@
-"""What a Local Master has promised and its ResourceManager has not granted yet.
+"""Containers that a Local Master has promised and its ResourceManager has not granted yet.
 
 The truth about free resources is the newest report: what each node has, less what it holds. A tentative allocation is
 subtracted from that until a later report shows its containers, until it is withdrawn, or until it is too old: its
@@ -53,13 +53,13 @@ class _TentativeAllocation:
 
     @property
     def short(self) -> int:
-        """How many of them no node has room for."""
+        """Number of its containers that no node has room for."""
         return self.count - sum(self.places.values())
 
 
 @dataclass(slots=True)
 class _Answer:
-    """What was answered to a proposal, and what became of it."""
+    """Answer to a proposal, and its later counts."""
 
     accepted: int
     honoured: int = 0
@@ -117,7 +117,7 @@ class TentativeAllocations:
     # ------------------------------------------------------------------ proposals
 
     def room(self, kind: ContainerKind) -> int:
-        """How many containers of a kind could be promised now."""
+        """Number of containers of a kind that could be promised now."""
         known = self._rooms.get(kind)
         if known is None:
             known = self._rooms[kind] = min(self._queue_room(kind), self._nodes.count(kind))
@@ -166,7 +166,7 @@ class TentativeAllocations:
         self._place(allocation)
 
     def lost(self, sender: str, number: int) -> int:
-        """How many containers of a proposal have a tentative allocation no more, though nobody withdrew it.
+        """Number of a proposal's containers that have a tentative allocation no more, though nobody withdrew it.
 
         It is too old, or reports have shown for a while that there is no room: somebody else was granted that.
         """
@@ -195,11 +195,11 @@ class TentativeAllocations:
 
     @property
     def nodes(self) -> NodeCapacity:
-        """What the nodes have left; not to be written."""
+        """Room left on the nodes; not to be written."""
         return self._nodes
 
     def left_of(self, path: str) -> ResourceVector | None:
-        """What a queue may still have, less what is allocated to it tentatively; -1 for a type that is not bounded.
+        """Amount that a queue may still have, less its tentative allocations; -1 for a type that is not bounded.
 
         None where nothing bounds it, or where the queue is not known.
         """
@@ -217,7 +217,7 @@ class TentativeAllocations:
 
     @property
     def open(self) -> int:
-        """How many containers are promised and not granted."""
+        """Number of containers that are promised and not granted."""
         return sum(allocation.count for allocation in self._allocations.values())
 
     def check(self) -> None:
@@ -287,7 +287,7 @@ class TentativeAllocations:
         return freed
 
     def _queue_room(self, kind: ContainerKind) -> int:
-        """How many more the queue may have; of its part of labelled nodes reports tell nothing.
+        """Number of further containers that the queue may have; of its part of labelled nodes reports tell nothing.
 
         What is promised on labelled nodes is not counted, as limits and use are those of nodes without a label.
         Source: `AbstractCSQueue.getUsedResources`, the use of the default partition.

@@ -70,7 +70,7 @@ class Truth:
         return tuple(self._flat[start : start + self.n_resources])
 
     def fits(self, node: int, demand: tuple[int, ...]) -> bool:
-        """Whether the node has that much free."""
+        """True if the node has that much free."""
         flat, place = self._flat, node * self.n_resources
         for amount in demand:
             if amount > flat[place]:
@@ -79,7 +79,7 @@ class Truth:
         return True
 
     def reject_reason(self, global_master: GlobalMasterId, launch: Launch) -> InconsistencyKind | None:
-        """Why the launch cannot be: its node lacks room or a property. None when it can."""
+        """Reason why the launch cannot be: its node lacks room or a property. None when it can."""
         node, need = launch.node, launch.need
         if 0 <= node < len(self.capacity):
             if self.fits(node, need.demand) and (not need.is_constrained or need.admits(self.properties[node])):

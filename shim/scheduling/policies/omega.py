@@ -23,14 +23,14 @@ __all__ = ["OMEGA", "CellState", "Claim", "Commit", "ConflictMode", "OmegaRules"
 
 
 class ConflictMode(Enum):
-    """When a claim conflicts."""
+    """Condition of a conflict."""
 
     RESOURCE_FIT = "resource-fit"
     SEQUENCE_NUMBERS = "sequence-numbers"
 
 
 class TransactionMode(Enum):
-    """What a conflict does to the other claims of its transaction."""
+    """Effect of a conflict on the other claims of its transaction."""
 
     INCREMENTAL = "incremental"
     ALL_OR_NOTHING = "all-or-nothing"
@@ -85,7 +85,7 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Commit:
-    """What became of a transaction.
+    """Outcome of a transaction.
 
     Attributes:
         accepted: Claims that hold.

@@ -45,7 +45,7 @@ class RandomSource(Protocol):
 
 
 class Sampling(Enum):
-    """What is asked before a task is placed."""
+    """Questions before a task is placed."""
 
     NONE = "none"
     """Nothing: each task goes to a random node."""
@@ -180,7 +180,7 @@ class ReservationQueue:
 
     @property
     def load(self) -> int:
-        """What a probe finds: entries in the queue, less free slots."""
+        """Load that a probe finds: entries in the queue, less free slots."""
         return len(self._queue) - self.n_free
 
     def reserve(self, batch: Batch) -> None:

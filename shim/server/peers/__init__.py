@@ -1,4 +1,4 @@
-"""What one Global Master among several tells about its dealings with the others: metrics and audit lines."""
+"""Metrics and audit lines of one Global Master's dealings with the others."""
 
 from shim.server.peers.collector import MastersCollector
 from shim.server.peers.matching import MatchingCollector

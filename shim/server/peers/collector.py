@@ -22,7 +22,7 @@ class MastersCollector(Collector):
         self._status = status
 
     def describe(self) -> Iterator[Metric]:
-        """Nothing: registering must not ask for masters that are not there yet."""
+        """Describe nothing: registering must not ask for masters that are not there yet."""
         return iter(())
 
     def collect(self) -> Iterator[Metric]:

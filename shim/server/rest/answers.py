@@ -115,7 +115,7 @@ class AnswerWriter:
         self._opening: Headers = ()
 
     def opening(self) -> Headers:
-        """What every answer of a filter chain begins with."""
+        """Headers that every answer of a filter chain begins with."""
         second = int(self._now_s())
         if second != self._second:
             date = formatdate(second, usegmt=True)
@@ -166,7 +166,7 @@ class AnswerWriter:
         return Answer(error.status, answer.headers, body)
 
     def forbidden(self, error: RemoteException, *, extra: Headers = (), cookie: str | None = None) -> Answer:
-        """What the authentication filter answers, in JSON whatever the client accepts, before any resource."""
+        """Answer of the authentication filter, in JSON whatever the client accepts, before any resource."""
         members = {
             "message": error.message,
             "exception": error.java_class.rpartition(".")[2],
@@ -242,7 +242,7 @@ class AnswerWriter:
         return self.page(not_found_page(path).decode(), status=404, extra=extra)
 
     def options(self, allow: str, description: bytes, *, extra: Headers = ()) -> Answer:
-        """What methods a path takes."""
+        """Answer with the methods that a path takes."""
         content = "application/vnd.sun.wadl+xml;charset=utf-8" if description else TEXT
         headers = (*self.opening(), ("Content-Type", content), *SAFETY, ("Allow", allow), _VARY, *extra)
         return Answer(200, headers, description)

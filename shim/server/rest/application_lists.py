@@ -17,7 +17,7 @@ __all__ = ["ApplicationLists"]
 
 
 class ApplicationLists:
-    """What `/apps` and `/appstatistics` answer.
+    """Answers to `/apps` and `/appstatistics`.
 
     Args:
         backend: The use cases.
@@ -60,7 +60,7 @@ class ApplicationLists:
         return [raws[item.application_id] for item in found], left_out, read.freshness
 
     async def statistics(self, query: Query, viewer: str) -> tuple[Document, Freshness]:
-        """How many applications there are of each state.
+        """Number of applications of each state.
 
         Raises:
             JavaError: For a value that the ResourceManager refuses.

@@ -123,7 +123,7 @@ def _groups(found: Sequence[ApplicationDocument], name: str) -> list[dict[str, A
 
 
 class _Shown(msgspec.Struct, rename="camel"):
-    """Those members of the ResourceManager's object that a row shows beside its summary; of whatever type."""
+    """Members of the ResourceManager's object that a row shows beside its summary; of whatever type."""
 
     progress: Any = None
     running_containers: Any = None

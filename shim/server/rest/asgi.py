@@ -45,7 +45,7 @@ class _Spelt(bytes):
 
 
 class RequestHandler(Protocol):
-    """What answers."""
+    """Answers requests."""
 
     def answer_at_once(self, request: Request) -> Sequence[bytes] | None:
         """An answer that is ready, as it goes out: status line, headers, body, in one piece or several."""
@@ -165,7 +165,7 @@ def completed(work: Coroutine[Any, Any, T]) -> T | None:
 
 
 def has_body(headers: Iterable[tuple[bytes, bytes]]) -> bool:
-    """Whether a body follows these headers, an empty one not counted."""
+    """True if a body follows these headers, an empty one not counted."""
     return any(
         name == b"transfer-encoding" or (name == b"content-length" and value.strip(b"0") != b"")
         for name, value in headers

@@ -1,4 +1,4 @@
-"""What stands behind the server: the use cases, and the view that they keep."""
+"""The use cases behind the server, and the view that they keep."""
 
 import asyncio
 from collections.abc import Callable, Collection, Coroutine, Mapping
@@ -70,7 +70,7 @@ class Backend:
         return self.view.late(self.clock.now_s())
 
     def as_of_s(self, part: Part, missing: Collection[SubClusterId]) -> float:
-        """When the oldest part of an answer made of the view was asked for; missing sub-clusters do not count."""
+        """Time when the oldest part of an answer made of the view was asked for; missing sub-clusters do not count."""
         times = [self.view.as_of_s(item, part) for item in self.view.subclusters if item not in missing]
         known = [time_s for time_s in times if time_s is not None]
         return min(known, default=self.clock.now_s())
@@ -88,7 +88,7 @@ class Backend:
         return self.view.largest_grant()
 
     def skews_ms(self) -> dict[SubClusterId, int]:
-        """How far each sub-cluster's clock is ahead of ours."""
+        """Lead of each sub-cluster's clock over ours."""
         return {item: round(self.view.clock_skew_s(item) * 1000) for item in self.view.subclusters}
 
     def find_queue(self, text: str) -> QueueScope | None:

@@ -21,7 +21,7 @@ _LONGEST_KEY = 4096
 
 @dataclass(frozen=True, slots=True)
 class CacheLimits:
-    """How much is kept.
+    """Limits of what is kept.
 
     Attributes:
         entries: Answers; 0 keeps none.
@@ -56,7 +56,7 @@ class Kept:
 
 
 def cache_key(request: Request, content: Content) -> CacheKey | None:
-    """Everything of a read that its answer depends on, but for who asks; None if it gets none in any form.
+    """All of a read that its answer depends on, but for who asks; None if it gets none in any form.
 
     Args:
         request: The read.
@@ -89,7 +89,7 @@ class ResponseCache:
         self._bytes = 0
 
     def find(self, key: CacheKey) -> Kept | None:
-        """What is kept under a key; whether it is still good is for the caller to say."""
+        """Answer that is kept under a key; whether it is still good is for the caller to say."""
         kept = self._entries.get(key)
         if kept is not None:
             self._entries.move_to_end(key)

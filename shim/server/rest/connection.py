@@ -37,7 +37,7 @@ _WORTH_COUNTING = 64 * 1024
 
 @dataclass(frozen=True, slots=True)
 class ConnectionLimits:
-    """What one client may take.
+    """Limits of one client.
 
     Attributes:
         max_head_bytes: Request line and headers together; more is 431.
@@ -60,7 +60,7 @@ class ConnectionLimits:
 
 
 class Reception:
-    """What all connections of the server share.
+    """State that all connections of the server share.
 
     Args:
         limits: What clients may take.
@@ -146,7 +146,7 @@ class GuardedProtocol(HttpToolsProtocol):
         self._reception.held.hold(self, self.transport.get_write_buffer_size())
 
     def resume_writing(self) -> None:
-        """It caught up."""
+        """Write again, as the client has caught up."""
         self._reception.held.hold(self, 0)
         super().resume_writing()
 
@@ -224,7 +224,7 @@ class GuardedProtocol(HttpToolsProtocol):
         return b"\r\n".join((*head, b"", b""))
 
     def _is_too_long(self) -> bool:
-        """Whether a head is too long, or what stands around a body: chunks' sizes, extensions and trailers."""
+        """True if a head is too long, or what stands around a body: chunks' sizes, extensions and trailers."""
         if self._is_in_head:
             return self._head_bytes > self._limits.max_head_bytes
         return self._rest_bytes > self._limits.max_head_bytes + _MOST_AROUND * self._body_bytes

@@ -118,5 +118,5 @@ def at_port(origin: str, port: int) -> str:
 
 
 def hidden_not_found(answer: RestAnswer, request: Request) -> bool:
-    """Whether an empty or odd 500 may be a 404: what a ResourceManager makes of one for clients that prefer XML."""
+    """True if an empty or odd 500 may be a 404: what a ResourceManager makes of one for clients that prefer XML."""
     return answer.status == 500 and negotiate(request.joined("accept")) is Representation.XML  # noqa: PLR2004

@@ -32,12 +32,12 @@ class HostNames:
         self._remembered = lru_cache(_REMEMBERED)(self._allows)
 
     def allows(self, value: bytes) -> bool:
-        """Whether a value of `Host`, with its port, is one of ours; a long one is none, and not remembered."""
+        """True if a value of `Host`, with its port, is one of ours; a long one is none, and not remembered."""
         return len(value) <= _LONGEST and self._remembered(value)
 
     @property
     def remembered(self) -> int:
-        """How many values are remembered."""
+        """Number of values that are remembered."""
         return self._remembered.cache_info().currsize
 
     def _allows(self, value: bytes) -> bool:

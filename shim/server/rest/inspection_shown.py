@@ -1,4 +1,4 @@
-"""What operators inspect, sub-clusters, queues and choices of homes, as documents of Heddle's own web services."""
+"""Inspection of sub-clusters, queues and choices of homes, as documents of Heddle's own web services."""
 
 from datetime import UTC, datetime
 from typing import Any
@@ -43,7 +43,7 @@ def shown_cluster(status: ClusterStatus) -> dict[str, Any]:
 
 
 def cluster_gauges(status: ClusterStatus) -> SubClusterGauges:
-    """What `/metrics` tells of a cluster; of one that is retired only that it is."""
+    """Metrics of a cluster; of one that is retired only that it is."""
     is_retired = status.admission is Admission.RETIRED
     return SubClusterGauges(
         subcluster=status.id,
@@ -56,7 +56,7 @@ def cluster_gauges(status: ClusterStatus) -> SubClusterGauges:
 
 
 def shown_drainage(drainage: Drainage) -> dict[str, Any]:
-    """What still runs: every application, and the containers of those whose home is elsewhere."""
+    """Applications that still run, and the containers of those whose home is elsewhere."""
     return {
         "still_running": [*map(str, drainage.still_running)],
         "spanning": {str(application): count for application, count in drainage.spanning.items()},
@@ -78,7 +78,7 @@ def shown_queue(queue: QueueStatus) -> dict[str, Any]:
 
 
 def shown_decision(decision: HomeDecision) -> dict[str, Any]:
-    """Why a home was chosen: candidates, and what their Local Masters said."""
+    """Reasons of the choice of a home: candidates, and what their Local Masters said."""
     return {
         "reason": decision.reason,
         "decided_by": decision.decided_by,
@@ -132,7 +132,7 @@ def _distance(late_s: float) -> str:
 
 
 def shown_waited(waited: Waited) -> dict[str, Any]:
-    """That an application waited for its queue's turn, and why."""
+    """Waiting of an application for its queue's turn, with the reason."""
     return {
         "submitted_at_ms": waited.since_ms,
         "started_at_ms": waited.until_ms,

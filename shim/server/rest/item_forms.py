@@ -24,7 +24,7 @@ _AT_A_TIME = 50
 
 @dataclass(frozen=True, slots=True)
 class Form:
-    """How items are shown.
+    """Form of shown items.
 
     Attributes:
         without: Members that are left out of each.

@@ -38,7 +38,7 @@ class KeptAnswers:
         self._head: tuple[int, bytes] = (-1, b"")
 
     def find(self, request: Request, query: Query) -> Kept | None:
-        """What is kept for such a read, whoever asks, if it is still good."""
+        """Answer that is kept for such a read, whoever asks, if it is still good."""
         key = self._key(request, query)
         kept = None if key is None else self._cache.find(key)
         if key is None or kept is None:

@@ -58,7 +58,7 @@ class RequestObserver:
         )
 
     def _home(self, target: str) -> str:
-        """Where an application runs, if it is one, and Heddle knows."""
+        """Home of an application, if the target is one, and Heddle knows."""
         try:
             return self._home_of(ApplicationId.parse(target)) or ""
         except MalformedIdError:

@@ -81,7 +81,7 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an operation answers.
+    """Answer of an operation.
 
     Attributes:
         freshness: How old it is.
@@ -133,11 +133,11 @@ class Operations:
         }
 
     def knows(self, operation: Operation) -> bool:
-        """Whether the operation is one of these."""
+        """True if the operation is one of these."""
         return operation in self._table
 
     def is_at_hand(self, operation: Operation, parameters: Mapping[str, str]) -> bool:
-        """Whether the operation's answer takes no waiting now: nothing has to be fetched for it."""
+        """True if the operation's answer takes no waiting now: nothing has to be fetched for it."""
         part = _PARTS.get(operation)
         if operation is Operation.NEW_APPLICATION:
             return self._backend.ids.are_there
@@ -300,7 +300,7 @@ class Operations:
 
 
 def _is_readable(body: bytes) -> bool:
-    """Whether a body is JSON: what is not is nobody's part of an answer."""
+    """True if a body is JSON: what is not is nobody's part of an answer."""
     try:
         msgspec.json.decode(body, type=dict[str, msgspec.Raw] | None)
     except (msgspec.DecodeError, RecursionError):

@@ -95,7 +95,7 @@ class Pages:
         return self._page("Applications", f"<p class=note>{note}</p>{_table(heads, rows)}")
 
     def clusters(self) -> str:
-        """How each sub-cluster is."""
+        """Page of the state of each sub-cluster."""
         now_s, states = self._backend.clock.now_s(), self._states()
         rows = []
         for item in self._backend.view.subclusters:

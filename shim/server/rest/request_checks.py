@@ -1,4 +1,4 @@
-"""What a request must be before any use case hears of it, by its headers and its form alone.
+"""Checks of a request before any use case hears of it, by its headers and its form alone.
 
 Source: the filters of a ResourceManager, and Jersey's choice of a method; recorded on Hadoop 3.4.2.
 """
@@ -59,7 +59,7 @@ def _is_of_other_site(request: Request) -> bool:
 
 
 def _is_silent_browser(request: Request) -> bool:
-    """Whether a browser's GET or HEAD does not say where it comes from.
+    """True if a browser's GET or HEAD does not say where it comes from.
 
     Over plain HTTP a browser tells the site of a page only in `Referer`, which the page can suppress. Browsers are
     known by the expression of Hadoop's own `RestCsrfPreventionFilter`, and let in by the header that it asks for.
@@ -71,7 +71,7 @@ def _is_silent_browser(request: Request) -> bool:
 
 
 def negotiation_failure(endpoint: Endpoint, request: Request, accept: str) -> NegotiationFailure | None:
-    """Why the row's method does not take the request, if it does not.
+    """Reason why the row's method does not take the request, if it does not.
 
     Raises:
         JavaError: If nothing can read a body of that type.
@@ -113,7 +113,7 @@ def inflated(request: Request, *, max_bytes: int) -> Request:
 
 
 def representation_of(request: Request) -> Representation:
-    """What the client reads best; JSON if nothing that there is."""
+    """Representation that the client reads best; JSON if it reads none that there is."""
     chosen = negotiate(request.joined("accept"))
     return chosen if isinstance(chosen, Representation) else Representation.JSON
 

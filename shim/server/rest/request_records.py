@@ -1,4 +1,4 @@
-"""What there is to say of a request: gathered while it is answered, told when it is."""
+"""Records of requests: gathered while one is answered, told when it is."""
 
 import re
 from collections.abc import Callable
@@ -14,7 +14,7 @@ _REQUEST_ID = re.compile(r"[A-Za-z0-9._-]{1,64}")
 
 @dataclass(frozen=True, slots=True)
 class RequestResponse:
-    """What there is to say of a request when it is answered: for logs, audit and metrics.
+    """Facts of an answered request: for logs, audit and metrics.
 
     Attributes:
         request_id: Heddle's own.
@@ -42,7 +42,7 @@ AuditSink = Callable[[RequestResponse], None]
 
 @dataclass(slots=True)
 class RequestRecord:
-    """What is learnt of a request while it is answered.
+    """Facts learnt of a request while it is answered.
 
     Attributes:
         login: Headers of the answer that are this caller's alone: they are put on last, and never kept.

@@ -77,12 +77,12 @@ class RestServer:
 
     @property
     def connections(self) -> int:
-        """How many clients are connected."""
+        """Number of clients that are connected."""
         return len(self._reception.connections)
 
     @property
     def url(self) -> str:
-        """Where clients find it."""
+        """URL for clients."""
         return f"{'https' if self._tls else 'http'}://{join_address(self._host, self._port)}"
 
     async def start(self) -> None:
@@ -117,7 +117,7 @@ class RestServer:
         )
 
     def _protocol(self, **uvicorn_untyped: Any) -> asyncio.Protocol:
-        """What a new connection is given."""
+        """Protocol of a new connection."""
         make = partial(GuardedProtocol, reception=self._reception, **uvicorn_untyped)
         if self._tls is None:
             return make()

@@ -43,7 +43,7 @@ class UsageAPI:
         begin: Annotated[str, Query(alias="from", max_length=40)] = "",
         end: Annotated[str, Query(alias="to", max_length=40)] = "",
     ) -> Response:
-        """What applications have used, by queue, user and cluster."""
+        """Use by applications, by queue, user and cluster."""
         caller = self.identity.require_user(asker)
         groups = [name for name in by.split(",") if name]
         found, question, is_cut = await self.reports.totals(caller, groups, _time_ms(begin), _time_ms(end))
@@ -65,7 +65,7 @@ class UsageAPI:
 
 
 def _shown_credits(given: Mapping[tuple[str, ...], Credits] | None, group: tuple[str, ...]) -> dict[str, int]:
-    """What jobs of a group gave and received; nothing where that is not known by such groups."""
+    """Credits of a group's jobs; nothing where that is not known by such groups."""
     if given is None:
         return {}
     total = given.get(group, NO_CREDITS)

@@ -1,4 +1,4 @@
-"""Who is at the scheduler server: nobody there can keep others out for long.
+"""Connections at the scheduler server: none there can keep others out for long.
 
 Anybody who reaches the port may connect, and an application runs its user's code. So of those that have not logged in
 the oldest goes when there are too many, from one address or in all; and an attempt that logs in again and again ends
@@ -15,7 +15,7 @@ __all__ = ["AMConnectionLimits", "AMConnectionRegistry"]
 
 @dataclass(frozen=True, slots=True)
 class AMConnectionLimits:
-    """How many may be here.
+    """Limits of connections.
 
     Attributes:
         most: Connections that have logged in.
@@ -46,15 +46,15 @@ class AMConnectionRegistry:
 
     @property
     def connections(self) -> tuple[TrackedConnection, ...]:
-        """Everybody."""
+        """All connections."""
         return (*self._entering, *self._settled)
 
     def enter(self, connection: TrackedConnection, address: str) -> None:
-        """Somebody connected; the oldest that has not logged in may have to go."""
+        """Take in a connection; the oldest that has not logged in may have to go."""
         self._entering.enter(connection, address)
 
     def settle(self, connection: TrackedConnection, attempt: ApplicationAttemptId) -> bool:
-        """Somebody logged in; False if the house is full."""
+        """Note a login; False if the house is full."""
         self._entering.leave(connection)
         if len(self._settled) >= self._limits.most:
             return False
@@ -68,7 +68,7 @@ class AMConnectionRegistry:
         return True
 
     def leave(self, connection: TrackedConnection) -> None:
-        """Somebody has gone; nothing happens if it is not here."""
+        """Drop a connection that has gone; nothing happens if it is not here."""
         self._entering.leave(connection)
         attempt = self._settled.pop(connection, None)
         if attempt is None:

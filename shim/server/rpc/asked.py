@@ -84,7 +84,7 @@ def as_failure(refusal: RPCRefusal) -> Failure:
 
 
 def problem_of(gathered: Gathered) -> Failure | None:
-    """Why nothing can be merged, if nothing can.
+    """Reason why nothing can be merged, if nothing can.
 
     Raises:
         NoUsableSubClusterError: If nobody answered at all.

@@ -1,4 +1,4 @@
-"""What stands behind the client RPC server."""
+"""Use cases behind the client RPC server."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

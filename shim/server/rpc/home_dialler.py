@@ -39,7 +39,7 @@ class HomeDialler:
 
     @property
     def patience_s(self) -> float:
-        """How long a home may take to answer at all."""
+        """Seconds that a home may take to answer at all."""
         return self._patience_s
 
     async def dial(self, home: SubClusterId, factory: Callable[[], P]) -> P:

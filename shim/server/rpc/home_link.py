@@ -16,7 +16,7 @@ _KEEP_ALIVE = (
 
 
 class LinkOwner(Protocol):
-    """Who opened a link."""
+    """Owner of a link."""
 
     def from_home(self, link: "HomeLink", data: bytes) -> None:
         """The home sent something."""
@@ -57,7 +57,7 @@ class HomeLink(asyncio.Protocol):
         self._owner.pace(is_home_slow=True)
 
     def resume_writing(self) -> None:
-        """It caught up."""
+        """Write again, as the home has caught up."""
         self._owner.pace(is_home_slow=False)
 
     def answer(self, *, has_answered: bool) -> None:

@@ -1,4 +1,4 @@
-"""Who may come in at a server of Hadoop RPC: tickets and tokens that Heddle issued are checked, names are believed.
+"""Logins at a server of Hadoop RPC: tickets and tokens that Heddle issued are checked, names are believed.
 
 Names are not believed where Kerberos is on, unless that is configured.
 
@@ -35,12 +35,12 @@ _UNAUTHORIZED = RPCErrorCode.UNAUTHORIZED
 
 
 class TicketRequiredError(UserError):
-    """What only a caller with a ticket may do."""
+    """A call that only a caller with a ticket may make."""
 
 
 @dataclass(frozen=True, slots=True)
 class TicketLogin:
-    """How clients log in by ticket.
+    """Login of clients by ticket.
 
     Attributes:
         service: First part of the principal that they ask a ticket for.
@@ -61,7 +61,7 @@ class TicketLogin:
 
 @dataclass(frozen=True, slots=True)
 class _Claim:
-    """Who sent something, for whom: without an `effective` for itself.
+    """Sender of a call, and the user it is for: without an `effective` for itself.
 
     Attributes:
         asked_by: Who asked for the token; a proxy user may have. Its leave was checked then, as Hadoop has it.
@@ -103,7 +103,7 @@ class Logins:
         }
 
     def offers(self) -> Sequence[Offer]:
-        """What a ResourceManager offers, in its order."""
+        """Offers of a ResourceManager, in its order."""
         offers: list[Offer] = []
         if self._tokens is not None:
             offers.append(Offer(AuthMethod.TOKEN, "", "default", self._token_session, needs_verdict=True))
@@ -132,12 +132,12 @@ class Logins:
         return replace(caller, has_ticket=True) if claim.has_ticket else caller
 
     def judge_at_once(self, proven: LoginProven) -> bool | Failure | None:
-        """Whether the token that a client holds is good: True, why it is not, or None where the store has to tell."""
+        """Verdict on a client's token: True if it is good, the reason if not, None where the store has to tell."""
         assert self._tokens is not None  # noqa: S101 - offered only with tokens
         return self._tokens.is_known_good(base64.b64decode(proven.identity)) or None
 
     async def judge(self, proven: LoginProven) -> Failure | None:
-        """Why the token that a client holds is not good; None if it is."""
+        """Reason why a client's token is not good; None if it is."""
         assert self._tokens is not None  # noqa: S101 - offered only with tokens
         try:
             await self._tokens.check(base64.b64decode(proven.identity))

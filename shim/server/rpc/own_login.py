@@ -38,7 +38,7 @@ class OwnLogin:
 
     @property
     def is_open(self) -> bool:
-        """Whether a call may still be made."""
+        """True if a call may still be made."""
         return not self._has_ended
 
     async def call(self, method: str, payload: bytes) -> RPCAnswer:
@@ -79,7 +79,7 @@ class OwnLogin:
         return True
 
     def end(self) -> None:
-        """Whoever waits hears that no answer comes."""
+        """Tell all that wait that no answer comes."""
         self._has_ended = True
         for waiting in self._pending.values():
             if not waiting.done():

@@ -38,7 +38,7 @@ _CLIENT_ID_BYTES = 16
 
 @dataclass(frozen=True, slots=True)
 class SchedulerLimits:
-    """What ApplicationMasters may take.
+    """Limits of ApplicationMasters.
 
     Attributes:
         connections: How many may be here.
@@ -76,7 +76,7 @@ class RelayObserver(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RelayContext:
-    """What every connection of the server needs.
+    """Collaborators of every connection of the server.
 
     Attributes:
         service: Who understands the calls of attempts that may span sub-clusters; None: all pass through.
@@ -140,13 +140,13 @@ class AMConnection(asyncio.Protocol):
         self._end()
 
     def pause_writing(self) -> None:
-        """It reads slower than the home answers: leave the answers with the home."""
+        """Leave answers with the home, as the ApplicationMaster reads slower than they come."""
         home = self._home_transport
         if home is not None:
             home.pause_reading()
 
     def resume_writing(self) -> None:
-        """It caught up."""
+        """Read from the home again, as the ApplicationMaster has caught up."""
         home = self._home_transport
         if home is not None:
             home.resume_reading()
@@ -276,13 +276,13 @@ class AMConnection(asyncio.Protocol):
                 await dialler.pause()
 
     def _owner_address(self, login: LoginRelay, attempt: Attempt) -> Address | None:
-        """Where the attempt's calls are understood, if that is elsewhere; what was passed on once is so no further."""
+        """Address where the attempt's calls are understood, if elsewhere; what was passed on once goes no further."""
         if login.was_passed_on or not attempt.is_read:
             return None
         return self._context.owner_address(attempt.queue)
 
     async def _offers(self, login: LoginRelay, link: HomeLink, *, is_relay: bool) -> bool:
-        """Whether whoever was connected to begins the login in time."""
+        """True if the peer that was connected to begins the login in time."""
         self._home = link
         login.connect(is_relay=is_relay)
         self.to_home(login.above.data_to_send())

@@ -1,4 +1,4 @@
-"""What goes between an ApplicationMaster that has logged in and its home: as it is, or call by call."""
+"""Traffic between an ApplicationMaster that has logged in and its home: as it is, or call by call."""
 
 import asyncio
 import time
@@ -80,7 +80,7 @@ class Traffic(Protocol):
         ...
 
     def from_home(self, data: bytes) -> None:
-        """Its home sent something."""
+        """Take bytes of its home."""
         ...
 
     def end(self) -> None:
@@ -114,7 +114,7 @@ class TransparentRelay:
         self._meter.added(time.perf_counter() - began_s)
 
     def end(self) -> None:
-        """Nothing is kept."""
+        """End; nothing is kept."""
         self._meter.left()
 
 
@@ -202,7 +202,7 @@ class InterceptingRelay:
             self._close()
 
     def end(self) -> None:
-        """What is under way is given up: the ApplicationMaster repeats it."""
+        """Give up what is under way: the ApplicationMaster repeats it."""
         self._has_ended = True
         self._own.end()
         if self._worker is not None:

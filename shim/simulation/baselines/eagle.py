@@ -26,7 +26,7 @@ MAX_SLOWDOWN = 5
 
 @dataclass(slots=True, eq=False)
 class _Picture:
-    """Where long tasks were when a long job was placed: the workers without one, at that time."""
+    """Long tasks when a long job was placed: the workers without one, at that time."""
 
     at_s: float
     without_long: Sequence[int] = field(repr=False)

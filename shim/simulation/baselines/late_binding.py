@@ -1,4 +1,4 @@
-"""What Hawk, Eagle and central least-work-left share: workers with queues of probes, and late binding.
+"""Common part of Hawk, Eagle and central least-work-left: workers with queues of probes, and late binding.
 
 A worker has one slot and a queue of probes; a probe names a job, not a task. When its slot is free the worker takes a
 probe from the queue and asks the job's scheduler for a task (one hop there, one back): the next task of the job, or
@@ -81,7 +81,7 @@ class Worker:
 
     @property
     def serves_long(self) -> bool:
-        """Whether a short task would wait behind a long one here."""
+        """True if a short task would wait behind a long one here."""
         return self.runs_long or self.n_long_queued > 0
 
 

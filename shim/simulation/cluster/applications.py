@@ -1,4 +1,4 @@
-"""What a modelled ResourceManager knows of applications, attempts and containers."""
+"""Applications, attempts and containers of a modelled ResourceManager."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
@@ -37,7 +37,7 @@ class Order:
 
 
 class ContainerState(Enum):
-    """How far a container got."""
+    """State of a container."""
 
     ALLOCATED = "allocated"
     """A heartbeat gave it; its ApplicationMaster does not know it."""
@@ -69,7 +69,7 @@ class Container:
 
 @dataclass(frozen=True, slots=True)
 class ContainerEnd:
-    """How a container ended, as its ApplicationMaster is told."""
+    """End of a container, as its ApplicationMaster is told."""
 
     id: ContainerId
     exit_status: int
@@ -138,7 +138,7 @@ class Application:
 
     @property
     def is_over(self) -> bool:
-        """Whether it is in a final state."""
+        """True if it is in a final state."""
         return self.state in {"FINISHED", "FAILED", "KILLED"}
 
     @property
@@ -148,7 +148,7 @@ class Application:
 
     @property
     def live(self) -> Mapping[ContainerId, Container]:
-        """Its containers, its ApplicationMaster's included."""
+        """Containers of the application, its ApplicationMaster's included."""
         return {name: each for attempt in self.attempts for name, each in attempt.containers.items()}
 
     def at_queue(self, path: str) -> "Application":

@@ -51,11 +51,11 @@ class ClientService:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager this is."""
+        """Sub-cluster of this ResourceManager."""
         return self._manager.spec.name
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing, as nothing is open."""
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:  # noqa: ARG002 - the network's
         """A client's call.

@@ -1,4 +1,4 @@
-"""What a ResourceManager gives up because it was silent for too long.
+"""Expiry in a ResourceManager of what was silent for too long.
 
 Sources: `AMLivelinessMonitor`, `NMLivelinessMonitor`, `ContainerAllocationExpirer`.
 """
@@ -24,7 +24,7 @@ def silent_nodes(heard_s: Mapping[NodeId, float], now_s: float, timing: Timing) 
 
 
 def is_silent(application: Application, now_s: float, timing: Timing) -> bool:
-    """Whether an application's ApplicationMaster was started, and says nothing."""
+    """True if an application's ApplicationMaster was started, and says nothing."""
     if application.is_over:
         return False
     attempt = application.attempt

@@ -123,7 +123,7 @@ class ModelledFederation:
         self.clusters[self._clusters_of[node]].manager.nodes[node].start(container, runs_s, life=life)
 
     def is_running(self, container: ContainerId) -> bool:
-        """Whether some node runs a container."""
+        """True if some node runs a container."""
         nodes = (node for cluster in self.clusters.values() for node in cluster.manager.nodes.values())
         return any(container in node.running for node in nodes)
 

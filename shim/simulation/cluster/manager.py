@@ -169,7 +169,7 @@ class ModelledResourceManager(ModelledProcess):
             held.state, held.since_s = ContainerState.RUNNING, self._now_s()
 
     def _lose(self, node: NodeId) -> None:
-        """What ran on a node is gone."""
+        """End all that ran on a node."""
         for application in tuple(self.applications.values()):
             for container, held in tuple(application.live.items()):
                 if held.node == node:
@@ -356,7 +356,7 @@ class ModelledResourceManager(ModelledProcess):
     # -- what is shown -----------------------------------------------------------------------------------------------
 
     def used(self) -> ResourceVector:
-        """What all containers have."""
+        """Sum of all containers."""
         return sum((node.used for node in self.scheduler.nodes.values()), ResourceVector())
 
 

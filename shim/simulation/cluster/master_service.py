@@ -44,7 +44,7 @@ def token_of(attempt: ApplicationAttemptId) -> TokenProto:
 
 
 def life_of(container: ContainerProto) -> int:
-    """Which start of the ResourceManager has issued a container's token."""
+    """Start of the ResourceManager that has issued a container's token."""
     return int(container.container_token.password)
 
 

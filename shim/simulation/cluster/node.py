@@ -25,7 +25,7 @@ class Tracker(Protocol):
 
     @property
     def life(self) -> int | None:
-        """Which start of it answers; None while none does."""
+        """Start of it that answers; None while none does."""
         ...
 
     def enter(self, node: "NodeManager") -> None:

@@ -26,12 +26,12 @@ class ModelledProcess:
 
     @property
     def life(self) -> int | None:
-        """Which start of it answers; None while it is down or stopped."""
+        """Start of it that answers; None while it is down or stopped."""
         return self.lives if self.is_up and self._awake.is_set() else None
 
     @property
     def is_paused(self) -> bool:
-        """Whether it is stopped: what is sent to it waits in its sockets."""
+        """True while it is stopped: what is sent to it waits in its sockets."""
         return self.is_up and not self._awake.is_set()
 
     def begin_life(self) -> None:

@@ -47,7 +47,7 @@ class NodeState:
 
     @property
     def free(self) -> ResourceVector:
-        """What is left."""
+        """Room that is left."""
         return self.spec.size - self.used
 
 
@@ -64,7 +64,7 @@ class QueueState:
 
 @dataclass(slots=True)
 class _Wanted:
-    """What one ask key still wants: counts by place, and whether other places may stand in for one."""
+    """Demand of one ask key: counts by place, and whether other places may stand in for one."""
 
     counts: dict[str, int] = field(default_factory=dict)
     relaxes: dict[str, bool] = field(default_factory=dict)
@@ -157,14 +157,14 @@ class CapacityScheduler:
             known.wanted.clear()
 
     def pending(self, attempt: ApplicationAttemptId | None = None) -> Iterator[tuple[AskKey, int]]:
-        """What waits: of one attempt, or of all."""
+        """Waiting asks of one attempt, or of all."""
         for known in self._attempts.values():
             if attempt in (None, known.id):
                 for key, wanted in known.wanted.items():
                     yield key, wanted.counts.get(ANY, 0)
 
     def pending_in(self, queue: str) -> list[tuple[AskKey, int]]:
-        """What waits in a queue."""
+        """Waiting asks in a queue."""
         return [
             (key, wanted.counts.get(ANY, 0))
             for known in self._attempts.values()
@@ -200,7 +200,7 @@ class CapacityScheduler:
         self.queues[queue].masters -= amount
 
     def may_start_master(self, queue: str, amount: ResourceVector) -> bool:
-        """Whether one more ApplicationMaster is within the queue's part for them; the first always is."""
+        """True if one more ApplicationMaster is within the queue's part for them; the first always is."""
         state = self.queues[queue]
         if state.masters == _NOTHING:
             return True
@@ -208,7 +208,7 @@ class CapacityScheduler:
         return (state.masters + amount).fits_in(most)
 
     def headroom(self, attempt: ApplicationAttemptId) -> ResourceVector:
-        """What an attempt may still have, by its user's limit and its queue's maximum."""
+        """Amount that an attempt may still have, by its user's limit and its queue's maximum."""
         known = self._attempts.get(attempt)
         if known is None:
             return _NOTHING
@@ -220,7 +220,7 @@ class CapacityScheduler:
     # -- a heartbeat -------------------------------------------------------------------------------------------------
 
     def heartbeat(self, node: NodeId) -> list[Allocation]:
-        """What a node is given in one heartbeat; the amounts are counted already."""
+        """Allocations of a node in one heartbeat; the amounts are counted already."""
         state = self.nodes[node]
         given: list[Allocation] = []
         off_switch = 0
@@ -283,7 +283,7 @@ class CapacityScheduler:
         return None
 
     def _place(self, wanted: _Wanted, host: str, rack: str) -> str | None:
-        """Which row of asks a node serves; None for none, now."""
+        """Row of asks that a node serves; None for none, now."""
         if wanted.counts.get(host):
             return host
         if wanted.counts.get(rack) and wanted.relaxes.get(rack, True):

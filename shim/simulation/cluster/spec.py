@@ -1,4 +1,4 @@
-"""What a modelled cluster is: nodes, queues, and how long its steps take."""
+"""Specification of a modelled cluster: nodes, queues, and how long its steps take."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -47,7 +47,7 @@ class QueueSpec:
 
 @dataclass(frozen=True, slots=True)
 class Timing:
-    """How long steps take, in seconds, and how much one step does.
+    """Durations of steps, in seconds, and how much one step does.
 
     The defaults are Hadoop's, where it has one; `launch_s` and `master_start_s` are assumed, not measured.
 

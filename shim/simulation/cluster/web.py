@@ -46,11 +46,11 @@ class WebService(ResourceManager):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager this is."""
+        """Sub-cluster of this ResourceManager."""
         return self._manager.spec.name
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing, as nothing is open."""
 
     async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:  # noqa: ARG002 - the network's
         """Answer a request.

@@ -136,7 +136,7 @@ class NetworkedManager(ResourceManager):
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager this is."""
+        """Sub-cluster of this ResourceManager."""
         return self._inner.subcluster
 
     async def forward(self, request: RestRequest, *, timeout_s: float | None = None) -> RestAnswer:
@@ -147,7 +147,7 @@ class NetworkedManager(ResourceManager):
         )
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing, as nothing is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,7 +160,7 @@ class NetworkedRPC:
 
     @property
     def subcluster(self) -> SubClusterId:
-        """Whose ResourceManager this is."""
+        """Sub-cluster of this ResourceManager."""
         return self.inner.subcluster
 
     async def call(self, call: RPCCall, *, timeout_s: float | None = None) -> RPCAnswer:
@@ -168,7 +168,7 @@ class NetworkedRPC:
         return await self.network.ask(self.gate, self.subcluster, "rpc", lambda: self.inner.call(call), timeout_s)
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing, as nothing is open."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -194,7 +194,7 @@ class _Login:
         )
 
     async def close(self) -> None:
-        """Nothing is open."""
+        """Close nothing, as nothing is open."""
 
 
 @dataclass(frozen=True, slots=True)

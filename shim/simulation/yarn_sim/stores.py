@@ -15,7 +15,7 @@ __all__ = ["StoreFaults", "gated_stores"]
 
 @dataclass(slots=True)
 class StoreFaults:
-    """What the database does.
+    """Faults of the database.
 
     Attributes:
         rng: Where faults are drawn from.

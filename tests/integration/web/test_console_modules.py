@@ -1,6 +1,7 @@
 """The console's modules without a browser: their tests in Node, and what its checkers say of a slip."""
 
 import os
+import re
 import shutil
 import subprocess
 from pathlib import Path
@@ -8,6 +9,12 @@ from pathlib import Path
 import pytest
 
 from scripts.console_checks import CHECKS, TOOLS
+from shim.errors import BadRequestError
+from shim.identity.service import Caller
+from shim.server.rest.answers import Document
+from shim.server.rest.live import LiveDocuments
+from shim.server.rest.messages import Request
+from shim.testing.clock import FakeClock
 
 ROOT = Path(__file__).resolve().parents[3]
 MODULES = ROOT / "shim" / "server" / "web" / "static"
@@ -54,3 +61,22 @@ def test_no_module_reaches_for_another_host_or_writes_html():
         for forbidden in ("innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"):
             assert forbidden not in text, module
         assert "dangerouslySetInnerHTML" not in text, module
+
+
+def test_what_is_watched_may_be_watched():
+    """An address that the stream does not know would have the whole stream of a view refused."""
+    asked = [
+        (module.name, name)
+        for module in MODULES.glob("*.js")
+        for name in re.findall(r"useLive\([\"`]([a-z]+)", module.read_text())
+    ]
+    assert len(asked) > 10
+    told = LiveDocuments(refused, "/heddle/v1/", FakeClock())
+    for _, name in asked:
+        told.open(Request("GET", "/heddle/v1/live", f"watch={name}", (), b"", "127.0.0.1"), Caller("ada", "ada"))
+    with pytest.raises(BadRequestError):
+        told.open(Request("GET", "/heddle/v1/live", "watch=usage", (), b"", "127.0.0.1"), Caller("ada", "ada"))
+
+
+async def refused(*_: object) -> Document:
+    raise AssertionError("nothing is read before the stream is")

@@ -1,6 +1,6 @@
 // Queues over all clusters, as a tree: shares, what they borrow, lend and wait for, on each cluster and over time.
 
-import { useLive } from "./api.js";
+import { useLive, useRead } from "./api.js";
 import { Legend } from "./charts.js";
 import { count, memory, percent } from "./format.js";
 import { Bar, colourOf, State, Table, Trouble } from "./parts.js";
@@ -102,7 +102,7 @@ const CREDITS = [
 
 /** What users' jobs gave and received, over all queues: administrators see everybody, others themselves. */
 function Users() {
-  const used = useLive("usage?by=user", 30000);
+  const used = useRead("heddle/v1/usage?by=user", 30_000);
   /** @type {UserCredits[]} */
   const told = used.data?.usage ?? [];
   const rows = told.filter((row) => row.given_mib_s > 0 || row.received_mib_s > 0);
