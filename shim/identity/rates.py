@@ -65,7 +65,8 @@ class CallRates:
         Raises:
             TooManyCallsError: The user calls too fast.
         """
-        self._told(self._by(caller))
+        if self._limits.user.is_limited:
+            self._told(self._by(caller))
 
     def at_once(self, address: str, caller: Caller) -> None:
         """Both, for a call that is made again in another way if it is not let in: then nothing is taken or told.
