@@ -60,7 +60,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class _Late:
-    """Which sub-clusters are late, from a moment until another, in seconds."""
+    """Sub-clusters that are late, from a moment until another, in seconds."""
 
     from_s: float
     until_s: float
@@ -409,7 +409,7 @@ class FederationView:
         return late.subclusters
 
     def _find_late(self, now_s: float) -> "_Late":
-        """Who is late, and until when that holds while nothing comes in."""
+        """Sub-clusters that are late, and until when that holds while nothing comes in."""
         prompt = [
             subcluster
             for subcluster, known in self._subclusters.items()

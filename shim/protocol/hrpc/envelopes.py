@@ -291,24 +291,13 @@ def encode_set_up(
 
 
 def encode_success(payload: bytes, *, call_id: int, client_id: bytes = b"", retry_count: int = -1) -> bytes:
-    """The frame of an answer: what protobuf writes for a `RpcResponseHeaderProto`, put together here.
-
-    To make the message and have it written takes five times as long, and each answer has one.
-    """
-    header = b"".join(
-        (
-            b"\x08",
-            varint(unsigned_call_id(call_id)),
-            _STATUS_AND_VERSION,
-            varint(len(client_id)),
-            client_id,
-            b"\x40",
-            varint(2 * retry_count if retry_count >= 0 else -2 * retry_count - 1),  # sint32: zigzag
-        )
-    )
-    header_length, payload_length = varint(len(header)), varint(len(payload))
-    length = len(header_length) + len(header) + len(payload_length) + len(payload)
-    return b"".join((length.to_bytes(4), header_length, header, payload_length, payload))
+    """The frame of an answer; its header is put together here as protobuf writes it, in a fifth of the time."""
+    zigzag = 2 * retry_count if retry_count >= 0 else -2 * retry_count - 1
+    begins, ends = b"\x08" + varint(unsigned_call_id(call_id)) + _STATUS_AND_VERSION, b"\x40" + varint(zigzag)
+    header = b"".join((begins, varint(len(client_id)), client_id, ends))
+    length = varint(len(payload))
+    content = (varint(len(header)), header, length, payload)
+    return b"".join((sum(map(len, content)).to_bytes(4), *content))
 
 
 _STATUS_AND_VERSION = bytes((0x10, RPCStatus.SUCCESS, 0x18, IPC_VERSION, 0x3A))

@@ -100,7 +100,7 @@ def tells_an_end(answer: bytes) -> bool:
 
 
 def tells_of_running(answer: bytes) -> bool:
-    """Whether a ResourceManager's answer with a report shows an application whose ApplicationMaster has registered."""
+    """True for an answer with the report of an application whose ApplicationMaster has registered."""
     report = GetApplicationReportResponseProto.FromString(answer).application_report
     return report.yarn_application_state == YarnApplicationStateProto.RUNNING
 

@@ -196,18 +196,23 @@ class RPCConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take in what was read, or let it wait for its turn and read no more meanwhile."""
         self._reception.connections.heard_of(self)
-        if self._waiting:
-            self._waiting.append(data)
-            self._read_or_not()
-        elif self._reception.turns.take():
+        if not self._waiting and self._reception.turns.take():
             self._take_in(data)
-        else:
-            self._waiting.append(data)
+            return
+        if not self._waiting:
             self._wait_for_turn(self._take_turn)
+        self._waiting.append(data)
+        if self._has_much_waiting():
+            self._weigh()
+            self._read_or_not()
 
     def eof_received(self) -> None:
         """Take in what has come, though it is not its turn: the connection closes."""
         self._take_turn()
+
+    def _has_much_waiting(self) -> bool:
+        """One short read may wait for its turn: to pause for it takes longer than the turn mostly does."""
+        return len(self._waiting) > 1 or (bool(self._waiting) and len(self._waiting[0]) > _WORTH_COUNTING)
 
     def _wait_for_turn(self, work: Callable[[], None]) -> None:
         user = self._caller.user.encode() if self._caller is not None else b""
@@ -227,6 +232,7 @@ class RPCConnection(asyncio.Protocol):
             if not self._is_flush_due:
                 self._flush()
             if self._is_paused:
+                self._weigh()
                 self._read_or_not()
             return
         self._reception.turns.spend(_HEAVY - 1)
@@ -402,8 +408,7 @@ class RPCConnection(asyncio.Protocol):
     def _read_or_not(self) -> None:
         """Read only while what was read has been taken."""
         transport = self._transport
-        # one read may wait for its turn: to pause for it takes longer than the turn mostly does
-        is_paused = self._is_full or self._connection.is_behind or len(self._waiting) > 1
+        is_paused = self._is_full or self._connection.is_behind or self._has_much_waiting()
         if transport is None or transport.is_closing() or is_paused == self._is_paused:
             return
         self._is_paused = is_paused
@@ -415,7 +420,7 @@ class RPCConnection(asyncio.Protocol):
     def _weigh(self) -> None:
         """Tell what is kept for this client, if it is worth telling."""
         unread = self._transport.get_write_buffer_size() if self._is_slow and self._transport is not None else 0
-        count = self._connection.unfinished_bytes + unread
+        count = self._connection.unfinished_bytes + unread + sum(map(len, self._waiting))
         self._reception.held.hold(self, count if count > _WORTH_COUNTING else 0)
 
     def _flush_soon(self) -> None:

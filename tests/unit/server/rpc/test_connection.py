@@ -185,6 +185,22 @@ def a_call(client, call_id):
     return client.data_to_send()
 
 
+async def test_what_waits_for_its_turn_is_counted_and_no_more_is_read_when_it_is_much():
+    server, client, transport, reception = opened()
+    server.data_received(a_call(client, 1))
+    await asyncio.sleep(0)
+    while reception.turns.take():
+        pass
+    client.call(Request(APPLICATION_CLIENT.name, "getClusterMetrics", bytes(100 * 1024)), call_id=2)
+    data = client.data_to_send()
+
+    server.data_received(data)
+    assert (transport.is_read, len(reception.held)) == (False, len(data))
+    await asyncio.sleep(0)
+
+    assert (transport.is_read, len(reception.held), transport.answered) == (True, 0, [1, 2])
+
+
 def turns_left(reception):
     taken = 0
     while reception.turns.take():
