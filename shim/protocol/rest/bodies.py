@@ -198,9 +198,9 @@ def _write_json(value: "Values | Mapping[str, Values]", pieces: list[str]) -> No
             pieces.append("]" if value else "[]")
         case _:
             before = "{"
-            for name, item in value.items():
+            for name, member in value.items():
                 pieces.append(f"{before}{_quoted(name)}:")
-                _write_json(item, pieces)
+                _write_json(member, pieces)
                 before = ","
             pieces.append("}" if value else "{}")
 
