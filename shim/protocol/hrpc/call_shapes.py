@@ -81,11 +81,14 @@ class CallShapes:
         _, id_end = _read_id(content_untrusted, _ID_AT - _PREFIX)
         if engine_end > _LONGEST or content_untrusted[0] >= _CONTINUES:
             return
+        behind_id = content_untrusted[id_end:engine_end]
+        if any(shape.behind_id == behind_id for shape in self._shapes):
+            return
         if header.SerializeToString() != content_untrusted[1:offset]:
             return  # an id that stands twice counts by its last: that one would be taken for a part of the shape
         other_bytes = content_untrusted[0] - (id_end - (_ID_AT - _PREFIX))
         self._shapes = self._shapes[1 - _MOST_SHAPES :]
-        self._shapes.append(_Shape(content_untrusted[id_end:engine_end], other_bytes, call))
+        self._shapes.append(_Shape(behind_id, other_bytes, call))
 
 
 def _read_id(data_untrusted: bytes, at: int) -> tuple[int, int]:

@@ -121,16 +121,18 @@ class ServerConnection:
         self._method = AuthMethod.SIMPLE
         self._identity = ""
         self._out: list[bytes] = []
-        self._shapes = CallShapes()
+        self._shapes: CallShapes | None = None
 
     def known_call(self, data_untrusted: bytes) -> Call | None:
         """The call, if what was read is one whole frame with headers that came before, and nothing waits before it.
 
-        None means nothing: `receive` takes the same bytes.
+        None means nothing: `receive` takes the same bytes, and remembers their headers once this was asked.
         """
         is_open = self.state is ServerState.OPEN or self.state is ServerState.OPEN_AUTHENTICATED
         if not is_open or self._layered.is_on or self._has_more or len(self._buffer):
             return None
+        if self._shapes is None:
+            self._shapes = CallShapes()
         return self._shapes.find(data_untrusted) if len(data_untrusted) <= self._buffer.limit else None
 
     def receive(self, data_untrusted: bytes) -> list[ServerEvent]:
@@ -285,7 +287,7 @@ class ServerConnection:
         if call_id >= 0:
             self._advance(ServerInput.CALL, header)
             call = read_call(header, content, offset)
-            if not self._layered.is_on:
+            if self._shapes is not None:
                 self._shapes.note(header, content, offset, call)
             events.append(CallReceived(call))
         elif call_id == PING_CALL_ID:

@@ -26,6 +26,7 @@ def connected(**limits: int) -> ServerConnection:
     client, server = ClientConnection(APPLICATION_CLIENT.name, UserIdentity("alice"), CLIENT), a_server(**limits)
     client.connect()
     server.receive(client.data_to_send())
+    server.known_call(b"")  # from now on it remembers
     return server
 
 
@@ -128,6 +129,15 @@ def test_a_frame_above_the_limit_is_left_to_the_server_to_refuse() -> None:
     server.receive(a_call())
 
     assert server.known_call(a_call(payload=b"x" * 200)) is None
+
+
+def test_calls_that_came_together_take_one_place() -> None:
+    server = connected()
+    server.receive(a_call(method="getApplications"))
+    server.receive(b"".join(a_call(number) for number in range(100)))
+
+    assert server.known_call(a_call(method="getApplications")) is not None
+    assert server.known_call(a_call()) is not None
 
 
 def test_no_more_than_the_newest_shapes_are_kept() -> None:
