@@ -57,7 +57,8 @@ class CallRates:
         Raises:
             TooManyCallsError: Too many came from there.
         """
-        self._told(self._from(address))
+        if self._limits.address.is_limited:
+            self._told(self._from(address))
 
     def by_user(self, caller: Caller) -> None:
         """A call by a caller; one that names nobody counts for its address alone.
@@ -65,7 +66,8 @@ class CallRates:
         Raises:
             TooManyCallsError: The user calls too fast.
         """
-        self._told(self._by(caller))
+        if self._limits.user.is_limited:
+            self._told(self._by(caller))
 
     def at_once(self, address: str, caller: Caller) -> None:
         """Both, for a call that is made again in another way if it is not let in: then nothing is taken or told.
@@ -73,6 +75,8 @@ class CallRates:
         Raises:
             TooManyCallsError: The user, or the address, calls too fast.
         """
+        if not (self._limits.address.is_limited or self._limits.user.is_limited):
+            return
         asked = (self._from(address), self._by(caller))
         for each in asked:
             each.check()

@@ -24,8 +24,8 @@ _FIRST_LOOK = 8
 _LONGEST_LOOK = 4096
 _LOOKS_GROW = 4
 _OFFSETS = np.arange(_LONGEST_LOOK)
-_sum = np.add.reduce
-"""As `ndarray.sum`, without what that costs for arrays of ten numbers."""
+_sum, _any = np.add.reduce, np.logical_or.reduce
+"""As `ndarray.sum` and `any`, without what those cost for arrays of ten numbers."""
 _PREFERRED = Reason(ReasonCode.PREFERRED)
 _ROOM = Reason(ReasonCode.ROOM)
 
@@ -104,7 +104,8 @@ class Sweep:
         self._starts = np.array([cell.start for cell in nodes.cells], dtype=np.int64)
         self._stops = np.array([cell.start + cell.size for cell in nodes.cells], dtype=np.int64)
         self._weights = np.array([cell.weight for cell in nodes.cells], dtype=np.float64)
-        self._clusters = np.array([cell.cluster for cell in nodes.cells], dtype=np.int64)
+        self._cluster_list = [cell.cluster for cell in nodes.cells]
+        self._clusters = np.array(self._cluster_list, dtype=np.int64)
         # one row more than there are nodes: looks beyond the end of a cell land there, and find nothing
         self._free: list[IntArray] = [np.append(nodes.free[:, kind], 0) for kind in range(nodes.n_resources)]
         usable = np.maximum(nodes.free, 0)
@@ -120,7 +121,7 @@ class Sweep:
         requests = self._snapshot.requests
         allowed = int(requests.numbers[RequestColumn.CLUSTERS, request]) & self._open
         supply = self._supply(need, allowed)
-        if not supply.demand or not supply.room.any():
+        if not supply.demand or not _any(supply.room):
             return ()
         grants: list[Grant] = []
         preferred = requests.prefers(request)
@@ -196,7 +197,7 @@ class Sweep:
         while count:
             room = self._room(request, supply)
             shares = spread(count, room, self._weights)
-            if not shares.any():
+            if not _any(shares):
                 return
             count -= self._take(request, supply, shares, grants, _ROOM)
 
@@ -210,23 +211,28 @@ class Sweep:
             rows: IntArray = supply.cursor[:, None] + _OFFSETS[:look]
             np.putmask(rows, rows >= self._stops[:, None], len(self._snapshot.nodes))
             slots = self._slots(supply, rows)
-            sums = slots.cumsum(axis=1)
-            taken: IntArray = np.minimum(np.maximum(missing[:, None] - sums + slots, 0), slots)
+            sums, wanted = slots.cumsum(axis=1), missing[:, None]
+            taken: IntArray = wanted - sums
+            taken += slots
+            np.maximum(taken, 0, out=taken)
+            np.minimum(taken, slots, out=taken)
             for kind, amount in supply.demand:
                 self._free[kind][rows] -= taken * amount
-            supply.cursor += _sum(sums <= missing[:, None], axis=1)
+            supply.cursor += _sum(sums <= wanted, axis=1)
             missing -= _sum(taken, axis=1)
             if self._scope is Scope.NODE:
                 self._note(request, rows.ravel(), rows.ravel(), taken.ravel(), grants, reason)
-            if not _sum(missing) or not ((missing > 0) & (supply.cursor < self._stops)).any():
+            is_short = bool(_any(missing))
+            if not is_short or not _any((missing > 0) & (supply.cursor < self._stops)):
                 break
             look = min(look * _LOOKS_GROW, _LONGEST_LOOK)
         got: IntArray = shares - missing
         self._account(request, supply, got)
-        supply.room[missing > 0] = 0
+        if is_short:
+            supply.room[missing > 0] = 0
         if self._scope is not Scope.NODE:
             grants += self._of_clusters(request, got, reason)
-        return int(got.sum())
+        return int(_sum(got))
 
     # ------------------------------------------------------------------ amounts
 
@@ -326,9 +332,8 @@ class Sweep:
 
     def _of_clusters(self, request: int, got: IntArray, reason: Reason) -> list[Grant]:
         """Grants of what was taken of each cell, without the nodes."""
-        cells = np.flatnonzero(got)
-        counts = zip(self._clusters[cells].tolist(), got[cells].tolist(), strict=True)
-        return [Grant(request, count, Scope.CLUSTER, cluster, reason) for cluster, count in counts]
+        counts = zip(self._cluster_list, got.tolist(), strict=True)
+        return [Grant(request, count, Scope.CLUSTER, cluster, reason) for cluster, count in counts if count]
 
 
 def _first(amounts: IntArray, most: int) -> IntArray:

@@ -5,6 +5,7 @@ from hypothesis import strategies as st
 
 from shim.domain.applications import FinalStatus, YarnApplicationState
 from shim.domain.ids import SubClusterId
+from shim.domain.subclusters import SubClusterState
 from shim.federation.core.federation_view import FederationView
 from shim.testing.reports import a_document, a_report
 
@@ -113,3 +114,27 @@ def test_documents_of_one_application_give_the_same_in_whatever_order_they_come(
 def test_the_pairs_that_are_called_possible_are_all_of_hadoop():
     assert set(POSSIBLE) == {state.value for state in YarnApplicationState}
     assert set().union(*POSSIBLE.values()) <= {status.value for status in FinalStatus}
+
+
+SECONDS = st.one_of(st.floats(99.0, 130.0), st.integers(99, 130).map(float))
+EVENTS = st.one_of(
+    st.tuples(st.just("report"), st.sampled_from(NAMES), SECONDS),
+    st.tuples(st.just("failure"), st.sampled_from(NAMES), SECONDS),
+    st.tuples(st.just("retire"), st.sets(st.sampled_from(NAMES)), SECONDS),
+    st.tuples(st.just("look"), st.none(), SECONDS),
+)
+
+
+@given(st.lists(EVENTS, max_size=30))
+def test_who_is_late_is_told_of_the_moment_that_is_asked_for(events):
+    view = a_view()
+    for number, (what, who, at_s) in enumerate(events):
+        if what == "report":
+            view.apply(a_report(who, number + 1, polled_at_s=at_s))
+        elif what == "failure":
+            view.note_failure(SubClusterId(who), "away", at_s=at_s)
+        elif what == "retire":
+            view.retire({SubClusterId(name) for name in who})
+        looked = [view.look(SubClusterId(name), at_s) for name in NAMES]
+        late = tuple(each.subcluster for each in looked if each.failure or each.state is not SubClusterState.RUNNING)
+        assert view.late(at_s) == late

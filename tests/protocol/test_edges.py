@@ -1,6 +1,8 @@
 """The last corners: what a peer may get wrong once, and what must not be printed."""
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from shim.protocol.hrpc import (
     SIMPLE_OFFER,
@@ -25,10 +27,10 @@ from shim.protocol.hrpc import (
 from shim.protocol.hrpc.digest_md5 import DigestMD5Client, DigestMD5Server, TokenSecret
 from shim.protocol.hrpc.envelopes import encode_set_up, encode_success, read_answer
 from shim.protocol.hrpc.framing import MalformedFrameError, delimited, frame
-from shim.protocol.hrpc.headers import SASL_CALL_ID
+from shim.protocol.hrpc.headers import SASL_CALL_ID, unsigned_call_id
 from shim.protocol.hrpc.negotiation import SASLAcceptor
 from shim.protocol.proto import APPLICATION_CLIENT
-from shim.protocol.proto.messages import RpcSaslProto
+from shim.protocol.proto.messages import RpcResponseHeaderProto, RpcSaslProto
 
 CLIENT_ID = bytes(range(16))
 SECRET = TokenSecret(b"identifier", b"password")
@@ -194,3 +196,21 @@ def test_a_buffer_forgets_what_was_taken_even_while_more_waits():
 def test_an_answer_without_a_payload_is_malformed():
     with pytest.raises(MalformedFrameError):
         read_answer(delimited(bytes.fromhex("08001000")))
+
+
+@given(
+    st.binary(max_size=300),
+    st.integers(-33, 2**31 - 1),
+    st.sampled_from([b"", bytes(range(16)), b"x" * 200]),
+    st.integers(-(2**31), 2**31 - 1),
+)
+def test_the_header_of_an_answer_is_what_protobuf_writes(payload, call_id, client_id, retry_count):
+    header = RpcResponseHeaderProto(
+        callId=unsigned_call_id(call_id),
+        status=RpcResponseHeaderProto.SUCCESS,
+        serverIpcVersionNum=9,
+        clientId=client_id,
+        retryCount=retry_count,
+    )
+    written = frame(delimited(header.SerializeToString()) + delimited(payload))
+    assert encode_success(payload, call_id=call_id, client_id=client_id, retry_count=retry_count) == written

@@ -58,6 +58,18 @@ class Applied:
     has_restarted: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class _Late:
+    """Sub-clusters that are late, from a moment until another, in seconds."""
+
+    from_s: float
+    until_s: float
+    subclusters: tuple[SubClusterId, ...] = ()
+
+
+_NOT_KNOWN = _Late(float("inf"), float("-inf"))
+_ROUNDING_S = 0.001
+"""What sums of large floating-point numbers may be wrong by, and more."""
 _STALE = Applied(is_new=False)
 _NOTHING = ResourceVector()
 
@@ -122,6 +134,7 @@ class FederationView:
         self._largest_grant: ResourceVector | None = None
         self._retired: frozenset[SubClusterId] = frozenset()
         self._submitted = SubmitTimes()
+        self._late = _NOT_KNOWN
 
     @property
     def subclusters(self) -> tuple[SubClusterId, ...]:
@@ -139,7 +152,7 @@ class FederationView:
         known = self._subclusters[report.subcluster]
         if report.subcluster in self._retired or not known.is_newer(report):
             return _STALE
-        self._largest_grant = None
+        self._largest_grant, self._late = None, _NOT_KNOWN
         before, known.report = known.report, report
         known.heard_at_s = max(known.heard_at_s, report.polled_at_s)
         if report.polled_at_s >= known.failed_at_s:
@@ -207,6 +220,7 @@ class FederationView:
         """A poll failed: no new application goes there until one succeeds, however young the last report is."""
         known = self._subclusters[subcluster]
         known.failure, known.failed_at_s = reason, at_s
+        self._late = _NOT_KNOWN
 
     def retire(self, subclusters: Collection[SubClusterId]) -> None:
         """Exactly these are declared dead: they are LOST, and nothing that they tell is taken in.
@@ -216,7 +230,7 @@ class FederationView:
         """
         retired = frozenset(subclusters)
         if retired != self._retired:
-            self._largest_grant = None
+            self._largest_grant, self._late = None, _NOT_KNOWN
             for part in Part:
                 self._versions[part] += 1
         self._retired = retired
@@ -389,11 +403,21 @@ class FederationView:
 
     def late(self, now_s: float) -> tuple[SubClusterId, ...]:
         """Sub-clusters whose part in an answer is old or absent: not RUNNING, or the last poll failed."""
-        return tuple(
+        late = self._late
+        if not late.from_s <= now_s < late.until_s:  # every answer that is kept asks for it
+            late = self._late = self._find_late(now_s)
+        return late.subclusters
+
+    def _find_late(self, now_s: float) -> "_Late":
+        """Sub-clusters that are late, and until when that holds while nothing comes in."""
+        prompt = [
             subcluster
             for subcluster, known in self._subclusters.items()
-            if known.failure or self.state(subcluster, now_s) is not SubClusterState.RUNNING
-        )
+            if not known.failure and self.state(subcluster, now_s) is SubClusterState.RUNNING
+        ]
+        heard_at_s = min((self._subclusters[subcluster].heard_at_s for subcluster in prompt), default=float("inf"))
+        until_s = heard_at_s + self._settings.late_after_s - _ROUNDING_S
+        return _Late(now_s, until_s, tuple(each for each in self._subclusters if each not in prompt))
 
     def look(self, subcluster: SubClusterId, now_s: float) -> SubClusterView:
         """Everything that is known of one sub-cluster; of one that is retired, neither amounts nor nodes nor queues."""

@@ -17,6 +17,7 @@ __all__ = [
     "delimited",
     "frame",
     "read_delimited",
+    "varint",
 ]
 
 DEFAULT_MAX_FRAME_BYTES = 128 * 1024 * 1024
@@ -106,15 +107,22 @@ def frame(content: bytes) -> bytes:
 
 def delimited(message: bytes) -> bytes:
     """`message` behind its length as a varint."""
-    length = len(message)
-    if length < 0x80:  # noqa: PLR2004 - fits seven bits: nearly every message
-        return bytes((length,)) + message
-    prefix = bytearray()
-    while length >= 0x80:  # noqa: PLR2004 - the continuation bit
-        prefix.append(length & 0x7F | 0x80)
-        length >>= 7
-    prefix.append(length)
-    return bytes(prefix) + message
+    return varint(len(message)) + message
+
+
+def varint(value: int) -> bytes:
+    """A number that is not negative, as protobuf writes it."""
+    if value < 0x80:  # noqa: PLR2004 - fits seven bits: nearly every length
+        return _SHORT[value]
+    written = bytearray()
+    while value >= 0x80:  # noqa: PLR2004 - the continuation bit
+        written.append(value & 0x7F | 0x80)
+        value >>= 7
+    written.append(value)
+    return bytes(written)
+
+
+_SHORT = [bytes((value,)) for value in range(0x80)]
 
 
 def read_delimited(content_untrusted: bytes, offset: int) -> tuple[bytes, int]:

@@ -11,6 +11,7 @@ from typing import TypeVar
 from google.protobuf.message import Message
 
 from shim.errors import LocalProtocolError
+from shim.protocol.hrpc.call_shapes import CallShapes
 from shim.protocol.hrpc.envelopes import (
     Call,
     caller_context_of,
@@ -120,6 +121,19 @@ class ServerConnection:
         self._method = AuthMethod.SIMPLE
         self._identity = ""
         self._out: list[bytes] = []
+        self._shapes: CallShapes | None = None
+
+    def known_call(self, data_untrusted: bytes) -> Call | None:
+        """The call, if what was read is one whole frame with headers that came before, and nothing waits before it.
+
+        None means nothing: `receive` takes the same bytes, and remembers their headers once this was asked.
+        """
+        is_open = self.state is ServerState.OPEN or self.state is ServerState.OPEN_AUTHENTICATED
+        if not is_open or self._layered.is_on or self._has_more or len(self._buffer):
+            return None
+        if self._shapes is None:
+            self._shapes = CallShapes()
+        return self._shapes.find(data_untrusted) if len(data_untrusted) <= self._buffer.limit else None
 
     def receive(self, data_untrusted: bytes) -> list[ServerEvent]:
         """Take what was read and tell what it meant; after `ConnectionEnded` everything is ignored."""
@@ -175,7 +189,8 @@ class ServerConnection:
         Args:
             most_to_wrap: Bytes for which the security layer works now, about; the rest waits for the next time.
         """
-        self._out += self._layered.wrapped(most_to_wrap)
+        if self._layered.has_to_send:
+            self._out += self._layered.wrapped(most_to_wrap)
         data = b"".join(self._out)
         self._out.clear()
         return data
@@ -271,7 +286,10 @@ class ServerConnection:
             raise FatalRPCError(NOT_WRAPPED, call_id=call_id, retry_count=header.retryCount)
         if call_id >= 0:
             self._advance(ServerInput.CALL, header)
-            events.append(CallReceived(read_call(header, content, offset)))
+            call = read_call(header, content, offset)
+            if self._shapes is not None:
+                self._shapes.note(header, content, offset, call)
+            events.append(CallReceived(call))
         elif call_id == PING_CALL_ID:
             events.append(PingReceived())
         elif call_id == CONNECTION_CONTEXT_CALL_ID:

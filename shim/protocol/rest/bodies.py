@@ -10,7 +10,7 @@ Source: `JAXBContextResolver`, Jersey 1.19's natural JSON notation, recorded ans
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from typing import NoReturn, TypeAlias
 
 from lxml import etree
@@ -78,7 +78,7 @@ def write_fields(fields: Mapping[str, Values], *, media_type: str, root: str) ->
         element = etree.Element(root)
         _fill(element, fields)
         return etree.tostring(element, xml_declaration=True, encoding="UTF-8")
-    return "".join(_json_of(fields)).encode("utf-8")
+    return _json_of(fields).encode("utf-8")
 
 
 # ---------------------------------------------------------------------- JSON
@@ -112,7 +112,7 @@ def _check_surrogates(fields: Fields) -> None:
         JavaError: 400, for half of a pair of surrogates.
     """
     try:
-        "".join(_json_of(fields)).encode("utf-8")
+        _json_of(fields).encode("utf-8")
     except UnicodeEncodeError:
         _unreadable("half of a pair of surrogates in a text")
 
@@ -174,27 +174,39 @@ def _refuse_constant(word: str) -> None:
     raise ValueError(f"Non-standard token '{word}'")
 
 
-def _json_of(value: "Values | Mapping[str, Values]") -> Iterator[str]:
+def _json_of(fields: Mapping[str, Values]) -> str:
+    pieces: list[str] = []
+    _write_json(fields, pieces)
+    return "".join(pieces)
+
+
+def _write_json(value: "Values | Mapping[str, Values]", pieces: list[str]) -> None:
+    """Add what a value is written as to the pieces of a text."""
     match value:
         case bool():
-            yield "true" if value else "false"
+            pieces.append("true" if value else "false")
         case NumberText():
-            yield value
+            pieces.append(value)
         case str():
-            yield json.dumps(value, ensure_ascii=False)
+            pieces.append(_quoted(value))
         case list():
-            yield from _separated("[", ((item, "") for item in value), "]")
+            before = "["
+            for item in value:
+                pieces.append(before)
+                _write_json(item, pieces)
+                before = ","
+            pieces.append("]" if value else "[]")
         case _:
-            yield from _separated("{", ((item, f"{json.dumps(name)}:") for name, item in value.items()), "}")
+            before = "{"
+            for name, member in value.items():
+                pieces.append(f"{before}{_quoted(name)}:")
+                _write_json(member, pieces)
+                before = ","
+            pieces.append("}" if value else "{}")
 
 
-def _separated(begin: str, items: Iterator[tuple[Values, str]], end: str) -> Iterator[str]:
-    before = begin
-    for item, label in items:
-        yield before + label
-        yield from _json_of(item)
-        before = ","
-    yield end if before == "," else begin + end
+_quoted = json.JSONEncoder(ensure_ascii=False).encode
+"""A text in quotes; names of members are ASCII."""
 
 
 # ---------------------------------------------------------------------- XML

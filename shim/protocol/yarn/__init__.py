@@ -12,11 +12,12 @@ from shim.protocol.yarn.records import (
     attempt_message,
     attempt_of,
     container_of,
+    issued_id,
     reservation_of,
     resource_message,
     resource_of,
 )
-from shim.protocol.yarn.reports import holds_token, report_of, tells_an_end
+from shim.protocol.yarn.reports import holds_token, report_of, tells_an_end, tells_of_running
 from shim.protocol.yarn.submissions import RPC_SUBMISSION, decode_submission
 from shim.protocol.yarn.tokens import attempt_of_token
 
@@ -34,6 +35,7 @@ __all__ = [
     "decode_submission",
     "filter_of",
     "holds_token",
+    "issued_id",
     "named_subcluster",
     "report_of",
     "reservation_of",
@@ -41,4 +43,5 @@ __all__ = [
     "resource_of",
     "split_by_node",
     "tells_an_end",
+    "tells_of_running",
 ]

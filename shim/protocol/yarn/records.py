@@ -2,6 +2,7 @@
 
 from shim.domain.ids import ApplicationAttemptId, ApplicationId, ContainerId
 from shim.domain.resources import ResourceVector
+from shim.protocol.hrpc.framing import delimited, varint
 from shim.protocol.proto.messages import (
     ApplicationAttemptIdProto,
     ApplicationIdProto,
@@ -16,6 +17,7 @@ __all__ = [
     "application_of",
     "attempt_of",
     "container_of",
+    "issued_id",
     "reservation_of",
     "resource_message",
     "resource_of",
@@ -32,6 +34,12 @@ def application_of(message_untrusted: ApplicationIdProto) -> ApplicationId:
 def application_message(application_id: ApplicationId) -> ApplicationIdProto:
     """The message of an application's id."""
     return ApplicationIdProto(id=application_id.sequence, cluster_timestamp=application_id.cluster_timestamp)
+
+
+def issued_id(application_id: ApplicationId) -> bytes:
+    """A `GetNewApplicationResponseProto` with the id alone, as protobuf writes it; numbers are not negative."""
+    told = b"\x08" + varint(application_id.sequence) + b"\x10" + varint(application_id.cluster_timestamp)
+    return b"\x0a" + delimited(told)
 
 
 def attempt_of(message_untrusted: ApplicationAttemptIdProto) -> ApplicationAttemptId:

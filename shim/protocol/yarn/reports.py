@@ -99,6 +99,12 @@ def tells_an_end(answer: bytes) -> bool:
     return report.yarn_application_state in _ENDED and report.finishTime > 0 and are_logs_there
 
 
+def tells_of_running(answer: bytes) -> bool:
+    """True for an answer with the report of an application whose ApplicationMaster has registered."""
+    report = GetApplicationReportResponseProto.FromString(answer).application_report
+    return report.yarn_application_state == YarnApplicationStateProto.RUNNING
+
+
 def holds_token(answer: bytes) -> bool:
     """Whether an answer with reports holds a token of an ApplicationMaster, or of a client for one.
 

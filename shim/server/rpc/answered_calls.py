@@ -9,7 +9,7 @@ from shim.protocol.hrpc import Call, Failure
 __all__ = ["AnsweredCall", "CallObserver"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class AnsweredCall:
     """One answered call.
 

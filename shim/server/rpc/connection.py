@@ -42,6 +42,9 @@ _LOG = structlog.get_logger("heddle.rpc")
 _MIB = 1024 * 1024
 _FRAMES_PER_TURN = 16
 """Read before other connections have their turn: a millisecond or two of work."""
+_LIGHT_PER_PASS, _HEAVY = 32, 4
+"""Reads that begin in one pass of the loop, and how many of the lightest take as long as any other: those are calls
+like earlier ones whose answers are ready."""
 _WRAPPED_PER_TURN = 1 * _MIB
 """The same of answers that a security layer has to protect, in bytes."""
 _NO_JUDGE = Failure(JavaClass.ACCESS_CONTROL, "nobody can judge this login", RPCErrorCode.UNAUTHORIZED)
@@ -124,7 +127,7 @@ class Reception:
             limits.max_connections, limits.max_of_address
         )
         self.held = ByteBudget(limits.max_held_bytes)
-        self.turns = FairTurns(lambda work: asyncio.get_running_loop().call_soon(work))
+        self.turns = FairTurns(lambda work: asyncio.get_running_loop().call_soon(work), each_pass=_LIGHT_PER_PASS)
 
 
 class RPCConnection(asyncio.Protocol):
@@ -193,18 +196,23 @@ class RPCConnection(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         """Take in what was read, or let it wait for its turn and read no more meanwhile."""
         self._reception.connections.heard_of(self)
-        if self._waiting:
-            self._waiting.append(data)
-        elif self._reception.turns.take():
+        if not self._waiting and self._reception.turns.take():
             self._take_in(data)
-        else:
-            self._waiting.append(data)
+            return
+        if not self._waiting:
             self._wait_for_turn(self._take_turn)
+        self._waiting.append(data)
+        if self._has_much_waiting():
+            self._weigh()
             self._read_or_not()
 
     def eof_received(self) -> None:
         """Take in what has come, though it is not its turn: the connection closes."""
         self._take_turn()
+
+    def _has_much_waiting(self) -> bool:
+        """One short read may wait for its turn: to pause for it takes longer than the turn mostly does."""
+        return len(self._waiting) > 1 or (bool(self._waiting) and len(self._waiting[0]) > _WORTH_COUNTING)
 
     def _wait_for_turn(self, work: Callable[[], None]) -> None:
         user = self._caller.user.encode() if self._caller is not None else b""
@@ -219,9 +227,19 @@ class RPCConnection(asyncio.Protocol):
 
     def _take_in(self, data: bytes) -> None:
         """Hand what was read to the automaton, and its events on."""
-        self._events.extend(self._connection.receive(data))
-        self._work()
-        self._weigh()
+        call = None if self._is_full or self._events else self._connection.known_call(data)
+        if call is not None and self._call(call):
+            if not self._is_flush_due:
+                self._flush()
+            if self._is_paused:
+                self._weigh()
+                self._read_or_not()
+            return
+        self._reception.turns.spend(_HEAVY - 1)
+        if call is None:
+            self._events.extend(self._connection.receive(data))
+            self._work()
+            self._weigh()
 
     # -- ends --------------------------------------------------------------------------------------------------------
 
@@ -266,6 +284,7 @@ class RPCConnection(asyncio.Protocol):
         self._is_turn_due = False
         if self._transport is None or self._is_full:
             return  # where there is no room, `_pace` goes on when there is
+        self._reception.turns.spend(_HEAVY - 1)
         self._events.extend(self._connection.go_on())
         self._work()
         self._weigh()
@@ -321,19 +340,21 @@ class RPCConnection(asyncio.Protocol):
             self._connection.refuse(failure, call_id=SASL_CALL_ID)
             self._take(ConnectionEnded(failure, str(failure)))
 
-    def _call(self, call: Call) -> None:
+    def _call(self, call: Call) -> bool:
+        """Answer a call, or begin to; whether its answer was ready."""
         caller = self._caller
         if caller is None:
-            return  # the context was refused: what came behind it is for nobody
+            return True  # the context was refused: what came behind it is for nobody
         began_s = self._loop.time()
         ready = self._service.answer_at_once(call, caller)
         if ready is not None:
             self._queue(call, ready)
             if not isinstance(ready, Failure):  # such a one names no method that could be counted
                 self._service.tell(AnsweredCall(call, caller, self._peer, None, self._loop.time() - began_s))
-            return
+            return True
         self._start(self._run(call, caller))
         self._pace()
+        return False
 
     def _start(self, work: Coroutine[Any, Any, None]) -> None:
         task = self._loop.create_task(work)
@@ -387,7 +408,7 @@ class RPCConnection(asyncio.Protocol):
     def _read_or_not(self) -> None:
         """Read only while what was read has been taken."""
         transport = self._transport
-        is_paused = self._is_full or self._connection.is_behind or bool(self._waiting)
+        is_paused = self._is_full or self._connection.is_behind or self._has_much_waiting()
         if transport is None or transport.is_closing() or is_paused == self._is_paused:
             return
         self._is_paused = is_paused
@@ -399,7 +420,7 @@ class RPCConnection(asyncio.Protocol):
     def _weigh(self) -> None:
         """Tell what is kept for this client, if it is worth telling."""
         unread = self._transport.get_write_buffer_size() if self._is_slow and self._transport is not None else 0
-        count = self._connection.unfinished_bytes + unread
+        count = self._connection.unfinished_bytes + unread + sum(map(len, self._waiting))
         self._reception.held.hold(self, count if count > _WORTH_COUNTING else 0)
 
     def _flush_soon(self) -> None:

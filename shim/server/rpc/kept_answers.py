@@ -3,8 +3,8 @@
 A list or a count is good while the view's part that it tells of has the version that it had when the sub-clusters were
 asked, while the same sub-clusters are late, and no longer than the staleness bound. A change made through Heddle ends
 it at once: that counts the version up. The report of an application that has ended is good as long as it stays at the
-home that told it. The report of one that lives is kept in the same way for others than its owner: he, whose clients
-watch it, has it asked for each time.
+home that told it. The report of one that lives is kept as a list is; for its owner only while it is RUNNING, as his
+clients wait for what comes before (that it is ACCEPTED, that there is a token) and then for its end alone.
 
 Reports of applications can hold tokens for their owner. One that holds a token is kept for the user it was made for
 alone, and so is whatever an owner asks; any other is for all, unless a sub-cluster has access lists.
@@ -46,12 +46,14 @@ class Made:
         missing: Whose answer is not in it.
         ended: The application that it tells the end of, if it is such a report.
         is_secret: Whether it holds a token: it is for the user alone it was made for.
+        is_running: Whether it is the report of an application that is RUNNING.
     """
 
     answer: bytes | Failure
     missing: frozenset[SubClusterId] = frozenset()
     ended: ApplicationId | None = None
     is_secret: bool = False
+    is_running: bool = False
 
 
 class _Kept(Protocol):
@@ -77,7 +79,7 @@ class _OfPart:
     good_until_s: float
 
     def is_good(self, view: FederationView, now_s: float) -> bool:
-        return now_s < self.good_until_s and self.standing == _standing(view, self.part, now_s)
+        return now_s < self.good_until_s and _still_stands(self.standing, view, self.part, now_s)
 
     def serves(self, view: FederationView, user: str) -> bool:
         return self.part is not Part.APPLICATIONS or not view.columns.has_live_of(user)
@@ -100,7 +102,7 @@ class _OfEnd:
 
 @dataclass(frozen=True, slots=True)
 class _OfLife:
-    """The report of an application that lives, as others than its owner see it; good as `_OfPart` is."""
+    """The report of an application that lives, as all but its owner see it or for one user; good as `_OfPart` is."""
 
     answer: bytes
     application: ApplicationId
@@ -108,7 +110,7 @@ class _OfLife:
     good_until_s: float
 
     def is_good(self, view: FederationView, now_s: float) -> bool:
-        return now_s < self.good_until_s and self.standing == _standing(view, Part.APPLICATIONS, now_s)
+        return now_s < self.good_until_s and _still_stands(self.standing, view, Part.APPLICATIONS, now_s)
 
     def serves(self, view: FederationView, user: str) -> bool:
         known = view.find(self.application)
@@ -167,8 +169,8 @@ class KeptAnswers:
             caller: Who asks.
             part: What of the sub-clusters the answer tells of.
             make: Asks them, and makes one answer of theirs.
-            of: The application that is asked for; None where several are. While it lives, what its owner is told is for
-                those alone who ask meanwhile.
+            of: The application that is asked for; None where several are. Until it is RUNNING, what its owner is told
+                is for those alone who ask meanwhile.
             is_own: Whether it can tell something to this caller that it does not tell others.
         """
         is_for_all = not CLIENT_METHODS[call.method].is_personal or (self._is_shared and not is_own)
@@ -188,7 +190,7 @@ class KeptAnswers:
                     good_until_s = asked_at_s + self._staleness_s
                     if of is None:
                         self._keep(key, _OfPart(made.answer, part, standing, good_until_s))
-                    elif is_for_all and not made.is_secret:
+                    elif made.is_running if is_own else is_for_all and not made.is_secret:
                         self._keep(key, _OfLife(made.answer, of, standing, good_until_s))
             return made
 
@@ -216,3 +218,7 @@ def _key(call: Call, viewer: str) -> _Key:
 
 def _standing(view: FederationView, part: Part, now_s: float) -> _Standing:
     return view.version(part), view.late(now_s)
+
+
+def _still_stands(standing: _Standing, view: FederationView, part: Part, now_s: float) -> bool:
+    return standing[0] == view.version(part) and standing[1] == view.late(now_s)

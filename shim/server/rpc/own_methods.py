@@ -31,14 +31,15 @@ from shim.protocol.proto.messages import (
     SubmitApplicationResponseProto,
 )
 from shim.protocol.yarn import (
-    application_message,
     application_of,
     decode_submission,
     filter_of,
     holds_token,
+    issued_id,
     report_of,
     resource_message,
     tells_an_end,
+    tells_of_running,
 )
 from shim.protocol.yarn.merges import Part as MergePart
 from shim.protocol.yarn.merges import join_applications, merge_applications
@@ -92,12 +93,11 @@ class OwnMethods:
 
     def _new_application_of(self, application_id: ApplicationId) -> bytes:
         """The fields of a message may be written one behind the other."""
-        issued = GetNewApplicationResponseProto(application_id=application_message(application_id))
-        return issued.SerializeToString() + self._maximum_capability()
+        return issued_id(application_id) + self._maximum_capability()
 
     def _maximum_capability(self) -> bytes:
         granted = self._behind.maximum_allocation()
-        if self._granted is None or self._granted[0] != granted:
+        if self._granted is None or (self._granted[0] is not granted and self._granted[0] != granted):
             shown = GetNewApplicationResponseProto(maximumCapability=resource_message(granted))
             self._granted = (granted, shown.SerializeToString())
         return self._granted[1]
@@ -127,7 +127,7 @@ class OwnMethods:
         return told(await self._behind.calls.change(application_id, asked.passed_on()))
 
     async def _report(self, asked: Asked) -> MethodAnswer:
-        """The home's report, one question for all who ask at the same time; kept for others than the owner."""
+        """The home's report, one question for all who ask at the same time; kept while it may be given again."""
         request = asked.request
         assert isinstance(request, GetApplicationReportRequestProto)  # noqa: S101 - the method's own request class
         application_id = application_of(request.application_id)
@@ -169,10 +169,11 @@ class OwnMethods:
             report = report if at_ms is None else report_with_submit_time(report, at_ms)
             find = self._behind.calls.find_account
             account = None if find is None else find(application_id)
-            is_secret = holds_token(report)
-            if account is not None:  # never kept: what is used elsewhere may be told after the end
-                return Made(with_account(report, account), is_secret=is_secret)
-            return Made(report, ended=application_id if tells_an_end(report) else None, is_secret=is_secret)
+            is_secret, is_running = holds_token(report), tells_of_running(report)
+            if account is not None:  # not kept after the end: what is used elsewhere may be told later
+                return Made(with_account(report, account), is_secret=is_secret, is_running=is_running)
+            ended = application_id if tells_an_end(report) else None
+            return Made(report, ended=ended, is_secret=is_secret, is_running=is_running)
         document = known() if report.java_class == JavaClass.APPLICATION_NOT_FOUND else None
         return Made(report) if document is None else _report_of(document)
 

@@ -89,6 +89,25 @@ def test_so_many_begin_in_a_pass_and_the_rest_in_the_next_ones() -> None:
     assert [turns.take() for _ in range(4)] == [True, True, True, False]
 
 
+def test_work_that_takes_longer_counts_for_several() -> None:
+    loop, done = Loop(), list[int]()
+    turns = FairTurns(loop.call_soon, each_pass=4)
+
+    def work(number: int) -> None:
+        done.append(number)
+        turns.spend(2)
+
+    assert turns.take()
+    turns.spend(2)
+    assert [turns.take(), turns.take()] == [True, False]
+    for number in range(4):
+        turns.wait("10.0.0.1", b"alice", partial(work, number))
+    loop.run_pass()
+    assert done == [0, 1]
+    loop.run_pass()
+    assert done == [0, 1, 2, 3]
+
+
 def test_work_that_fails_holds_up_nobody() -> None:
     loop, done = Loop(), list[str]()
     turns = FairTurns(loop.call_soon, each_pass=1)

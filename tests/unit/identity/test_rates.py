@@ -66,6 +66,16 @@ def test_made_up_users_do_not_fill_the_memory():
     rates.by_user(Caller("u0", "u0"))
 
 
+@pytest.mark.parametrize(
+    ("user", "address"), [(Rate(0.0, 1), Rate(1.0, 1)), (Rate(1.0, 1), Rate(0.0, 1))], ids=["address", "user"]
+)
+def test_one_rate_holds_where_the_other_is_not_limited(user, address):
+    rates = CallRates(RateLimits(user, address), FakeClock())
+    rates.at_once("10.0.0.1", ALICE)
+    with pytest.raises(TooManyCallsError):
+        rates.at_once("10.0.0.1", ALICE)
+
+
 def test_a_call_that_is_not_let_in_at_once_takes_nothing_of_either_and_is_not_told():
     told = []
     rates = CallRates(RateLimits(Rate(1.0, 1), Rate(1.0, 3)), FakeClock(), told.append)

@@ -14,6 +14,7 @@ from shim.protocol.proto.messages import (
     ApplicationSubmissionContextProto,
     ContainerIdProto,
     GetApplicationsRequestProto,
+    GetNewApplicationResponseProto,
     ReservationIdProto,
     ResourceProto,
     ResourceRequestProto,
@@ -28,6 +29,7 @@ from shim.protocol.yarn import (
     container_of,
     decode_submission,
     filter_of,
+    issued_id,
     report_of,
     reservation_of,
     resource_message,
@@ -221,3 +223,11 @@ def test_s27_a_request_for_a_list_is_gone_through_once_however_many_applications
     request.Clear()
     assert not is_shown(a_document(APP, user="alice", tags=("x",)).summary)
     assert is_shown(a_document(APP, user="bob", tags=("x",)).summary)
+
+
+@pytest.mark.parametrize("sequence", [1, 127, 128, 300, 2**31 - 1])
+@pytest.mark.parametrize("timestamp_ms", [0, 127, 1_700_000_000_000, 2**63 - 1])
+def test_an_issued_id_is_what_protobuf_writes(sequence, timestamp_ms):
+    issued = ApplicationId(timestamp_ms, sequence)
+    written = GetNewApplicationResponseProto(application_id=application_message(issued))
+    assert issued_id(issued) == written.SerializeToString()

@@ -570,15 +570,49 @@ async def test_who_asks_for_a_report_meanwhile_shares_the_question_and_nobody_el
     assert sorted(call.user for call in calls) == ["alice", "bob"]
 
 
-async def test_a_report_of_what_lives_is_asked_for_each_time(server):
-    server.manager("west").add_application(APP, "RUNNING", user="alice")
+async def test_a_report_of_what_is_to_start_is_asked_for_each_time(server):
+    server.manager("west").add_application(APP, "ACCEPTED", user="alice")
     await server.federation.wait_for(server.heddle.poll())
     await server.ask("getApplicationReport", report_request())
-    server.manager("west").move(APP, "FINISHED")
+    server.manager("west").move(APP, "RUNNING")
 
     report = await server.ask("getApplicationReport", report_request())
 
-    assert report.application_report.yarn_application_state == YarnApplicationStateProto.FINISHED
+    assert report.application_report.yarn_application_state == YarnApplicationStateProto.RUNNING
+
+
+async def test_the_report_of_what_runs_is_kept_for_a_second_for_its_owner_and_with_its_token(server):
+    server.manager("west").add_application(APP, "RUNNING", user="alice", unmanagedApplication=True)
+    await server.federation.wait_for(server.heddle.poll())
+
+    told = await server.federation.wait_for(server.server.answer(REPORT, ALICE))
+
+    assert b"YARN_AM_RM_TOKEN" in told
+    assert server.server.answer_at_once(REPORT, ALICE) == told
+    assert server.server.answer_at_once(REPORT, BOB) is None
+    await server.federation.clock.advance(1.01)
+    assert server.server.answer_at_once(REPORT, ALICE) is None
+
+
+@pytest.mark.parametrize("state", ["SUBMITTED", "ACCEPTED"])
+async def test_an_owner_who_waits_for_the_start_is_told_of_it_at_once(server, state):
+    server.manager("west").add_application(APP, state, user="alice")
+    await server.federation.wait_for(server.heddle.poll())
+
+    await server.federation.wait_for(server.server.answer(REPORT, ALICE))
+
+    assert server.server.answer_at_once(REPORT, ALICE) is None
+
+
+async def test_the_kept_report_of_an_owner_ends_with_a_change_made_through_heddle(server):
+    server.manager("west").add_application(APP, "RUNNING", user="alice")
+    await server.federation.wait_for(server.heddle.poll())
+    await server.federation.wait_for(server.server.answer(REPORT, ALICE))
+    assert server.server.answer_at_once(REPORT, ALICE) is not None
+
+    server.heddle.listing.mark_written(APP)
+
+    assert server.server.answer_at_once(REPORT, ALICE) is None
 
 
 async def test_a_report_of_what_lives_is_kept_for_a_second_for_others_than_its_owner(server):

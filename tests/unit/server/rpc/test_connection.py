@@ -1,9 +1,11 @@
-"""Answers under a security layer leave in turns of the loop, however many are asked for at once or how it ends."""
+"""Answers leave in turns of the loop, however many are asked for at once or how it ends; ready ones leave at once."""
 
 import asyncio
 
 from shim.identity.service import Caller
 from shim.protocol.hrpc import (
+    SIMPLE_OFFER,
+    AnswerReceived,
     AuthMethod,
     ClientConnection,
     Offer,
@@ -129,3 +131,121 @@ async def test_a_connection_that_ends_by_a_fault_closes_behind_answers_that_were
     await turn_by_turn(context, lambda: transport.is_closed)
     assert sum(context.wrapped) >= 2 * len(LARGE)
     assert max(context.wrapped) < 1.1 * MIB
+
+
+class Ready(Lavish):
+    """Answers every call at once with its method."""
+
+    def __init__(self):
+        self.told = []
+
+    def offers(self):
+        return [SIMPLE_OFFER]
+
+    def answer_at_once(self, call, caller):  # noqa: ARG002 - the port
+        return call.method.encode()
+
+    def tell(self, exchange):
+        self.told.append(exchange.call.call_id)
+
+
+class Heard(Client):
+    """Keeps the ids of the calls that were answered, and whether it is read from."""
+
+    def __init__(self, client):
+        super().__init__(client)
+        self.answered = []
+        self.is_read = True
+
+    def write(self, data):
+        events = self.client.receive(bytes(data))
+        self.answered += [event.answer.call_id for event in events if isinstance(event, AnswerReceived)]
+
+    def pause_reading(self):
+        self.is_read = False
+
+    def resume_reading(self):
+        self.is_read = True
+
+
+def opened():
+    client, reception = (
+        ClientConnection(APPLICATION_CLIENT.name, UserIdentity("alice"), bytes(16)),
+        Reception(Ready(), RPCLimits()),
+    )
+    server, transport = RPCConnection(reception), Heard(client)
+    server.connection_made(transport)
+    client.connect()
+    server.data_received(client.data_to_send())
+    return server, client, transport, reception
+
+
+def a_call(client, call_id):
+    client.call(Request(APPLICATION_CLIENT.name, "getClusterMetrics", b""), call_id=call_id)
+    return client.data_to_send()
+
+
+async def test_what_waits_for_its_turn_is_counted_and_no_more_is_read_when_it_is_much():
+    server, client, transport, reception = opened()
+    server.data_received(a_call(client, 1))
+    await asyncio.sleep(0)
+    while reception.turns.take():
+        pass
+    client.call(Request(APPLICATION_CLIENT.name, "getClusterMetrics", bytes(100 * 1024)), call_id=2)
+    data = client.data_to_send()
+
+    server.data_received(data)
+    assert (transport.is_read, len(reception.held)) == (False, len(data))
+    await asyncio.sleep(0)
+
+    assert (transport.is_read, len(reception.held), transport.answered) == (True, 0, [1, 2])
+
+
+def turns_left(reception):
+    taken = 0
+    while reception.turns.take():
+        taken += 1
+    return taken
+
+
+async def test_a_call_like_an_earlier_one_is_answered_while_it_is_read():
+    server, client, transport, reception = opened()
+    server.data_received(a_call(client, 1))
+    await asyncio.sleep(0)
+    assert transport.answered == [1]
+
+    server.data_received(a_call(client, 2))
+
+    assert transport.answered == [1, 2]
+    assert reception.service.told == [1, 2]
+
+
+async def test_a_call_in_two_reads_that_wait_for_their_turn_is_answered_and_reading_goes_on():
+    server, client, transport, reception = opened()
+    server.data_received(a_call(client, 1))
+    await asyncio.sleep(0)
+    while reception.turns.take():
+        pass
+    data = a_call(client, 2)
+
+    server.data_received(data[:9])
+    assert transport.is_read
+    server.data_received(data[9:])
+    assert (transport.is_read, transport.answered) == (False, [1])
+    await asyncio.sleep(0)
+
+    assert (transport.is_read, transport.answered) == (True, [1, 2])
+
+
+async def test_a_call_that_has_to_be_decoded_takes_the_turns_of_several_that_have_not():
+    server, client, _, reception = opened()
+    server.data_received(a_call(client, 1))
+    await asyncio.sleep(0)
+
+    server.data_received(a_call(client, 2))
+    known = turns_left(reception)
+    await asyncio.sleep(0)
+    server.data_received(a_call(client, 3) + a_call(client, 4))
+    decoded = turns_left(reception)
+
+    assert known > decoded
