@@ -41,6 +41,7 @@ from shim.app.scheduler_server import serve_masters
 from shim.app.use_cases import UseCases, assemble
 from shim.concurrency.solver_child import SolverBeside
 from shim.config.loader import Config
+from shim.config.roles import stated_groups
 from shim.config.sections import LimitsConfig
 from shim.domain.rates import Rate
 from shim.errors import ConfigError, InvariantViolationError, StoreError
@@ -48,6 +49,7 @@ from shim.federation.health import Health
 from shim.identity.api_tokens import APITokens
 from shim.identity.delegation_tokens import DelegationTokens
 from shim.identity.rates import CallRates, RateLimits
+from shim.identity.roles import with_overrides
 from shim.multicluster.attempts import never_read
 from shim.peers.roster import global_master_role
 from shim.ports.clock import Clock
@@ -288,7 +290,7 @@ class Heddle:
             clusters=replace(clusters, managers=observed, rpcs=rpcs),
             stores=replace(opened.stores(secret, others), state=ObservedStateStore(opened, metrics, clock)),
             view=new_view(config),
-            groups_of=group_directory(),
+            groups_of=with_overrides(group_directory(), stated_groups(config.security.group_overrides)),
             user=current_user(),
             secret=secret,
             other_secrets=others,

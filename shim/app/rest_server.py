@@ -161,10 +161,10 @@ def _service(
         asks=use_cases.asks,
         altruism=use_cases.altruism_reports,
         groups=(
-            AuditAPI(runtime.config.log.audit_file, use_cases.identity),
-            HardeningAPI(use_cases.hardening, use_cases.identity),
+            AuditAPI(runtime.config.log.audit_file),
+            HardeningAPI(use_cases.hardening),
             ConsoleAPI(use_cases.backend, use_cases.identity, use_cases.decisions),
-            RetirementAPI(use_cases.retirement, use_cases.identity),
+            RetirementAPI(use_cases.retirement),
             UsageAPI(use_cases.usage_reports, use_cases.identity),
             TokensAPI(logins.api_tokens),
             LogsAPI(use_cases.logs, use_cases.identity),

@@ -14,6 +14,7 @@ from typing import ClassVar
 from shim.config.addresses import ADDRESS, ADDRESS_FORM, address_key
 from shim.config.kerberos import SERVICE_PRINCIPAL, KerberosConfig
 from shim.config.masters import WHILE_CHANGED
+from shim.config.roles import GROUP_OVERRIDES, RolesConfig
 from shim.config.tls import TLSConfig
 from shim.config.tree import FolderOrAddress, Key, key, section
 from shim.domain.users import USER_NAME
@@ -179,9 +180,19 @@ class SecurityConfig:
     admins: tuple[str, ...] = key(
         (),
         about=Key(
-            "Users that may cordon and drain, beside the one that Heddle runs as; `*` for all.",
+            "Administrators, whatever `roles` says, beside the user that Heddle runs as; `*` for all.",
             pattern=_USERS,
             form=_USERS_FORM,
+        ),
+    )
+    roles: RolesConfig = section(RolesConfig, Key("Roles of users and groups."))
+    group_overrides: str = key(
+        "",
+        about=Key(
+            "Groups of users that are stated instead of asked for: `alice=analysts,ops;bob=`, as Hadoop's "
+            "`hadoop.user.group.static.mapping.overrides`. Users that are not named have those of this machine.",
+            pattern=GROUP_OVERRIDES,
+            form='groups of users; write "alice=analysts,ops;bob="',
         ),
     )
     proxyuser: Mapping[str, ProxyUserConfig] = section(

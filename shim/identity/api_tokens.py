@@ -19,6 +19,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 from shim.concurrency.single_flight import SingleFlight
+from shim.domain.roles import RIGHT_OF_SCOPE, Right
 from shim.domain.token_scopes import TokenScope
 from shim.domain.users import MalformedUserNameError, canonical_user
 from shim.errors import BadRequestError, ForbiddenError, NotFoundError, UnavailableError, UserError
@@ -143,6 +144,7 @@ class APITokens:
             StoreUnavailableError: If it cannot be kept.
         """
         owner = self._owner(caller, owner)
+        self._check_scopes(caller, owner, scopes)
         if not _NAME.fullmatch(name):
             raise BadRequestError("the name of a token has 1 to 100 letters, digits, blanks, and ._/-")
         if not 0 < lifetime_s <= self._limits.longest_s:
@@ -173,8 +175,8 @@ class APITokens:
         """
         self._identity.require_user(caller)
         if owner is None:
-            self._identity.require_admin(caller)
-        elif owner != caller.user and not self._identity.is_admin(caller):
+            self._identity.require(caller, Right.ADMINISTER)
+        elif owner != caller.user and not self._identity.may(caller, Right.ADMINISTER):
             raise ForbiddenError(f"{caller.user} may not list API tokens of others")
         return await self._store.of(owner)
 
@@ -186,7 +188,7 @@ class APITokens:
             ForbiddenError: If the caller is somebody's token.
         """
         require_scope(self._identity.require_user(caller), None)
-        owner = None if self._identity.is_admin(caller) else caller.user
+        owner = None if self._identity.may(caller, Right.ADMINISTER) else caller.user
         if not _ID.fullmatch(token_id) or not await self._store.remove(token_id, owner):
             raise NotFoundError(f"there is no API token of that id, or it is not {caller.user}'s")
         self._remember(token_id, None)
@@ -234,6 +236,14 @@ class APITokens:
                 f"{caller.user} may not create API tokens of {owner}: list {caller.user} in security.admins by name"
             )
         return owner
+
+    def _check_scopes(self, caller: Caller, owner: str, scopes: Collection[TokenScope]) -> None:
+        """Refuse a token that promises more than its owner's role has: it would never be good for that."""
+        role = self._identity.role_of(caller) if owner == caller.user else self._identity.role_of_user(owner)
+        for scope in sorted(scopes):
+            needed = self._identity.needed(RIGHT_OF_SCOPE[scope])
+            if role < needed:
+                raise ForbiddenError(f"the scope {scope} takes the role {needed.told}, and {owner} is {role.told}")
 
     def _remembered(self, id_: str) -> _Seen | None:
         """The store's last word on an id, if it is young enough."""

@@ -25,15 +25,18 @@ from shim.server.rest.bearer_tokens import BearerCallers
 from shim.server.rest.cache import CacheLimits
 from shim.server.rest.callers import BelievedCallers, Callers
 from shim.server.rest.console_api import ConsoleAPI
+from shim.server.rest.hardening_api import HardeningAPI
 from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.logs_api import LogsAPI
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
 from shim.server.rest.request_records import RequestResponse
+from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.service import RestService
 from shim.server.rest.shares_api import SharesAPI
 from shim.server.rest.site import Site
 from shim.server.rest.tokens_api import TokensAPI
+from shim.server.rest.usage_api import UsageAPI
 from shim.submission.lost_time import NOTHING_LOST
 from shim.testing.federation import ScriptedFederation
 from shim.testing.runtime import a_runtime, in_memory_clusters
@@ -117,11 +120,14 @@ class ScriptedServer:
                 made.shares.room, made.shares.policies, made.identity, made.shares.acts, made.shares.over_time
             ),
             groups=(
-                AuditAPI(audit_file, self.identity),
+                AuditAPI(audit_file),
                 ConsoleAPI(self.backend, self.identity, made.decisions, thread=thread),
                 LogsAPI(made.logs, self.identity, thread),
                 AggregatedLogsAPI(replace(made.aggregated_logs, thread=thread), self.identity),
                 TokensAPI(self.api_tokens),
+                RetirementAPI(made.retirement),
+                UsageAPI(made.usage_reports, self.identity),
+                HardeningAPI(made.hardening),
             ),
         )
         self.server = RestService(

@@ -11,11 +11,12 @@ import { Masters } from "./masters.js";
 import { Overview } from "./overview.js";
 import { Policies } from "./policies.js";
 import { Queues } from "./queues.js";
+import { may } from "./rights.js";
 import { addressOf, useRoute } from "./route.js";
 import { Simulate } from "./simulate.js";
 import { html, render, useEffect } from "./vendor/htm-preact.js";
 
-/** @typedef {{ title: string, view: (props: any) => any, isOperators?: boolean, isInner?: boolean }} View */
+/** @typedef {{ title: string, view: (props: any) => any, right?: string, isInner?: boolean }} View */
 
 /** @type {Record<string, View>} */
 const VIEWS = {
@@ -27,7 +28,7 @@ const VIEWS = {
   decisions: { title: "Decisions", view: Decisions },
   masters: { title: "Masters", view: Masters },
   simulate: { title: "Simulate", view: Simulate },
-  audit: { title: "Audit", view: Audit, isOperators: true },
+  audit: { title: "Audit", view: Audit, right: "administer" },
   application: { title: "Application", view: Application, isInner: true },
   logs: { title: "Logs", view: Logs, isInner: true },
 };
@@ -44,9 +45,10 @@ function Console() {
     document.getElementById("main")?.focus();
   };
   const listed = Object.entries(VIEWS).filter(
-    ([, each]) => !each.isInner && (!each.isOperators || caller.data?.is_operator),
+    ([, each]) =>
+      !each.isInner && (each.right ? may(caller.data, each.right) : !caller.data || may(caller.data, "read")),
   );
-  const who = caller.data ? `${caller.data.user}${caller.data.is_operator ? ", operator" : ""}` : caller.error;
+  const who = caller.data ? `${caller.data.user}, ${caller.data.role}` : caller.error;
   return html`<a class="skip" href="#main" onClick=${skip}>To the content</a>
     <header>
       <b>Heddle</b>
