@@ -66,7 +66,7 @@ def web_without_tls(facts: HardeningFacts) -> Trouble:
 
 def web_by_name(facts: HardeningFacts) -> Trouble:
     """Web addresses that believe names."""
-    if not facts.config.security.kerberos.web_principal:
+    if not facts.config.security.kerberos.web_principal and not facts.config.security.oidc.issuer:
         yield from (f"{each} believes user names" for each in _reached(facts.config, "rest", "proxy"))
 
 

@@ -301,8 +301,8 @@ def _master_tls(runtime: Runtime, masters: MastersOverview) -> MasterTLSFacts:
 
 def _kerberos(config: Config) -> KerberosFacts | None:
     """The keytab as it is now: it may have changed since the start."""
-    kerberos, rest = config.security.kerberos, config.server.rest
+    kerberos, rest, is_by_provider = config.security.kerberos, config.server.rest, bool(config.security.oidc.issuer)
     if not kerberos.principal:
         return None
-    web = "" if is_loopback(rest) or kerberos.web_principal else rest
+    web = "" if is_loopback(rest) or kerberos.web_principal or is_by_provider else rest
     return KerberosFacts(kerberos.principal, trouble_with(kerberos), kerberos.allow_simple, web)

@@ -14,6 +14,7 @@ from typing import ClassVar
 from shim.config.addresses import ADDRESS, ADDRESS_FORM, address_key
 from shim.config.kerberos import SERVICE_PRINCIPAL, KerberosConfig
 from shim.config.masters import WHILE_CHANGED
+from shim.config.oidc import OIDCConfig
 from shim.config.roles import GROUP_OVERRIDES, RolesConfig
 from shim.config.tls import TLSConfig
 from shim.config.tree import FolderOrAddress, Key, key, section
@@ -207,6 +208,7 @@ class SecurityConfig:
     )
     other_secret_file: Path | None = key(None, about=Key(WHILE_CHANGED))
     kerberos: KerberosConfig = section(KerberosConfig, Key("Kerberos."))
+    oidc: OIDCConfig = section(OIDCConfig, Key("OpenID Connect."))
     cookie_validity_s: float = key(36000.0, about=Key("How long a `hadoop.auth` cookie is good.", least=1))
 
 

@@ -98,7 +98,7 @@ class APITokens:
         store: Where they are.
         random_bytes: So many bytes that nobody can guess.
         limits: How long they are good, and how many there may be.
-        needs_ticket: Whether only tokens count that somebody with a Kerberos ticket created.
+        needs_proof: Whether only tokens count whose creator had a Kerberos ticket, or a login at an identity provider.
     """
 
     def __init__(
@@ -109,14 +109,14 @@ class APITokens:
         random_bytes: Callable[[int], bytes],
         limits: APITokenLimits | None = None,
         *,
-        needs_ticket: bool = False,
+        needs_proof: bool = False,
     ) -> None:
         self._identity = identity
         self._clock = clock
         self._store = store
         self._random_bytes = random_bytes
         self._limits = limits or APITokenLimits()
-        self._needs_ticket = needs_ticket
+        self._needs_proof = needs_proof
         self._known: OrderedDict[str, _Seen] = OrderedDict()
         self._unknown: OrderedDict[str, _Seen] = OrderedDict()
         self._looking: SingleFlight[str, APIToken | None] = SingleFlight()
@@ -159,7 +159,7 @@ class APITokens:
             owner=owner,
             scopes=frozenset({TokenScope.READ, *scopes}),
             created_by=caller.user,
-            is_proven=caller.has_ticket,
+            is_proven=caller.has_ticket or caller.has_login,
             created_at_ms=now_ms,
             good_until_ms=now_ms + int(lifetime_s * 1000),
         )
@@ -280,8 +280,10 @@ class APITokens:
             raise BadAPITokenError("the API token is not known: it was revoked, has expired long ago, or never was one")
         if token.good_until_ms <= self._now_ms():
             raise BadAPITokenError(f"the API token {token.id} has expired: create a new one")
-        if self._needs_ticket and not token.is_proven:
-            raise BadAPITokenError(f"the API token {token.id} was created without a Kerberos ticket: create a new one")
+        if self._needs_proof and not token.is_proven:
+            raise BadAPITokenError(
+                f"the API token {token.id} was created by a name that was only believed: create a new one"
+            )
         return token
 
     def _now_ms(self) -> int:

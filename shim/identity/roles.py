@@ -27,7 +27,7 @@ class RoleRules:
 
     @property
     def are_configured(self) -> bool:
-        """Whether anybody is given a role; if not, each caller may do what his name lets him."""
+        """True if anybody is given a role; if not, each caller may do what his name lets him."""
         return any(self.listed.values())
 
     def of_everybody(self) -> Role:

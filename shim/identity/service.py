@@ -103,6 +103,7 @@ class Caller:
         has_ticket: Who sent it proved that by Kerberos.
         scopes: What its API token lets it do; None for whoever shows none, and may do all that the user may.
         token_id: Of that token; empty for none.
+        has_login: An identity provider says who sent it.
         groups: Groups that an identity provider says the user is in, beside those of this machine.
     """
 
@@ -113,6 +114,7 @@ class Caller:
     has_ticket: bool = False
     scopes: frozenset[TokenScope] | None = None
     token_id: str = ""
+    has_login: bool = False
     groups: frozenset[str] = frozenset()
 
 

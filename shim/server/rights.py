@@ -138,7 +138,16 @@ OWN: Mapping[str, Right] = _table(
 
 PAGES: Mapping[str, Right] = _table(
     {
-        Right.OPEN: ("/healthz", "/ready", "/isActive", "/static/heddle.css", "/console", "/console/"),
+        Right.OPEN: (
+            "/healthz",
+            "/ready",
+            "/isActive",
+            "/static/heddle.css",
+            "/console",
+            "/console/",
+            "/oidc/login",
+            "/oidc/callback",
+        ),
         Right.READ: ("/", "/cluster", "/cluster/", "/proxy", "/proxy/", "/jmx", "/conf", "/metrics", "/heddle/v1/live"),
         Right.SUBMIT: ("PUT /proxy/",),
     }

@@ -30,6 +30,7 @@ from shim.server.rest.heddle_api import HeddleAPI
 from shim.server.rest.logs_api import LogsAPI
 from shim.server.rest.messages import Answer, Request
 from shim.server.rest.operations import Operations
+from shim.server.rest.provider_pages import ProviderPages
 from shim.server.rest.request_records import RequestResponse
 from shim.server.rest.retirement_api import RetirementAPI
 from shim.server.rest.service import RestService
@@ -85,6 +86,8 @@ class ScriptedServer:
         audit_file: Path | None = None,
         observe: Callable[[ResourceManager, Clock], ResourceManager] = lambda manager, _: manager,
         thread: OffLoop | None = None,
+        logins: ProviderPages | None = None,
+        takes_jwts: bool = False,
     ) -> None:
         thread = WorkAtOnce() if thread is None else thread
         self.federation = ScriptedFederation(names)
@@ -144,11 +147,12 @@ class ScriptedServer:
                 api=self.api,
                 webs=webs,
                 pages=pages,
+                logins=logins,
             ),
             report=self.exchanges.append,
             is_shared=not guarded,
             kept=kept or CacheLimits(),
-            callers=BearerCallers(self.api_tokens, callers(self.identity)),
+            callers=BearerCallers(self.api_tokens, callers(self.identity), others_take_jwts=takes_jwts),
         )
         settings, managers = PollSchedule(), made.tools.managers.values()
         self._masters = [SubClusterPoller(manager, self.view, clock, settings) for manager in managers]

@@ -157,7 +157,8 @@ class ConsoleAPI:
         except NotAuthenticatedError:
             may_ask = False
         told = {"user": asker.user, "is_anonymous": asker.is_anonymous, "role": self.identity.role_of(asker).told}
-        return as_json({**told, "is_operator": self.identity.is_operator(asker), "may_ask": may_ask, "rights": rights})
+        told |= {"may_ask": may_ask, "has_session": asker.has_login}
+        return as_json({**told, "is_operator": self.identity.is_operator(asker), "rights": rights})
 
 
 def _found(decisions: Iterable[Decision], search: str, limit: int) -> Response:

@@ -24,6 +24,7 @@ from shim.server.rest.heddle_api import PREFIX, HeddleAPI
 from shim.server.rest.live import EVENT_STREAM, FOR_ALL, FOR_ALL_WITHOUT_GUARDS, LiveDocuments
 from shim.server.rest.messages import Answer, Headers, Request
 from shim.server.rest.pages import STYLE, Pages
+from shim.server.rest.provider_pages import ProviderPages
 from shim.server.rest.rm_pages import RMPages
 from shim.server.rights import PAGES, rights_of
 from shim.server.web import CONSOLE, CONSOLE_SECURITY, console_file
@@ -50,6 +51,7 @@ class Site:
         states: One word for how each cluster is, what operators said included.
         health: Whether requests should come here.
         identity: Knows the operators.
+        logins: Logs browsers in; None where no identity provider does.
     """
 
     def __init__(
@@ -64,6 +66,7 @@ class Site:
         api: HeddleAPI | None = None,
         webs: Mapping[SubClusterId, str] | None = None,
         pages: Callable[[Request], str] = lambda _: "",
+        logins: ProviderPages | None = None,
     ) -> None:
         self._backend = backend
         self._settings = dict(sorted(settings.items()))
@@ -91,6 +94,9 @@ class Site:
             "/proxy": self._proxy,
             CONSOLE: self._to_console,
         }
+        if logins is not None:
+            self._fixed = {**self._fixed, "/oidc/login": logins.log_in, "/oidc/callback": logins.come_back}
+        self._logins = logins
         self._below: Mapping[str, Handler] = {
             f"{CONSOLE}/": self._console,
             "/cluster/": self._page,
@@ -113,6 +119,8 @@ class Site:
         if page is not None:
             self._identity.require(caller, self._rights[page])
             return await self._handlers[page](request, caller, extra)
+        if self._logins is not None and (request.method, path) == ("POST", "/oidc/logout"):
+            return await self._logins.log_out(request, extra)
         if path.startswith(PREFIX) and self._api is not None:
             document = await self._api.run(request, caller)
             return self._writer.raw(document.body, "application/json", extra=extra)

@@ -1,6 +1,6 @@
 // The console: one view for each address.
 
-import { useLive } from "./api.js";
+import { send, useLive } from "./api.js";
 import { Application } from "./application.js";
 import { Applications } from "./applications.js";
 import { Audit } from "./audit.js";
@@ -33,6 +33,12 @@ const VIEWS = {
   logs: { title: "Logs", view: Logs, isInner: true },
 };
 
+/** Ends the session here, then the one at the identity provider if it has a page for that. */
+async function logOut() {
+  const told = await send("POST", "oidc/logout");
+  location.assign(told.location || "../oidc/login");
+}
+
 function Console() {
   const route = useRoute();
   const caller = useLive("console/caller", 60000);
@@ -58,6 +64,7 @@ function Console() {
       )}
         <a href="../cluster">Plain pages</a></nav>
       <span class="who">${who}</span>
+      ${caller.data?.has_session && html`<button onClick=${logOut}>Log out</button>`}
     </header>
     <main id="main" tabindex="-1">${
       shown

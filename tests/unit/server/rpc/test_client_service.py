@@ -1062,9 +1062,10 @@ async def test_what_was_kept_for_a_viewer_is_not_given_to_who_is_none() -> None:
 
 def is_refused(told: object) -> bool:
     """Whether an answer is the refusal of a role."""
-    refused = isinstance(told, Failure) and "takes the role" in told.message
-    assert not refused or told.java_class is JavaClass.ACCESS_CONTROL
-    return refused
+    if not isinstance(told, Failure) or "takes the role" not in told.message:
+        return False
+    assert told.java_class is JavaClass.ACCESS_CONTROL
+    return True
 
 
 def test_every_method_has_a_right() -> None:
