@@ -85,8 +85,8 @@ class Endpoint(NamedTuple):
         right = self.right
 
         async def check(request: HTTPRequest) -> None:
-            caller = identity.require(caller_of(request), right)
-            require_scope(caller, self.needed)
+            require_scope(caller_of(request), self.needed)
+            identity.require(caller_of(request), right)
 
         return check
 

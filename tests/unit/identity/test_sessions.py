@@ -17,7 +17,7 @@ def test_a_session_is_found_by_its_cookie_and_tells_nothing_outside() -> None:
     text = kept.begin("alice", frozenset({"oidc:ops"}))
     found = kept.find(text)
     assert found is not None
-    assert (found.user, found.groups) == ("alice", {"oidc:ops"})
+    assert (found.user, found.groups) == ("alice", frozenset({"oidc:ops"}))
     assert "alice" not in text
     assert kept.begin("alice", frozenset()) != kept.begin("alice", frozenset())
 
